@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createBackground } from "./background.ts"
 
-test("work goes on after it was begun, is waited for by who asks, and fails to the log alone", async () => {
+test("background work runs on, settled() waits for it, and its failures reach the log", async () => {
   const faults: unknown[] = []
   const background = createBackground((fault) => faults.push(fault))
   let finish: () => void = () => {}

@@ -1,8 +1,8 @@
-/** Work that goes on when its call was answered: how long it takes tells the caller nothing. */
+/** Runs work after the call was answered, so that its duration reveals nothing to the caller. */
 export interface Background {
-  /** Begins it. What it fails with is told to the log, and to nobody else. */
+  /** Starts the work. Its failure is logged and not thrown. */
   run(work: () => Promise<unknown>): void
-  /** Resolves when everything that was begun has ended. */
+  /** Resolves when all started work has ended. */
   settled(): Promise<void>
 }
 

@@ -5,7 +5,7 @@ export const encode = (bytes: Uint8Array): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "")
 
-/** Undefined for what is not base64url without padding. */
+/** Undefined for a text that is not base64url without padding. */
 export function decode(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length % 4 === 1) return undefined
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))

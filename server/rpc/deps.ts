@@ -7,36 +7,36 @@ import type { Provider } from "@signet/kernel/records"
 import type { RefusalAudit } from "./audit/refusals.ts"
 import type { Background } from "./background.ts"
 
-/** What is counted, and what this process remembers of it. */
+/** The limits, and this process's memory of refusals. */
 export interface Limiter {
   readonly limits: Limits
   readonly memory: RefusedMemory
-  /** Hears every refusal, with the lock's or the window's name. */
+  /** Called for every refusal, with the name of the lockout or window. */
   readonly onRefused?: (name: string, by: "window" | "lockout") => void
 }
 
-/** What the handlers of area A act with. */
+/** The dependencies of the auth service's handlers. */
 export interface Deps {
   readonly store: Store
   readonly keys: KeyRing
   readonly secrets: Secrets
   readonly clock: Clock
   readonly random: Random
-  /** Null counts no calls: for development. */
+  /** Null disables limits: for development. */
   readonly limiter: Limiter | null
   readonly refusals: RefusalAudit
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
-  /** The providers that know people by email: asked from here, and not by apps. */
+  /** The providers that verify email credentials, called from here. */
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>
-  /** The providers that tell of accounts by themselves. */
+  /** The providers that send notifications about accounts. */
   readonly notificationReaders: Readonly<Partial<Record<"IDP_B", NotificationReader>>>
   readonly background: Background
   /** The tokens' `iss`. */
   readonly issuer: string
-  /** The service's own audience, which its session and administration routes ask for. */
+  /** The service's own audience: the audience of tokens for session and administration routes. */
   readonly authAudience: string
-  /** Lifetime of a user's access token: 300 to 900 seconds. */
+  /** Lifetime of a user's access token, 300 to 900 seconds. */
   readonly accessTokenSeconds: number
-  /** Addresses at loopback may be configured: for development. */
+  /** Allows loopback addresses in the configuration: for development. */
   readonly isLoopbackAllowed: boolean
 }

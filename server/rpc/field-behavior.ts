@@ -1,11 +1,11 @@
-// google.api.field_behavior (AIP-203), as requests are read by it: what the service sets, and what is set once, is
-// refused and not ignored. A client that thinks it made itself an administrator should hear that it did not.
+// Enforces google.api.field_behavior (AIP-203) on requests. A set OUTPUT_ONLY or IMMUTABLE field is refused, not
+// ignored, so a client learns that its change was not made.
 import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf"
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { Refused } from "@signet/kernel/errors"
 import { FieldBehavior, field_behavior } from "@signet/proto/google/api/field_behavior"
 
-/** What a request does with the message: an update may not set what is IMMUTABLE either. */
+/** How a request uses the message: an update may set no IMMUTABLE field either. */
 export type Use = "create" | "update"
 
 /** True when callers may not set the field in such a request. */
@@ -17,7 +17,7 @@ export function isClosed(field: DescField, use: Use): boolean {
 }
 
 /**
- * Refuses a message in which something is set that callers may not set, at any depth.
+ * Refuses a message that sets a field which callers may not set, at any depth.
  *
  * @param path The proto path of the message in the request.
  * @throws Refused OUTPUT_ONLY_FIELD, with the field.

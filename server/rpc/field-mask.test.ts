@@ -38,7 +38,7 @@ const refusalOf = (work: () => unknown): string => {
 }
 
 describe("a change", () => {
-  test("without a mask is of what is set, field by field", () => {
+  test("without a mask takes the set fields", () => {
     const { message, paths } = change({ name: "Park", settings: { sessionAbsoluteSeconds: 300 } })
     expect(message).toEqual({
       ...current,
@@ -49,7 +49,7 @@ describe("a change", () => {
     expect(current.name).toBe("Notes")
   })
 
-  test("with a mask is of what is named, set or not", () => {
+  test("with a mask takes the named fields, set or not", () => {
     const { message } = change({ name: "Park" }, ["audiences", "settings.signup_enabled"])
     expect(message.name).toBe("Notes")
     expect(message.audiences).toEqual([])
@@ -63,14 +63,14 @@ describe("a change", () => {
     expect(change({}, ["settings"]).message.settings).toBeUndefined()
   })
 
-  test("into a message that is not there makes it", () => {
+  test("of a field in an absent message creates the message", () => {
     const bare = create(AppSchema, { name: "Notes" })
     const values = create(AppSchema, { settings: { signupEnabled: true } })
     const { message } = changed(bare, { desc: AppSchema, values, mask: undefined, path: "app" })
     expect(message.settings?.signupEnabled).toBe(true)
   })
 
-  test("knows a zero that is said from one that is not", () => {
+  test("distinguishes an explicit zero from an absent one", () => {
     expect(change({ settings: { retryWindowSeconds: 0 } }).message.settings?.retryWindowSeconds).toBe(0)
   })
 
@@ -103,18 +103,23 @@ describe("a change", () => {
   })
 
   test.each<[string, AppInit, string[], string]>([
-    ["names what the service sets", { name: "Park" }, ["status"], "app.status"],
-    ["sets what the service sets", { id: "app_2" }, [], "app.id"],
-    ["sets it and does not name it", { name: "Park", status: PlaceStatus.ARCHIVED }, ["name"], "app.status"],
+    ["names a field that the service sets", { name: "Park" }, ["status"], "app.status"],
+    ["sets a field that the service sets", { id: "app_2" }, [], "app.id"],
+    [
+      "sets a field that the service sets, outside the mask",
+      { name: "Park", status: PlaceStatus.ARCHIVED },
+      ["name"],
+      "app.status",
+    ],
     ["makes itself the installation's", { installation: true }, [], "app.installation"],
-    ["names a part of what the service sets", {}, ["created_at.seconds"], "app.created_at"],
+    ["names a part of a field that the service sets", {}, ["created_at.seconds"], "app.created_at"],
   ])("is refused that %s", (_, values, paths, field) => {
     expect(refusalOf(() => change(values, paths))).toBe(`OUTPUT_ONLY_FIELD ${field}`)
   })
 })
 
-describe("what is set once", () => {
-  test("is taken when the thing is made, and then never", () => {
+describe("an immutable field", () => {
+  test("is accepted at creation, and never afterwards", () => {
     const context = create(ContextSchema, { tenantId: "ten_1", type: "team" })
     expect(refusalOf(() => refuseClosed(ContextSchema, context, "create", "context"))).toBe("none")
     expect(refusalOf(() => refuseClosed(ContextSchema, context, "update", "context"))).toBe(

@@ -6,22 +6,22 @@ import { Refused } from "@signet/kernel/errors"
 import { shown } from "../serving/wire/strict-json.ts"
 import { isClosed, refuseClosed } from "./field-behavior.ts"
 
-/** A change as a request asks for it. */
+/** A change as a request states it. */
 export interface Change<Desc extends DescMessage> {
   readonly desc: Desc
   /** The new values. */
   readonly values: MessageShape<Desc>
-  /** Which of them count; without one, those that are set. */
+  /** The fields that change; without a mask, the fields that are set. */
   readonly mask: FieldMask | undefined
   /** The proto path of the values in the request. */
   readonly path: string
 }
 
 /**
- * The message with the changed fields.
+ * Applies the change to the message.
  *
- * @returns With the paths that were named, or meant: for values that are not in `current`, as secrets are not.
- * @throws Refused INVALID_FIELD for a path that is none, OUTPUT_ONLY_FIELD for one that callers may not set.
+ * @returns The changed message, and the changed paths: for values that `current` does not contain, such as secrets.
+ * @throws Refused INVALID_FIELD for an unknown path, OUTPUT_ONLY_FIELD for a path that callers may not set.
  */
 export function changed<Desc extends DescMessage>(
   current: MessageShape<Desc>,
@@ -39,7 +39,7 @@ export function changed<Desc extends DescMessage>(
 
 type Way = readonly DescField[]
 
-/** The fields of the path. */
+/** Resolves a path to its fields. @throws Refused INVALID_FIELD */
 function wayOf(desc: DescMessage, text: string, path: string): Way {
   const way: DescField[] = []
   let inside: DescMessage | undefined = desc
@@ -62,11 +62,11 @@ function wayOf(desc: DescMessage, text: string, path: string): Way {
   return way
 }
 
-/** Where a path may go on. */
+/** True for a message field into which a path may lead. */
 const isOpen = (field: DescField): boolean =>
   field.fieldKind === "message" && !field.message.typeName.startsWith("google.protobuf.")
 
-/** Every field that is set, and of messages their fields that are set. */
+/** The paths of all set fields, recursively. */
 function setIn(message: ReflectMessage): Way[] {
   return message.sortedFields
     .filter((field) => message.isSet(field))
@@ -84,7 +84,7 @@ function assign(to: ReflectMessage, from: ReflectMessage, way: Way): void {
     else to.clear(field)
     return
   }
-  // What is not there is empty; it comes to be with the first thing that is set in it.
+  // An absent message is empty; the first field that is set creates it.
   const inner = to.get(field)
   assign(inner, from.get(field), rest)
   to.set(field, inner)

@@ -1,5 +1,4 @@
-// Rate limits: every call that costs something, or that could guess something, passes here. What is counted is in
-// server/kernel/limits/policy.ts.
+// Rate limits, for every call that is costly or could be a guess. The windows are in server/kernel/limits/policy.ts.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { nextAtMs, remaining, stepMicros } from "@signet/kernel/limits/bucket"
@@ -16,39 +15,39 @@ import { kCall, userOf } from "../serving/call/call.ts"
 import { audited } from "./audit/refusals.ts"
 import type { Deps, Limiter } from "./deps.ts"
 
-/** Counting needs no more than this, so that it serves every area. */
+/** The dependencies of counting, so that auth and messaging share it. */
 export type CountingDeps = Pick<Deps, "limiter" | "clock" | "secrets"> & {
   readonly store: Pick<Deps["store"], "limits">
 }
 
-/** Whose calls are counted, by window: one, or several of which each has its own bucket. */
+/** The subjects that a call is counted for, by window. Each of several subjects has its own bucket. */
 export type Subjects<R extends Route> = { readonly [W in WindowName<R>]?: string | readonly string[] }
 type Named = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Whose failures are counted: a client's, or those with a person's password. */
+/** The subject whose failed proofs are counted: a client, or a person with a password. */
 export interface Guessed {
   readonly of: LockoutName
-  /** The client's id; of a person only a keyed hash. */
+  /** The client's id, or a keyed hash for a person. */
   readonly subject: string
 }
 
 interface Options {
-  /** Whose failures stand in the way: see `failed`. */
+  /** The lockout to check before counting: see `failed`. */
   readonly lock?: Guessed
-  /** Where to count: the transaction's own counts inside of one, else the store's. */
+  /** Where to count: the counts of the current transaction, else the store's. */
   readonly counts?: LimitCounts
 }
 
-/** The network that a call's `ip` windows count; callers without an address share one. */
+/** The network that a call's `ip` windows count. Callers without an address share one. */
 export const networkOf = (context: HandlerContext): string => context.values.get(kCall).network ?? "unknown"
 
 /**
- * Counts a call against windows of its route, all in one statement, and tells the caller what is left (RateLimit and
- * RateLimit-Policy, draft-ietf-httpapi-ratelimit-headers-10).
+ * Counts a call against windows of its route, in one statement, and sets the RateLimit and RateLimit-Policy headers
+ * (draft-ietf-httpapi-ratelimit-headers-10).
  *
- * @param subjects Whose calls are counted, by window: `{ ip: networkOf(context), session: id }`. A subject that a
- *   stranger could name is only given once the caller has proved to be it.
- * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
+ * @param subjects The counted subjects, by window: `{ ip: networkOf(context), session: id }`. A subject that others
+ * could name may be passed only after the caller has proved to be it.
+ * @throws Refused RATE_LIMITED with `retry_after` (whole seconds); UNAVAILABLE when the limits cannot be counted.
  */
 export async function limit<R extends Route>(
   deps: CountingDeps,
@@ -61,7 +60,7 @@ export async function limit<R extends Route>(
   if (refused !== undefined) throw refused
 }
 
-/** The same for a transaction that is to commit although the call is refused: the refusal is returned. */
+/** As `limit`, for a transaction that commits although the call is refused: returns the refusal. */
 export async function limited<R extends Route>(
   deps: CountingDeps,
   context: HandlerContext,
@@ -100,9 +99,9 @@ export async function limited<R extends Route>(
 }
 
 /**
- * The same with a statement that counts and does what only a call that is granted does.
+ * As `limited`, with a statement that counts and does the work of a granted call.
  *
- * @param count Runs also where no calls are counted: with nothing to count.
+ * @param count Also called without limits, with empty lists.
  */
 export async function limitedWith<R extends Route>(
   deps: CountingDeps,
@@ -121,13 +120,13 @@ export async function limitedWith<R extends Route>(
   return undefined
 }
 
-/** Counts a signed-in user's change of credentials or of who may act for whom. */
+/** Counts a signed-in user's change of credentials or delegations. */
 export const limitWrite = (deps: CountingDeps, context: HandlerContext): Promise<void> =>
   limit(deps, context, "admin_write", { caller: userOf(context).principal.id })
 
 /**
- * Refuses what this process knows to be refused, without a statement: the first thing that a handler asks, before it
- * looks anything up.
+ * Refuses a call that this process knows to be over its limit, without a statement. Handlers call it before any
+ * look-up.
  *
  * @throws Refused RATE_LIMITED with `retry_after` (whole seconds).
  */
@@ -167,7 +166,7 @@ function knownRefusal(
   return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
 }
 
-/** Puts back what a granted call took from these windows, because nothing was guessed. */
+/** Returns what a granted call took from these windows, because it was no guess. */
 export async function giveBack<R extends Route>(deps: CountingDeps, route: R, subjects: Subjects<R>): Promise<void> {
   if (deps.limiter === null) return
   const parts = partsOf(deps.limiter.limits, route, subjects)
@@ -175,12 +174,11 @@ export async function giveBack<R extends Route>(deps: CountingDeps, route: R, su
 }
 
 /**
- * Counts a failed proof of a secret, known or unknown, against the pair of its subject and the caller's network: others
- * cannot lock a service or a person out. Returns when the failure was counted, and the caller then refuses as it always
- * does.
+ * Counts a failed proof of a secret against its subject and the caller's network. The network is part of the key, so
+ * others cannot lock a client or person out. Returns after counting; the caller then throws its own refusal.
  *
- * @throws Refused while the pair is locked, whether the proof would have been right or not: RATE_LIMITED for a client,
- *   LOCKED_OUT for a person.
+ * @throws Refused while the pair is locked, whether or not the proof was right: RATE_LIMITED for a client, LOCKED_OUT
+ * for a person.
  */
 export async function failed(deps: CountingDeps, context: HandlerContext, guessed: Guessed): Promise<void> {
   const { limiter } = deps
@@ -200,9 +198,9 @@ interface Part {
   readonly route: Route
   /** The window's name. */
   readonly of: string
-  /** What is hashed for the store. In this process it may be in clear. */
+  /** Hashed for the store. The memory of this process holds it in clear. */
   text: string
-  /** As the headers call it: `refresh-session`; null for what they say nothing of. */
+  /** The name in the headers, such as `refresh-session`; null for a window that the headers omit. */
   name: string | null
   window: Window
 }
@@ -218,7 +216,7 @@ function partsOf(limits: Limits, route: Route, subjects: Named): Part[] {
 }
 
 interface Lock {
-  /** What is hashed for the store. */
+  /** Hashed for the store. */
   text: string
   of: LockoutName
   reason: "RATE_LIMITED" | "LOCKED_OUT"
@@ -234,8 +232,8 @@ function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | u
 }
 
 /**
- * Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. The audit does not
- * name who is locked out: whom a stranger guesses at need not be anybody.
+ * Deletes the RateLimit headers: they would reveal that a guess was right. The audit event names no subject, because a
+ * guessed address need not be anybody's.
  */
 function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
   limiter.memory.remember(lock.text, untilMs)
@@ -249,7 +247,7 @@ function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, un
   })
 }
 
-/** @param part Of those that refuse, the one that the caller waits for. */
+/** @param part The refusing window with the longest wait. */
 function limitedRefusal(limiter: Limiter, { route, of, text }: Part, untilMs: number, nowMs: number): Refused {
   const window = `${route}.${of}`
   limiter.onRefused?.(window, "window")
@@ -267,8 +265,8 @@ function refusedUntil(untilMs: number, nowMs: number, reason: Lock["reason"] = "
 }
 
 /**
- * Returns until when the caller is told to wait for a window. The time of a window that strangers may use up would tell
- * when they called, and which window: so all of them tell the shortest time in which one of them grants a call again.
+ * The time until which the caller must wait for a window. The times of windows that others may use up would reveal when
+ * others called, and which window refused. So all of them report the shortest time in which one of them grants a call.
  */
 function toldUntilMs(parts: readonly Part[], { name }: Part, untilMs: number, nowMs: number): number {
   if (name !== null) return untilMs
@@ -276,7 +274,7 @@ function toldUntilMs(parts: readonly Part[], { name }: Part, untilMs: number, no
   return nowMs + Math.min(...steps)
 }
 
-/** Adds to what an earlier count of the same call told; a transaction that runs again tells nothing twice. */
+/** Appends a window to the RateLimit headers. A repeated transaction does not append it twice. */
 function tell(
   context: HandlerContext,
   { name, window }: Part,

@@ -1,5 +1,5 @@
-// Page tokens (AIP-158): the cursor and a keyed hash over it and over what the list is filtered by, so that a token of
-// another caller's list, or one made up, is refused.
+// Page tokens (AIP-158): the cursor, and a keyed hash of the cursor and the list's filter. A forged token, or one of
+// another list or caller, is refused.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { encode } from "./base64url.ts"
@@ -17,7 +17,7 @@ function decode(text: string): Uint8Array | undefined {
 
 const macOf = (hash: Uint8Array): Uint8Array => hash.subarray(0, macLength)
 
-/** @param filter Everything that the list depends on besides the cursor. */
+/** @param filter Everything besides the cursor that determines the list. */
 export function buildPageToken(secrets: Secrets, filter: readonly string[], cursor: string): string {
   const text = new TextEncoder().encode(cursor)
   const mac = macOf(secrets.hash("page-token", JSON.stringify([...filter, cursor])))

@@ -1,4 +1,4 @@
-// Pages of lists that are newest first (AIP-158).
+// Pages of lists in descending order of creation (AIP-158).
 import { Refused } from "@signet/kernel/errors"
 import { type IdKinds, parseId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -17,9 +17,9 @@ interface Cursor<K extends keyof IdKinds> {
 }
 
 /**
- * The page that a request asks the store for: one more than is answered, which tells whether there is a next one.
+ * The page to request from the store: one record more than the answer has, which shows whether a next page exists.
  *
- * @param filter Everything that the list depends on besides the cursor.
+ * @param filter Everything besides the cursor that determines the list.
  * @throws Refused INVALID_FIELD
  */
 export function pageAsked<K extends keyof IdKinds>(
@@ -32,7 +32,7 @@ export function pageAsked<K extends keyof IdKinds>(
   return { size: sizeOf(asked) + 1, before: text === null ? null : cursorOf(kind, text) }
 }
 
-/** What of the found is answered, and the token that asks for the rest: empty on the last page. */
+/** The records of the answer, and the token of the next page: empty on the last page. */
 export function pageFound<T extends { id: string; createdAtMs: number }>(
   secrets: Secrets,
   filter: readonly string[],
@@ -45,7 +45,7 @@ export function pageFound<T extends { id: string; createdAtMs: number }>(
   return { page, nextPageToken: pageTokenAfter(secrets, filter, last) }
 }
 
-/** The token that asks for what comes after this one. */
+/** The token of the page that follows this record. */
 export function pageTokenAfter(
   secrets: Secrets,
   filter: readonly string[],

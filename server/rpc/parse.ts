@@ -1,4 +1,4 @@
-// What the contract's enums are called in the kernel. Validation has refused unknown numbers before.
+// Maps the contract's enums to the kernel's names. Validation has refused unknown numbers.
 import type { DescEnum } from "@bufbuild/protobuf"
 import type { GrantLevel } from "@signet/kernel/administration/records"
 import type { AuditEvent } from "@signet/kernel/audit/event"
@@ -32,13 +32,13 @@ function named<Name extends string>(desc: DescEnum, names: readonly Name[], numb
 export const providerOf = (number: number): Provider => named(ProviderSchema, providers, number, "provider")
 export const platformOf = (number: number): Platform => named(PlatformSchema, platforms, number, "platform")
 
-/** Null for none. */
+/** Null for UNSPECIFIED. */
 export const membershipStatusOf = (number: number): Membership["status"] | null =>
   number === 0 ? null : named(Membership_StatusSchema, membershipStatuses, number, "status")
 
 export const grantLevelOf = (number: number): GrantLevel =>
   named(GrantLevelSchema, grantLevels, number, "role.assignable_at")
 
-/** Null for any. */
+/** Null for UNSPECIFIED, which selects every outcome. */
 export const auditOutcomeOf = (number: number): AuditEvent["outcome"] | null =>
   number === 0 ? null : named(AuditEvent_OutcomeSchema, auditOutcomes, number, "outcome")

@@ -5,16 +5,16 @@ import type { RefreshFacts, Tx } from "@signet/kernel/ports"
 import type { App, Membership } from "@signet/kernel/records"
 
 /**
- * Whether anybody may act at this place now. Asks the store only for a tenant or a context.
+ * True if the place is open: app, tenant and context are active. Queries the store only for a tenant or a context.
  *
- * @param app Where the place's app stands.
+ * @param app The status of the place's app.
  */
 export async function isPlaceOpen(tx: Tx, app: App["status"], place: Place): Promise<boolean> {
   if (place.tenantId === null && place.contextId === null) return isOpen({ app, tenant: null, context: null })
   return isOpen(await tx.places.find(place))
 }
 
-/** The membership of the tenant that the place is in; undefined where it is in none. */
+/** The membership in the tenant around a context; undefined for a place that is no context of a tenant. */
 export async function tenantMembershipOf(
   tx: Tx,
   principalId: PrincipalId,
@@ -25,8 +25,8 @@ export async function tenantMembershipOf(
 }
 
 /**
- * The membership at the place, whose scopes count there. Undefined unless it is active, and that of the app as a whole too,
- * and for whoever is suspended in the tenant that the place is in.
+ * The active membership at the place, whose scopes apply there. Undefined unless the membership in the app is active
+ * too, and undefined while the membership in the place's tenant is suspended.
  */
 export async function activeMembership(
   tx: Tx,
@@ -42,7 +42,7 @@ export async function activeMembership(
   return activeOf({ outer, inner, around: await tenantMembershipOf(tx, principalId, place) })
 }
 
-/** The same of memberships that are known: of the app, at the place, and of the tenant around it. */
+/** As `activeMembership`, from loaded memberships: in the app, at the place, and in the tenant around it. */
 export function activeOf({ outer, inner, around }: Pick<RefreshFacts, "outer" | "inner" | "around">) {
   const isActive = outer?.status === "ACTIVE" && inner?.status === "ACTIVE" && around?.status !== "SUSPENDED"
   return isActive ? inner : undefined

@@ -1,4 +1,4 @@
-// Records as the contract says them.
+// Maps identity records to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type * as kernel from "@signet/kernel/records"

@@ -101,7 +101,7 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "newcomers get no tree",
     file: `${append}/verify-commit.ts`,
-    from: 'if (tree === undefined && change.added.length > 0) throw mismatch("those who are added need the tree")',
+    from: 'if (tree === undefined && change.added.length > 0) throw mismatch("a commit that adds members needs the tree")',
     to: "",
     test: commits,
     name: "with a tree that is not the epoch's, or without the tree that newcomers need, is refused",
@@ -120,7 +120,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (nowMs >= device.expiresAtMs) throw expired()",
     to: "",
     test: appends,
-    name: "a device whose credential has expired says nothing more",
+    name: "a device whose credential has expired is refused",
   },
   {
     fault: "a device that was revoked comes in",
@@ -128,7 +128,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (revoked !== undefined) throw refusedFor("CREDENTIAL_REFUSED", "CRED_REVOKED")',
     to: "",
     test: appends,
-    name: "nobody comes in with a device that was revoked since its package was claimed",
+    name: "a device that was revoked after its package was claimed cannot be added",
   },
   {
     fault: "a device that was revoked meanwhile stays in",
@@ -152,7 +152,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "const afterSeq = max(asked.afterSeq, fromSeq - 1n)",
     to: "const { afterSeq } = asked",
     test: service,
-    name: "a log is read in order, from the commit that added the device, and its place is acknowledged",
+    name: "a log is read in order from the commit that added the device, and acknowledged",
   },
   {
     fault: "idempotency keys are told to everybody",
@@ -160,7 +160,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "of.senderDeviceId === reader ? of.idempotencyKey : none",
     to: "of.idempotencyKey",
     test: service,
-    name: "a log is read in order, from the commit that added the device, and its place is acknowledged",
+    name: "a log is read in order from the commit that added the device, and acknowledged",
   },
   {
     fault: "a proof is for whoever has it",
@@ -184,7 +184,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (there >= most) throw limitExceeded("streams_per_device", most)',
     to: "",
     test: streams,
-    name: "a device has four streams at once, and a fifth when one has ended",
+    name: "a device has at most four open streams",
   },
   {
     fault: "a path brings a leaf that nobody signed",
@@ -200,7 +200,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")',
     to: "",
     test: bounds,
-    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+    name: "a log is read from its first kept message, and a read of pruned messages is refused",
   },
   {
     fault: "a log is told to be pruned where it is not",
@@ -208,7 +208,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (afterSeq + 1n < firstSeq)",
     to: "if (afterSeq < firstSeq)",
     test: bounds,
-    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+    name: "a log is read from its first kept message, and a read of pruned messages is refused",
   },
   {
     fault: "a stream ends where a log was pruned",
@@ -216,7 +216,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined',
     to: "",
     test: bounds,
-    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+    name: "a log is read from its first kept message, and a read of pruned messages is refused",
   },
   {
     fault: "a hint brings along what is too large",
@@ -224,7 +224,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "return size <= maxBytes.inlineEnvelope",
     to: "return size > 0",
     test: bounds,
-    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+    name: "a log is read from its first kept message, and a read of pruned messages is refused",
   },
   {
     fault: "a claim is for as many devices as there are",
@@ -256,7 +256,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (created.is === "full") {',
     to: 'if (created.is === "full" && request.kind.case === "direct") {',
     test: bounds,
-    name: "a user makes no more conversations than one may have",
+    name: "a user cannot exceed the limit of conversations",
   },
   {
     fault: "a stream outlives a session that is not there",
@@ -264,7 +264,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: '?.state ?? "REVOKED"',
     to: '?.state ?? "ACTIVE"',
     test: bounds,
-    name: "a stream goes on while its device and its session do, and says which of them has ended",
+    name: "a stream lives as long as its device and session, and its error names which one ended",
   },
   {
     fault: "every session that has ended was revoked",
@@ -272,7 +272,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'state === "EXPIRED" ? "SESSION_EXPIRED" : "SESSION_REVOKED"',
     to: '"SESSION_REVOKED"',
     test: bounds,
-    name: "a stream goes on while its device and its session do, and says which of them has ended",
+    name: "a stream lives as long as its device and session, and its error names which one ended",
   },
   {
     fault: "a stream without a session ends",
@@ -280,6 +280,6 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (sessionId === null) return undefined",
     to: 'if (sessionId === null) return new Refused("SESSION_REVOKED")',
     test: bounds,
-    name: "a stream goes on while its device and its session do, and says which of them has ended",
+    name: "a stream lives as long as its device and session, and its error names which one ended",
   },
 ]

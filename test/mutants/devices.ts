@@ -72,7 +72,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "own !== undefined && commit.path !== undefined",
     to: "own !== undefined && commit.path === undefined",
     test: "server/rpc/messaging/conversation/append/append.test.ts",
-    name: "a leaf is renewed by the key that it has, which its device has given up long ago",
+    name: "a leaf's key may renew it after the device has replaced that key",
   },
   {
     fault: "a credential that is asked for again is counted",

@@ -249,8 +249,8 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: " && nbf <= now + skewSeconds",
     to: "",
     test: assertions,
-    name: "an assertion is not taken before",
-    row: "is not taken before",
+    name: "an assertion has an nbf beyond the clock skew",
+    row: "has an nbf beyond the clock skew",
   },
   {
     fault: "an assertion is good on the last second of the skew",
@@ -258,7 +258,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "exp + skewSeconds <= now",
     to: "exp + skewSeconds < now",
     test: assertions,
-    name: "an assertion is not taken then",
-    row: "is not taken then",
+    name: "an assertion is refused beyond the clock skew",
+    row: "is refused beyond the clock skew",
   },
 ]

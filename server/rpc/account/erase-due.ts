@@ -1,4 +1,4 @@
-// Erases whoever asked for it and let the time pass. Any number of processes may do so at once.
+// Erases identities whose deletion is due. Several processes may run it at once.
 import { Refused } from "@signet/kernel/errors"
 import { isDue, revocationPatienceMs } from "@signet/kernel/identity/deletion"
 import { type ProviderToken, parseProviderToken } from "@signet/kernel/identity/provider-client"
@@ -10,20 +10,20 @@ import type { Deps } from "../deps.ts"
 
 type EraseDeps = Pick<Deps, "store" | "secrets" | "clock" | "random" | "providers">
 
-/** In one run; the next one goes on. */
+/** The most identities that one run erases; the next run continues. */
 const mostAtOnce = 100
 
 /**
- * Ends the providers' own accounts first, because afterwards nobody knows of them: again in every run while a provider
- * does not answer, for an hour at most.
+ * Erases due identities, and first revokes their tokens at the providers: afterwards nothing names those accounts.
+ * While a provider does not answer, every run retries, for an hour after the due time.
  *
- * @returns How many were erased.
+ * @returns The number of erased identities.
  */
 export async function eraseDue(deps: EraseDeps, onFault: (fault: unknown) => void): Promise<number> {
   const ids = await deps.store.transaction((tx) => tx.accounts.listDueDeletions(deps.clock.nowMs(), mostAtOnce))
   let erased = 0
   for (const id of ids) {
-    // One that fails does not keep the others.
+    // A failed erasure does not stop the others.
     const isErased = await eraseOne(deps, id, onFault).catch(onFault)
     if (isErased === true) erased += 1
   }
@@ -44,7 +44,7 @@ async function eraseOne(deps: EraseDeps, id: IdentityId, onFault: (fault: unknow
   }
   return deps.store.transaction(async (tx) => {
     const locked = await tx.accounts.lockIdentity(id)
-    // Erased by another process, or kept by its owner, since it was looked at.
+    // Another process has erased it, or its owner has cancelled the deletion.
     if (!isDue(locked, nowMs)) return false
     const principal = await tx.identities.findUserPrincipal(id)
     await tx.accounts.erase(id, nowMs)
@@ -59,7 +59,7 @@ async function eraseOne(deps: EraseDeps, id: IdentityId, onFault: (fault: unknow
   })
 }
 
-/** False where asking again may help. */
+/** Revokes the token at the provider. False where a retry may succeed. */
 async function revoke(deps: EraseDeps, account: ProviderAccount, onFault: (fault: unknown) => void): Promise<boolean> {
   const kept = tokenOf(deps, account)
   const provider = deps.providers[account.provider]
@@ -75,7 +75,7 @@ async function revoke(deps: EraseDeps, account: ProviderAccount, onFault: (fault
   }
 }
 
-/** What does not open ends nothing. */
+/** The provider's refresh token; undefined where there is none or its seal does not open. */
 function tokenOf({ secrets }: EraseDeps, { id, refreshTokenSealed }: ProviderAccount): ProviderToken | undefined {
   const opened = refreshTokenSealed && secrets.open(providerTokenLabel(id), refreshTokenSealed)
   return opened ? parseProviderToken(new TextDecoder().decode(opened)) : undefined

@@ -1,11 +1,11 @@
-// What is kept of a person, and the end of it.
+// Export and deletion of the caller's own identity.
 import type { HandlerContext } from "@connectrpc/connect"
 import { deletionMs } from "@signet/kernel/identity/deletion"
 import type { Identity } from "@signet/kernel/records"
 import type { Deps } from "../deps.ts"
 import { onOwnIdentity, recordEnded } from "./self.ts"
 
-/** Of each kind in one export. */
+/** The most records of each kind in an export. */
 const mostRecords = 1_000
 
 export function exportIdentity(deps: Deps, context: HandlerContext) {
@@ -22,7 +22,7 @@ export function exportIdentity(deps: Deps, context: HandlerContext) {
   })
 }
 
-/** Sessions and tokens end now, the rest when the time is over. */
+/** Schedules the deletion. Sessions and personal access tokens end at once. */
 export function requestDeletion(deps: Deps, context: HandlerContext): Promise<Identity> {
   return onOwnIdentity(deps, context, async (self) => {
     const { tx, nowMs, identity, principal, record } = self

@@ -1,4 +1,4 @@
-// An invitation is answered once: who answers second finds it answered.
+// The caller accepts or declines an invitation. An invitation is answered once; a second answer is refused.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Invitation } from "@signet/kernel/administration/records"
 import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joining"

@@ -1,4 +1,5 @@
-// Adds a way of signing in: the session is one proof, the provider's word for the new account the other.
+// Links a provider account to the caller's identity. The session proves the identity; the credential proves the
+// account.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { normalizeEmail, verifiedEmail } from "@signet/kernel/identity/first-login"
@@ -37,7 +38,7 @@ export async function linkAccount(
   return onOwnIdentity(deps, context, (self) => link({ ...self, app, client, vouched }, proof))
 }
 
-/** Counted as the sign-in by the same proof is. */
+/** Counts the attempt in the limits of a sign-in with the same proof. */
 async function limited(deps: Deps, context: HandlerContext, proof: Proof, ask: () => Promise<Vouched>) {
   switch (proof.is) {
     case "password":
@@ -55,7 +56,7 @@ async function limited(deps: Deps, context: HandlerContext, proof: Proof, ask: (
 }
 
 function proofOf({ credential, nonce, codeVerifier }: LinkProviderAccountRequest): Proof {
-  // A link starts no transaction, so a nonce of the service is refused.
+  // A link starts no transaction, so a server-issued nonce is refused.
   const direct = { nonce, transaction: "", deviceId: "" }
   switch (credential.case) {
     case "idToken":
@@ -106,7 +107,7 @@ async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
     }
     case "insert": {
       const account = newAccount(linking, key)
-      // Somebody took it since it was looked for: it is there now.
+      // Another call inserted the account after the look-up: look it up again.
       if (!(await tx.accounts.insertAccount(account))) return attach(linking)
       await keepAddress(linking)
       await record("provider_account.linked", { target: target(account.id) })
@@ -125,7 +126,7 @@ async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
 async function lockByKey({ tx }: Pick<Self, "tx">, key: AccountKey): Promise<ProviderAccount | undefined> {
   const found = await tx.identities.findAccount(key)
   const account = found && (await tx.accounts.lockAccount(found.id))
-  // It was erased since it was found: its key is free.
+  // The account was erased after the look-up, so its key is free.
   if (account !== undefined && account.subject !== key.subject) return lockByKey({ tx }, key)
   return account
 }
@@ -145,7 +146,7 @@ function newAccount({ deps, nowMs, identity, client, vouched }: Linking, key: Ac
   }
 }
 
-/** Nothing of what was known of the person who had it before stays, unless it is the same person. */
+/** The account with its new owner. Address and token of another identity are not carried over. */
 function relinked({ deps, identity, client, vouched }: Linking, account: ProviderAccount): ProviderAccount {
   const before = account.identityId === identity.id ? account : undefined
   return {
@@ -159,7 +160,7 @@ function relinked({ deps, identity, client, vouched }: Linking, account: Provide
   }
 }
 
-/** A contact address, where there was none. */
+/** Stores the verified address as the identity's contact address if it has none. */
 async function keepAddress({ tx, nowMs, identity, vouched }: Linking): Promise<void> {
   const email = verifiedEmail(vouched.email, vouched.emailVerified)
   if (identity.primaryEmail === null && email !== null) await tx.identities.setPrimaryEmail(identity.id, email, nowMs)

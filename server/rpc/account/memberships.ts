@@ -50,7 +50,7 @@ export function leaveMembership(deps: Deps, context: HandlerContext, idText: str
     const { tx, nowMs, user, principal, record, refuse } = self
     const id = parseId("mem", idText)
     const membership = id && (await tx.members.lock(id))
-    // Somebody else's is none: one answer for both.
+    // A membership of another principal is answered as a missing one.
     if (!membership || membership.principalId !== principal.id || membership.appId !== user.appId) {
       return refuse("membership.removed", "NOT_FOUND")
     }

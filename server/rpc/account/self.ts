@@ -1,4 +1,4 @@
-// What every change of one's own account begins with: a session, one transaction, and what is written down of it.
+// The frame of every change to one's own account: session check, one transaction, audit.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -11,25 +11,26 @@ import { auditEvent, type Facts, ofSession } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 
-/** Somebody at their own account. */
+/** The caller's own account inside of one transaction. */
 export interface Self {
   readonly deps: Deps
   readonly context: HandlerContext
   readonly tx: Tx
   readonly nowMs: number
   readonly user: UserContext
-  /** Both locked, and active. */
+  /** Locked and active, as is `principal`. */
   readonly identity: Identity
   readonly principal: Principal
   record(kind: AuditKind, facts?: Partial<Facts>): Promise<void>
-  /** Writes a refusal down; the work returns what this does. */
+  /** Records a refusal in the audit. The work returns the result. */
   refuse(kind: AuditKind, reason: Reason, target?: Facts["target"]): Promise<Refused>
 }
 
 /**
- * Does the work on the caller's account, counted against their limit.
+ * Runs `work` on the caller's account, counted against the caller's write limit.
  *
- * @param work Returns Refused for what is not done and is to be written down.
+ * @param work Returns `Refused` for a refusal whose audit row must be committed.
+ * @throws Refused
  */
 export async function onSelf<T>(
   deps: Deps,
@@ -40,7 +41,7 @@ export async function onSelf<T>(
   const user = sessionUserOf(context)
   const nowMs = deps.clock.nowMs()
   const outcome = await deps.store.transaction(async (tx) => {
-    // In the order of a sign-in.
+    // The lock order of a sign-in: identity, then principal.
     const identity = await tx.accounts.lockIdentity(user.identityId)
     const principal = await tx.principals.lock(user.principal.id)
     const session = user.sessionId === null ? undefined : await tx.sessions.find(user.sessionId)
@@ -68,8 +69,8 @@ export async function onSelf<T>(
 }
 
 /**
- * The same for what counts in every app: only in a session of an app that is trusted with it. The operator of any other
- * could give itself a way of signing in to all of them.
+ * As `onSelf`, for changes that count in every app. Only an app with `manages_identity` may make them: the operator of
+ * another app could otherwise link its own provider account and sign in to every app.
  */
 export const onOwnIdentity: typeof onSelf = (deps, context, work) =>
   onSelf(deps, context, async (self) => {
@@ -77,13 +78,13 @@ export const onOwnIdentity: typeof onSelf = (deps, context, work) =>
     return app?.settings.managesIdentity === true ? work(self) : notManaged()
   })
 
-/** What people are told whose app does not change accounts. */
+/** The refusal for callers whose app does not manage identities. */
 export const notManaged = () =>
   new Refused("CLIENT_NOT_ALLOWED", {
     message: "the app's manages_identity setting is off: use an app that manages accounts",
   })
 
-/** Writes down the sessions that were ended. */
+/** Records each ended session. */
 export async function recordEnded({ deps, context, tx, nowMs, user }: Self, ids: readonly SessionId[]): Promise<void> {
   for (const id of ids) {
     const session = await tx.sessions.find(id)
@@ -93,7 +94,7 @@ export async function recordEnded({ deps, context, tx, nowMs, user }: Self, ids:
   }
 }
 
-/** Whose call it is, and about whom. */
+/** The actor, subject and scope of an event that the caller causes. */
 export const factsOf = (user: UserContext) => ({
   appId: user.appId,
   tenantId: user.tenantId,

@@ -5,16 +5,19 @@ import type { ProviderAccount } from "@signet/kernel/records"
 import type { Deps } from "../deps.ts"
 import { onOwnIdentity, recordEnded } from "./self.ts"
 
-/** Takes a way of signing in off, with its sessions. The row stays, so that whoever proves the account may link it. */
+/**
+ * Unlinks a provider account and ends its sessions. The row stays, so a caller who proves the account can link it
+ * again.
+ */
 export function unlinkAccount(deps: Deps, context: HandlerContext, idText: string): Promise<ProviderAccount> {
   return onOwnIdentity(deps, context, async (self) => {
     const { tx, nowMs, identity, record, refuse } = self
     const id = parseId("pac", idText)
     const account = id && (await tx.accounts.lockAccount(id))
-    // Read after the identity is locked: of two who take off two accounts, the second sees what the first did.
+    // Read after the identity is locked: of two concurrent unlinks, the second sees the first.
     const plan = planUnlink(account, await tx.identities.findAccounts(identity.id), identity.id)
     if (account === undefined || plan === "keep") return account ?? refuse("provider_account.unlinked", "NOT_FOUND")
-    // Whose else it is is not written to the caller's name.
+    // The audit of the caller does not name another identity's account.
     const target = account.identityId === identity.id ? { type: "provider_account", id: account.id } : null
     if (plan !== "unlink") return refuse("provider_account.unlinked", plan, target)
     const unlinked: ProviderAccount = { ...account, status: "UNLINKED" }

@@ -1,5 +1,5 @@
-// What every administrative call begins and ends with: a caller, one transaction, and what is written down of it. A call
-// that is out of its caller's reach is written down too, in a transaction of its own: that of the work has been undone.
+// The frame of every administrative call: caller, one transaction, audit. A call outside its caller's scope is recorded
+// in a second transaction, because the first has been rolled back.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Place } from "@signet/kernel/administration/ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
@@ -14,33 +14,33 @@ import { isReason } from "../audit/denials.ts"
 import type { Deps } from "../deps.ts"
 import { limit, networkOf } from "../limit.ts"
 
-/** What an administrator works with, inside of one transaction. */
+/** The transaction of an administrative call. */
 export interface Desk {
   readonly deps: Deps
   readonly tx: Tx
   readonly nowMs: number
   readonly caller: AuthContext
-  /** The caller administers every app. */
+  /** True when the caller administers every app. */
   readonly isInstallation: boolean
   newId<K extends keyof IdKinds>(kind: K): IdKinds[K]
   /** @throws Refused RESOURCE_UNRESOLVED for a place that the caller does not administer. */
   reach(place: Place): void
-  /** Writes down what was done, and where. */
+  /** Records the change in the audit. */
   record(kind: AuditKind, of: Recorded): Promise<void>
 }
 
 interface Recorded {
   readonly place: Place
   readonly target: { readonly type: string; readonly id: string }
-  /** Whose affairs it touches. */
+  /** The principal that the change concerns. */
   readonly subject?: PrincipalId | null
 }
 
 /**
- * Does the work, or nothing of it.
+ * Runs `work` in one transaction.
  *
- * @param use A "write" is counted against the caller's limit. So is what writes an event for every answer.
- * @param work Throws Refused for what is not done. What comes of it is committed as a whole.
+ * @param use "write" is counted against the caller's limit. A read that records an event for each call is a "write".
+ * @param work Throws `Refused` to roll back.
  */
 export async function administer<T>(
   deps: Deps,
@@ -81,7 +81,10 @@ export async function administer<T>(
   }
 }
 
-/** The one refusal of what is not there, is somebody else's or is out of reach; the audit knows which. */
+/**
+ * One refusal for a record that is missing, of another app, or outside the caller's scope. The audit has the true
+ * reason.
+ */
 export const unresolved = (reason: Reason = "RESOURCE_UNRESOLVED"): Refused =>
   new Refused("RESOURCE_UNRESOLVED", { cause: reason })
 
@@ -99,7 +102,7 @@ async function recordDenial(deps: Deps, context: HandlerContext, refused: Refuse
   await deps.refusals.record(event, { network: networkOf(context) })
 }
 
-/** Who administers, and where. */
+/** The actor and scope of an event that the caller causes. */
 export const factsOf = (caller: AuthContext) => ({
   appId: caller.appId,
   tenantId: caller.tenantId,

@@ -20,7 +20,7 @@ export const appShape = (of: kernel.App): MessageInitShape<typeof AppSchema> => 
   updatedAt: timestampFromMs(of.updatedAtMs),
 })
 
-/** What a message says of an app; nothing else of it is ever read. */
+/** The values that a message sets on an app. Its other fields are ignored. */
 export function appValues(app: App): AppValues {
   const { settings } = app
   return {

@@ -29,7 +29,7 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
         refuseClosed(AppSchema, asked, "create", "app")
         const values = appValues(asked)
         refuse(appProblem(values, { ...groundsOf(desk), before: null }))
-        // An app that is made has no permissions yet.
+        // A new app has no permissions yet.
         refuse(scopePermissionsProblem(values.scopes, new Set()))
         const { nowMs } = desk
         const made = { status: "ACTIVE", isInstallation: false, createdAtMs: nowMs, updatedAtMs: nowMs } as const
@@ -75,7 +75,7 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
   }
 }
 
-/** Those of the app, held until the scopes that name them are there. */
+/** The existing keys among the permissions that the scopes name. Their rows are locked until the scopes are stored. */
 async function permissionsNamed({ tx }: Desk, { id }: App, scopes: App["scopes"]): Promise<ReadonlySet<string>> {
   const named = scopes.flatMap(({ permissions = [] }) => permissions)
   return new Set((await tx.roles.findPermissions(id, named)).map(({ key }) => key))
@@ -85,7 +85,7 @@ function move(deps: Deps, context: HandlerContext, id: string, kind: AuditKind, 
   return administer(deps, context, "write", async (desk) => {
     requireInstallation(desk)
     const app = await foundApp(desk, id, "lock")
-    // Who could let it go on again would be locked out with it.
+    // Nobody could resume the installation's app: its administrators would be locked out with it.
     if (app.isInstallation && to.to !== "ACTIVE")
       throw new Refused("IN_USE", { message: "the installation's own app must stay active" })
     const next = moved(app, to)

@@ -1,4 +1,4 @@
-// The first administrator, and others whom the operator makes by hand: nobody who only calls the service gets here.
+// Makes administrators from the operator's command line. No call reaches this code.
 import { defaultSettings } from "@signet/kernel/administration/app"
 import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
@@ -12,15 +12,15 @@ import type { Deps } from "../deps.ts"
 type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
 
 export interface AdministratorRequest {
-  /** For people. */
+  /** A display name. */
   readonly name: string
-  /** How long the token is good: 1 to 720. */
+  /** Lifetime of the token in hours, 1 to 720. */
   readonly hours: number
-  /** There may be an administrator already. */
+  /** Allows the call although an administrator exists. */
   readonly another: boolean
 }
 
-/** What an administrator of the installation may do: everything that there is to administer. */
+/** Every administrative scope. */
 const scopes = [
   ...administrationScopes,
   "auth.service_accounts.read",
@@ -32,10 +32,9 @@ const hourMs = 3_600_000
 const route = "admin create"
 
 /**
- * Makes an administrator of the installation, with the installation's app where there is none yet.
+ * Makes an administrator of the installation, and the installation's app if it is missing.
  *
- * @returns A personal access token, which nobody can show again; undefined when there is an administrator and another
- *   was not asked for.
+ * @returns A personal access token, which is shown once; undefined if an administrator exists and `another` is false.
  */
 export async function createAdministrator(
   deps: CreateDeps,
@@ -80,7 +79,7 @@ export async function createAdministrator(
   return isMade ? { pat, expiresAtMs } : undefined
 }
 
-/** The installation's app; undefined when there is one and no other administrator was asked for. */
+/** The installation's app; undefined if it exists and `another` is false. */
 async function installation(
   deps: CreateDeps,
   tx: Tx,
@@ -106,7 +105,7 @@ async function installation(
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
   }
-  // Of two who make one at once, one does: the other has waited, and finds it.
+  // Of two concurrent calls, one inserts the app. The other has waited for it and finds the app.
   if (!(await tx.administration.insertApp(app))) return installation(deps, tx, { another, nowMs })
   const facts = { kind: "app.created", appId: app.id, target: { type: "app", id: app.id } } as const
   await tx.audit.append(ownEvent(deps, nowMs, facts, route))

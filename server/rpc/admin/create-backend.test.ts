@@ -41,7 +41,7 @@ test("a backend has its scopes and nothing else, and nobody else holds them", as
   for (const key of backendScopes) expect(scopes).toContainEqual({ key, audience: "auth", isDefault: false })
 })
 
-test("again gives the same account another secret, and two serve at most", async () => {
+test("a repeated call adds a secret to the same account, up to two", async () => {
   const [first, second] = [
     await createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" })),
     await createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" })),
@@ -54,12 +54,12 @@ test("again gives the same account another secret, and two serve at most", async
   expect(newer?.expiresAtMs).toBe(second.expiresAtMs)
   expect(older?.expiresAtMs).toBeLessThanOrEqual(Date.now() + 86_400_000)
   const third = createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" }))
-  await expect(third).rejects.toThrow("Two secrets serve")
+  await expect(third).rejects.toThrow("The account has 2 active secrets")
 })
 
 test.each<[string, object, string]>([
-  ["of an app that is not there", { appId: newId("app", 1, random.bytes(10)) }, "no such app"],
-  ["that owns another's audience", { name: "a second one" }, "owns messaging's audience"],
+  ["for an unknown app", { appId: newId("app", 1, random.bytes(10)) }, "No app has this id"],
+  ["that owns another account's audience", { name: "a second one" }, "owns messaging's audience"],
 ])("no backend is made %s", async (_, change, message) => {
   await expect(createMessagingBackend(deps, asked(change))).rejects.toThrow(message)
 })

@@ -1,5 +1,5 @@
-// The service account of a messaging backend that runs elsewhere: made by the operator, since no administrator holds its
-// scopes and could give them.
+// Makes the service account of a messaging backend that runs elsewhere. The operator does so, because no administrator
+// holds its scopes and could grant them.
 
 import { transferScope } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
@@ -15,11 +15,14 @@ type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAud
 
 export interface BackendRequest {
   readonly appId: App["id"]
-  /** For people. An account of the app with this name gets one more secret. */
+  /** A display name. An active account of the app with this name gets one more secret. */
   readonly name: string
-  /** Messaging's audience: the account owns it, where it is not the auth service's own, and may ask about its tokens. */
+  /**
+   * The audience of messaging's tokens. The account owns it, and may introspect them, unless it is the auth service's
+   * own.
+   */
   readonly messagingAudience: string
-  /** Earlier secrets serve for a day yet; without it they serve as long as they would have. */
+  /** Earlier secrets expire within a day; otherwise they keep their expiry. */
   readonly replaces: boolean
 }
 
@@ -30,22 +33,22 @@ export interface CreatedBackend {
   readonly expiresAtMs: number
 }
 
-/** All that a backend does at the auth service. */
+/** The scopes of a messaging backend. */
 export const backendScopes = ["auth.messaging.backend", "auth.revocations.read", "auth.introspect"] as const
 
 const lifeDays = 365
 
-/** What an account that the operator makes is for. */
+/** The kind of account that the operator makes. */
 interface Purpose {
   readonly scopes: readonly string[]
-  /** Of the scopes, and of the tokens that it gets. */
+  /** The audience of the scopes and of the account's tokens. */
   readonly audience: string
   readonly ownedAudiences: readonly string[]
   readonly noun: string
   readonly route: string
 }
 
-/** @throws Error in a sentence for the operator. */
+/** @throws Error with a sentence for the operator. */
 export function createMessagingBackend(deps: CreateDeps, asked: BackendRequest): Promise<CreatedBackend> {
   const { authAudience } = deps
   return createService(deps, asked, {
@@ -57,7 +60,7 @@ export function createMessagingBackend(deps: CreateDeps, asked: BackendRequest):
   })
 }
 
-/** Who moves the app between backends. @throws Error in a sentence for the operator. */
+/** Makes the account that moves an app between backends. @throws Error with a sentence for the operator. */
 export function createMessagingMover(deps: CreateDeps, asked: BackendRequest): Promise<CreatedBackend> {
   return createService(deps, asked, {
     scopes: [transferScope],
@@ -71,7 +74,7 @@ export function createMessagingMover(deps: CreateDeps, asked: BackendRequest): P
 function createService(deps: CreateDeps, asked: BackendRequest, purpose: Purpose): Promise<CreatedBackend> {
   return deps.store.transaction(async (tx) => {
     const app = await tx.administration.lockApp(asked.appId)
-    if (app === undefined) throw new Error("There is no such app.")
+    if (app === undefined) throw new Error("No app has this id.")
     await addScopes(tx, app, purpose)
     const account =
       (await accountNamed(tx, app, asked.name, purpose)) ?? (await insertAccount(deps, tx, app, asked.name, purpose))
@@ -79,7 +82,7 @@ function createService(deps: CreateDeps, asked: BackendRequest, purpose: Purpose
   })
 }
 
-/** Nobody holds them by being a member. */
+/** Adds the scopes to the app. They are no defaults, so a membership alone grants none of them. */
 async function addScopes(tx: Tx, app: App, { scopes: keys, audience }: Purpose): Promise<void> {
   const missing = keys.filter((key) => app.scopes.every((scope) => scope.key !== key))
   if (missing.length === 0) return
@@ -98,7 +101,7 @@ async function accountNamed(
   const accounts = await tx.serviceAccounts.list(app.id, null, { size: mostAccounts, before: null })
   const found = accounts.find((one) => one.name === name && one.status === "ACTIVE")
   if (found !== undefined && !scopes.every((key) => found.scopes.includes(key))) {
-    throw new Error(`A service account of that name is no ${noun}.`)
+    throw new Error(`The service account of this name is no ${noun}: use another name.`)
   }
   return found
 }
@@ -167,7 +170,8 @@ async function addSecret(
   const nowMs = deps.clock.nowMs()
   const before = replaces ? await tx.serviceAccounts.secrets(id) : []
   const planned = planRotation(before, { lifeDays, overlap: undefined }, nowMs)
-  if (planned === undefined) throw new Error("Two secrets serve by now: try again when the older one has ended.")
+  if (planned === undefined)
+    throw new Error("The account has 2 active secrets (the limit): revoke one, or wait until the older one expires.")
   for (const { secret, expiresAtMs } of planned.replaced) {
     await tx.serviceAccounts.shortenSecret(secret.id, expiresAtMs)
   }

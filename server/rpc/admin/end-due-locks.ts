@@ -1,4 +1,4 @@
-// Ends locks of principals whose time has come. Any number of processes may do so at once.
+// Ends expired locks of principals. Several processes may run it at once.
 import { isLockOver } from "@signet/kernel/identity/principal"
 import type { PrincipalId } from "@signet/kernel/ids"
 import { ownEvent } from "../audit/audit.ts"
@@ -6,15 +6,15 @@ import type { Deps } from "../deps.ts"
 
 type LockDeps = Pick<Deps, "store" | "clock" | "random">
 
-/** In one run; the next one goes on. */
+/** The most locks that one run ends; the next run continues. */
 const mostAtOnce = 100
 
-/** @returns How many locks ended. */
+/** @returns The number of ended locks. */
 export async function endDueLocks(deps: LockDeps, onFault: (fault: unknown) => void): Promise<number> {
   const ids = await deps.store.transaction((tx) => tx.principals.listDueUnlocks(deps.clock.nowMs(), mostAtOnce))
   let ended = 0
   for (const id of ids) {
-    // One that fails does not keep the others.
+    // A failure does not stop the others.
     const isEnded = await endOne(deps, id).catch(onFault)
     if (isEnded === true) ended += 1
   }
@@ -25,7 +25,7 @@ function endOne(deps: LockDeps, id: PrincipalId): Promise<boolean> {
   return deps.store.transaction(async (tx) => {
     const nowMs = deps.clock.nowMs()
     const principal = await tx.principals.lock(id)
-    // Unlocked, or locked for longer, since it was listed.
+    // The principal was unlocked, or locked for longer, after the list was read.
     if (principal === undefined || !isLockOver(principal, nowMs)) return false
     if (!(await tx.principals.unlock(id, nowMs))) return false
     const facts = {

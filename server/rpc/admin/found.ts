@@ -1,4 +1,5 @@
-// Look-ups of what a request names, each with its parents: what is of another app, or out of reach, is as good as none.
+// Look-ups of the records that a request names. A record of another app, or outside the caller's scope, counts as
+// missing.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { Context, Tenant } from "@signet/kernel/administration/records"
 import { outOfReach } from "@signet/kernel/authz/administers"
@@ -9,7 +10,7 @@ import { type Desk, unresolved } from "./administer.ts"
 
 export type Take = "find" | "lock"
 
-/** The app as a whole: out of reach of who is inside of a tenant. */
+/** The app as a whole. A caller inside of a tenant cannot reach it. */
 export async function foundApp(desk: Desk, idText: string, take: Take = "find"): Promise<App> {
   const id = parseId("app", idText)
   const app = id && (await (take === "lock" ? desk.tx.administration.lockApp(id) : desk.tx.apps.findApp(id)))
@@ -18,7 +19,7 @@ export async function foundApp(desk: Desk, idText: string, take: Take = "find"):
   return app
 }
 
-/** The app that the caller is in, wherever in it: for what all of an app may know. */
+/** The caller's app, whatever the caller's tenant or context: for facts that every member may read. */
 export async function foundOwnApp(desk: Desk, idText: string): Promise<App> {
   const id = parseId("app", idText)
   const app = id && (await desk.tx.apps.findApp(id))
@@ -41,7 +42,7 @@ export async function foundContext(desk: Desk, of: { appId: string; contextId: s
   return context
 }
 
-/** @throws Refused RESOURCE_UNRESOLVED unless the record is there and of the app that the request names. */
+/** @throws Refused RESOURCE_UNRESOLVED unless the record exists in the app that the request names. */
 export function foundIn<T extends { appId: AppId }>(appIdText: string, record: T | undefined): T {
   if (record === undefined || record.appId !== appIdText) throw unresolved()
   return record
@@ -54,26 +55,26 @@ export const placeOf = ({ appId, tenantId, contextId }: Place): Place => ({ appI
 
 interface Asked {
   readonly appId: string
-  /** Empty for none; a context's own is filled in. */
+  /** Empty for none. The tenant of a named context is filled in. */
   readonly tenantId: string
   readonly contextId: string
 }
 
-/** A place that a request names, with its app. */
+/** The place that a request names, and its app. */
 export async function foundPlace(desk: Desk, asked: Asked): Promise<{ app: App; place: Place }> {
   const { app, place } = await placeNamed(desk, asked)
   desk.reach(place)
   return { app, place }
 }
 
-/** The same for a list: where the request names nothing, the place of the caller. */
+/** As `foundPlace`, for lists: an omitted tenant or context is the caller's own. */
 export async function foundListPlace(desk: Desk, asked: Asked): Promise<Place> {
   const place = narrowed(desk, (await placeNamed(desk, asked)).place)
   desk.reach(place)
   return place
 }
 
-/** Not yet held against the caller's reach: whoever is inside of a context may name its tenant. */
+/** Does not check the caller's scope: a caller inside of a context may name the context's tenant. */
 async function placeNamed(desk: Desk, { appId, tenantId, contextId }: Asked): Promise<{ app: App; place: Place }> {
   const { tenants, contexts } = desk.tx
   const app = await foundOwnApp(desk, appId)
@@ -86,7 +87,7 @@ async function placeNamed(desk: Desk, { appId, tenantId, contextId }: Asked): Pr
   return { app, place: placeOfContext(context) }
 }
 
-/** What is not said is the caller's own. */
+/** Fills in the caller's own tenant and context where the request omits them. */
 function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
   if (isInstallation || place.appId !== caller.appId) return place
   const { tenantId, contextId } = place
@@ -94,7 +95,7 @@ function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
 }
 
 /**
- * Holds a place that something comes to be in.
+ * Locks a place against a change of its status, before a record is inserted there.
  *
  * @throws Refused STATE_CONFLICT unless app, tenant and context are active.
  */
@@ -105,10 +106,11 @@ export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
 }
 
 /**
- * A principal, locked, that the caller may know: an administrator of the installation knows all, others those who are active
- * members of what they administer. Nobody learns of an id whether it is somebody's elsewhere.
+ * A principal, locked, that the caller may know. An administrator of the installation knows all principals; others know
+ * the active members of the places that they administer. So an id reveals nothing about a principal elsewhere.
  *
- * @returns The memberships that the caller may see, of whatever status.
+ * @returns The memberships that the caller may see, of any status.
+ * @throws Refused RESOURCE_UNRESOLVED
  */
 export async function foundMember(
   desk: Desk,
@@ -117,7 +119,7 @@ export async function foundMember(
 ): Promise<{ id: PrincipalId; memberships: readonly Membership[] }> {
   const { tx, caller, isInstallation } = desk
   const id = parseId("prn", idText)
-  // Locked: whoever removes the member at the same moment comes before, and is seen, or after, and ends what is made.
+  // Locked: a concurrent removal comes before, and is seen, or after, and revokes what this call inserts.
   const principal = id && (await tx.principals.lock(id))
   if (principal === undefined || principal.status === "DELETED") throw unresolved()
   const all = await tx.identities.findMemberships(principal.id, appId)

@@ -44,7 +44,7 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
           createdAtMs: nowMs,
           revokedAtMs: null,
         }
-        // Nobody else counts them now: the principal is locked.
+        // The principal is locked, so no concurrent call counts its grants.
         const live = await desk.tx.grants.listOfPrincipal(member.id, place.appId)
         if (live.filter((one) => grantState(one, nowMs) === "ACTIVE").length >= maxGrants)
           throw new Refused("GRANT_LIMIT")
@@ -88,7 +88,7 @@ async function foundGrant(desk: Desk, of: { appId: string; grantId: string }, ta
   const grant = foundIn(of.appId, id && (await desk.tx.grants.find(id)))
   desk.reach(grant)
   if (take === "find") return grant
-  // In the order of a removal, which ends the grants of its member.
+  // The lock order of a removal, which revokes the member's grants.
   await desk.tx.principals.lock(grant.principalId)
   return foundIn(of.appId, await desk.tx.grants.lock(grant.id))
 }

@@ -84,7 +84,7 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
   }
 }
 
-/** An invitation that ran out is not in the way of the next one. */
+/** Inserts an invited membership. An expired invitation does not block the next one. */
 async function insertInvited({ tx, nowMs }: Desk, asked: Membership): Promise<void> {
   const there = await tx.identities.insertMembership(asked)
   if (there.id === asked.id) return
@@ -103,7 +103,7 @@ const record = (desk: Desk, kind: "membership.invited" | "invitation.revoked", i
     subject: invitation.principalId,
   })
 
-/** Without its code, of which only a keyed hash is kept. */
+/** Without its code: only a keyed hash of it is stored. */
 const shape = (of: Invitation, nowMs: number): MessageInitShape<typeof InvitationSchema> => ({
   id: of.id,
   appId: of.appId,

@@ -1,4 +1,4 @@
-// Memberships as administrators change them, with what hangs on them.
+// Changes of memberships by administrators, with the records that depend on a membership.
 
 import { isLiveMembership, membershipMoves } from "@signet/kernel/administration/moves"
 import type { Place } from "@signet/kernel/administration/ports"
@@ -21,13 +21,13 @@ export async function foundMembership(
   const membership = foundIn(of.appId, id && (await tx.members.find(id)))
   desk.reach(membership)
   if (take === "find") return membership
-  // In the order of a sign-in, and of whatever a member is given: person, invitation, membership.
+  // The lock order of a sign-in and of every grant: principal, invitation, membership.
   await tx.principals.lock(membership.principalId)
   await lockInvitation(tx, membership)
   return foundIn(of.appId, await tx.members.lock(membership.id))
 }
 
-/** With an empty profile. */
+/** A membership with an empty profile. */
 export function newMembership(
   { nowMs, newId }: Desk,
   of: Place & Pick<Membership, "principalId" | "status" | "scopes">,
@@ -53,9 +53,11 @@ const kinds = {
 } as const satisfies Record<MoveName, AuditKind>
 
 /**
- * The membership as it is then. Sessions end with what stops; what is removed takes with it the memberships inside of it,
- * the invitations to them, and grants, personal access tokens and delegations there, so that nothing waits for who joins
- * again.
+ * Moves a membership to another status. Suspension and removal end its sessions. A removal also ends the memberships,
+ * invitations, grants, personal access tokens and delegations inside of it, so that a later membership starts with
+ * none.
+ *
+ * @returns The membership after the move.
  */
 export async function changeMembership(desk: Desk, membership: Membership, name: MoveName): Promise<Membership> {
   const next = moved<Membership["status"], Membership>(membership, membershipMoves[name])
@@ -88,10 +90,12 @@ export async function removeInside({ tx, nowMs }: Pick<Desk, "tx" | "nowMs">, me
   await endCredentialsInside(tx, membership, nowMs)
 }
 
-/** More than anybody may make. */
+/** More than a principal can have. */
 const all = { size: 100_000, before: null }
 
-/** Personal access tokens and delegations of that place, with the access tokens that came of them. */
+/**
+ * Revokes the personal access tokens and delegations inside of the membership, and the access tokens issued from them.
+ */
 async function endCredentialsInside(tx: Desk["tx"], membership: Membership, nowMs: number): Promise<void> {
   const { appId, principalId } = membership
   const isThere = (one: Place & { revokedAtMs: number | null }) => one.revokedAtMs === null && isInside(one, membership)

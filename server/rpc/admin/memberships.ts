@@ -89,7 +89,10 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
   }
 }
 
-/** Somebody becomes a member without being asked only where they are one, or by an administrator of the installation. */
+/**
+ * A principal is added without an invitation only where it is a member of the app, or by an administrator of the
+ * installation.
+ */
 function requireMember({ isInstallation }: Desk, { tenantId, contextId }: Place, known: readonly Membership[]): void {
   if (isInstallation && tenantId === null && contextId === null) return
   if (known.some(({ status }) => status === "ACTIVE")) return

@@ -5,7 +5,7 @@ import type { ProviderClient } from "@signet/proto/auth/v1/provider_clients"
 import { refusalOf } from "./outcome.ts"
 import { givenValues } from "./provider-client-shape.ts"
 
-/** What a preset fills in, by the name in the contract: a client with a preset names none of them itself. */
+/** The fields that a preset fills in, by contract name. A client with a preset sets none of them. */
 const filledIn = [
   ["issuers", "issuers"],
   ["canonical_issuer", "canonicalIssuer"],
@@ -15,9 +15,9 @@ const filledIn = [
 ] as const
 
 /**
- * What a message says of a new client, with what follows from it and from its preset.
+ * The values of a new client, with those that follow from them and from its preset.
  *
- * @throws Refused INVALID_FIELD for a preset that does not exist, and for a client that names what its preset fills in.
+ * @throws Refused INVALID_FIELD for an unknown preset, and for a client that sets a field of its preset.
  */
 export function newClientValues(of: ProviderClient): ClientValues {
   const values = givenValues(of)

@@ -1,4 +1,4 @@
-// What handlers make of the kernel's decisions.
+// Turns the kernel's decisions into refusals and records.
 import { type Move, step } from "@signet/kernel/administration/moves"
 import type { Problem } from "@signet/kernel/administration/problem"
 import { Refused } from "@signet/kernel/errors"
@@ -13,7 +13,7 @@ export function refusalOf({ reason, field, message }: Problem): Refused {
 }
 
 /**
- * The record as the move makes it; undefined when it is so already.
+ * The record after the move; undefined if it already has the status.
  *
  * @throws Refused STATE_CONFLICT
  */
@@ -31,16 +31,16 @@ export function moved<Status extends string, T extends { status: Status }>(
   }
 }
 
-/** A member of a request that validation has found to be there. */
+/** A message field that validation requires. @throws Refused INVALID_FIELD if it is missing. */
 export function given<T>(message: T | undefined, field: string): T {
   if (message === undefined) throw new Refused("INVALID_FIELD", { metadata: { field } })
   return message
 }
 
-/** @throws Refused INVALID_FIELD for an empty text or one of white space only. */
+/** @throws Refused INVALID_FIELD for a text that is empty or only white space. */
 export function refuseBlank(text: string, field: string): void {
   if (text.trim() === "") throw new Refused("INVALID_FIELD", { message: `${field} is required`, metadata: { field } })
 }
 
-/** True when two records say the same. */
+/** True when two records serialize to the same JSON. */
 export const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b)

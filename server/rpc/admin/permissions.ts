@@ -18,7 +18,7 @@ type Methods = "createPermission" | "listPermissions" | "updatePermission" | "de
 
 const schema = PermissionSchema
 
-/** What may be done in an app is said by the app as a whole, and read by everybody who makes roles in it. */
+/** Only administrators of the whole app change its permissions. Every administrator in the app may list them. */
 export function permissions(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     createPermission: (request, context) =>

@@ -1,4 +1,4 @@
-// What is of no one app: principals, and the ways of signing in. Only administrators of the installation get here.
+// Principals and provider accounts, which belong to no single app. Only administrators of the installation may call.
 import { timestampMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { accountMoves, type Move, principalMoves } from "@signet/kernel/administration/moves"
@@ -90,7 +90,7 @@ const moves = {
   "principal.reactivated": principalMoves.reactivate,
 } as const satisfies Partial<Record<AuditKind, Move<Principal["status"]>>>
 
-/** @param apply False when the store has another reason, such as that the time to come back is over. */
+/** @param apply Returns false when the store refuses the move, for example because the time for it has passed. */
 function movePrincipal(
   deps: Deps,
   context: HandlerContext,

@@ -12,7 +12,7 @@ import {
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { platformOf, providerOf } from "../parse.ts"
 
-/** Without its secrets, which have no way out. */
+/** A client without its secrets: no call returns them. */
 export const providerClientShape = (of: kernel.ProviderClient): MessageInitShape<typeof ProviderClientSchema> => ({
   id: of.id,
   appId: of.appId,
@@ -53,12 +53,12 @@ const nonceModes: Record<number, kernel.ProviderClient["nonceMode"]> = {
   [ProviderClient_NonceMode.SHA256_B64URL]: "SHA256_B64URL",
 }
 
-/** What a message says of a client, but for its secrets and its preset; nothing else of it is ever read. */
+/** The values that a message sets on a client, except secrets and preset. Its other fields are ignored. */
 export function clientValues(of: ProviderClient): ClientValues {
   return completed(givenValues(of))
 }
 
-/** The same with nothing filled in. */
+/** As `clientValues`, without the values that follow from others. */
 export function givenValues(of: ProviderClient): ClientValues {
   return {
     provider: named("provider", () => providerOf(of.provider)),

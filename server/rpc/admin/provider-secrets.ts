@@ -1,4 +1,4 @@
-// The secrets of provider clients: they come in, are looked at once, and are sealed. There is no way out.
+// Checks and seals the secrets of provider clients. No call returns them.
 
 import { Refused } from "@signet/kernel/errors"
 import type { ProviderClientId } from "@signet/kernel/ids"
@@ -6,7 +6,7 @@ import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel, type SealedLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Provider } from "@signet/kernel/records"
 
-/** RFC 7518 section 3.2, in bytes. */
+/** In bytes: a key for HS256 is at least as long as the hash (RFC 7518 section 3.2). */
 const minTokenSecretLength = 32
 
 interface Given {
@@ -20,9 +20,9 @@ interface Sealed {
 }
 
 /**
- * What is kept of the secrets; null for an empty one.
+ * Seals the secrets; null for an empty one.
  *
- * @throws Refused INVALID_FIELD for one that the provider's protocol could not use.
+ * @throws Refused INVALID_FIELD for a secret that the provider's protocol cannot use.
  */
 export async function sealed(
   secrets: Secrets,
@@ -51,7 +51,7 @@ function isUsable(provider: Provider, secret: string): boolean | Promise<boolean
   }
 }
 
-/** A P-256 key as PKCS #8 in PEM (RFC 7468 section 10). */
+/** True for a P-256 private key as PKCS #8 in PEM (RFC 7468 section 10). */
 async function isPrivateKey(pem: string): Promise<boolean> {
   const body = /^-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----$/.exec(pem.trim())?.[1]
   if (body === undefined) return false
@@ -60,7 +60,7 @@ async function isPrivateKey(pem: string): Promise<boolean> {
     await crypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"])
     return true
   } catch {
-    // The cause could quote the key.
+    // The cause is dropped, because it could quote the key.
     return false
   }
 }

@@ -91,7 +91,7 @@ interface Named {
   readonly roleId: string
 }
 
-/** A role to change: of what the caller administers. */
+/** A role to change: the caller must administer its app or tenant. */
 async function foundRole(desk: Desk, { appId, roleId }: Named): Promise<Role> {
   const id = parseId("rol", roleId)
   const role = foundIn(appId, id && (await desk.tx.roles.lock(id)))
@@ -99,7 +99,7 @@ async function foundRole(desk: Desk, { appId, roleId }: Named): Promise<Role> {
   return role
 }
 
-/** A role to grant: of the app, or of the tenant that the caller is in. */
+/** A role to grant: of the app, or of the caller's tenant. */
 export async function foundUsableRole(desk: Desk, { appId, roleId }: Named, take: Take): Promise<Role> {
   const app = await foundOwnApp(desk, appId)
   const id = parseId("rol", roleId)

@@ -1,4 +1,4 @@
-// People, found by what others know them by: the address that a provider verified, or a provider's own id of them.
+// Finds users by an address that a provider verified, or by a provider's subject.
 import type { ServiceImpl } from "@connectrpc/connect"
 import { isLiveMembership } from "@signet/kernel/administration/moves"
 import { outOfReach } from "@signet/kernel/authz/administers"
@@ -23,7 +23,7 @@ export function users(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, "fin
         const { tx, caller, isInstallation } = desk
         const isEverywhere = isInstallation && request.appId === ""
         const appId = request.appId === "" ? caller.appId : request.appId
-        // Held against the caller's reach before anything is looked up: the answer depends on members alone.
+        // The scope is checked before the look-up, so the answer depends only on members that the caller may see.
         const within = isEverywhere ? null : await foundListPlace(desk, { appId, tenantId: "", contextId: "" })
         const found = await tx.people.find({ by: searchOf(request), within }, most)
         const place = within ?? placeOf(caller)

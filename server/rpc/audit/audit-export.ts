@@ -1,4 +1,5 @@
-// Chains and checkpoints as they are handed out: with all that a caller needs to verify them, and no more than they may see.
+// Exports audit chains and checkpoints with what a caller needs to verify them. A text that the caller may not see is
+// empty.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { Place } from "@signet/kernel/administration/ports"
 import { type CheckpointHeads, merkleProof } from "@signet/kernel/audit/checkpoint"
@@ -13,7 +14,7 @@ import type {
 } from "@signet/proto/auth/v1/audit_service"
 import type { Desk } from "../admin/administer.ts"
 
-/** Where a caller looks; nowhere in particular is of no app. */
+/** The place that a caller lists. All null: events of no app. */
 export type ListPlace = Place | { readonly appId: null; readonly tenantId: null; readonly contextId: null }
 
 const linksAtOnce = 100

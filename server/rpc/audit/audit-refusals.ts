@@ -8,8 +8,8 @@ import { callerFacts } from "./denials.ts"
 import { causeOf, type RefusalAudit } from "./refusals.ts"
 
 /**
- * Writes down why a call was refused, where its handler said what the audit keeps of it (see `audited`). The same on every
- * protocol: it is just inside the interceptor that makes errors of refusals.
+ * Records refused calls for which the handler declared an audit cause (see `audited`). It runs just inside the
+ * interceptor that turns refusals into errors, so every protocol is recorded alike.
  */
 export function auditRefusals(deps: {
   readonly refusals: RefusalAudit

@@ -35,7 +35,7 @@ export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
         return { auditEvents: page.map(({ event }) => auditEventShape(event)), nextPageToken }
       }),
 
-    // Counted as a write: it is one, of an event for each call.
+    // Counted as a write, because each call appends an event.
     listAuditLinks: (request, context) =>
       administer(deps, context, "write", async (desk) => {
         const place = await listPlace(desk, { ...request, contextId: "" })
@@ -54,7 +54,7 @@ export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
   }
 }
 
-/** Everywhere for an administrator of the installation who names no place; else never beyond the caller's own. */
+/** An administrator of the installation who names no place lists everything. Others list at most their own place. */
 function listPlace(
   desk: Desk,
   asked: Pick<ListAuditEventsRequest, "appId" | "tenantId" | "contextId">,
@@ -78,7 +78,7 @@ const filterOf = (request: ListAuditEventsRequest, { appId, tenantId, contextId 
   untilMs: msOf(request.endTime),
 })
 
-/** Events are told apart by milliseconds: a time in between is the next one. */
+/** Events have millisecond times, so a time between two milliseconds is rounded. */
 const msOf = (time: Timestamp | undefined): number | null => (time === undefined ? null : timestampMs(time))
 
 const auditEventShape = (of: AuditEvent): MessageInitShape<typeof AuditEventSchema> => ({

@@ -9,7 +9,7 @@ export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "
 
 type Drawing = { readonly random: Random }
 
-/** An event of this call; what is not said is null, and the outcome is SUCCESS. */
+/** Builds the event of a call. Omitted facts are null; the outcome defaults to SUCCESS. */
 export function auditEvent(
   deps: Drawing,
   context: Pick<HandlerContext, "service" | "method" | "values">,
@@ -21,7 +21,7 @@ export function auditEvent(
   return eventOf(deps, nowMs, facts, { id: requestId, route, ipTruncated })
 }
 
-/** The same of what this program does by itself, or a command of its operator's. */
+/** Builds the event of a background task, or of an operator's command. */
 export const ownEvent = (deps: Drawing, nowMs: number, facts: Facts, route = ""): AuditEvent =>
   eventOf(deps, nowMs, facts, { id: "", route, ipTruncated: null })
 
@@ -44,7 +44,7 @@ function eventOf(deps: Drawing, nowMs: number, facts: Facts, request: AuditEvent
   }
 }
 
-/** Whose session an event is about, and in which app, when its own user made it happen. */
+/** The facts of a session whose own user caused the event. */
 export const ofSession = (session: Session) => ({
   appId: session.appId,
   tenantId: session.tenantId,

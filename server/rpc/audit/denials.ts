@@ -1,4 +1,4 @@
-// Denials of the guard as events.
+// Turns denials of the guard into audit events.
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { ContextValues } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
@@ -8,16 +8,19 @@ import { type Reason, refusals } from "@signet/kernel/errors"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { auditEvent } from "./audit.ts"
 
-/** What every client meets in ordinary use shows nothing of an attack: metrics count these, the audit does not. */
+/** Denials that every client meets in ordinary use. Metrics count them; the audit does not record them. */
 const ordinary: ReadonlySet<Reason> = new Set(["NO_CREDENTIAL", "TOKEN_EXPIRED"])
 
-/** False for what is ordinary, and for faults: nobody could tell, and it is no moment to write more to the database. */
+/**
+ * False for ordinary denials. Also false for internal faults: no caller caused them, and a failing database gets no
+ * more writes.
+ */
 export function isAudited({ reason, trueReason }: Pick<Deny, "reason" | "trueReason">): boolean {
   const { status } = refusals[reason]
   return (status === 401 || status === 403) && !ordinary.has(trueReason)
 }
 
-/** @param caller Whom the token names, also when it is not accepted; undefined for nobody. */
+/** @param caller The token's subject, also when the token is rejected; undefined without a token. */
 export function denialEvent(
   deps: { readonly clock: Clock; readonly random: Random },
   { trueReason }: Pick<Deny, "trueReason">,
@@ -33,7 +36,7 @@ export function denialEvent(
   })
 }
 
-/** Who calls, as an event names them. */
+/** The caller as an event names it. */
 export const callerFacts = (caller: AuthContext | undefined) => ({
   appId: caller?.appId ?? null,
   tenantId: caller?.tenantId ?? null,

@@ -60,7 +60,7 @@ test("refused credentials of a person have a budget of their own, however many t
   expect(await show("home", { kind: "session.refresh_rejected" })).toBe(20)
   expect(await show("home", { kind: "pat.rejected", target: { type: "pat", id: "another" } })).toBe(20)
   expect(await show("work", { kind: "pat.misused" })).toBe(40)
-  // The person's own calls are counted apart.
+  // The person's own calls are counted separately.
   expect(await show("home", { actorPrincipalId: subjectPrincipalId })).toBe(100)
 })
 
@@ -77,7 +77,7 @@ test("a count that could not be written is written later, and the fault is heard
   expect(counts()).toEqual(["3"])
 })
 
-test("the first word about a refusal counts", () => {
+test("the first cause of a refusal counts", () => {
   const refused = audited(new Refused("RATE_LIMITED"), { kind: "ratelimit.exceeded" })
   expect(causeOf(audited(refused, { kind: "pat.rejected" }))?.kind).toBe("ratelimit.exceeded")
 })

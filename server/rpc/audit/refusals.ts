@@ -1,11 +1,11 @@
-// Refused calls as events of the audit, within the budget of whoever calls.
+// Records refused calls in the audit, within a budget for each caller.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Refused } from "@signet/kernel/errors"
 import { type AuditBudget, createAuditBudget, type Excess, type Share } from "@signet/kernel/limits/audit-budget"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import { type Facts, ownEvent } from "./audit.ts"
 
-/** Appends events to the store's audit, all or none. */
+/** Appends events to the store's audit in one transaction. */
 export const appendTo =
   (store: Pick<Store, "transaction">) =>
   (events: readonly AuditEvent[]): Promise<void> =>
@@ -13,15 +13,15 @@ export const appendTo =
       for (const event of events) await tx.audit.append(event)
     })
 
-/** What the audit says of a refusal. */
+/** What the audit records about a refusal. */
 export interface Cause extends Facts {
-  /** The limit or lock that refuses: written once in a window, however many calls it refuses. */
+  /** Key of the limit or lock that refuses. It is recorded once in a window, however many calls it refuses. */
   readonly once?: string
 }
 
 const causes = new WeakMap<Refused, Cause>()
 
-/** Says what the audit writes when a call ends with this refusal; the first word counts. @returns The refusal. */
+/** Sets what the audit records when a call ends with this refusal. The first cause wins. @returns The refusal. */
 export function audited(refused: Refused, cause: Cause): Refused {
   if (!causes.has(refused)) causes.set(refused, cause)
   return refused
@@ -29,20 +29,20 @@ export function audited(refused: Refused, cause: Cause): Refused {
 
 export const causeOf = (refused: Refused): Cause | undefined => causes.get(refused)
 
-/** Whose budget an event is written from, besides its actor's. */
+/** The caller properties, besides the actor, that select an event's budget. */
 export interface Caller {
   readonly network: string | null
   readonly once?: string | undefined
 }
 
 export interface RefusalAudit {
-  /** Writes the event if its budget allows, and the counts that are due. Never throws. */
+  /** Records the event if the budget allows, and the counts that are due. Never throws. */
   record(event: AuditEvent, caller: Caller): Promise<void>
-  /** Writes the counts of windows that have ended by then. Never throws. */
+  /** Records the counts of windows that ended before `nowMs`. Never throws. */
   flush(nowMs?: number): Promise<void>
 }
 
-/** Events in ten minutes, of this process. */
+/** Events in ten minutes and in this process. */
 const most = { caller: 60, actor: 120, network: 20, strangers: 200 } as const
 
 type Summary = Pick<AuditEvent, "reason" | "appId" | "actorPrincipalId" | "subjectPrincipalId" | "subjectIdentityId"> &
@@ -78,8 +78,9 @@ export function createRefusalAudit(
 }
 
 /**
- * A limit, then the caller in its network, then the caller everywhere; strangers are one caller. Whoever shows a credential
- * that its owner alone had is counted by the owner, apart from the owner's own calls: strangers do not use that up.
+ * The budgets of an event: the limit, the caller in its network, the caller everywhere. Callers without a credential
+ * share one budget. A refused credential counts for its owner, separately from the owner's own calls, so that others
+ * cannot use those up.
  */
 function sharesOf(event: AuditEvent, { network, once }: Caller): Share<Summary>[] {
   const { reason, appId, actorPrincipalId, subjectPrincipalId, subjectIdentityId } = event

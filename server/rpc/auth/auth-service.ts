@@ -38,7 +38,7 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
       const token = presented && parseOpaque("sgrt_", presented.token)
       await deps.store.transaction(async (tx) => {
         const hashes = token === undefined ? [] : deps.secrets.hashes("refresh-token", token)
-        // A refresh token that is of no session ends none, but the caller's own must not live on for it.
+        // An unknown refresh token ends no session. The caller's own session ends all the same.
         const session =
           (presented && (await tx.sessions.lockByRefreshToken(hashes))) ??
           (auth?.sessionId ? await tx.sessions.lock(auth.sessionId) : undefined)
@@ -61,7 +61,8 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
       const ended = await deps.store.transaction(async (tx) => {
         const ids = await tx.sessions.endAll(user.identityId, except, "logout_all", nowMs)
         for (const id of ids) {
-          // Of the app that the session is in, which need not be the caller's: its log is where it is looked for.
+          // The event names the session's own app, which may differ from the caller's, so that administrators of that
+          // app find it.
           const session = await tx.sessions.find(id)
           if (session === undefined) continue
           const facts = { kind: "session.revoked", ...ofSession(session) } as const

@@ -43,11 +43,11 @@ test.each<[string, string | null, string | undefined]>([
   ["a longer name", "aa=1", undefined],
   ["the name in a value", "b=a=1", undefined],
   ["the cookie twice", "a=1; a=2", undefined],
-])("of %s is read what it says of one cookie", (_, header, expected) => {
+])("readCookie reads %s", (_, header, expected) => {
   expect(readCookie(header, "a")).toBe(expected)
 })
 
-test("a token comes in the body, or in the cookie of the app that the body names, and not in both", () => {
+test("a token comes in the body or in the named app's cookie, not in both", () => {
   const other = newId("app", 2, new Uint8Array(10))
   const context = callWith({ cookie: `${cookieName(app.id)}=one; ${cookieName(other)}=` })
   const presented = (refreshToken: string, appId: string) => presentedToken(context, { refreshToken, appId })

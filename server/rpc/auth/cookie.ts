@@ -1,5 +1,5 @@
-// The refresh token as a cookie that scripts cannot read, and the checks that go with it (identity in a browser is
-// ambient, so every cookie call proves that a page of the app made it).
+// The refresh token in a cookie that scripts cannot read, and its checks. Browsers attach cookies to every request, so
+// each cookie call must prove that a page of the app made it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
@@ -7,10 +7,10 @@ import type { App } from "@signet/kernel/records"
 import { audited } from "../audit/refusals.ts"
 
 export const cookieName = (appId: AppId): string => `__Host-sgrt-${appId}`
-/** The cookie of the device token (see sign-in/device-token.ts). It stays when a session ends. */
+/** The cookie of the device token (see sign-in/device-token.ts). It outlives the session. */
 export const deviceCookieName = (appId: AppId): string => `__Host-sgdt-${appId}`
 
-/** The value of a cookie; undefined when it is absent or comes twice. */
+/** The value of a cookie; undefined if it is absent or occurs twice. */
 export function readCookie(header: string | null, name: string): string | undefined {
   const values = (header ?? "")
     .split(";")
@@ -36,8 +36,10 @@ export function clearCookie(context: HandlerContext, appId: AppId): void {
 }
 
 /**
- * Refuses a cookie call that a page of the app did not make: an exact origin of the app's list, a same-site fetch, and
- * a header that no form can send.
+ * Refuses a cookie call that no page of the app made. Requires POST, an origin of the app's list, a same-site fetch,
+ * and a header that no form can send.
+ *
+ * @throws Refused
  */
 export function checkCookieOrigin(context: HandlerContext, app: App): void {
   const header = (name: string) => context.requestHeader.get(name)
@@ -54,7 +56,9 @@ export function checkCookieOrigin(context: HandlerContext, app: App): void {
   }
 }
 
-/** Where a refresh token came from: the body, or the cookie of the app that the body names. Undefined for neither. */
+/**
+ * The presented refresh token: from the body, or from the cookie of the app that the body names. Undefined for neither.
+ */
 export function presentedToken(
   context: HandlerContext,
   request: { refreshToken: string; appId: string },

@@ -17,8 +17,8 @@ export interface Issued {
 }
 
 /**
- * What a sign-in or a refresh answers with: one access token an audience, and the refresh token, in the body or as a
- * cookie. The answer holds secrets, so nobody may store it.
+ * The answer of a sign-in or refresh: one access token per audience, and the refresh token in the body or as a cookie.
+ * The answer contains secrets, so it forbids caching.
  */
 export function issueTokens(
   deps: Deps,
@@ -27,9 +27,9 @@ export function issueTokens(
     session: Session
     principal: Principal
     app: App
-    /** At the session's own place: what it holds there is in the tokens. */
+    /** At the session's own place; its scopes are in the tokens. */
     membership: Membership
-    /** Read before app and membership were. */
+    /** Read before app and membership. */
     versions: AuthorityVersions
     audiences: readonly [string, ...string[]]
     refreshToken: string

@@ -1,4 +1,4 @@
-// The flow that every way of signing in shares: configuration, provider, four records, session, tokens.
+// The flow that every sign-in method shares: configuration, provider, records, session, tokens.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -25,18 +25,18 @@ export interface SignedIn {
   session: Session
   identity: Identity
   principal: Principal
-  /** At the place that was signed in to. */
+  /** At the place of the sign-in. */
   membership: Membership
-  /** Read before app and membership were. */
+  /** Read before app and membership. */
   versions: AuthorityVersions
   audiences: readonly [string, ...string[]]
   refreshToken: string
-  /** The address that the provider vouched for, as it gave it. */
+  /** The address that the provider vouched for, unnormalized. */
   email: string | null
   created: boolean
 }
 
-/** Signs a person in, or throws Refused. A refusal is audited and changes nothing else. */
+/** Signs a person in. A refusal is audited and changes nothing else. @throws Refused */
 export async function signIn(deps: Deps, context: HandlerContext, request: SignInRequest): Promise<SignedIn> {
   const { app, client } = await loadConfiguration(deps, request)
   if (request.cookieMode) checkCookieOrigin(context, app)
@@ -53,7 +53,7 @@ export async function signIn(deps: Deps, context: HandlerContext, request: SignI
   return outcome
 }
 
-/** Whoever is not let in is told what helps if they have been here before, and not whether they have. */
+/** A refused sign-up says what to do with an existing account, and does not reveal whether one exists. */
 function refusalOf(reason: Reason): Refused {
   return new Refused(reason, reason === "SIGNUP_DISABLED" ? { metadata: { instead: "sign_in_and_link" } } : {})
 }
@@ -61,7 +61,7 @@ function refusalOf(reason: Reason): Refused {
 /** Returned, not thrown: a throw would roll back the single use of the provider's token. */
 async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const { deps, context, tx, request, client, nowMs } = entry
-  /** By which connection. */
+  /** The connection of the sign-in. */
   const target = { type: "provider_client", id: client.id }
   const used = await useProof(entry, request.proof)
   if (used !== undefined) return { reason: used }
@@ -71,14 +71,14 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   let created = false
   if (plan.is === "newcomer") {
     created = await insertNewcomer(entry)
-    // Whoever took the account first, it is there now.
+    // Another sign-in may have inserted the account first.
     facts = await loadFacts(entry)
     plan = planSignIn(facts)
   }
   if (plan.is === "refuse") return { reason: plan.reason }
   const { account, identity, principal } = facts
   if (plan.is === "newcomer" || !account || !identity || !principal) {
-    throw new Error("a sign-in went on without its records")
+    throw new Error("a sign-in has no records")
   }
 
   const person = plan.cancelsDeletion ? await keepIdentity(entry, identity, principal) : identity
@@ -86,7 +86,7 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const isOfApp = invited?.tenantId === null && invited.contextId === null
   const outer = isOfApp ? invited : plan.joins ? await joinApp(entry, principal) : facts.membership
   const membership = facts.innerMembership === null ? outer : isAt(invited, request) ? invited : facts.innerMembership
-  if (!membership) throw new Error("a sign-in went on without a membership")
+  if (!membership) throw new Error("a sign-in has no membership")
   if (!created) await useAccount(entry, account)
 
   const { session, refreshToken } = await insertSession(entry, { account, principal })
@@ -106,19 +106,22 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
 }
 
-/** What tokens say, as it is now: the versions first, so that whatever changes meanwhile is never behind them. */
+/**
+ * The authority that the tokens state. Versions are read first, so a concurrent change makes them too old, never too
+ * new.
+ */
 async function authorityOf({ tx, request }: Entry, principal: Principal, { id }: Membership) {
   const versions = await tx.authorities.find(principal.id, request.appId)
   const app = await tx.apps.findApp(request.appId)
   const membership = await tx.members.find(id)
-  if (app === undefined || membership === undefined) throw new Error("a sign-in went on without its place")
+  if (app === undefined || membership === undefined) throw new Error("a sign-in has no app or membership")
   return { versions, app, membership }
 }
 
 const isAt = (membership: Membership | null, { tenantId, contextId }: SignInRequest): membership is Membership =>
   membership?.tenantId === tenantId && membership.contextId === contextId
 
-/** The identity is not deleted after all. */
+/** Cancels the deletion of the identity. */
 async function keepIdentity(entry: Entry, identity: Identity, principal: Principal): Promise<Identity> {
   const { deps, context, tx, request, nowMs } = entry
   const kept: Identity = { ...identity, status: "ACTIVE", deletesAtMs: null, updatedAtMs: nowMs }

@@ -1,4 +1,4 @@
-// A refresh: one transaction under the session's lock, in which a reuse is written down before it is refused.
+// Refreshes a session: one transaction under the session's lock. A reuse is committed before it is refused.
 import type { HandlerContext } from "@connectrpc/connect"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
@@ -39,13 +39,16 @@ export interface Refreshed {
 
 interface Rejected {
   reason: Reason
-  /** The token's, where there is one. */
+  /** The token's session; missing for an unknown token. */
   session?: Session
 }
 
 type Outcome = Refreshed | Rejected
 
-/** A reuse has its own event. Whoever sent the token has not proved to be the session's person. */
+/**
+ * The refusal of a refresh. The caller has not proved to be the session's person, so the event has no actor. A reuse
+ * has its own event.
+ */
 export function rejected({ reason, session }: Rejected): Refused {
   const refused = new Refused(reason)
   if (reason === "REFRESH_TOKEN_REUSED") return refused
@@ -53,7 +56,7 @@ export function rejected({ reason, session }: Rejected): Refused {
   return audited(refused, { kind: "session.refresh_rejected", outcome: "DENIED", ...facts })
 }
 
-/** @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, and what ends an account. */
+/** @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, and the reasons for which an account is inactive. */
 export async function refresh(deps: Deps, context: HandlerContext, call: RefreshCall): Promise<Refreshed> {
   const token = parseOpaque("sgrt_", call.token)
   if (token === undefined) throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
@@ -86,9 +89,10 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
       return endFamily(deps, context, tx, session, nowMs)
     case "retry":
     case "rotate": {
-      // Not before here: a copied token ends its session even when too many calls come.
+      // After the reuse check: a copied token ends its session even when the limit is exceeded.
       await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
-      // Only now: a copy of a rotated token ends its session in a body too, where no origin is asked for.
+      // After the reuse check: a copied token ends its session also when it comes in a body, where no origin is
+      // checked.
       if (session.cookieMode !== (call.cookieAppId === session.appId)) {
         return { reason: "REFRESH_TOKEN_INVALID", session }
       }
@@ -122,7 +126,9 @@ async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: S
   return { reason: "REFRESH_TOKEN_REUSED" } as const
 }
 
-/** A token of somebody who may no longer call is not rotated: it serves again when they may. */
+/**
+ * Checked before the rotation: the token of an inactive caller is not rotated, so it works once the caller is active.
+ */
 function checkEntitled(
   deps: Deps,
   facts: RefreshFacts,
@@ -174,7 +180,10 @@ async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step:
   return { session: refreshed, refreshToken }
 }
 
-/** The successor again; undefined when it does not open, which a matching key never does unless the row was altered. */
+/**
+ * Opens the sealed successor of a retried refresh. Undefined if it does not open: with a matching key, only for an
+ * altered row.
+ */
 async function reopenSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step: Step & { sealed: Uint8Array }) {
   const { session, token, call, nowMs } = step
   const of = { tokenId: token.id, token: call.token, retryKey: call.retryKey }

@@ -7,7 +7,7 @@ import type { BackendPlace } from "@signet/proto/authority/v1/authority_service"
 import { callerOf } from "../../serving/call/call.ts"
 import type { AuthorityDeps } from "./deps.ts"
 
-/** The backend that calls. */
+/** The calling backend. */
 export async function backendOf({ store }: Pick<AuthorityDeps, "store">, context: HandlerContext): Promise<Backend> {
   const { appId, tenantId } = callerOf(context)
   const app = await store.transaction((tx) => tx.apps.findApp(appId))
@@ -35,5 +35,5 @@ function placeOf(asked: BackendPlace | undefined): Place {
 
 export const invalid = (field: string): Refused => new Refused("INVALID_FIELD", { metadata: { field } })
 
-/** @param field What is another's. */
+/** @param field The request field that names another caller's data. */
 export const notTheCallers = (field: string): Refused => new Refused("NOT_THE_CALLERS", { metadata: { field } })

@@ -1,4 +1,4 @@
-// Somebody's request is behind the call of a backend: their token is verified as if they had called here.
+// Verifies the access token of the user on whose behalf a backend calls, as if the user had called here.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
@@ -10,7 +10,7 @@ import { notTheCallers } from "./backend.ts"
 import { countUser } from "./counting.ts"
 import type { AuthorityDeps } from "./deps.ts"
 
-/** A signed-in user who writes messages: nobody acts for them, and no token of a program's. */
+/** A signed-in user who writes messages. Tokens with an actor and tokens of services are refused. */
 export interface Caller {
   readonly userId: PrincipalId
   readonly sessionId: SessionId
@@ -27,10 +27,10 @@ const mayWrite: Requirement = {
 }
 
 /**
- * Who is behind the call, at this place. The call is counted as theirs.
+ * The user behind the call, at this place. The call counts against the user's limits.
  *
- * @throws Refused CALLER_REFUSED with `caller_reason`, NOT_THE_CALLERS for another place,
- *   RATE_LIMITED, UNAVAILABLE when nobody can tell.
+ * @throws Refused CALLER_REFUSED with `caller_reason`, NOT_THE_CALLERS for another place, RATE_LIMITED, UNAVAILABLE
+ * when the token's state cannot be read.
  */
 export async function callerBehind(
   deps: AuthorityDeps,
@@ -57,7 +57,8 @@ function callerIn(context: AuthContext, place: Place): Caller {
 }
 
 /**
- * The device that the token names and the session still has: a token is minutes older than what became of its session.
+ * The device that the token names, if the session is still bound to it. The token may be minutes older than the
+ * session's last change.
  *
  * @throws Refused CALLER_REFUSED (DEVICE_REQUIRED)
  */

@@ -5,16 +5,16 @@ import type { CredentialAuthority } from "@signet/kernel/messaging/authority"
 import type { Clock, Store } from "@signet/kernel/ports"
 import type { CountingDeps } from "../limit.ts"
 
-/** What the handlers for messaging backends act with. */
+/** The dependencies of the handlers for messaging backends. */
 export interface AuthorityDeps extends Omit<CountingDeps, "store" | "clock"> {
   readonly store: Store
   readonly authority: CredentialAuthority
-  /** @throws Refused UNAVAILABLE when there is no key set. */
+  /** @throws Refused UNAVAILABLE without a key set. */
   readonly issuerKeys: () => IssuerKeys
   readonly verify: Verify
-  /** Of messaging's audience: who a caller's token says is calling. */
+  /** The guard for messaging's audience: verifies the tokens of a backend's users. */
   readonly callers: Pick<Guard, "authenticate" | "authorize">
   readonly clock: Clock
-  /** The URL that papers are issued under. */
+  /** The issuer URL of credentials, proofs and receipts. */
   readonly issuer: string
 }

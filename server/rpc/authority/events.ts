@@ -10,7 +10,7 @@ import { backendOf, invalid, notTheCallers } from "./backend.ts"
 import type { AuthorityDeps } from "./deps.ts"
 import { idIn } from "./sign.ts"
 
-/** Appends those that are not there yet: a backend says them until they are taken. */
+/** Appends the events that are not in the audit yet. A backend retries its events until the call succeeds. */
 export async function writeAuditEvents(
   deps: AuthorityDeps,
   context: HandlerContext,
@@ -18,7 +18,7 @@ export async function writeAuditEvents(
 ): Promise<void> {
   const backend = await backendOf(deps, context)
   const nowMs = deps.clock.nowMs()
-  // By id: what is said twice in one call is one event.
+  // By id: an event that occurs twice in one call is appended once.
   const events = new Map(said.map((event) => [event.id, eventOf(backend, event, nowMs)]))
   await deps.store.transaction(async (tx) => {
     const known = await tx.audit.known([...events.values()].map(({ id }) => id))
@@ -56,7 +56,10 @@ function eventOf(backend: Backend, said: BackendEvent, nowMs: number): AuditEven
   }
 }
 
-/** What names no place is the backend's own app's: only the installation's writes into the installation's chain. */
+/**
+ * An event without a place belongs to the backend's own app. Only the installation's backend writes to the
+ * installation's chain.
+ */
 const placeOf = (
   { appId, tenantId, isInstallation }: Backend,
   named: Pick<AuditEvent, "appId" | "tenantId">,

@@ -1,4 +1,5 @@
-// Papers that a backend shows: this issuer's own signatures, so nothing has to be kept here to believe them.
+// Verifies credentials and device lists that a backend presents. This issuer signed them, so nothing is stored to
+// verify them.
 import { equalBytes } from "@signet/canonical/bytes"
 import { decode } from "@signet/canonical/canonical"
 import { verifyDeviceCredential } from "@signet/canonical/device-credential"
@@ -18,9 +19,10 @@ type Deps = Pick<AuthorityDeps, "issuerKeys" | "verify" | "clock">
 type Owner = { readonly userId: PrincipalId; readonly place: Place }
 
 /**
- * That a credential hash is of this device of this user.
+ * Verifies that a credential hash belongs to this device of this user.
  *
- * @throws Refused CREDENTIAL_INVALID for a paper that does not verify, NOT_THE_CALLERS for one that says something else.
+ * @throws Refused CREDENTIAL_INVALID if the credential or list does not verify, NOT_THE_CALLERS if it is another
+ * device's.
  */
 export function checkRequester(deps: Deps, of: Owner & { deviceId: DeviceId }, request: IssueProofRequest): void {
   const { requester, requesterPaper } = request
@@ -53,7 +55,7 @@ function isCredentialOf(
   bytes: Uint8Array,
 ): boolean {
   const { body, hash } = refusingAs("CREDENTIAL_INVALID", () => {
-    // Any leaf key will do: who holds it is not the question here.
+    // The credential's own leaf key: possession of the key is not checked here.
     const { leafSignatureKey: leafKey } = decode(
       DeviceCredentialBodyV1Schema,
       parseSigned(DeviceCredentialBodyV1Schema, bytes).body,
@@ -77,7 +79,7 @@ export function openList({ issuerKeys, verify, clock }: Deps, of: Owner, bytes: 
   )
 }
 
-/** Whose list it says it is: nothing is verified yet. @throws Refused CREDENTIAL_INVALID */
+/** The owner that the list names, unverified. @throws Refused CREDENTIAL_INVALID */
 export function ownerOf(bytes: Uint8Array): Owner {
   const { userId, appId, tenantId } = refusingAs("CREDENTIAL_INVALID", () =>
     decode(DeviceListBodyV1Schema, parseSigned(DeviceListBodyV1Schema, bytes).body),

@@ -13,8 +13,8 @@ import { idIn } from "./sign.ts"
 const reason = "device_revoked"
 
 /**
- * Sessions follow their user's devices, as a list says that was signed while that user called, or after they were gone: a
- * backend ends nobody else's.
+ * Binds and ends sessions as a signed device list states. The list was signed during a call of its user, or after the
+ * user was removed, so a backend cannot end the sessions of others.
  */
 export async function changeSessions(
   deps: AuthorityDeps,

@@ -1,4 +1,4 @@
-// What the auth service signs for a backend, once it is certain whose it is.
+// Signs credentials, lists and proofs for a backend, after the facts are verified.
 
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"
@@ -81,7 +81,7 @@ export async function signDeviceList(
   return (await sound(() => deps.authority.signDeviceList(list))).bytes
 }
 
-/** Nobody calls for who is gone: then nothing is said but that their devices are. */
+/** Requires that the user is removed. Without a caller, the authority signs only a list with no active device. */
 async function requireGone(
   { store }: AuthorityDeps,
   { userId, place }: { userId: PrincipalId; place: Place },
@@ -118,7 +118,7 @@ export async function issueProof(
     issuedAtMs: aboutNow(deps, request.issuedAt, "issued_at"),
     policyVersion: request.policyVersion,
   }
-  // The paper was shown and checked: this authority asks for none.
+  // The requester's credential is verified above, so the authority requests none.
   const { bytes } = await sound(() => deps.authority.issueProof(facts, () => Promise.reject(new Error("no paper"))))
   return bytes
 }
@@ -132,7 +132,7 @@ const opNames: Partial<Record<Op, MembershipOp>> = {
   [Op.RESET]: "RESET",
 }
 
-/** What has no canonical form is the backend's fault. */
+/** A value without a canonical form is the backend's error. @throws Refused INVALID_FIELD */
 async function sound<T>(sign: () => Promise<T>): Promise<T> {
   try {
     return await sign()

@@ -77,7 +77,7 @@ async function createPolicy(
   const outcome = await deps.store.transaction(async (tx) => {
     const actor = actorId && (await tx.serviceAccounts.findByPrincipal(actorId))
     const app = await tx.apps.findApp(user.appId)
-    // An actor of somebody else's and none are one answer.
+    // Another app's actor is answered as a missing one.
     if (!actor || app === undefined || actor.appId !== user.appId || actor.tenantId !== user.tenantId) {
       return invalid("actor_principal_id")
     }
@@ -141,7 +141,7 @@ async function createDelegation(
     const policy = await standingPolicy(tx, user, request.policyId)
     if (policy === undefined) return new Refused("DELEGATION_NOT_ALLOWED")
     const app = await tx.apps.findApp(user.appId)
-    // Locked, so that whoever removes the member at this moment ends this delegation too.
+    // Locked: a concurrent removal of the member revokes this delegation too.
     await tx.principals.lock(user.principal.id)
     const memberships = await tx.identities.findMemberships(user.principal.id, user.appId)
     const membership = placeIn(memberships, user.tenantId, user.contextId)
@@ -172,7 +172,7 @@ async function createDelegation(
   return outcome
 }
 
-/** The policy, if it takes standing delegations from this user. Locked, so that it does not end meanwhile. */
+/** The policy, if it allows standing delegations from this user. Locked, so that it is not revoked meanwhile. */
 async function standingPolicy(tx: Tx, user: UserContext, policyId: string): Promise<DelegationPolicy | undefined> {
   const id = parseId("dpo", policyId)
   const policy = id && (await tx.delegations.lockPolicy(id))
@@ -190,14 +190,14 @@ async function revokeDelegation(deps: Deps, context: HandlerContext, delegationI
     if (!delegation || delegation.subjectPrincipalId !== user.principal.id || delegation.appId !== user.appId)
       return false
     if (await tx.delegations.revokeDelegation(delegation.id, nowMs)) {
-      // The tokens that were issued under it carry its id as their credential.
+      // Tokens issued under the delegation carry its id as their credential.
       await tx.revocations.add([{ kind: "CREDENTIAL", key: delegation.id, expiresAtMs: nowMs + longestTokenMs }])
       const target = { type: "delegation", id: delegation.id }
       await tx.audit.append(auditEvent(deps, context, nowMs, { ...factsOf(user), kind: "delegation.revoked", target }))
     }
     return true
   })
-  // Somebody else's is none: one answer for both.
+  // Another user's delegation is answered as a missing one.
   if (!found) throw new Refused("NOT_FOUND")
 }
 

@@ -1,4 +1,4 @@
-// Policies and standing delegations as the contract says them.
+// Maps policies and standing delegations to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type * as kernel from "@signet/kernel/machine/records"

@@ -6,12 +6,12 @@ import type { Routes } from "../../serving/collect.ts"
 export interface HealthState {
   /** grpc.health.v1: Check, List and Watch. */
   readonly routes: Routes
-  /** Every service is NOT_SERVING from now on, and whoever watches hears it. */
+  /** Sets every service to NOT_SERVING and notifies the watchers. */
   readonly stop: () => void
 }
 
 /**
- * The health of the services, as gRPC clients and load balancers ask for it.
+ * The health of the services, for gRPC clients and load balancers.
  *
  * @param services Type names; "" stands for the server as a whole.
  * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md

@@ -2,7 +2,7 @@ import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
 import type { Clock, Store } from "@signet/kernel/ports"
 import { sessionState } from "@signet/kernel/session/session"
 
-/** The accounts that a messaging service asks for, where it runs beside the auth service. */
+/** The accounts of a messaging service that runs beside the auth service, read from its store. */
 export function accountsOfStore(store: Store, clock: Clock): MessagingAccounts {
   return {
     activeUsers: (ids, place) => store.transaction((tx) => tx.members.activeUsers(ids, place)),

@@ -4,7 +4,7 @@ import type { MessagingDeps } from "./deps.ts"
 const restMs = 10_000
 const most = 10_000
 
-/** Remembers that member devices called, about as often as the store wants to know. */
+/** Records that member devices are online, at the interval that the store needs. */
 export interface Attendance {
   touch(conversationId: ConversationId, deviceId: DeviceId): Promise<void>
 }

@@ -1,4 +1,4 @@
-// Membership proofs: the kernel decides, key packages are claimed, the auth service signs.
+// Issues membership proofs: the kernel decides, key packages are claimed, the auth service signs.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
 import { concat } from "@signet/canonical/bytes"
@@ -41,7 +41,7 @@ import { limitExceeded } from "./refusing.ts"
 
 type Authorization = MessageInitShape<typeof AuthorizationSchema>
 
-/** What a proof is asked for: a change, the state that it starts from, and an id for the claim that it may need. */
+/** The change to prove, the state on which it is based, and the id of the claim that it may need. */
 export interface AskedChange {
   readonly change: WantedChange
   readonly baseEpoch: bigint
@@ -69,7 +69,7 @@ export async function authorizeMembership(
   })
 }
 
-/** Decides on one change of a conversation that the caller sees, and proves the decision. */
+/** Decides on one change of a conversation that the caller sees, and signs the proof. */
 export async function authorize(
   deps: MessagingDeps,
   context: HandlerContext,
@@ -105,10 +105,10 @@ export async function authorize(
 }
 
 /**
- * Authorizes the first commit of a new group of a direct conversation. Nothing is stored but the claim: the commit is
- * accepted on the state that the proof names, and on no other.
+ * Authorizes the first commit of a new group of a direct conversation. Only the claim is stored: the commit is accepted
+ * on the state that the proof names, and on no other.
  *
- * @throws Refused what `decideReset` refuses, and RESET_NOT_NEEDED once helpers were asked to add the caller.
+ * @throws Refused the refusals of `decideReset`, and RESET_NOT_NEEDED once helpers were notified to add the caller.
  */
 async function authorizeReset(
   deps: MessagingDeps,
@@ -125,8 +125,8 @@ async function authorizeReset(
     throw new Refused(decision.reason)
   }
   await ensurePeerCanJoin(deps, context, conversation)
-  // Before the claim: a reset that is refused uses up nobody's key packages. By user: one of the two could otherwise use
-  // up the resets of the other one, without a commit.
+  // Before the claim: a refused reset uses up no key packages. By user: otherwise one of the two could use up the
+  // other's resets, without a commit.
   await counted(deps, context, "messaging_reset", { user: `${conversation.id} ${device.userId}` })
   const { claim, ticket } = await claimFor(deps, context, {
     id: claimIdOf(claimId),
@@ -140,17 +140,18 @@ async function authorizeReset(
   return { proof, claim: claimShape(claim, ticket), keyPackageRefs: packages.map(({ ref }) => ref), mlsGroupId }
 }
 
-/** Tells members once more that the device list has changed: one that missed the hint adds the device now. */
+/** Publishes the device list again, so that a member who missed the hint adds the device. */
 async function askHelpers({ store, wakeups }: MessagingDeps, device: MessagingDevice): Promise<void> {
   const { newest } = await store.devices.ofUser(device.userId, device)
   if (newest !== undefined) wakeups.publish([{ is: "deviceList", userId: device.userId, version: newest.version }])
 }
 
 /**
- * That a device of the peer can be added. Asked before the claim, which would use up packages of the caller's own
- * devices for a group that nobody else is in.
+ * Requires that a device of the peer can be added. Checked before the claim, which would otherwise use up packages of
+ * the caller's own devices for a group without the peer.
  *
- * @throws Refused RESOURCE_UNRESOLVED for a peer who is no user there any more; NO_KEY_PACKAGE, with the peer's devices
+ * @throws Refused RESOURCE_UNRESOLVED for a peer who is no longer a user of the place; NO_KEY_PACKAGE, with the peer's
+ * devices
  */
 async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, conversation: Conversation) {
   if (conversation.kind !== "DIRECT") return
@@ -168,7 +169,9 @@ async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, c
   )
 }
 
-/** Who is to be added is looked up by the claim; who is to be removed is a leaf, or nobody. */
+/**
+ * The requested change. The claim resolves the devices to add; an unknown leaf to remove is refused by the decision.
+ */
 function wanted({ change }: AuthorizeMembershipRequest): { change: WantedChange; claimId: string } {
   switch (change.case) {
     case "add":
@@ -196,7 +199,7 @@ function wanted({ change }: AuthorizeMembershipRequest): { change: WantedChange;
     }
     case "create":
       return { change: { is: "create" }, claimId: change.value.claimId }
-    // `authorizeReset` is asked before: a reset starts from whatever state there is.
+    // `appendMessage` has handled a reset: it is based on any state.
     case "reset":
     case undefined:
       throw new Refused("INVALID_FIELD", { metadata: { field: "change" } })
@@ -245,7 +248,7 @@ interface Proven {
   readonly directive: Directive | null
 }
 
-/** Signs the decision, and keeps that it was made. */
+/** Signs the decision, and records the proof. */
 async function prove(
   deps: MessagingDeps,
   context: HandlerContext,
@@ -256,7 +259,7 @@ async function prove(
   const nowMs = deps.clock.nowMs()
   const decisionId: DecisionId = newId("dcn", nowMs, deps.random.bytes(10))
   const own = leafOf(conversation.roster, device.id)
-  // Before the first commit nobody has a leaf: the creator's is made of its newest credential.
+  // Before the first commit the roster is empty: the creator's leaf will have its newest credential.
   const requester = own?.credentialHash ?? device.credentialHash
   const facts: ProofFacts = {
     place: conversation,

@@ -1,5 +1,5 @@
-// The messaging services at their limits: a pruned log, a claim for more devices than a commit adds, a user with the most
-// conversations, and a stream whose session has ended.
+// The messaging services at their limits: a pruned log, a claim for more devices than a commit adds, a user with the
+// most conversations, and a stream whose session has ended.
 import { ConnectError } from "@connectrpc/connect"
 import { newId, parseId } from "@signet/kernel/ids"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
@@ -43,7 +43,7 @@ const reasonOf = (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?
 const limitOf = (error: ConnectError) => error.findDetails(LimitExceededSchema)[0]
 const there = <T>(value: T | undefined): T => value ?? expect.fail("nothing is there")
 
-test("a log is read from where it begins, and a device that asks for what was pruned is told so", async () => {
+test("a log is read from its first kept message, and a read of pruned messages is refused", async () => {
   const room = await alice.createGroup([bob.userId])
   await bob.join()
   for (const text of ["one", "two"]) await alice.send(room, text)
@@ -58,7 +58,7 @@ test("a log is read from where it begins, and a device that asks for what was pr
   expect((await listed(3n)).envelopes.map(({ seq }) => seq)).toEqual([4n, 5n])
   for (const afterSeq of [0n, 2n]) expect(reasonOf(await errorOf(listed(afterSeq)))).toBe("LOG_PRUNED")
 
-  // A stream that is that far behind says where the log stands, and the list says the rest.
+  // A stream that is that far behind reports only the head; listMessages reports the pruning.
   const conversationId = there(parseId("cnv", room.id))
   const deviceId = there(parseId("dev", bob.id))
   const told = (afterSeq: bigint) => {
@@ -67,7 +67,7 @@ test("a log is read from where it begins, and a device that asks for what was pr
   }
   expect(await told(0n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })
   expect(await told(4n)).toMatchObject({ value: { headSeq: 5n, envelopes: [{ seq: 5n }] } })
-  // No larger than what a hint may bring along.
+  // Larger than the envelopes that a hint may contain.
   await alice.send(room, "x".repeat(maxBytes.inlineEnvelope))
   expect(await told(5n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })
 })
@@ -98,7 +98,7 @@ test("a claim is for no more devices than a commit adds, whatever they have", as
   ])
 })
 
-test("a user makes no more conversations than one may have", async () => {
+test("a user cannot exceed the limit of conversations", async () => {
   const carol = await world.newDevice({ packages: 1 })
   const create = () =>
     carol.calls.conversations.createConversation({
@@ -123,13 +123,13 @@ test("a user makes no more conversations than one may have", async () => {
   ])
 })
 
-test("a stream goes on while its device and its session do, and says which of them has ended", async () => {
+test("a stream lives as long as its device and session, and its error names which one ended", async () => {
   const device = await world.newDevice({ packages: 0 })
   const deviceId = there(parseId("dev", device.id))
   const sessionId = there(parseId("ses", String(claimsOf(device.session.accessToken).sid)))
   const reason = async (of: Parameters<typeof endingOf>[1]) => (await endingOf(world.deps, of))?.reason
   expect(await reason({ deviceId, sessionId })).toBeUndefined()
-  // A token of a program has no session.
+  // A service's token has no session.
   expect(await reason({ deviceId, sessionId: null })).toBeUndefined()
   const none = newId("ses", world.deps.clock.nowMs(), randomBytes(10))
   expect(await reason({ deviceId, sessionId: none })).toBe("SESSION_REVOKED")

@@ -6,9 +6,9 @@ import { limit, type Subjects } from "../limit.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /**
- * Counts a call against windows of its route, as `limit` does.
+ * As `limit`, for the messaging services.
  *
- * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
+ * @throws Refused RATE_LIMITED with `retry_after` (whole seconds); UNAVAILABLE when the limits cannot be counted.
  */
 export function counted<R extends Route>(
   { limiter, limits, clock, secrets }: Pick<MessagingDeps, "limiter" | "limits" | "clock" | "secrets">,
@@ -19,7 +19,10 @@ export function counted<R extends Route>(
   return limit({ limiter, clock, secrets, store: { limits } }, context, route, subjects)
 }
 
-/** Counts a credential that is about to be written, once a call: asking again for one that was made is none. */
+/**
+ * Counts a new credential, at most once per call. A repeated call for the same credential writes none and is not
+ * counted.
+ */
 export function countingCredential(
   deps: Parameters<typeof counted>[0],
   context: HandlerContext,
@@ -32,6 +35,8 @@ export function countingCredential(
   }
 }
 
-/** Counts what a device asks for about members and places, which others wait for. @throws Refused RATE_LIMITED */
+/**
+ * Counts a device's change of members or reading position, which costs other members time. @throws Refused RATE_LIMITED
+ */
 export const countChange = (deps: Parameters<typeof counted>[0], context: HandlerContext): Promise<void> =>
   counted(deps, context, "messaging_change", { device: deviceOf(context).id })

@@ -8,21 +8,21 @@ import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { Limiter } from "../deps.ts"
 
-/** What the handlers of area B act with. */
+/** The dependencies of the messaging handlers. */
 export interface MessagingDeps {
   readonly store: MessagingStore
-  /** Area A: who is a user of what, which sessions there are, and the audit. */
+  /** The auth service's facts: users, sessions, audit. */
   readonly accounts: MessagingAccounts
   readonly authority: CredentialAuthority
   readonly signReceipt: ReceiptSigner
   readonly signTicket: TicketSigner
   /**
-   * The keys of the newest key set: what the service's own papers are verified with.
+   * The keys of the newest key set, which verify this service's own signed objects.
    *
-   * @throws Refused UNAVAILABLE when there is no key set.
+   * @throws Refused UNAVAILABLE without a key set.
    */
   readonly issuerKeys: () => IssuerKeys
-  /** Ed25519 by the strict rule of `verifyEd25519`, as fast as the platform has it. */
+  /** Ed25519 by the strict rule of `verifyEd25519`, with the platform's fastest implementation. */
   readonly verify: Verify
   readonly wakeups: Wakeups
   readonly blobs: BlobStore
@@ -30,11 +30,11 @@ export interface MessagingDeps {
   readonly random: Random
   /** For page tokens, and for the subjects of counts. */
   readonly secrets: Secrets
-  /** Null counts no calls: for development. */
+  /** Null disables limits: for development. */
   readonly limiter: Limiter | null
   /** Where calls are counted. */
   readonly limits: LimitCounts
-  /** Devices that a new conversation may have, at most `maxCount.leaves.most`. */
+  /** Leaves that a new conversation may have, at most `maxCount.leaves.most`. */
   readonly leavesPerConversation: number
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string

@@ -7,7 +7,7 @@ import type { MessagingDeps } from "./deps.ts"
 
 export type ConversationFacts = Partial<AuditEvent> & { readonly kind: AuditKind }
 
-/** An event of this call about a conversation; by the caller, unless it says otherwise. */
+/** The event of this call on a conversation. The actor is the caller unless `facts` name another. */
 export function conversationEvent(
   deps: Pick<MessagingDeps, "random">,
   context: HandlerContext,
@@ -26,7 +26,7 @@ export function conversationEvent(
   })
 }
 
-/** Whose leaves a directive is about, and which it is. */
+/** The user of a directive's leaves, and the directive as target. */
 export const ofDirective = ({ id, userId }: Pick<Directive, "id" | "userId">) => ({
   subjectPrincipalId: userId,
   target: { type: "directive", id },

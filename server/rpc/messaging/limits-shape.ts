@@ -1,4 +1,4 @@
-// What GetLimits answers: the kernel's numbers, each under the contract's name.
+// Maps the kernel's limits to the answer of GetLimits.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt"
 import {

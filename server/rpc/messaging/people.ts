@@ -4,10 +4,10 @@ import type { Place } from "@signet/kernel/messaging/records"
 import type { MessagingDeps } from "./deps.ts"
 
 /**
- * These users, if every one of them is an active user with an active membership of the place.
+ * The users, if all of them are active users with an active membership of the place.
  *
- * @param ids `prn_…`, as they were asked for; each is answered once.
- * @throws Refused RESOURCE_UNRESOLVED, the same for one that is elsewhere and one that is not.
+ * @param ids `prn_…` as requested; each is returned once.
+ * @throws Refused RESOURCE_UNRESOLVED, alike for a user elsewhere and an unknown one.
  */
 export async function usersAt(
   deps: Pick<MessagingDeps, "accounts">,

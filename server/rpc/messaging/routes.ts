@@ -12,7 +12,7 @@ import { deviceService } from "./device/device-service.ts"
 import { keyPackageService } from "./key-package/key-package-service.ts"
 import { welcomeService } from "./welcome/welcome-service.ts"
 
-/** The services of area B. */
+/** The messaging services. */
 export const messagingServices = [
   DeviceService,
   KeyPackageService,

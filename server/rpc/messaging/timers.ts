@@ -1,4 +1,4 @@
-/** Calls back once, after so many milliseconds; cancels when the returned function is called. */
+/** Calls back once after `ms` milliseconds; the returned function cancels the call. */
 export type After = (ms: number, call: () => void) => () => void
 
 export const realAfter: After = (ms, call) => {

@@ -76,7 +76,7 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
         }
         return true
       })
-      // Somebody else's is none: one answer for both.
+      // Another user's token is answered as a missing one.
       if (!found) throw new Refused("NOT_FOUND")
       return {}
     },
@@ -97,7 +97,7 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
 }
 
 async function plan(deps: Deps, tx: Tx, user: UserContext, request: CreatePatRequest, nowMs: number) {
-  // Locked, so that whoever ends the principal at this moment ends this token too.
+  // Locked: a concurrent deactivation of the principal revokes this token too.
   const principal = await tx.principals.lock(user.principal.id)
   const inactive = principalInactivity(principal?.status)
   if (principal === undefined || inactive !== undefined) return new Refused(inactive ?? "PRINCIPAL_INACTIVE")

@@ -9,7 +9,7 @@ import { foundPlace } from "../admin/found.ts"
 import type { Deps } from "../deps.ts"
 import { activeMembership } from "../place.ts"
 
-/** What a version was never changes, and it is for the one service that asked. */
+/** A version's permissions never change, and only the requesting service may cache them. */
 const caching = "private, max-age=31536000, immutable"
 
 export function permissionService(deps: Deps): ServiceImpl<typeof PermissionService> {
@@ -40,7 +40,10 @@ async function signedSnapshot(deps: Deps, desk: Desk, request: GetPermissionSnap
   return jws
 }
 
-/** @throws Refused RESOURCE_UNRESOLVED, the same for nobody, for who is no active member there, and for who is not active. */
+/**
+ * @throws Refused RESOURCE_UNRESOLVED, alike for an unknown principal, an inactive one, and one without an active
+ * membership.
+ */
 async function memberAt(
   { tx }: Desk,
   place: Parameters<typeof activeMembership>[2],

@@ -1,7 +1,7 @@
 import type { FindPermissions } from "@signet/guard/permissions"
 import type { Clock, Store } from "@signet/kernel/ports"
 
-/** What callers were granted, as it is now: for the server that keeps it. */
+/** The current permissions of callers, read from the store: for the server that owns it. */
 export function storedPermissions(store: Store, clock: Clock): FindPermissions {
   return ({ principal, appId, tenantId, contextId }) =>
     store.transaction(async (tx) => {

@@ -1,4 +1,5 @@
-// What providers tell by themselves. Everything that is signed is answered alike: a notification says who has an account.
+// Notifications from providers. Every validly signed one gets the same answer, which would otherwise reveal who has an
+// account.
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { applyNotification } from "@signet/kernel/identity/provider-notification"
@@ -30,7 +31,8 @@ async function take(deps: Deps, context: HandlerContext, tx: Tx, notification: P
   if (!(await tx.idTokenUses.use(use, expiresAtMs))) return
   const found = await tx.identities.findAccount({ provider: "IDP_B", issuer, subject, providerTenant })
   if (found === undefined) return
-  // In the order of a sign-in, which comes before with its session, or after and makes the account LINKED again.
+  // The lock order of a sign-in. A concurrent sign-in comes before, with its session, or after, and links the account
+  // again.
   await tx.accounts.lockIdentity(found.identityId)
   const account = await tx.accounts.lockAccount(found.id)
   if (account === undefined) return

@@ -1,4 +1,4 @@
-// The end of the revocation log as this process knows it: one reader of the database, for any number of readers here.
+// The end of the revocation log in this process: one reader of the database serves all readers of the process.
 
 import type { Clock } from "@signet/kernel/ports"
 import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
@@ -9,22 +9,22 @@ export interface FeedOptions {
   readonly log: RevocationLog
   readonly clock: Clock
   readonly issuer: string
-  /** Tells other processes that the log has grown. */
+  /** Notifies other processes that the log has grown. */
   readonly announce: () => void
 }
 
 export interface RevocationFeed {
   /**
-   * What follows a place, of now.
+   * The statement of the entries after a sequence number.
    *
    * @throws Refused UNAVAILABLE when the log cannot be read.
    */
   after(place: number): Promise<RevocationStatement>
-  /** Resolves when there is something after the place, and when the signal is aborted. */
+  /** Resolves when the log has an entry after `place`, or when the signal is aborted. */
   grown(place: number, signal: AbortSignal): Promise<void>
-  /** Gives places to what has none and reads what is new. Runs that are asked for while one is under way are one. */
+  /** Assigns sequence numbers to new entries, then reads them. Concurrent calls share one run. */
   look(): Promise<void>
-  /** For how long the end of the log has not been known, in milliseconds; undefined before it was first read. */
+  /** For how long the end of the log has been unknown, in milliseconds; undefined before the first read. */
   lagMs(): number | undefined
   /** Resolves when no run is under way. */
   settled(): Promise<void>
@@ -33,19 +33,19 @@ export interface RevocationFeed {
 interface End {
   readonly log: string
   readonly head: number
-  /** Everything that was committed until then has its place. */
+  /** Every entry that was committed until then has its sequence number. */
   readonly asOfMs: number
 }
 
-/** What is kept for readers that are not far behind. */
+/** Entries kept in memory, for readers that are not far behind. */
 const maxRecent = 5 * maxEntries
-/** How old the knowledge of the end may be that a statement tells. */
+/** The maximum age of the end of the log in a statement, in milliseconds. */
 const freshMs = 1_000
 
 export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptions): RevocationFeed {
   const waiting = new Set<{ readonly place: number; readonly resolve: () => void }>()
   let end: End | undefined
-  /** All that still counts after recentFrom, in order. */
+  /** The unexpired entries after `recentFrom`, in order. */
   let recent: LoggedRevocation[] = []
   let recentFrom = 0
   let underWay: Promise<void> | undefined
@@ -67,7 +67,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
       part = await log.read({ after: to, limit: maxEntries, nowMs: asOfMs })
       take(part)
     }
-    // What somebody writes at this moment waits: until it has its place, no more is known than before.
+    // An entry is being written: until it has its sequence number, the known time does not advance.
     end = { log: part.log, head: part.head, asOfMs: part.isPending ? (end?.asOfMs ?? 0) : asOfMs }
     for (const reader of waiting) if (reader.place !== part.head) reader.resolve()
   }
@@ -87,7 +87,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
 
   async function look(): Promise<void> {
     if (underWay !== undefined) {
-      // It may have read before what the caller knows of: another run follows it, for all who ask meanwhile.
+      // The current run may have read before the caller's change. One more run serves all later callers.
       next ??= underWay
         .catch(() => undefined)
         .then(() => {
@@ -103,7 +103,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
   }
 
   async function fresh(): Promise<End> {
-    // What was committed before the caller asked is being read.
+    // Wait for the current run: it reads entries that were committed before this call.
     await (next ?? underWay)?.catch(() => undefined)
     const known = end
     if (known !== undefined && clock.nowMs() - known.asOfMs < freshMs) return known
@@ -123,7 +123,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
 
     async after(place) {
       let known = await fresh()
-      // Another process may have told of more than this one has read.
+      // Another process may have announced more than this one has read.
       if (place > known.head) {
         await look()
         known = await fresh()
@@ -139,7 +139,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
       }
       const nowMs = clock.nowMs()
       const part = await log.read({ after: place, limit: maxEntries, nowMs })
-      // Of this instant, but for what has no place yet.
+      // As of now, unless an entry has no sequence number yet.
       return { ...part, issuer, from: Math.min(place, part.to), asOfMs: part.isPending ? asOfMs : nowMs }
     },
 
@@ -157,7 +157,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
   }
 }
 
-/** The index of the first entry beyond the place: they are in order. */
+/** The index of the first entry after the sequence number. Binary search: the entries are in order. */
 function firstAfter(entries: readonly LoggedRevocation[], place: number): number {
   let low = 0
   let high = entries.length

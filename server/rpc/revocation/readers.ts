@@ -1,9 +1,9 @@
 import { Refused } from "@signet/kernel/errors"
 import { maxReaders } from "@signet/kernel/revocation/limits"
 
-/** How many calls wait or stream at the moment. */
+/** Limits the calls that wait or stream. */
 export interface Readers {
-  /** @returns gives the place back. @throws Refused LIMIT_EXCEEDED */
+  /** @returns Releases the call. @throws Refused LIMIT_EXCEEDED */
   enter(principalId: string): () => void
 }
 

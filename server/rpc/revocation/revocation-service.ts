@@ -18,7 +18,7 @@ export interface RevocationDeps {
   readonly keys: Pick<KeyRing, "sign">
   readonly clock: Clock
   readonly liveness: FindLiveness
-  /** Aborted when the server closes: whoever waits is answered then. */
+  /** Aborted when the server closes: waiting calls are answered then. */
   readonly closing: AbortSignal
   readonly readers?: Readers
 }
@@ -31,11 +31,11 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
     const statement = await feed.after(place)
     return { statement, response: { statement: sign(statement) } }
   }
-  /** Until something is revoked, the time is over, or there is no more waiting. */
+  /** Resolves when an entry is revoked, the time has passed, or the call or server ends. */
   const quiet = (place: number, ms: number, { signal }: HandlerContext) =>
     feed.grown(place, AbortSignal.any([signal, closing, AbortSignal.timeout(Math.max(0, ms))]))
 
-  /** @throws Refused why a caller who has waited is told no more. */
+  /** Refuses a caller who became inactive during the wait. @throws Refused */
   async function requireActive(caller: AuthContext): Promise<void> {
     const { facts, asOfMs } = await deps.liveness(caller)
     const reason = inactivity(caller, facts, asOfMs) ?? displacement(caller, facts)

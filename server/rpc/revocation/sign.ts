@@ -1,7 +1,7 @@
 import type { KeyRing } from "@signet/kernel/keys/ports"
 import { type RevocationStatement, statementClaims, statementType } from "@signet/kernel/revocation/statement"
 
-/** Signs statements; what many readers are told at the same time is signed once. */
+/** Signs statements. A statement for many readers at the same time is signed once. */
 export function createStatementSigner(keys: Pick<KeyRing, "sign">): (statement: RevocationStatement) => string {
   const signed = new Map<string, string>()
   return (statement) => {

@@ -1,4 +1,4 @@
-// What every call on a service account begins with: an administrator in a session, and the account at the same place.
+// The frame of every call on a service account: an administrator in a session, and the account at the same place.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { misplacement } from "@signet/kernel/authz/grants"
@@ -15,19 +15,19 @@ export interface Administration {
   tx: Tx
   account: ServiceAccount
   nowMs: number
-  /** Writes down what was done to the account, or to one of its credentials. */
+  /** Records a change of the account, or of one of its credentials, in the audit. */
   record(kind: AuditKind, target?: { type: string; id: string }): Promise<void>
 }
 
 /**
- * Does the work on the account of that id, unless it is out of the caller's reach.
+ * Runs `work` on the account, unless it is outside the caller's scope.
  *
- * @param options.take "find" where nothing is changed; a change locks the account, so that credentials are counted one
- *   call after the other.
+ * @param options.take "find" for reads. A change locks the account, so that concurrent calls count its credentials in
+ * turn.
  * @param options.gives The caller gets a credential of the account.
- * @param work Returns Refused for what is not done.
- * @throws Refused RESOURCE_UNRESOLVED, the same for somebody else's account and for none; the audit knows which.
- *   SCOPE_NOT_GRANTED for a credential of an account that may more than the caller.
+ * @param work Returns Refused for a refusal.
+ * @throws Refused RESOURCE_UNRESOLVED, alike for another's account and a missing one; the audit has the true reason.
+ * SCOPE_NOT_GRANTED for a credential of an account with scopes that the caller lacks.
  */
 export async function onAccount<T>(
   deps: Deps,

@@ -13,14 +13,14 @@ import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 import { authMethodsOf } from "./machine-shape.ts"
 
-/** @throws Refused AUDIENCE_NOT_REGISTERED, AUDIENCE_TAKEN, INVALID_FIELD, SCOPE_NOT_GRANTED, CONTEXT_MISMATCH. */
+/** @throws Refused AUDIENCE_NOT_REGISTERED, AUDIENCE_TAKEN, INVALID_FIELD, SCOPE_NOT_GRANTED, CONTEXT_MISMATCH */
 export async function createAccount(
   deps: Deps,
   context: HandlerContext,
   request: CreateServiceAccountRequest,
 ): Promise<ServiceAccount> {
   const administrator = sessionUserOf(context)
-  // An account is of an app or of a tenant; who works inside a context has nothing to say there.
+  // An account belongs to an app or a tenant, so an administrator of a context may not create one.
   if (administrator.contextId !== null) throw new Refused("CONTEXT_MISMATCH")
   await limitWrite(deps, context)
   const { account, principal, membership } = newAccount(deps, administrator, request)
@@ -47,7 +47,7 @@ export async function createAccount(
   return account
 }
 
-/** Of the administrator's own app and tenant, whatever the request says. */
+/** In the administrator's own app and tenant, whatever the request names. */
 function newAccount(
   deps: Deps,
   { appId, tenantId }: UserContext,

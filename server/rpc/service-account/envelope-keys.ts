@@ -1,4 +1,4 @@
-// Public keys that services sign envelopes with, and what is certified of them.
+// The public keys with which services sign envelopes, and their certificates.
 import type { HandlerContext } from "@connectrpc/connect"
 import { proofBytes } from "@signet/guard/mailbox-payload"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
@@ -26,7 +26,7 @@ export interface NewEnvelopeKey {
   readonly proof: Uint8Array
 }
 
-/** @throws Refused INVALID_FIELD, ALREADY_EXISTS, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED. */
+/** @throws Refused INVALID_FIELD, ALREADY_EXISTS, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED */
 export async function addEnvelopeKey(deps: Deps, context: HandlerContext, of: NewEnvelopeKey): Promise<EnvelopeKey> {
   const kid = thumbprint(deps.secrets, of.x, of.y)
   await requireProof(kid, of)
@@ -53,7 +53,7 @@ export async function addEnvelopeKey(deps: Deps, context: HandlerContext, of: Ne
           return known ?? new Refused("ALREADY_EXISTS")
         case "add": {
           const key = { ...asked, kid, x, y, createdAtMs: nowMs, revokedAtMs: null }
-          // Another account may have been first.
+          // Another account may have inserted the key first.
           if (!(await tx.envelopeKeys.insert(key))) return new Refused("ALREADY_EXISTS")
           await record("service_account.envelope_key_added", { type: "envelope_key", id: kid })
           return key
@@ -64,7 +64,7 @@ export async function addEnvelopeKey(deps: Deps, context: HandlerContext, of: Ne
   )
 }
 
-/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
+/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED */
 export function revokeEnvelopeKey(
   deps: Deps,
   context: HandlerContext,
@@ -80,7 +80,7 @@ export function revokeEnvelopeKey(
   })
 }
 
-/** @throws Refused NOT_FOUND: the same for another app's key, one that has ended, and none. */
+/** @throws Refused NOT_FOUND, alike for another app's key, a revoked one and a missing one. */
 export async function envelopeCertificate(
   deps: Deps,
   context: HandlerContext,
@@ -108,7 +108,9 @@ async function liveKey(tx: Tx, kid: string): Promise<{ key: EnvelopeKey; account
   return principal?.status === "ACTIVE" && app?.status === "ACTIVE" ? { key, account } : undefined
 }
 
-/** The account's id is signed, so that nobody registers a key that somebody else shows. */
+/**
+ * Verifies the proof of possession. It covers the account's id, so nobody registers a key with another account's proof.
+ */
 async function requireProof(kid: string, { accountId, x, y, proof }: NewEnvelopeKey): Promise<void> {
   const id: ServiceAccountId | undefined = parseId("sac", accountId)
   const key = await Promise.resolve(webTokenCrypto.importKey({ kid, x, y })).catch((cause: unknown) => {

@@ -1,4 +1,4 @@
-// Public keys of services, for private_key_jwt (RFC 7523).
+// Public keys of services for private_key_jwt (RFC 7523).
 import type { HandlerContext } from "@connectrpc/connect"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
 import { Refused } from "@signet/kernel/errors"
@@ -10,7 +10,7 @@ import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
 
-/** @throws Refused INVALID_FIELD, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED. */
+/** @throws Refused INVALID_FIELD, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED */
 export async function addKey(
   deps: Deps,
   context: HandlerContext,
@@ -45,7 +45,7 @@ export async function addKey(
   )
 }
 
-/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
+/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED */
 export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: string; kid: string }): Promise<void> {
   return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
     const keys = await tx.serviceAccounts.keys(account.id)
@@ -59,7 +59,7 @@ export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: 
   })
 }
 
-/** RFC 7638, of the public members in their order. */
+/** The JWK thumbprint (RFC 7638): the required members in lexicographic order. */
 export function thumbprint(secrets: Secrets, x: string, y: string): string {
   return encode(secrets.digest(JSON.stringify({ crv: "P-256", kty: "EC", x, y })))
 }

@@ -1,4 +1,4 @@
-// Records of machines as the contract says them. No hash and no secret has a place in these messages.
+// Maps service accounts and their credentials to contract messages, which have no field for a hash or secret.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type * as kernel from "@signet/kernel/machine/records"
@@ -41,7 +41,7 @@ const authMethods = {
 
 const methodNames: readonly kernel.ClientAuthMethod[] = ["client_secret_basic", "client_secret_post", "private_key_jwt"]
 
-/** Validation has refused unknown numbers before. */
+/** Validation has refused unknown numbers. */
 export const authMethodsOf = (numbers: readonly ClientAuthMethod[]): kernel.ClientAuthMethod[] =>
   methodNames.filter((name) => numbers.includes(authMethods[name]))
 

@@ -1,4 +1,4 @@
-// Secrets of services: shown when they are made, and kept as a keyed hash.
+// Secrets of services: shown once, and stored as a keyed hash.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
@@ -11,12 +11,12 @@ import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
 
 export interface ShownSecret {
-  /** `sgsec_…`: never again to be had. */
+  /** `sgsec_…`: shown only in this answer. */
   secret: string
   kept: ServiceSecret
 }
 
-/** @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED. */
+/** @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED */
 export function addSecret(
   deps: Deps,
   context: HandlerContext,
@@ -40,8 +40,8 @@ export function addSecret(
 }
 
 /**
- * @param of.overlap Milliseconds; undefined for the usual.
- * @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED.
+ * @param of.overlap Milliseconds for which the replaced secrets stay valid; undefined for the default.
+ * @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED
  */
 export function rotateSecret(
   deps: Deps,
@@ -75,7 +75,7 @@ export function rotateSecret(
   )
 }
 
-/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
+/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED */
 export function revokeSecret(
   deps: Deps,
   context: HandlerContext,
@@ -90,7 +90,7 @@ export function revokeSecret(
   })
 }
 
-/** Ends it, and the access tokens and contexts that came of it. */
+/** Revokes the secret, and the access tokens and context tokens issued with it. */
 async function endSecret(tx: Tx, { id }: ServiceSecret, nowMs: number): Promise<boolean> {
   if (!(await tx.serviceAccounts.revokeSecret(id, nowMs))) return false
   await tx.revocations.add([{ kind: "CREDENTIAL", key: id, expiresAtMs: nowMs + longestContextMs }])

@@ -111,7 +111,7 @@ export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAcc
   }
 }
 
-/** The guard asks for the status with every call, so access tokens that are out stop at once. */
+/** The guard reads the status on every call, so issued access tokens stop at once. */
 function setStatus(
   deps: Deps,
   context: HandlerContext,

@@ -35,7 +35,7 @@ export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
         }
         return true
       })
-      // Somebody else's session is no session: one answer for both.
+      // Another user's session is answered as a missing one.
       if (!found) throw new Refused("SESSION_NOT_FOUND")
       return {}
     },

@@ -33,7 +33,7 @@ function newKey(kid: string) {
 
 const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url")
 
-/** An assertion that the key signs and that names a key, or none. */
+/** An assertion signed by the key, with this `kid` or none. */
 function assertion({ privateKey }: ReturnType<typeof newKey>, kid: string | undefined, jti = "j"): string {
   const claims = { iss: clientId, sub: clientId, aud: issuer, jti, iat: nowMs / 1_000, exp: nowMs / 1_000 + 60 }
   const signed = `${encode({ alg: "ES256", kid })}.${encode(claims)}`
@@ -41,7 +41,7 @@ function assertion({ privateKey }: ReturnType<typeof newKey>, kid: string | unde
   return `${signed}.${signature.toString("base64url")}`
 }
 
-/** What is answered to an assertion, and what was marked as used. */
+/** The result for an assertion, and the assertions marked as used. */
 async function proved(text: string, of: ClientFacts | undefined, isNew = true) {
   const used: string[] = []
   const claim = claimOf(means, { is: "assertion", clientId: "", assertion: text }, nowMs) ?? expect.unreachable()
@@ -60,7 +60,7 @@ const [one, two, stranger] = [newKey("one"), newKey("two"), newKey("stranger")]
 const both = { ...facts, keys: [one.registered, two.registered] }
 const refused = { answer: "CLIENT_INVALID", used: [] }
 
-test("an assertion is verified with the key that it names, and with no other key of the client", async () => {
+test("an assertion is verified only with the key that it names", async () => {
   const used = [`${clientId} j`]
   const byTwo = { answer: `${serviceAccount.id}.two`, used }
   expect(await proved(assertion(two, "two"), both)).toEqual(byTwo)
@@ -94,7 +94,7 @@ test.each<[string, Partial<ClientFacts>]>([
   expect(await clientOfToken(async () => undefined, of, nowMs)).toBeUndefined()
 })
 
-test("a secret's use is written once a minute, and only for a client that is let in", async () => {
+test("a secret's use is recorded at most once a minute, and only for an authenticated client", async () => {
   const text = buildOpaque("sgsec_", { bytes: (length) => new Uint8Array(length).fill(5) })
   const secretHash = secrets.hash("service-secret", text)
   const marked = async (

@@ -1,4 +1,4 @@
-// Who the client is. Unknown, unproven and disabled clients are refused by one answer, after the same statement.
+// Authenticates clients. Unknown, unauthenticated and disabled clients get the same refusal after the same statement.
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
 import type { Refused } from "@signet/kernel/errors"
 import type { ClientCalls, ClientFacts } from "@signet/kernel/machine/ports"
@@ -12,27 +12,27 @@ import type { ClientCredential } from "./client-credential.ts"
 import type { TokenDeps } from "./deps.ts"
 import { clientRefusal } from "./refuse.ts"
 
-/** A client that proved itself, and is active. */
+/** An authenticated, active client. */
 export interface Client extends Pick<ClientFacts, "account" | "versions" | "memberships" | "place"> {
   app: NonNullable<ClientFacts["app"]>
-  /** The secret's id, or that of the key: see keyCredentialId. */
+  /** The id of the secret, or of the key: see keyCredentialId. */
   credentialId: string
 }
 
-/** What a proof that is good leaves behind. */
+/** The records that an accepted proof writes. */
 type Marks = Pick<ClientCalls, "markSecretUsed" | "useAssertion">
 
-/** Who a credential says it is of, and what it proves that with. */
+/** The client that a credential names, and its proof. */
 export type Claim =
   | { is: "secret"; clientId: string; method: ServiceAccount["authMethods"][number]; hashes: readonly Uint8Array[] }
   | { is: "assertion"; clientId: string; assertion: Assertion }
 
-/** What a proof is verified with. */
+/** The dependencies of the verification. */
 type Means = Pick<TokenDeps, "issuer" | "secrets" | "crypto">
 
 type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
 
-/** Undefined for what cannot prove anything, which costs no look-up. */
+/** Undefined for a credential that proves nothing, without a look-up. */
 export function claimOf(deps: Means, credential: Proof, nowMs: number): Claim | undefined {
   if (credential.is === "secret") {
     const { clientId, method } = credential
@@ -46,8 +46,10 @@ export function claimOf(deps: Means, credential: Proof, nowMs: number): Claim | 
 }
 
 /**
- * @param facts Of the client that the claim names; undefined where there is none, which takes the same work.
- * @returns Refused CLIENT_INVALID. A client's assertion is used up even if the grant is refused.
+ * Verifies the proof of a client.
+ *
+ * @param facts The client that the claim names; undefined for an unknown one, which takes the same work.
+ * @returns Refused CLIENT_INVALID. An accepted assertion is used up even if the grant is refused.
  */
 export async function prove(
   deps: Means,
@@ -63,7 +65,9 @@ export async function prove(
   return client ?? clientRefusal(facts)
 }
 
-/** @returns Refused CLIENT_INVALID. Commit either way: a client's assertion is used up even if the grant is refused. */
+/**
+ * @returns Refused CLIENT_INVALID. Commit either way: an accepted assertion is used up even if the grant is refused.
+ */
 export async function authenticateClient(
   deps: Means,
   tx: Tx,
@@ -92,7 +96,7 @@ async function clientBySecret(
   return client
 }
 
-/** Compares with every secret there is, and with nobody's where there is none, so that the time tells nothing. */
+/** Compares with every secret of the client, or with a dummy, so that the duration reveals nothing. */
 function matching(
   deps: Means,
   secrets: ClientFacts["secrets"],
@@ -120,7 +124,7 @@ async function clientByAssertion(
   return (await marks.useAssertion(clientId, assertion.jti, assertion.expiresAtMs)) ? client : undefined
 }
 
-/** A point of the curve (RFC 7515 appendix A.3) that no client has: verified against where there is no key. */
+/** A point of the curve (RFC 7515 appendix A.3) that is no client's key. Verification uses it for an unknown key. */
 const nobodysKey = {
   kid: "nobody",
   x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
@@ -156,7 +160,7 @@ function active(facts: ClientFacts | undefined, credentialId: string): Client | 
   return { account, app, versions, memberships, place, credentialId }
 }
 
-/** The service that a bearer or actor token is of, active now. The token itself was verified before. */
+/** The active service of a verified bearer or actor token. */
 export async function clientOfToken(
   find: ClientCalls["find"],
   of: { principalId: Principal["id"]; credentialId: string },

@@ -1,4 +1,5 @@
-// private_key_jwt (RFC 7523 section 3, OpenID Connect Core section 9): a short JWT that the client signed for us.
+// private_key_jwt (RFC 7523 section 3, OpenID Connect Core section 9): a short-lived JWT for this issuer, signed by the
+// client.
 import { decodeBase64url, decodeObject, hasDuplicateNames } from "@signet/guard/strict-json"
 import { skewSeconds } from "@signet/kernel/token/claims"
 import { tokenEndpointOf } from "./server-metadata.ts"
@@ -6,22 +7,22 @@ import { tokenEndpointOf } from "./server-metadata.ts"
 /** The longest that an assertion may live, in seconds. */
 const maxLifeSeconds = 60
 
-/** An assertion whose claims are in order; its signature is not verified yet. */
+/** An assertion with valid claims; its signature is not verified yet. */
 export interface Assertion {
   clientId: string
-  /** The key that it names; undefined when it names none. */
+  /** The `kid`; undefined when the header has none. */
   kid: string | undefined
   jti: string
-  /** Until when it could be taken, and so is remembered. Milliseconds since the Unix epoch. */
+  /** When the assertion expires and may be forgotten, in milliseconds since the Unix epoch. */
   expiresAtMs: number
   signature: Uint8Array<ArrayBuffer>
   signed: Uint8Array<ArrayBuffer>
 }
 
-/** What changes how the JWT is to be read, or with which key. */
+/** Header parameters that change how the JWT is read or with which key it is verified. */
 const forbidden = ["crit", "b64", "jku", "jwk", "x5u", "x5c", "zip"]
 
-/** @param clientId What the request says the client is; empty when it does not. */
+/** @param expected.clientId The client that the request names; empty for none. */
 export function parseAssertion(
   text: string,
   expected: { issuer: string; clientId: string; nowMs: number },
@@ -51,7 +52,7 @@ export function parseAssertion(
   }
 }
 
-/** Whom an assertion claims to be of, whether it is in order or not; empty when it does not say. */
+/** The client that an assertion names, valid or not; empty if it names none. */
 export function claimedClientOf(text: string): string {
   const { iss } = strictObject(text.split(".")[1] ?? "") ?? {}
   return typeof iss === "string" ? iss : ""
@@ -66,7 +67,7 @@ function strictObject(part: string): Json | undefined {
 
 const isText = (value: unknown, pattern: RegExp): value is string => typeof value === "string" && pattern.test(value)
 
-/** For this issuer and nobody else: an assertion for two servers could be replayed at the other. */
+/** True if the only audience is this issuer: an assertion for two servers could be replayed at the other one. */
 function isForUs(aud: unknown, issuer: string): boolean {
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return audiences.length > 0 && audiences.every((each) => each === issuer || each === tokenEndpointOf(issuer))

@@ -40,7 +40,7 @@ describe("a Basic header", () => {
     expect(parseBasic(header)).toBeUndefined()
   })
 
-  test("that any client writes is read back", () => {
+  test("of any client id and secret is parsed back", () => {
     const half = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(half, half, (clientId, secret) => {
@@ -51,7 +51,7 @@ describe("a Basic header", () => {
     )
   })
 
-  test("of any text is read or not, and never a fault", () => {
+  test("of any text is parsed or refused, and never throws", () => {
     const header = fc.oneof(
       fc.string(),
       fc.string().map((text) => `Basic ${text}`),

@@ -1,9 +1,9 @@
-// How a client proves itself (RFC 6749 section 2.3, RFC 7523 section 2.2): exactly one way, found before anything is
-// looked up.
+// Finds the client's credential (RFC 6749 section 2.3, RFC 7523 section 2.2). A request must have exactly one; this is
+// checked before any look-up.
 import type { Refused } from "@signet/kernel/errors"
 import { clientRefusal, refusal } from "./refuse.ts"
 
-/** The parameters of token, introspection and revocation requests. Undefined: not sent. */
+/** The parameters of token, introspection and revocation requests. Undefined for an omitted one. */
 export interface ClientParameters {
   clientId: string
   clientSecret?: string | undefined
@@ -15,12 +15,12 @@ export type ClientCredential =
   | { is: "none" }
   | { is: "secret"; method: "client_secret_basic" | "client_secret_post"; clientId: string; secret: string }
   | { is: "assertion"; clientId: string; assertion: string }
-  /** The guard has looked at the token: see kAuth. */
+  /** The guard has verified the token: see kAuth. */
   | { is: "bearer" }
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-/** @param authorization The Authorization header as sent; null when there is none. */
+/** @param authorization The Authorization header as sent; null without one. */
 export function clientCredentialOf(
   parameters: ClientParameters,
   authorization: string | null,
@@ -65,9 +65,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const maxLength = 2_048
 
 /**
- * A Basic header as RFC 6749 section 2.3.1 has it: client id and secret are form-encoded before they are joined.
+ * Parses a Basic header. Client id and secret are form-encoded before they are joined (RFC 6749 section 2.3.1).
  *
- * @returns Undefined for everything else, and for an empty half.
+ * @returns Undefined for any other header, and for an empty client id or secret.
  */
 export function parseBasic(authorization: string): { clientId: string; secret: string } | undefined {
   const encoded = basicHeader.exec(authorization)?.[1]

@@ -19,13 +19,15 @@ export interface ClientCredentialsCall {
   contextId: ContextId | null
 }
 
-/** What a service is given for itself, and what the audit tells of it. */
+/** The claims of a service's own token, and its audit event. */
 export interface OwnGrant {
   claims: AccessTokenClaims
   event: Facts
 }
 
-/** A service's own token. Asking for more scopes than there are to give is no error: the answer says what was given. */
+/**
+ * Grants a service's own token. Excess scopes are no error: the answer names the granted ones (RFC 6749 section 3.3).
+ */
 export function clientCredentials(
   deps: TokenDeps,
   client: Client,
@@ -50,7 +52,7 @@ export function clientCredentials(
   return { claims, event: eventOf(client, claims, { tenantId, contextId: call.contextId }, "token") }
 }
 
-/** A token that was issued to a service for itself. */
+/** The event of a token that was issued to a service for itself. */
 export const eventOf = (
   { account }: Client,
   claims: AccessTokenClaims,
@@ -65,7 +67,7 @@ export const eventOf = (
   target: { type, id: claims.jti },
 })
 
-/** The tenant that a service acts in for itself: it is a member there, and the place is open. */
+/** The tenant in which a service acts for itself. The service must be a member of the open place. */
 export function placeOfOwn(
   { account, memberships, place }: Client,
   { tenantId, contextId }: Pick<ClientCredentialsCall, "tenantId" | "contextId">,
@@ -77,7 +79,10 @@ export function placeOfOwn(
   return isOpen(place.facts) ? place.tenantId : refusal("TENANT_SUSPENDED")
 }
 
-/** Active exactly there, and not suspended in the tenant; a place in the tenant is no place in each of its contexts. */
+/**
+ * True for an active membership exactly at the place, not suspended in its tenant. A membership of a tenant covers none
+ * of its contexts.
+ */
 function isMember(
   memberships: ClientFacts["memberships"],
   tenantId: TenantId | null,

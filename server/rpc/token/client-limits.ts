@@ -1,4 +1,4 @@
-// Clients that guess: a failed proof counts against the client that it names and the network that it came from.
+// Limits guesses at client credentials: a failed proof counts against the named client and the caller's network.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
 import { failed, type Guessed } from "../limit.ts"
@@ -6,7 +6,7 @@ import { claimedClientOf } from "./client-assertion.ts"
 import type { ClientCredential } from "./client-credential.ts"
 import type { TokenDeps } from "./deps.ts"
 
-/** The client whose lock stands in the way: the one that the credential names, proved or not. */
+/** The lockout to check: of the client that the credential names, proved or not. */
 export function lockOf(credential: ClientCredential): { lock?: Guessed } {
   switch (credential.is) {
     case "secret":
@@ -20,9 +20,9 @@ export function lockOf(credential: ClientCredential): { lock?: Guessed } {
 }
 
 /**
- * Counts the refusal if it is of the client's proof.
+ * Counts the refusal if the client's proof failed.
  *
- * @throws Refused always: the refusal, or RATE_LIMITED in place of it while the client is locked for this network.
+ * @throws Refused always: the refusal, or RATE_LIMITED while the client is locked for this network.
  */
 export async function throwCounted(
   deps: TokenDeps,

@@ -1,4 +1,4 @@
-// For whom a service sends messages: a context token for itself, or for whom it was called by.
+// Issues context tokens: they state for whom a service sends messages, itself or the user who called it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { sessionOf } from "@signet/kernel/authz/liveness"
 import { Refused } from "@signet/kernel/errors"
@@ -24,15 +24,15 @@ import { refusal } from "./refuse.ts"
 export interface ContextCall {
   credential: ClientCredential
   clientId: string
-  /** The service's own access token, instead of another credential. */
+  /** The service's own access token, in place of another credential. */
   actorToken: string | undefined
-  /** The access token that the service was called with. */
+  /** The access token with which the service was called. */
   token: string
-  /** Empty for all that the token has. */
+  /** Empty for all scopes of the token. */
   scopes: readonly string[]
 }
 
-/** @throws Refused with the first check that fails, in the order of decideContext; what is refused is audited. */
+/** @throws Refused with the first failed check, in the order of decideContext. Refusals are audited. */
 export async function exchangeContext(
   deps: TokenDeps,
   context: HandlerContext,
@@ -99,7 +99,7 @@ async function exchange(
   return issuedContext(deps, handler, contextClaims)
 }
 
-/** A service's own: whatever it may be given of the app's scopes, but none of the auth service. */
+/** A service's own context token: any scope of the app that it may have, and none of the auth service. */
 export function ownContext(
   deps: TokenDeps,
   client: Client,
@@ -123,7 +123,7 @@ export function ownContext(
   return { claims, event: eventOf(client, claims, { tenantId, contextId: call.contextId }, "context_token") }
 }
 
-/** RFC 8693 section 2.2.1: what is no access token has the type N_A. */
+/** The token type is N_A for a token that is no access token (RFC 8693 section 2.2.1). */
 export function issuedContext(deps: TokenDeps, handler: HandlerContext, claims: AccessTokenClaims): IssuedToken {
   handler.responseHeader.set("cache-control", "no-store")
   return {

@@ -3,9 +3,9 @@ import type { FindLiveness } from "@signet/guard/liveness"
 import type { TokenCrypto } from "@signet/guard/token-crypto"
 import type { Deps } from "../deps.ts"
 
-/** What the token endpoint acts with, besides what every handler has. */
+/** The additional dependencies of the token endpoint. */
 export interface TokenDeps extends Deps {
-  /** Verifies access tokens of this issuer for any audience: which one is right is for the grant to say. */
+  /** Verifies access tokens of this issuer for any audience; each grant checks the audience. */
   readonly verify: VerifyToken
   readonly liveness: FindLiveness
   /** Verifies clients' assertions. */

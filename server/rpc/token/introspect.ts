@@ -1,4 +1,4 @@
-// RFC 7662, tied to audiences: a service learns of tokens that were sent to it, and of no others (Keycloak
+// Token introspection (RFC 7662), bound to audiences: a service learns only of tokens that were sent to it (Keycloak
 // CVE-2026-37979).
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
@@ -23,14 +23,14 @@ import type { TokenDeps } from "./deps.ts"
 import { verified } from "./on-behalf-grant.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
-/** What a service must hold to ask about tokens. */
+/** The scope that a service needs to introspect tokens. */
 const introspectScope = "auth.introspect"
 
 type Answer = MessageInitShape<typeof IntrospectResponseSchema>
 
 /**
  * @param verifyContext Verifies context tokens.
- * @throws Refused CLIENT_INVALID, MISSING_SCOPE, and why the caller's own bearer token is not taken.
+ * @throws Refused CLIENT_INVALID, MISSING_SCOPE, and the refusals of the caller's own bearer token.
  */
 export async function introspect(
   deps: TokenDeps,
@@ -41,7 +41,7 @@ export async function introspect(
   context.responseHeader.set("cache-control", "no-store")
   const account = await callerOf(deps, context, request)
   const { context: token, inactive, current } = await verified(deps, request.token ?? "")
-  // Only whoever knows what it has is told: a service that asks about a bearer token must not take a context for one.
+  // Only for the hint: a service that asks about a bearer token must not accept a context token in its place.
   if (token === "TYP_NOT_ALLOWED" && request.tokenTypeHint === contextTokenType) {
     return aboutContext({ ...deps, verify: verifyContext }, account, request)
   }
@@ -51,7 +51,10 @@ export async function introspect(
   return told(token, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
 }
 
-/** A context token came with a message, to a service that it is not addressed to: one of its app and tenant may ask. */
+/**
+ * A context token arrives with a message, at a service that is not its audience: any service of its app and tenant may
+ * ask.
+ */
 async function aboutContext(deps: TokenDeps, account: ServiceAccount, request: IntrospectRequest): Promise<Answer> {
   const { context: token, inactive, current } = await verified(deps, request.token ?? "")
   if (typeof token === "string" || inactive !== undefined) return { active: false }
@@ -118,7 +121,7 @@ function told(
   of: { tokenType: string; maxSeconds: number },
 ): Answer {
   const claims = parseClaims(context.claims, of.maxSeconds)
-  // It was parsed when it was verified.
+  // Cannot fail: `verified` has parsed the claims.
   if (typeof claims === "string") return { active: false }
   return {
     active: true,

@@ -5,7 +5,7 @@ import { accessTokenType, type contextTokenType } from "@signet/kernel/token/gra
 import type { Issue } from "@signet/kernel/token/machine-claims"
 import type { Deps } from "../deps.ts"
 
-/** What the token endpoint answers with: the fields of TokenResponse. */
+/** The answer of the token endpoint: the fields of TokenResponse. */
 export interface IssuedToken {
   accessToken: string
   tokenType: "Bearer" | "N_A"
@@ -16,7 +16,7 @@ export interface IssuedToken {
   audience: string
 }
 
-/** What every token is made with, now. */
+/** The inputs of a token that is issued now. */
 export function issueOf(
   deps: Deps,
   nowMs: number,
@@ -30,7 +30,7 @@ export function issueOf(
   }
 }
 
-/** Signs, and forbids everybody to store the answer. */
+/** Signs the token, and forbids caching of the answer. */
 export function issued(deps: Deps, context: HandlerContext, claims: AccessTokenClaims): IssuedToken {
   context.responseHeader.set("cache-control", "no-store")
   return {

@@ -1,4 +1,4 @@
-// A service's token to act for a user: from the token that the user sent it, or under a standing delegation.
+// Issues tokens with which a service acts for a user: from the user's token, or under a standing delegation.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { displacement, inactivity } from "@signet/kernel/authz/liveness"
@@ -25,7 +25,7 @@ import { clientRefusal, refusal } from "./refuse.ts"
 export interface OnBehalfCall {
   credential: ClientCredential
   clientId: string
-  /** The service's own access token, instead of another credential. */
+  /** The service's own access token, in place of another credential. */
   actorToken: string | undefined
   subject: { is: "token"; token: string } | { is: "delegation"; id: string }
   audience: string
@@ -34,10 +34,10 @@ export interface OnBehalfCall {
   jobId: string
 }
 
-/** @throws Refused with the first check that fails, in the order of decideExchange; what is refused is audited. */
+/** @throws Refused with the first failed check, in the order of decideExchange. Refusals are audited. */
 export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call: OnBehalfCall): Promise<IssuedToken> {
   refuseKnown(deps, context, "on_behalf_of", {}, lockOf(call.credential))
-  // Tokens are verified and asked about before the transaction, which then only writes and reads what it decides on.
+  // Tokens are verified before the transaction, which then only reads the facts of the decision and writes.
   const actor = call.actorToken === undefined ? undefined : await verified(deps, call.actorToken)
   const subject = call.subject.is === "token" ? await verified(deps, call.subject.token) : undefined
   const outcome = await deps.store.transaction(async (tx) => {
@@ -47,15 +47,15 @@ export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call:
   return outcome instanceof Refused ? throwCounted(deps, context, call.credential, outcome) : outcome
 }
 
-/** A token that is ours, and why it is not good now. */
+/** The result of verifying a token of this issuer, and why it is inactive. */
 export interface Verified {
   context: AuthContext | Reason
   inactive: Reason | undefined
-  /** Of its principal's authority now; null for what is not taken. */
+  /** The current versions of the principal's authority; null for a rejected token. */
   current: AuthorityVersions | null
 }
 
-/** @throws Refused UNAVAILABLE when nobody can tell. */
+/** @throws Refused UNAVAILABLE when the token's state cannot be read. */
 export async function verified(deps: TokenDeps, token: string): Promise<Verified> {
   const context = await deps.verify(token)
   if (context === "UNAVAILABLE" || context === "INTERNAL") throw refusal(context)
@@ -159,7 +159,7 @@ interface SubjectFacts {
   who: DelegatedSubject | undefined
   inactive: Reason | undefined
   scopes: readonly string[]
-  /** Of the subject in the app, read before what it holds. */
+  /** Of the subject in the app, read before the subject's scopes. */
   versions: AuthorityVersions
 }
 
@@ -186,7 +186,7 @@ async function subjectFacts(
   }
 }
 
-/** The app was read when the client was, after its policy's version. */
+/** The client was read together with the app, after the policy's version. */
 async function versionsOf(tx: Tx, { app, versions }: Client, subject: PrincipalId): Promise<AuthorityVersions> {
   const { principal } = await tx.authorities.find(subject, app.id)
   return { principal, policy: versions.policy }

@@ -1,5 +1,5 @@
-// A service's token for itself, in two statements: one that counts the caller's network and looks the client up, and one
-// that counts the client and writes down what it was given.
+// Grants a service's token for itself in two statements: one counts the caller's network and finds the client, the
+// other counts the client and records the grant.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { auditEvent } from "../audit/audit.ts"
@@ -23,10 +23,10 @@ export interface OwnCall extends ClientCredentialsCall {
 const route = "client_credentials"
 
 /**
- * Between the two statements the client may be ended: its token is then as good as one of the moment before, which the
- * revocation ends too.
+ * Grants the token. A revocation of the client between the two statements revokes the token too, as if it had been
+ * issued before.
  *
- * @throws Refused CLIENT_INVALID, RATE_LIMITED, and why the grant is not given.
+ * @throws Refused CLIENT_INVALID, RATE_LIMITED, and the refusals of the grant.
  */
 export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: OwnCall): Promise<IssuedToken> {
   const client = await clientOf(deps, context, call)
@@ -48,7 +48,7 @@ export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: O
   return call.is === "own_context" ? issuedContext(deps, context, given.claims) : issued(deps, context, given.claims)
 }
 
-/** An address is counted before anything is looked up. */
+/** Counts the caller's network before any look-up. */
 async function clientOf(
   deps: TokenDeps,
   context: HandlerContext,

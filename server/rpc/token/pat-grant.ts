@@ -1,4 +1,5 @@
-// A personal access token for an access token. The personal access token is the credential; no client takes part.
+// Exchanges a personal access token for an access token. The personal access token is the credential; no client takes
+// part.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
@@ -19,22 +20,22 @@ import { invalidRequest, refusal } from "./refuse.ts"
 export interface PatCall {
   /** The personal access token. */
   pat: string
-  /** May be empty for one that allows exactly one audience. */
+  /** May be empty if the personal access token allows exactly one audience. */
   audience: string
-  /** Empty for all that the personal access token has. */
+  /** Empty for all scopes of the personal access token. */
   scopes: readonly string[]
-  /** Only for one that is bound to no context. */
+  /** Only for a personal access token that is bound to no context. */
   contextId: ContextId | null
 }
 
 /**
- * Never gives a scope that the personal access token does not have, or that its user does not hold at this moment.
+ * Grants no scope that the personal access token lacks or that its user no longer holds.
  *
  * @throws Refused PAT_INVALID, PRINCIPAL_INACTIVE, IDENTITY_INACTIVE, MEMBERSHIP_INACTIVE, TENANT_SUSPENDED,
- *   AUDIENCE_NOT_ALLOWED, SCOPE_NOT_GRANTED, INVALID_FIELD
+ * AUDIENCE_NOT_ALLOWED, SCOPE_NOT_GRANTED, INVALID_FIELD
  */
 export async function exchangePat(deps: Deps, context: HandlerContext, call: PatCall): Promise<IssuedToken> {
-  // Garbage is told from tokens by its checksum, so it costs no query.
+  // The checksum refuses invalid texts without a query.
   const token = parseOpaque("sgpat_", call.pat)
   const rejected = { kind: "pat.rejected", outcome: "DENIED" } as const
   if (token === undefined) throw audited(refusal("PAT_INVALID"), rejected)
@@ -85,7 +86,7 @@ async function exchange(
   return issued(deps, context, claims)
 }
 
-/** Whose token it is. Whoever sent it has not proved to be its owner. */
+/** The token's owner as the subject. The caller has not proved to be the owner, so the event has no actor. */
 export const patFacts = (pat: Pat) => ({
   appId: pat.appId,
   tenantId: pat.tenantId,
@@ -95,7 +96,7 @@ export const patFacts = (pat: Pat) => ({
   target: { type: "pat", id: pat.id },
 })
 
-/** What decides, as it is now. */
+/** The current facts of the decision. */
 async function factsOf(tx: Tx, pat: Pat, { contextId }: PatCall): Promise<PatFacts> {
   const memberships = await tx.identities.findMemberships(pat.principalId, pat.appId)
   return {
@@ -108,7 +109,7 @@ async function factsOf(tx: Tx, pat: Pat, { contextId }: PatCall): Promise<PatFac
   }
 }
 
-/** With the code of RFC 6749 where it is not the reason's usual one. */
+/** Adds the RFC 6749 error code where it differs from the reason's usual one. */
 function refusalOf({ reason, field }: Extract<PatExchange, { is: "refuse" }>): Refused {
   switch (reason) {
     case "INVALID_FIELD":
@@ -123,7 +124,10 @@ function refusalOf({ reason, field }: Extract<PatExchange, { is: "refuse" }>): R
   }
 }
 
-/** The membership of the innermost place, where the app's own is active too, and none around it is suspended. */
+/**
+ * The membership of the innermost place. Undefined unless the one in the app is active, and undefined if one around it
+ * is suspended.
+ */
 export function placeIn(
   memberships: readonly Membership[],
   tenantId: TenantId | null,

@@ -1,4 +1,4 @@
-// Where a token counts: at a place that its subject is an active member of, inside of nothing that suspends them.
+// The places at which a token is valid: its subject is an active member there, and suspended nowhere around it.
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import type { Membership } from "@signet/kernel/records"
 import { serviceAccount } from "@signet/kernel/testing/machine-records"
@@ -27,31 +27,31 @@ const inContext = at(tenant, context)
 
 test.each<[string, readonly Membership[], TenantId | null, ContextId | null, Membership | undefined]>([
   ["the app", [whole], null, null, whole],
-  ["no app that one left", [at(null, null, "REMOVED")], null, null, undefined],
-  ["the app that one left and joined again", [at(null, null, "REMOVED"), whole], null, null, whole],
+  ["no app that the subject left", [at(null, null, "REMOVED")], null, null, undefined],
+  ["the app that the subject left and joined again", [at(null, null, "REMOVED"), whole], null, null, whole],
   ["a tenant", [whole, inTenant], tenant, null, inTenant],
   ["no tenant without the app", [inTenant], tenant, null, undefined],
-  ["no tenant of an app that suspends one", [at(null, null, "SUSPENDED"), inTenant], tenant, null, undefined],
+  ["no tenant of an app that suspends the subject", [at(null, null, "SUSPENDED"), inTenant], tenant, null, undefined],
   ["no other tenant", [whole, inTenant], otherTenant, null, undefined],
   ["no context by its tenant", [whole, inTenant], tenant, context, undefined],
   ["a context, without its tenant", [whole, inContext], tenant, context, inContext],
   ["no other context", [whole, inContext], tenant, otherContext, undefined],
   [
-    "no context of a tenant that suspends one",
+    "no context of a tenant that suspends the subject",
     [whole, at(tenant, null, "SUSPENDED"), inContext],
     tenant,
     context,
     undefined,
   ],
   [
-    "a context while another tenant suspends one",
+    "a context while another tenant suspends the subject",
     [whole, at(otherTenant, null, "SUSPENDED"), inContext],
     tenant,
     context,
     inContext,
   ],
   [
-    "a tenant while one of its contexts suspends one",
+    "a tenant while one of its contexts suspends the subject",
     [whole, inTenant, at(tenant, context, "SUSPENDED")],
     tenant,
     null,
@@ -69,7 +69,7 @@ const said = (found: ReturnType<typeof placeOfOwn>) =>
 
 test.each<[string, Client, ContextId | null, unknown]>([
   ["its tenant", client({ memberships: [inTenant] }), null, tenant],
-  ["no tenant that it is no member of", client({ memberships: [at(otherTenant, null)] }), null, "MEMBERSHIP_INACTIVE"],
+  ["no tenant without a membership", client({ memberships: [at(otherTenant, null)] }), null, "MEMBERSHIP_INACTIVE"],
   ["no tenant that it left", client({ memberships: [at(tenant, null, "REMOVED")] }), null, "MEMBERSHIP_INACTIVE"],
   ["no context by its tenant", client({ memberships: [inTenant] }), context, "MEMBERSHIP_INACTIVE"],
   ["its context", client({ memberships: [inContext] }), context, tenant],

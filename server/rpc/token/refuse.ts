@@ -3,7 +3,7 @@ import type { ClientFacts } from "@signet/kernel/machine/ports"
 import { type OAuthError, oauthErrorOf } from "@signet/kernel/token/oauth-error"
 import { audited } from "../audit/refusals.ts"
 
-/** A refusal of the token endpoint: its reason, and what RFC 6749 calls it, for callers over RPC too. */
+/** A refusal of the token endpoint: the reason, and its RFC 6749 error code, also for callers over RPC. */
 export function refusal(
   reason: Reason,
   options: { error?: OAuthError; message?: string; field?: string; scope?: string } = {},
@@ -22,7 +22,7 @@ export function refusal(
 export const invalidRequest = (field: string, message: string): Refused =>
   refusal("INVALID_FIELD", { error: "invalid_request", field, message })
 
-/** @param facts Of the client that the credential names: the audit names it, the answer does not. */
+/** @param facts The client that the credential names: the audit event names it, the answer does not. */
 export function clientRefusal(facts?: Pick<ClientFacts, "account">): Refused {
   const { id, appId, tenantId } = facts?.account ?? { id: undefined, appId: null, tenantId: null }
   const target = id === undefined ? null : { type: "service_account", id }

@@ -1,4 +1,4 @@
-// RFC 7009. What is presented says itself what it is; the hint is not needed.
+// Token revocation (RFC 7009). The token's form shows its type, so the hint is not needed.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { VerifyToken } from "@signet/guard/access-token"
 import { parseBearer } from "@signet/guard/bearer"
@@ -18,15 +18,15 @@ import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
-/** Who asks: a client, or whoever a bearer token is of; and why neither is known. */
+/** The authenticated client, or the bearer of a token; else the reason why neither is known. */
 interface Caller {
   client: Client | undefined
   bearer: AuthContext | Reason
 }
 
 /**
- * @param verifyContext Verifies context tokens, which end like access tokens.
- * @throws Refused CLIENT_INVALID, CLIENT_NOT_ALLOWED, UNAVAILABLE; what is unknown or has ended is no error.
+ * @param verifyContext Verifies context tokens, which are revoked like access tokens.
+ * @throws Refused CLIENT_INVALID, CLIENT_NOT_ALLOWED, UNAVAILABLE. An unknown or expired token is no error.
  */
 export async function revoke(
   deps: TokenDeps,
@@ -57,7 +57,7 @@ export async function revoke(
       if (accessToken === undefined) return endOpaque(deps, context, tx, token, caller)
       return typeof accessToken === "string" ? undefined : endAccessToken(deps, context, tx, accessToken, caller)
     })
-    // The token may still be good, and the caller must know (RFC 7009 section 2.2.1).
+    // The token may still be valid, and the caller must know (RFC 7009 section 2.2.1).
     .catch((cause: unknown) => new Refused("UNAVAILABLE", { metadata: { error: "temporarily_unavailable" }, cause }))
   if (outcome instanceof Refused) await throwCounted(deps, context, credential, outcome)
 }
@@ -75,7 +75,7 @@ async function bearerOf(
   return context.audience === deps.authAudience ? context : "AUDIENCE_MISMATCH"
 }
 
-/** Who has a refresh token or a personal access token may end it: so can whoever finds one that leaked. */
+/** The holder of a refresh token or a personal access token may revoke it, also the finder of a leaked one. */
 async function endOpaque(
   deps: TokenDeps,
   context: HandlerContext,
@@ -153,7 +153,10 @@ async function endAccessToken(
   return undefined
 }
 
-/** Its subject, the client that it was issued to, or the service that it is for; of a context, the one that sends. */
+/**
+ * True for the token's subject, the client that it was issued to, or the service of its audience; for a context token,
+ * the sending service.
+ */
 function isOwner(token: AuthContext, { client, bearer }: Caller): boolean {
   if (client !== undefined) {
     const { account } = client

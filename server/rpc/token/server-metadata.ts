@@ -5,7 +5,9 @@ import type { GetAuthorizationServerMetadataResponseSchema } from "@signet/proto
 const clientAuthMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"]
 const signingAlgorithms = ["ES256"]
 
-/** RFC 8414 section 2. There is no authorization endpoint: people sign in by other means. */
+/**
+ * Authorization server metadata (RFC 8414 section 2). There is no authorization endpoint: users sign in by other calls.
+ */
 export function serverMetadata(issuer: string): MessageInitShape<typeof GetAuthorizationServerMetadataResponseSchema> {
   return {
     issuer,
@@ -19,7 +21,7 @@ export function serverMetadata(issuer: string): MessageInitShape<typeof GetAutho
     tokenEndpointAuthSigningAlgValuesSupported: signingAlgorithms,
     introspectionEndpointAuthMethodsSupported: clientAuthMethods,
     introspectionEndpointAuthSigningAlgValuesSupported: signingAlgorithms,
-    // Who has a refresh token or a personal access token may end it without being a client.
+    // The holder of a refresh token or a personal access token may revoke it without being a client.
     revocationEndpointAuthMethodsSupported: [...clientAuthMethods, "none"],
     revocationEndpointAuthSigningAlgValuesSupported: signingAlgorithms,
     responseTypesSupported: [],

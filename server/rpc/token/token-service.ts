@@ -21,7 +21,7 @@ import { clientRefusal, invalidRequest, refusal } from "./refuse.ts"
 import { revoke } from "./revoke.ts"
 import { serverMetadata } from "./server-metadata.ts"
 
-/** Verifiers may keep the key set for five minutes; a next key is published a day before it signs. */
+/** Verifiers may cache the key set for five minutes; a next key is published a day before it signs. */
 const keySetCaching = "public, max-age=300, stale-while-revalidate=600"
 
 export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> {
@@ -56,7 +56,7 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
   }
 }
 
-/** Our own context tokens, of any sender. */
+/** Verifies this issuer's context tokens, of any sender. */
 function createVerifyContext({ keys, issuer, crypto, clock }: TokenDeps): VerifyToken {
   const contextKeys = createLocalKeySet({ jwks: () => keys.jwks("CONTEXT") }, crypto)
   const verify = createContextVerifier({ issuer, contextKeys, crypto, clock, cacheSize: 10_000 })
@@ -66,7 +66,7 @@ function createVerifyContext({ keys, issuer, crypto, clock }: TokenDeps): Verify
   }
 }
 
-/** One of the grants, each with what it needs and nothing else. */
+/** Runs the requested grant with the parameters that it uses. */
 async function token(deps: TokenDeps, context: HandlerContext, request: TokenRequest): Promise<IssuedToken> {
   const grant = grantOf(request)
   if (grant instanceof Refused) throw grant

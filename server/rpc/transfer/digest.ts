@@ -1,4 +1,4 @@
-// What records come to, however they are paged and wherever they are kept.
+// The digest of exported records. It is independent of paging, order and storage.
 import { toBinary } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { type Record, RecordSchema } from "@signet/proto/transfer/v1/records"
@@ -13,7 +13,7 @@ export const nothing: Tally = { sum: 0n, counts: new Map() }
 
 const modulus = 1n << 256n
 
-/** Proof nonces come and go by themselves: they are not counted. */
+/** Proof nonces expire independently, so they are not counted. */
 export function tallyOf(records: readonly Record[]): Tally {
   let sum = 0n
   const counts = new Map<string, bigint>()

@@ -1,4 +1,4 @@
-// A page of an export: what the store has, then the bytes of attachments, which are kept elsewhere.
+// A page of an export: the store's records, then the bytes of attachments from the blob store.
 import { Refused } from "@signet/kernel/errors"
 import { blobKey, partBytes } from "@signet/kernel/messaging/attachment"
 import { type Moving, mayExport, type TransferRecord } from "@signet/kernel/messaging/moving"
@@ -13,12 +13,12 @@ export interface TransferParts {
 
 interface Page {
   readonly records: readonly TransferRecord[]
-  /** Null after the last. */
+  /** Null on the last page. */
   readonly next: string | null
 }
 
 const maxPageBytes = 2 << 20
-/** Cursors of the store have no such character. */
+/** No cursor of the store has a colon. */
 const ofParts = "parts:"
 
 /** @throws Refused STATE_CONFLICT, INVALID_FIELD */
@@ -30,12 +30,12 @@ export async function exportedPage(
     const { records, next } = await deps.moving.exportPage({ ...of, maxBytes: maxPageBytes })
     return { records, next: next ?? ofParts }
   }
-  // Only who may export sees bytes.
+  // Only an authorized export may read the bytes.
   if (!mayExport(await deps.moving.status(of.place), of.transferId)) throw new Refused("STATE_CONFLICT")
   return partsPage(deps, of.place, positionOf(of.cursor))
 }
 
-/** The page of attachments that was told in part, and its last part that was told. */
+/** A page of attachments that was exported in part, and the last exported part. */
 interface Position {
   readonly page: string
   readonly id: string
@@ -61,13 +61,13 @@ async function partsPage({ moving, blobs }: TransferParts, place: Place, from: P
         if (attachment.id === last.id && index <= last.index) continue
         const size = partBytes(attachment, index) ?? 0
         if (size > room && records.length > 0) {
-          // Of this page the last one, or, when it was told on the page before, all of it.
+          // The last exported part of this page or, if that was on an earlier page, the page's beginning.
           const at = last.page === page ? last : { id: "", index: -1 }
           return { records, next: `${ofParts}${at.id}/${at.index < 0 ? "" : at.index}/${page}` }
         }
         const data = await blobs.get(blobKey(attachment, index))
         last = { page, id: attachment.id, index }
-        // Gone by itself: there is nothing to tell.
+        // The attachment expired meanwhile, so it is not exported.
         if (data === undefined) continue
         records.push({ is: "attachmentPart", attachmentId: attachment.id, index, data })
         room -= data.length
@@ -78,13 +78,13 @@ async function partsPage({ moving, blobs }: TransferParts, place: Place, from: P
   return { records, next: null }
 }
 
-/** The bytes of one that was deleted are going. */
+/** The parts to export: a deleted attachment's bytes are being erased. */
 const keptParts = ({ status, parts }: AttachmentRecord): readonly number[] => (status === "DELETED" ? [] : parts)
 
 /**
- * Puts parts where they are looked for, of attachments of the place that are there.
+ * Stores parts of the place's existing attachments in the blob store.
  *
- * @throws Refused INVALID_FIELD, STORAGE_FULL, UNAVAILABLE.
+ * @throws Refused INVALID_FIELD, STORAGE_FULL, UNAVAILABLE
  */
 export async function putParts(
   { moving, blobs }: TransferParts,

@@ -1,4 +1,4 @@
-// Records as the kernel knows them. Validation has looked at sizes; here ids and numbers become what they are.
+// Maps contract records to the kernel's. Validation has checked sizes; this file checks ids and numbers.
 import { Refused } from "@signet/kernel/errors"
 import { type IdKinds, parseId } from "@signet/kernel/ids"
 import type { TransferRecord } from "@signet/kernel/messaging/moving"
@@ -24,7 +24,7 @@ function id<K extends keyof IdKinds>(kind: K, text: string): IdKinds[K] {
 
 const ids = <K extends keyof IdKinds>(kind: K, texts: readonly string[]) => texts.map((text) => id(kind, text))
 
-/** Times are within what a Date can be, and exact. */
+/** A time within the range of Date, which a number represents exactly. */
 function time(ms: bigint): number {
   if (ms < -8_640_000_000_000_000n || ms > 8_640_000_000_000_000n) throw invalid()
   return Number(ms)
@@ -32,7 +32,7 @@ function time(ms: bigint): number {
 
 const timeOrNull = (ms: bigint | undefined): number | null => (ms === undefined ? null : time(ms))
 
-/** Places and epochs: exact as numbers too. */
+/** A sequence number or epoch that a number represents exactly. */
 function count(value: bigint): bigint {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalid()
   return value

@@ -1,7 +1,7 @@
 import { Refused } from "@signet/kernel/errors"
 import { AttachmentStatus, KeyPackageStatus, WelcomeStatus } from "@signet/proto/transfer/v1/records"
 
-/** The name whose number it is. @throws Refused INVALID_FIELD for a number that has none. */
+/** The name with this number. @throws Refused INVALID_FIELD for an unknown number. */
 export function named<Name extends string>(
   names: readonly Name[],
   numbers: Readonly<{ [N in Name]: number }>,

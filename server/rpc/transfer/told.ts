@@ -1,4 +1,4 @@
-// Records as the contract says them.
+// Maps the kernel's records to contract records.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import type { TransferRecord } from "@signet/kernel/messaging/moving"
 import type { Conversation, Directive, ForkReport } from "@signet/kernel/messaging/records"

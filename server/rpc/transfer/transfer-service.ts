@@ -39,7 +39,7 @@ export function transferService(deps: TransferDeps): ServiceImpl<typeof Transfer
       target: { type: "transfer_step", id: step },
     })
 
-  /** A part of it: the bytes of some attachments, or what comes after all attachments. */
+  /** Erases a part of the place: the bytes of some attachments, or the records that follow all attachments. */
   async function erase(context: HandlerContext, place: Place, transferId: Uint8Array): Promise<void> {
     const audit = eventOf(context, place, "ERASE")
     const left = await moving.erase({ place, transferId, forgotten: [], audit })
@@ -83,7 +83,7 @@ export function transferService(deps: TransferDeps): ServiceImpl<typeof Transfer
       const place = placeOf(context, asked)
       const read = records.map((record) => recordOf(record, place))
       const isPart = (record: TransferRecord): record is Part => record.is === "attachmentPart"
-      // With nothing of its own it says whether anything may be imported.
+      // Called even without records of its own: it checks that the transfer may import.
       await moving.importPage({ place, transferId, records: read.flatMap((one) => (isPart(one) ? [] : [one])) })
       await putParts(deps, place, read.filter(isPart))
       return {}

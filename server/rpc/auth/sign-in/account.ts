@@ -1,4 +1,4 @@
-// A provider account that is used: what the provider says of it now is kept.
+// Stores what the provider states about an account at each sign-in.
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
 import { formatProviderToken } from "@signet/kernel/identity/provider-client"
 import type { Vouched } from "@signet/kernel/identity/provider-ports"
@@ -8,7 +8,7 @@ import type { ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { Entry } from "./entry.ts"
 
-/** Null when the provider gave no refresh token. */
+/** Seals the provider's refresh token; null if the provider issued none. */
 export function sealProviderToken(
   deps: Deps,
   client: ProviderClient,
@@ -20,7 +20,7 @@ export function sealProviderToken(
   return deps.secrets.seal(providerTokenLabel(id), new TextEncoder().encode(text))
 }
 
-/** Keeps address, relay mark and refresh token, as far as they came; an account that was REVOKED is LINKED again. */
+/** Stores the address, relay flag and refresh token that the provider sent. Sets a REVOKED account to LINKED. */
 export async function useAccount({ deps, tx, client, vouched, nowMs }: Entry, account: ProviderAccount): Promise<void> {
   const email = normalizeEmail(vouched.email)
   const isRelayEmail = email === null ? account.isRelayEmail : vouched.isRelayEmail

@@ -4,7 +4,7 @@ import { identityShape, membershipShape, principalShape, sessionShape } from "..
 import { issueTokens } from "../issue-tokens.ts"
 import type { SignedIn } from "../login.ts"
 
-/** What every way of signing in answers with. */
+/** The answer of every sign-in method. */
 export function signedInShape(deps: Deps, context: HandlerContext, signedIn: SignedIn) {
   const { session, principal, identity, membership, created } = signedIn
   return {

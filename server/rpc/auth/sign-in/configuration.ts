@@ -5,7 +5,7 @@ import type { Deps } from "../../deps.ts"
 import type { Way } from "./request.ts"
 
 /**
- * The app and its client of this provider, platform and connection, both active.
+ * The active app, and its active client for this provider, platform and connection.
  *
  * @throws Refused PROVIDER_NOT_CONFIGURED, CONNECTION_REQUIRED, CONNECTION_UNKNOWN, TENANT_SUSPENDED, PROVIDER_DISABLED
  */

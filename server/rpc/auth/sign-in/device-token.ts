@@ -13,14 +13,14 @@ import { deviceCookieName, readCookie, setDeviceCookie } from "../cookie.ts"
 
 const purpose = "device-token"
 
-/** An address at an app, and how its client carries tokens. */
+/** The address and app of a device token, and how the client carries it. */
 export interface Carrier {
   readonly appId: AppId
   readonly email: string
   readonly cookieMode: boolean
 }
 
-/** Returns the id of the device when the call carries a valid token of this address and app. */
+/** The device id of a valid device token of this address and app; undefined without one. */
 export function knownDevice(
   deps: Pick<Deps, "secrets" | "clock">,
   context: HandlerContext,
@@ -37,9 +37,9 @@ export function knownDevice(
 }
 
 /**
- * Returns the token of a device where the owner of the address signed in; empty when it is set as a cookie.
+ * Issues the token of a device on which the owner of the address signed in. Empty if it is set as a cookie.
  *
- * @param id The id of the token that the device showed; undefined for a device that showed none.
+ * @param id The id of the presented token; omitted for a device without one.
  */
 export function issueDeviceToken(
   deps: Pick<Deps, "secrets" | "clock" | "random">,

@@ -1,5 +1,5 @@
-// What the store knows of who signs in, locked: whoever ends an account, a person or an invitation at the same moment
-// comes before, and is seen, or after, and finds the session.
+// Loads and locks the records of a sign-in. A concurrent revocation of account, person or invitation comes before, and
+// is seen, or after, and ends the new session.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
@@ -58,7 +58,7 @@ async function lockPerson(entry: Entry): Promise<Person> {
   const user = await tx.identities.findUserPrincipal(found.identityId)
   const principal = user && (await tx.principals.lock(user.id))
   const account = await tx.accounts.lockAccount(found.id)
-  // It was given to another person since it was found.
+  // Another identity linked the account after the look-up.
   if (account !== undefined && account.identityId !== found.identityId) return lockPerson(entry)
   return { account, identity, principal }
 }

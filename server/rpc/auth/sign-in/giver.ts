@@ -1,4 +1,4 @@
-// An invitation as it is worth something when it is taken.
+// Checks that an invitation's inviter may still grant it.
 
 import { isOfGiver, isStillGiven } from "@signet/kernel/administration/giver"
 import type { Invitation } from "@signet/kernel/administration/records"
@@ -6,7 +6,7 @@ import type { Tx } from "@signet/kernel/ports"
 import type { App } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 
-/** The invitation; undefined when what it gives is no more its giver's to give. */
+/** The invitation; undefined if the inviter may no longer grant its scopes. */
 export async function stillGiven(
   { authAudience }: Pick<Deps, "authAudience">,
   tx: Tx,

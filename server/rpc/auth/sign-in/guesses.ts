@@ -1,4 +1,4 @@
-// Passwords are shown where guesses are counted.
+// Counts password attempts against the limits for guesses.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { emailKey } from "@signet/kernel/identity/first-login"
@@ -6,16 +6,16 @@ import { encode } from "../../base64url.ts"
 import type { Deps } from "../../deps.ts"
 import { failed, type Guessed, giveBack, limit, limited, networkOf, type Subjects } from "../../limit.ts"
 
-/** Whom an email is counted as: a keyed hash, the same whether anybody has it. */
+/** The key under which attempts for an address count: a keyed hash, whether or not the address has an account. */
 export const emailSubject = (deps: Deps, email: string): string => encode(deps.secrets.hash("email", emailKey(email)))
 
 /**
- * Does what shows the password of this address, and counts it: with the attempts of the device when it is known, and
- * otherwise with those of everybody. Only a wrong password stays counted, so that nobody sees the owner's sign-ins in
- * what is left for strangers.
+ * Runs `work`, which presents a password of this address, and counts it: against a known device's own limit, otherwise
+ * against the limit that all other callers share. Only a wrong password stays counted, so the remaining attempts do not
+ * reveal the owner's sign-ins.
  *
  * @param device The id of a valid device token of this address.
- * @throws Refused RATE_LIMITED, LOCKED_OUT, and what the work throws.
+ * @throws Refused RATE_LIMITED, LOCKED_OUT, and the refusals of `work`.
  */
 export async function countingGuesses<T>(
   deps: Deps,
@@ -32,13 +32,16 @@ export async function countingGuesses<T>(
   } catch (error) {
     const isGuess = error instanceof Refused && error.reason === "INVALID_CREDENTIALS"
     if (!isGuess) await giveBack(deps, "login_email", counted)
-    // A device has too few attempts to need a lock.
+    // A device has too few attempts to need a lockout.
     else if (counted.device_token === undefined) await failed(deps, context, guessed)
     throw error
   }
 }
 
-/** Returns what the attempt was counted with. A device is counted as a stranger when it, or all devices, have none left. */
+/**
+ * Counts the attempt; returns the counted subjects. Where the limits of devices are exceeded, counts as an unknown
+ * caller.
+ */
 async function countAttempt(
   deps: Deps,
   context: HandlerContext,

@@ -1,4 +1,5 @@
-// A password that may be a stranger's is taken from nobody until it was replaced, also when something fails in between.
+// Refuses passwords that a stranger may have set before the owner of the address confirmed it. The hold is stored, so a
+// failure in between does not lift it.
 import type { PasswordGuard } from "@signet/kernel/identity/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
@@ -7,7 +8,7 @@ import type { Entry } from "./entry.ts"
 const accountHash = (deps: Deps, client: ProviderClient, subject: string): Uint8Array =>
   deps.secrets.digest(JSON.stringify([client.provider, client.canonicalIssuer, client.providerTenant, subject]))
 
-/** Holds the account before its password is replaced; what stayed held is tried again with the next link. */
+/** Holds the account's password until it is replaced. If the replacement fails, the next magic link retries it. */
 export function passwordGuard(deps: Deps, client: ProviderClient): PasswordGuard {
   const { transaction } = deps.store
   return async ({ subject, isFirst }, replace) => {

@@ -1,4 +1,5 @@
-// A magic link is taken for the app that asked for it, and where a challenge was sent along, from who shows its verifier.
+// Accepts a magic link only for the app that requested it and, with a PKCE challenge, only with its verifier (RFC
+// 7636).
 import { emailKey } from "@signet/kernel/identity/first-login"
 import { judgeLink } from "@signet/kernel/identity/magic-link"
 import { newId } from "@signet/kernel/ids"
@@ -10,14 +11,14 @@ import { isPasswordHeld } from "./held-password.ts"
 import type { Proof } from "./proof.ts"
 import { useTransaction } from "./transaction.ts"
 
-/** As long as providers let a link live at most, in milliseconds. */
+/** The longest lifetime of a link at any provider, in milliseconds. */
 const linkLifeMs = 86_400_000
 
-/** Whom a link goes to: an address at one project. */
+/** The recipient of a link: an address at one project. */
 const addressee = (client: ProviderClient, email: string): string =>
   JSON.stringify([client.canonicalIssuer, client.providerTenant, emailKey(email)])
 
-/** Remembers who asks, whether anybody has the address or not. */
+/** Stores the request, whether or not the address has an account. */
 export async function rememberRequest(
   deps: Deps,
   of: { app: App; client: ProviderClient; email: string; codeChallenge: string },
@@ -34,14 +35,14 @@ export async function rememberRequest(
   )
 }
 
-/** False where the link would be used up for nothing. */
+/** False if the proof would be refused anyway, so the link must not be used up. */
 export function mayTake(app: App, proof: Proof): boolean {
   return proof.is !== "magicLink" || !app.settings.requireSameDevice || proof.codeVerifier !== ""
 }
 
 type Proven = Pick<Entry, "deps" | "tx" | "app" | "client" | "vouched" | "nowMs">
 
-/** Whether the link was asked for by this app, and by this device where that is asked. Forgets the requests if so. */
+/** True if this app, and with `require_same_device` this device, requested the link. Then its requests are deleted. */
 async function isRequester(
   { deps, tx, app, client, vouched, nowMs }: Proven,
   { codeVerifier }: Pick<Extract<Proof, { is: "magicLink" }>, "codeVerifier">,
@@ -57,7 +58,7 @@ async function isRequester(
   return isTaken
 }
 
-/** Uses up what was shown: why it is not taken, or undefined. A link that another call took first is no link any more. */
+/** Uses up the single-use parts of a proof. Returns the reason for a refusal, or undefined. */
 export async function useProof(
   proven: Proven,
   proof: Proof,
@@ -68,7 +69,7 @@ export async function useProof(
     return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
   }
   if (!(await useTransaction(deps, tx, proof))) return "PROVIDER_TOKEN_REPLAYED"
-  // A session of the project may have begun with the password.
+  // A session of the project may have been opened with the password.
   const isOfPassword = proof.is === "password" || proof.is === "session"
   if (isOfPassword && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"
   return proof.is === "magicLink" && !(await isRequester(proven, proof)) ? "MAGIC_LINK_INVALID" : undefined

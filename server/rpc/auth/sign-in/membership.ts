@@ -1,4 +1,4 @@
-// The memberships that a sign-in makes: that of the app as a whole, and the one that an invitation is for.
+// Inserts the memberships of a sign-in: in the app as a whole, and at the place of an invitation.
 import type { Invitation } from "@signet/kernel/administration/records"
 import { isText } from "@signet/kernel/identity/claim"
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
@@ -9,7 +9,7 @@ import { auditEvent } from "../../audit/audit.ts"
 import type { Entry } from "./entry.ts"
 import type { SignInRequest } from "./request.ts"
 
-/** Who becomes a member, with what is known of them. */
+/** The sign-in facts that a new membership needs. */
 export type Joining = Pick<Entry, "deps" | "context" | "tx" | "nowMs"> & {
   readonly request: Pick<SignInRequest, "appId" | "hints">
   readonly vouched: Pick<Vouched, "name">
@@ -18,7 +18,7 @@ export type Joining = Pick<Entry, "deps" | "context" | "tx" | "nowMs"> & {
 type InnerPlace = Pick<Membership, "tenantId" | "contextId">
 const wholeApp: InnerPlace = { tenantId: null, contextId: null }
 
-/** The membership of the app as a whole, made now. */
+/** Inserts the membership in the app as a whole. */
 export async function joinApp(entry: Joining, principal: Principal): Promise<Membership> {
   const membership = await insert(entry, principal, wholeApp, [])
   await record(entry, principal, "membership.created", membership)
@@ -26,8 +26,8 @@ export async function joinApp(entry: Joining, principal: Principal): Promise<Mem
 }
 
 /**
- * Takes the invitation, which is locked and good: its membership is active afterwards, with the invitation's scopes
- * besides those that were there. The membership that was made for the invitation has them, as far as nobody took them.
+ * Accepts an invitation, which is locked and valid. The membership becomes active, with its own scopes and the
+ * invitation's. A membership made for the invitation has those scopes already, except revoked ones.
  */
 export async function takeInvitation(
   entry: Joining,
@@ -99,7 +99,7 @@ async function insert(
   })
 }
 
-/** The provider's word before the client's; neither is verified, and neither is asked for again. */
+/** The provider's name before the client's. Neither is verified or requested again. */
 function profileOf({ vouched, request }: Joining): Membership["profile"] {
   const name = vouched.name ?? request.hints.name ?? ""
   const email = normalizeEmail(request.hints.email ?? null)

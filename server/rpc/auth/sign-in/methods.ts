@@ -1,4 +1,4 @@
-// What a page offers, the calls that begin a session, and the one that has a link sent.
+// The sign-in calls: options, start, login by each method, and the request of a magic link.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
@@ -40,7 +40,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
       const { connection, deviceId, redirectUri } = request
       const [provider, platform] = [providerOf(request.provider), platformOf(request.platform)]
       const { client } = await loadConfiguration(deps, { appId: appIdOf(request), provider, platform, connection })
-      // A provider that answers in another way carries no nonce.
+      // A provider without OpenID Connect carries no nonce.
       if (deps.providers[provider] === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
       const { expiresAt, ...started } = startTransaction(deps, client, { deviceId, redirectUri })
       return { ...started, expiresAt: timestampFromMs(expiresAt * 1_000) }
@@ -87,17 +87,17 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
       const appId = appIdOf(request)
       const way = { appId, provider: "IDP_C", platform: platformOf(platform), connection: "" } as const
       const { app, client } = await loadConfiguration(deps, way)
-      // As a text, whole: whatever a parser would make of it, only what the app wrote down is led to.
+      // Compared as a whole string (RFC 9700 section 4.1.3): no parser decides where a redirect leads.
       if (!app.settings.allowedRedirectUris.includes(redirectUri)) throw new Refused("REDIRECT_NOT_ALLOWED")
       if (app.settings.requireSameDevice && codeChallenge === "") {
         throw new Refused("INVALID_FIELD", { metadata: { field: "code_challenge" } })
       }
       const emailProvider = emailProviderOf(deps, client)
-      // Last, so that what is refused for all addresses alike uses up nobody's links.
+      // Last: a call that is refused for every address alike must not use up an address's links.
       await limit(deps, context, "magic_link_start", { email: subject, email_day: subject })
       await rememberRequest(deps, { app, client, email, codeChallenge })
       const mayCreate = app.settings.signupEnabled && client.signupEnabled
-      // Nobody waits for it: the project takes longer to write to who is known.
+      // In the background: the duration of sending would reveal whether the address has an account.
       deps.background.run(() => emailProvider.sendMagicLink(client, { email: email.trim(), redirectUri, mayCreate }))
       return {}
     },

@@ -5,7 +5,7 @@ import { auditEvent } from "../../audit/audit.ts"
 import { sealProviderToken } from "./account.ts"
 import type { Entry } from "./entry.ts"
 
-/** True when this call made the person; false when another sign-in did at the same time. */
+/** Inserts the person's records. False if a concurrent sign-in inserted them first. */
 export async function insertNewcomer(entry: Entry): Promise<boolean> {
   const { deps, context, tx, request, client, vouched, nowMs } = entry
   const id = <K extends "idn" | "pac" | "prn">(kind: K) => newId(kind, nowMs, deps.random.bytes(10))

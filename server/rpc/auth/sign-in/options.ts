@@ -11,10 +11,9 @@ import type { Deps } from "../../deps.ts"
 type Option = MessageInitShape<typeof SignInOptionSchema>
 
 /**
- * What a sign-in page of the app offers. Everything in it is said to whoever asks.
+ * The options of an app's sign-in page. All of it is public.
  *
- * @throws Refused PROVIDER_NOT_CONFIGURED, alike for an app that does not exist and for one without a way in;
- *   TENANT_SUSPENDED.
+ * @throws Refused TENANT_SUSPENDED; PROVIDER_NOT_CONFIGURED, alike for an unknown app and for one without a provider.
  */
 export async function signInOptions(deps: Deps, appId: AppId, platform: Platform): Promise<Option[]> {
   const { app, connections } = await deps.store.transaction(async (tx) => ({
@@ -26,11 +25,11 @@ export async function signInOptions(deps: Deps, appId: AppId, platform: Platform
   return offered(connections).map(optionOf)
 }
 
-/** Member by member: what is not named here stays inside. */
+/** Lists each public field, so a new field of the client stays private. */
 function optionOf(client: ProviderClient): Option {
   const { provider, connection } = client
   const common = { provider: Provider[provider], connection, displayName: client.displayName || connection || provider }
-  // The service itself is the client of a project.
+  // Signet itself is the client of an IDP_C project, so the page needs no more.
   if (provider === "IDP_C") return common
   return {
     ...common,

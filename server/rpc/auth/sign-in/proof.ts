@@ -1,12 +1,12 @@
 import type { ExternalCredential } from "@signet/kernel/identity/provider-ports"
 
-/** What a person shows to sign in or to link an account. */
+/** The proof that a person presents to sign in or to link an account. */
 export type Proof =
   | {
       readonly is: "external"
       readonly credential: ExternalCredential
       readonly nonce: string
-      /** Empty where the app made the nonce. */
+      /** Empty if the app made the nonce. */
       readonly transaction: string
       readonly deviceId: string
     }

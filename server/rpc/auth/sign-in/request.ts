@@ -8,12 +8,12 @@ import type {
 import { platformOf } from "../../parse.ts"
 import type { Proof } from "./proof.ts"
 
-/** The client of a provider that a sign-in goes by. */
+/** Selects the provider client of a sign-in. */
 export interface Way {
   appId: AppId
   provider: Provider
   platform: Platform
-  /** Empty when the request names none. */
+  /** Empty if the request names none. */
   connection: string
 }
 
@@ -24,14 +24,14 @@ export interface SignInRequest extends Way {
   contextId: ContextId | null
   device: Device
   cookieMode: boolean
-  /** What the client says of the person: kept where a membership is made, and nowhere else. */
+  /** Profile data from the client, unverified: stored only in a new membership. */
   hints: Membership["profile"]
   /** Empty for none. */
   invitationCode: string
   cancelDeletion: boolean
 }
 
-/** What every way of signing in is told alike. */
+/** The fields that the requests of all sign-in methods share. */
 export function commonOf(
   request: ExternalLoginRequest | EmailPasswordLoginRequest | ConfirmMagicLinkRequest,
 ): Omit<SignInRequest, "appId" | "provider" | "connection" | "proof" | "hints"> {

@@ -23,7 +23,7 @@ export async function insertSession(
     platform,
     amr: [request.provider],
     audiences,
-    // A provider's clock may run ahead of ours: nobody signs in in the future.
+    // A provider's clock may be ahead of ours; an authentication time in the future is clamped.
     authTimeMs: vouched.authTimeMs === null ? null : Math.min(vouched.authTimeMs, nowMs),
     status: "ACTIVE",
     createdAtMs: nowMs,
@@ -44,7 +44,7 @@ export async function insertSession(
   return { session, refreshToken }
 }
 
-/** The record of a refresh token: only its keyed hash is kept. */
+/** The record of a refresh token, with only its keyed hash. */
 export function newRefreshToken(
   deps: Deps,
   session: Session,

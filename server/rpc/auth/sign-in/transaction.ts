@@ -1,4 +1,4 @@
-// Sign-in transactions: sealed, and handed to the client. What was used is stored, and nothing before.
+// Sign-in transactions: sealed and held by the client. The store keeps only used ones.
 import { Refused } from "@signet/kernel/errors"
 import {
   formatTransaction,
@@ -32,10 +32,10 @@ export function startTransaction(
 }
 
 /**
- * The nonce that the provider's token has to carry.
+ * The nonce that the provider's token must contain.
  *
- * @throws Refused NONCE_MISMATCH for a nonce of the service without its transaction, and for a transaction that is of
- *   another app, provider client, device or return address, or has expired.
+ * @throws Refused NONCE_MISMATCH for a server-issued nonce without its transaction, and for a transaction of another
+ * app, provider client, device or redirect URI, or an expired one.
  */
 export function expectedNonce(deps: Pick<Deps, "secrets" | "clock">, client: ProviderClient, proof: External): string {
   const { nonce, transaction, deviceId, credential } = proof
@@ -49,7 +49,7 @@ export function expectedNonce(deps: Pick<Deps, "secrets" | "clock">, client: Pro
   throw new Refused("NONCE_MISMATCH", { message, metadata: { field: problem ?? "transaction" } })
 }
 
-/** Uses the transaction up. False when it was used before. */
+/** Uses the transaction up. False if it was used before. */
 export async function useTransaction(deps: Pick<Deps, "secrets">, tx: Tx, proof: Proof): Promise<boolean> {
   const opened = proof.is === "external" ? openTransaction(deps, proof.transaction) : undefined
   if (opened === undefined) return true

@@ -1,4 +1,4 @@
-// Asks the provider to vouch for a person.
+// Verifies a person's proof at the provider.
 import { Refused } from "@signet/kernel/errors"
 import type { EmailProvider, Vouched } from "@signet/kernel/identity/provider-ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
@@ -11,9 +11,9 @@ import type { Proof } from "./proof.ts"
 import { expectedNonce } from "./transaction.ts"
 
 /**
- * Asks the client's provider.
+ * Verifies a proof at the client's provider.
  *
- * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not take, and what the provider refuses.
+ * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not support, and the provider's refusals.
  */
 async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
   switch (proof.is) {
@@ -31,7 +31,7 @@ async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<
   }
 }
 
-/** The same for a client that was loaded; the audit says of a refusal what these facts say. */
+/** As `vouch`. The audit records a refusal with the facts in `failure`. */
 export async function vouchOrAudit(
   { deps, app, client }: { deps: Deps; app: App; client: ProviderClient },
   proof: Proof,

@@ -1,4 +1,4 @@
-// Whose attachments a call may touch. Any other is answered like one that is not there.
+// Checks which attachments a call may use. Any other is answered as a missing one.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
@@ -20,7 +20,7 @@ export async function seenAttachment(
   return record
 }
 
-/** The same, of the caller's own user: to write to it. @throws Refused RESOURCE_UNRESOLVED */
+/** As `seenAttachment`, but of the caller's own user: for writes. @throws Refused RESOURCE_UNRESOLVED */
 export async function ownAttachment(
   deps: Pick<MessagingDeps, "store" | "clock">,
   context: HandlerContext,
@@ -31,7 +31,7 @@ export async function ownAttachment(
   return record
 }
 
-/** Of the caller's own user, gone or not, and in a conversation that they may have left. */
+/** An attachment of the caller's own user, also when it is deleted or its owner has left the conversation. */
 export async function formerAttachment(
   deps: Pick<MessagingDeps, "store">,
   context: HandlerContext,
@@ -50,7 +50,7 @@ async function found({ store }: Pick<MessagingDeps, "store">, text: string): Pro
   return id === undefined ? undefined : store.attachments.find(id)
 }
 
-/** Bytes of the part. @throws Refused INVALID_FIELD when there is no such part. */
+/** The part's size in bytes. @throws Refused INVALID_FIELD when there is no such part. */
 export function sizeOfPart(record: AttachmentRecord, index: number): number {
   const size = partBytes(record, index)
   if (size !== undefined) return size

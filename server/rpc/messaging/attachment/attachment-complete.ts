@@ -1,4 +1,4 @@
-// When an attachment is whole: each part is there and of its size, and all of them are what was announced.
+// Completes an attachment: every part must exist with its size, and together they must have the announced hash.
 import type { HandlerContext } from "@connectrpc/connect"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { equalBytes } from "@signet/canonical/bytes"
@@ -14,7 +14,9 @@ import { conversationEvent } from "../events.ts"
 
 type Needed = Pick<MessagingDeps, "store" | "blobs">
 
-/** @throws Refused ATTACHMENT_INCOMPLETE; INVALID_FIELD when the bytes are others; RESOURCE_UNRESOLVED when it is gone. */
+/**
+ * @throws Refused ATTACHMENT_INCOMPLETE; INVALID_FIELD when the hash differs; RESOURCE_UNRESOLVED when it is deleted.
+ */
 export async function completeAttachment(
   deps: MessagingDeps,
   context: HandlerContext,
@@ -22,7 +24,7 @@ export async function completeAttachment(
 ): Promise<AttachmentRecord> {
   if (record.status === "COMPLETE") return record
   const { id: deviceId, appId, tenantId } = deviceOf(context)
-  // All of it is read.
+  // Counted, because the call reads all parts.
   await counted(deps, context, "messaging_attachment", { device: deviceId })
   const whole = await findParts(deps, record)
   if (missingParts(whole).length > 0) throw new Refused("ATTACHMENT_INCOMPLETE")
@@ -42,7 +44,7 @@ export async function completeAttachment(
   return completed
 }
 
-/** Parts that were put without passing through here are only known by asking. What is found is remembered. */
+/** A part that was uploaded by a presigned URL is only known to the blob store. Records the parts that it has. */
 async function findParts({ store, blobs }: Needed, record: AttachmentRecord): Promise<AttachmentRecord> {
   const missing = missingParts(record)
   const sizes = await Promise.all(missing.map((index) => blobs.size(blobKey(record, index))))
@@ -56,7 +58,7 @@ async function findParts({ store, blobs }: Needed, record: AttachmentRecord): Pr
   return known
 }
 
-/** One part at a time: the whole is never in memory. */
+/** Reads one part at a time, so the attachment is never in memory as a whole. */
 async function hashOf({ blobs }: Needed, record: AttachmentRecord): Promise<Uint8Array> {
   const state = sha256.create()
   for (const index of partIndexes(record)) {

@@ -1,4 +1,4 @@
-// Ciphertext that is too large for a message: kept by parts, handed out to the conversation's members, never looked into.
+// Ciphertext that is too large for a message: stored in parts, and readable by the members of its conversation.
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { idOf } from "@signet/kernel/ids"
@@ -60,7 +60,7 @@ export function attachmentService(deps: MessagingDeps): ServiceImpl<typeof Attac
       await blobs.put(blobKey(record, index), data)
       const added = await attachments.addPart(record.id, index)
       if (added === undefined || added.status === "DELETED") {
-        // Its bytes may have been removed before these came: nobody would look for them again.
+        // The attachment was deleted meanwhile: no sweep would find these bytes again.
         await blobs.delete(blobKey(record, index))
         throw unresolved()
       }

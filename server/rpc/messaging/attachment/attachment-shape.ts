@@ -1,4 +1,4 @@
-// Attachments as the contract says them.
+// Maps attachments to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { missingParts, partCount } from "@signet/kernel/messaging/attachment"

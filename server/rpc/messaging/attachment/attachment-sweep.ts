@@ -1,5 +1,5 @@
-// What is deleted or past its time goes: first its bytes, then that it was there. Whoever stops in between is followed
-// by another who begins again.
+// Erases deleted and expired attachments: first the bytes, then the record. A sweep that stops in between is repeated
+// by the next one.
 import { blobKey, partIndexes } from "@signet/kernel/messaging/attachment"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { MessagingDeps } from "../deps.ts"
@@ -7,10 +7,10 @@ import type { MessagingDeps } from "../deps.ts"
 const atOnce = 100
 
 /**
- * Expired attachments are kept for as long as an address that was handed out is good, which is longer than any call
- * lasts: nothing is put, or completed, behind the sweep.
+ * Erases what is due. Expired attachments stay for the life of a presigned URL, which is longer than any call, so no
+ * put or completion follows the sweep.
  *
- * @throws AggregateError of what the blob store threw for those that did not go; the others are gone.
+ * @throws AggregateError with the blob store's errors; attachments without an error are erased.
  */
 export async function sweepAttachments({
   store,

@@ -12,10 +12,10 @@ import { readingMls, refusedFor, refusingAs } from "../refusing.ts"
 type Deps = Pick<MessagingDeps, "issuerKeys" | "verify">
 
 /**
- * A key package as it is kept, if it is one that others may be given: of the calling device and its newest credential,
- * signed, and alive for a while.
+ * The record of an uploaded key package. Others may claim it: it is of the calling device and its newest credential,
+ * its signatures verify, and it does not expire soon.
  *
- * @param bytes MLSMessage, as it was uploaded.
+ * @param bytes MLSMessage as uploaded.
  * @throws Refused MLS_MALFORMED, MLS_NON_CANONICAL, MLS_WRONG_WIRE_FORMAT, KEY_PACKAGE_INVALID, CREDENTIAL_INVALID
  */
 export function openUpload(
@@ -26,7 +26,7 @@ export function openUpload(
 ): KeyPackageRecord {
   const opened = readingMls(() => parseKeyPackage(bytes))
   if (opened.lastResort !== isLastResort) throw invalid("KEY_PACKAGE_LAST_RESORT")
-  // Beyond the year 200,000 a number is not exact, and not alive either.
+  // A time beyond the year 200,000 is inexact as a number. The lifetime check refuses it.
   const life = {
     isLastResort,
     notBeforeMs: Number(opened.notBefore) * 1_000,
@@ -44,7 +44,7 @@ export function openUpload(
     credentialHash,
     bytes,
     ...life,
-    // Of no use to anybody once its credential has ended.
+    // A package is unusable once its credential has expired.
     notAfterMs: Math.min(life.notAfterMs, device.expiresAtMs),
     status: "AVAILABLE",
   }
@@ -66,7 +66,7 @@ function checkCredential(deps: Deps, device: MessagingDevice, { leafNode }: KeyP
   return hash
 }
 
-/** @throws Refused KEY_PACKAGE_DUPLICATE when two have one init key, which is to be used once. */
+/** @throws Refused KEY_PACKAGE_DUPLICATE if two packages have the same init key, which must be used once. */
 export function ensureDistinct(packages: readonly KeyPackageRecord[]): void {
   if (new Set(packages.map(({ initKey }) => toHex(initKey))).size < packages.length) {
     throw new Refused("KEY_PACKAGE_DUPLICATE")

@@ -59,13 +59,13 @@ test("an operator chooses how many leaves a new conversation may have", async ()
   expect(small.faults).toEqual([])
 })
 
-test("a direct conversation is made once for its two users, whoever asks", async () => {
+test("a direct conversation is created once for its two users, whichever of them asks", async () => {
   const first = await alice.create({ case: "direct", value: { peerUserId: bob.userId } })
   const second = await bob.create({ case: "direct", value: { peerUserId: alice.userId } })
   const { conversation } = first
   expect(second.conversation?.id).toBe(conversation?.id)
   expect(conversation).toMatchObject({ status: Conversation_Status.ACTIVE, epoch: 0n, headSeq: 0n, members: [] })
-  // Both may make the first commit, and one does.
+  // Both are authorized for the first commit; the server accepts one.
   if (conversation === undefined || first.authorization === undefined || second.authorization === undefined) {
     return expect.fail("not authorized")
   }
@@ -87,7 +87,7 @@ test("a direct conversation is made once for its two users, whoever asks", async
   )
 })
 
-test("a group is made once for its key, and the key is good for no other", async () => {
+test("a group is created once per idempotency key, and the key works for no other group", async () => {
   const idempotencyKey = randomBytes(16)
   const claimId = newClaimId()
   const group = (userIds: string[]) => ({ case: "group" as const, value: { userIds } })
@@ -101,13 +101,13 @@ test("a group is made once for its key, and the key is good for no other", async
   expect(await refusal(alice.calls.conversations.createConversation(changed))).toBe("IDEMPOTENCY_MISMATCH")
 })
 
-test("who has no key package is named, and the conversation waits", async () => {
+test("NO_KEY_PACKAGE names the devices, and the conversation stays pending", async () => {
   const poor = await world.newDevice({ packages: 0 })
   const error = await errorOf(alice.create({ case: "group", value: { userIds: [poor.userId] } }))
   expect(error.findDetails(NoKeyPackageSchema)[0]?.deviceIds).toEqual([poor.id])
 })
 
-test("a stranger to the app is no user here", async () => {
+test("a user of another app is not found", async () => {
   const userIds = [`prn_${"0".repeat(26)}`]
   expect(await refusal(alice.create({ case: "group", value: { userIds } }))).toBe("RESOURCE_UNRESOLVED")
 })
@@ -126,7 +126,7 @@ test("conversations are listed newest first, in pages, without their members", a
   expect(await refusal(bob.calls.conversations.listConversations({ pageSize: 2, pageToken }))).toBe("INVALID_FIELD")
 })
 
-test("a log is read in order, from the commit that added the device, and its place is acknowledged", async () => {
+test("a log is read in order from the commit that added the device, and acknowledged", async () => {
   const room = await alice.createGroup([bob.userId])
   await alice.send(room, "before carol")
   await alice.sync(room)
@@ -142,7 +142,7 @@ test("a log is read in order, from the commit that added the device, and its pla
     [seq + 1n, Envelope_Kind.APPLICATION],
   ])
   expect(page.headSeq).toBe(seq + 1n)
-  // Keys are told to their sender alone.
+  // Only the sender sees an envelope's idempotency key.
   expect(page.envelopes.map(({ idempotencyKey }) => idempotencyKey.length)).toEqual([0, 0])
   const { envelopes } = await alice.calls.conversations.listMessages({ conversationId, afterSeq: seq })
   expect(envelopes.map(({ idempotencyKey }) => idempotencyKey.length)).toEqual([16])
@@ -156,7 +156,7 @@ test("a log is read in order, from the commit that added the device, and its pla
   expect(conversation?.cursor).toMatchObject({ processedSeq: seq + 1n, processedEpoch: 2n })
 })
 
-test("GroupInfo and tree are those of the last commit", async () => {
+test("GroupInfo and tree are of the last commit", async () => {
   const room = await alice.createGroup([bob.userId])
   const conversationId = room.id
   const info = await alice.calls.conversations.getGroupInfo({ conversationId })

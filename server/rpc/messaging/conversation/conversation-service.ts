@@ -21,7 +21,7 @@ import { conversationIdOf, seen } from "./seen.ts"
 import { createStreams, type Streams } from "./subscribe/streams.ts"
 import { subscribe } from "./subscribe/subscribe.ts"
 
-/** @param after Timers of the streams, which `streams` counts. */
+/** @param after Timers of the streams that `streams` counts. */
 export function conversationService(
   deps: MessagingDeps,
   after: After = realAfter,

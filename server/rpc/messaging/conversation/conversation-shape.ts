@@ -1,4 +1,4 @@
-// Conversations, envelopes and directives as the contract says them.
+// Maps conversations, envelopes and directives to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { DeviceId } from "@signet/kernel/ids"
@@ -17,7 +17,7 @@ import {
 
 const none = new Uint8Array()
 
-/** With its members. @param cursor Of the calling device. */
+/** A conversation with its members. @param cursor The calling device's. */
 export function conversationShape(
   of: kernel.Conversation,
   cursor: kernel.Cursor | undefined,
@@ -61,7 +61,7 @@ export const directiveShape = (of: kernel.Directive): MessageInitShape<typeof Di
   ...(of.lease === null ? {} : { leasedTo: of.lease.deviceId, leasedUntil: timestampFromMs(of.lease.untilMs) }),
 })
 
-/** The key that it was appended with is told to its sender alone. */
+/** Only the sending device sees the idempotency key. */
 export const envelopeShape = (of: kernel.Envelope, reader: DeviceId): MessageInitShape<typeof EnvelopeSchema> => ({
   seq: of.seq,
   epoch: of.epoch,

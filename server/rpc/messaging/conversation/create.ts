@@ -1,4 +1,4 @@
-// New conversations. A direct one there is once for its two users; whoever asks for it again gets it.
+// Creates conversations. Two users have at most one direct conversation; a repeated call returns it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { concat, utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
@@ -57,7 +57,7 @@ export async function createConversation(
   }
 }
 
-/** Brings the conversation that waits for key packages: the caller knows it from nowhere else. */
+/** Attaches the pending conversation to NO_KEY_PACKAGE: the caller has no other way to learn its id. */
 function withConversation(error: unknown, conversation: Conversation): unknown {
   if (!(error instanceof Refused) || error.reason !== "NO_KEY_PACKAGE") return error
   return detailed(error, detail(ConversationSchema, conversationShape(conversation, undefined)))
@@ -107,6 +107,6 @@ function newConversation(
   }
 }
 
-/** The same for the same people, in whatever order they are named. */
+/** The same for the same users in any order. */
 const requestHash = (kind: Conversation["kind"], userIds: readonly PrincipalId[]): Uint8Array =>
   hash("request", utf8([kind, ...userIds.toSorted()].join(" ")))

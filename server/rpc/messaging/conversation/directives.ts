@@ -1,4 +1,4 @@
-// Changes of members that somebody else has to commit: asked for, listed, leased.
+// Directives: membership changes that another member must commit. They are issued, listed and leased.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { newId, parseId } from "@signet/kernel/ids"
@@ -11,7 +11,10 @@ import type { MessagingDeps } from "../deps.ts"
 import { conversationEvent, ofDirective } from "../events.ts"
 import { seen, unresolved } from "./seen.ts"
 
-/** @returns the directive; null when the conversation is closed. @throws Refused NOT_MEMBER, MEMBERSHIP_CHANGE_NOT_ALLOWED */
+/**
+ * @returns The directive; null when the conversation is closed. @throws Refused NOT_MEMBER,
+ * MEMBERSHIP_CHANGE_NOT_ALLOWED
+ */
 export async function leave(deps: MessagingDeps, context: HandlerContext, conversationId: string) {
   const conversation = await seen(deps, context, conversationId)
   await countChange(deps, context)
@@ -34,7 +37,7 @@ export async function requestRejoin(deps: MessagingDeps, context: HandlerContext
 
 type Asking = (asked: { id: Directive["id"]; nowMs: number }) => (conversation: Conversation) => DirectiveDecision
 
-/** Decides under the conversation's lock; members hear of a directive. @throws Refused what was decided. */
+/** Decides under the conversation's lock, and notifies the members of the directive. @throws Refused */
 export async function ask(
   deps: MessagingDeps,
   context: HandlerContext,

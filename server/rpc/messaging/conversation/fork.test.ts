@@ -24,7 +24,7 @@ const report = (device: TestDevice, { id: conversationId }: Room, seq: bigint) =
     fault: ReportForkRequest_Fault.COMMIT_UNPROCESSABLE,
   })
 
-/** Bob says that he cannot follow, and nobody else is online. */
+/** Bob reports a fork while no other device is online. */
 async function quarantined() {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
@@ -38,7 +38,7 @@ async function quarantined() {
   return { alice, bob, carol, room, directives, statusNow }
 }
 
-test("who stops a conversation by a report and does no more is brought back by the others", async () => {
+test("the other members rejoin a device that reported a fork and did nothing more", async () => {
   const { alice, bob, room, directives, statusNow } = await quarantined()
   expect(directives.map(({ kind, deviceId }) => [kind, deviceId])).toEqual([[DirectiveKind.REJOIN, bob.id]])
   const id = directives[0]?.id ?? ""

@@ -1,4 +1,5 @@
-// Members that cannot follow say so; when enough of them do, the conversation stops until they have rejoined.
+// Fork reports: members that cannot apply a commit report it. With enough reports the conversation is quarantined until
+// the reporters have rejoined.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { decideRejoin } from "@signet/kernel/messaging/directive"
@@ -58,8 +59,8 @@ export async function reportFork(
 }
 
 /**
- * Whoever reported is to rejoin, asked or not: by a report alone, and by somebody who never comes back, nobody stops a
- * conversation for good. Again is no error.
+ * Issues a rejoin directive for every reporter. Otherwise a report of a device that never returns would stop the
+ * conversation permanently. Repeating it is no error.
  */
 async function bringBack(deps: MessagingDeps, context: HandlerContext, conversation: Conversation): Promise<void> {
   for (const { deviceId, userId } of conversation.forkReports) {
@@ -72,19 +73,19 @@ async function bringBack(deps: MessagingDeps, context: HandlerContext, conversat
   }
 }
 
-/** Who has no leaf any more, or is about to lose it, does not come back. */
+/** A reporter that has no leaf, or is being removed, does not rejoin. */
 function unlessGone(error: unknown): void {
   if (!(error instanceof Refused) || error.reason === "INTERNAL" || error.reason === "UNAVAILABLE") throw error
 }
 
-/** A commit of that epoch is at that place, and the device was there to follow it. */
+/** Requires that a commit of that epoch has that sequence number, and that the device was a member then. */
 async function ensureCommit(
   deps: MessagingDeps,
   context: HandlerContext,
   { id, headSeq }: Conversation,
   { seq, epoch }: ReportForkRequest,
 ): Promise<void> {
-  // Beyond it there may be no place that a store can be asked for.
+  // Beyond the head: the number may exceed what a store accepts.
   if (seq > headSeq) throw noCommit()
   const span = await deps.store.conversations.span(id, deviceOf(context).id, seq - 1n)
   const page = { limit: 1, maxBytes: 1 }

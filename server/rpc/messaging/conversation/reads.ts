@@ -1,4 +1,4 @@
-// What devices read: conversations, their logs, GroupInfos and trees.
+// The reads of devices: conversations, logs, GroupInfos and trees.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
@@ -13,7 +13,7 @@ import { conversationIdOf, isAt, seen, unresolved } from "./seen.ts"
 
 type Reads = Pick<MessagingDeps, "store">
 
-/** With the calling device's cursor. @throws Refused RESOURCE_UNRESOLVED */
+/** The conversation with the calling device's cursor. @throws Refused RESOURCE_UNRESOLVED */
 export async function openSeen(
   deps: Reads,
   context: HandlerContext,
@@ -27,21 +27,21 @@ export async function openSeen(
 }
 
 const pageSize = 50
-/** No log gets there, and every store can be asked for it. */
+/** Larger than any sequence number, and accepted by every store. */
 const farthest = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** The part of a log that one device may read. */
 export interface ReadLog {
   readonly envelopes: readonly Envelope[]
-  /** The newest place there is; for a device that was removed, that of its removal. */
+  /** The log's last sequence number; for a removed device, that of its removal. */
   readonly headSeq: bigint
   readonly isMember: boolean
 }
 
 /**
- * The log after a place, as far as the device had or has a leaf: from the commit that it came with to the one that it
- * went with. Who was away while it was removed and let in again, reads up to its removal first, and so hears of it.
- * Undefined for a device that never had one.
+ * Reads the log where the device has or had a leaf: from the commit that added it to the commit that removed it. A
+ * device that was removed and added again while offline first reads up to its removal, and so learns of it. Undefined
+ * for a device that never was a member.
  *
  * @throws Refused LOG_PRUNED
  */
@@ -87,7 +87,7 @@ export async function listMessages(
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-/** @throws Refused RESOURCE_UNRESOLVED, INVALID_FIELD beyond the log */
+/** @throws Refused RESOURCE_UNRESOLVED; INVALID_FIELD beyond the end of the log */
 export async function ackMessages(
   { store }: Reads,
   context: HandlerContext,
@@ -95,7 +95,7 @@ export async function ackMessages(
 ): Promise<Cursor> {
   const { conversation } = await openSeen({ store }, context, request.conversationId)
   const device = deviceOf(context)
-  // Whoever has no leaf has nothing to process, and must not hold the log up.
+  // A device without a leaf has nothing to process, and its cursor would delay pruning.
   if (leafOf(conversation.roster, device.id) === undefined) throw unresolved()
   const { processedSeq, processedEpoch } = request
   if (processedEpoch > conversation.epoch) throw beyond("processed_epoch")
@@ -115,7 +115,7 @@ export async function groupInfo({ store }: Reads, context: HandlerContext, conve
   return found
 }
 
-/** Also for a device whose welcome it is. @throws Refused RESOURCE_UNRESOLVED, NOT_FOUND */
+/** A chunk of the tree. Also for a device with a pending Welcome. @throws Refused RESOURCE_UNRESOLVED, NOT_FOUND */
 export async function treeChunk(
   { store }: Reads,
   context: HandlerContext,

@@ -6,7 +6,7 @@ import type { Conversation, Place } from "@signet/kernel/messaging/records"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
 import type { MessagingDeps } from "../deps.ts"
 
-/** The one answer for a conversation that is not there, of another place, or not the caller's. */
+/** One refusal for a conversation that is missing, of another place, or not the caller's. */
 export const unresolved = (): Refused => new Refused("RESOURCE_UNRESOLVED")
 
 export const isAt = (of: Place, place: Place): boolean => of.appId === place.appId && of.tenantId === place.tenantId
@@ -19,7 +19,7 @@ export function conversationIdOf(text: string): ConversationId {
 }
 
 /**
- * The conversation, if the caller's user is in it, or may make its first commit.
+ * The conversation, if the caller's user is a member or may make its first commit.
  *
  * @throws Refused RESOURCE_UNRESOLVED
  */

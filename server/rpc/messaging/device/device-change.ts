@@ -1,4 +1,4 @@
-// Changes of a user's devices: decided on what is there, signed, and written when nobody was faster.
+// Changes of a user's devices: decided on the stored state, signed, and written unless another change came first.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
@@ -10,13 +10,13 @@ import { userOf } from "../../../serving/call/call.ts"
 import { auditEvent } from "../../audit/audit.ts"
 import type { MessagingDeps } from "../deps.ts"
 
-/** The user's devices there and the newest list, as of one moment. */
+/** The user's devices at the place and the newest device list, from one snapshot. */
 export interface Known {
   readonly devices: readonly MessagingDevice[]
   readonly newest: SignedDeviceList | undefined
 }
 
-/** What is to become of the devices that are known. */
+/** The change of the known devices. */
 export interface Change {
   readonly changed: readonly MessagingDevice[]
   readonly bind: { readonly sessionId: SessionId; readonly deviceId: DeviceId } | null
@@ -28,9 +28,9 @@ type Deps = Pick<MessagingDeps, "store" | "authority" | "wakeups">
 const tries = 5
 
 /**
- * Runs `once` until its write was not lost to another one's.
+ * Repeats `once` until no concurrent write has preceded its own.
  *
- * @throws Refused UNAVAILABLE when others are faster each time.
+ * @throws Refused UNAVAILABLE after too many attempts.
  */
 export async function untilDone<T>(once: () => Promise<T | "lost">): Promise<T> {
   for (let i = 0; i < tries; i++) {
@@ -41,7 +41,7 @@ export async function untilDone<T>(once: () => Promise<T | "lost">): Promise<T> 
 }
 
 /**
- * Signs the list that the change leads to and writes both. The effects of revocations are due then: see
+ * Signs the changed device list, and writes devices and list. Revocations have effects that are due then: see
  * revocation-effects.ts.
  */
 export async function changeDevices(
@@ -68,7 +68,7 @@ export async function changeDevices(
   return list
 }
 
-/** The device as it is once it is revoked. */
+/** The device after its revocation. */
 export const revokedDevice = (device: MessagingDevice, nowMs: number): MessagingDevice => ({
   ...device,
   status: "REVOKED",
@@ -77,7 +77,7 @@ export const revokedDevice = (device: MessagingDevice, nowMs: number): Messaging
   revokedAtMs: nowMs,
 })
 
-/** An event of the caller's own doing, on a device. */
+/** The event of a change that the caller makes to a device. */
 export function deviceEvent(
   deps: Pick<MessagingDeps, "random">,
   context: HandlerContext,

@@ -1,4 +1,4 @@
-// A device's request for a credential, and the credential that it gets.
+// Verifies a device's request, and issues its credential.
 import { verifyDeviceRequest } from "@signet/canonical/device-request"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { type DeviceId, idBytes, type PrincipalId } from "@signet/kernel/ids"
@@ -10,16 +10,16 @@ import type { MessagingDeps } from "../deps.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
 import { refusingAs } from "../refusing.ts"
 
-/** Credentials begin so much before they are issued: not every reader's clock is right. */
+/** How long before its issue a credential becomes valid, for verifiers whose clock is behind. */
 export const earlyMs = 300_000
 
-/** A device's request, with the bytes that it signed. */
+/** A verified device request, with its signed bytes. */
 export interface DeviceRequest {
   readonly body: DeviceRequestBodyV1
   readonly bytes: Uint8Array
 }
 
-/** @throws Refused CREDENTIAL_INVALID with the code of what is wrong. */
+/** @throws Refused CREDENTIAL_INVALID with the canonical code. */
 export function openDeviceRequest(
   { issuer, clock, verify }: Pick<MessagingDeps, "issuer" | "clock" | "verify">,
   of: { userId: PrincipalId; place: Place },
@@ -37,13 +37,13 @@ export function openDeviceRequest(
   return { body, bytes }
 }
 
-/** What a credential says of the device that asked for it: DeviceFlag bits. */
+/** The DeviceFlag bits of the device's credential. */
 export function flagsOf({ storageClass }: DeviceRequestBodyV1): number {
   const mayVanish = storageClass === StorageClass.BROWSER || storageClass === StorageClass.MEMORY
   return mayVanish ? DeviceFlag.EPHEMERAL_STORAGE : 0
 }
 
-/** The part of a device that its credential says. */
+/** Issues the credential. Returns the device's fields that the credential determines. */
 export async function issuePapers(
   { authority }: Pick<MessagingDeps, "authority">,
   of: { userId: PrincipalId; place: Place; deviceId: DeviceId; request: DeviceRequest; serial: bigint },

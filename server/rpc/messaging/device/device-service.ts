@@ -22,7 +22,7 @@ const defaultLists = 10
 export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceService> {
   return {
     async registerDevice(request, context) {
-      // A session is what a device is bound to: a personal access token has none.
+      // A device is bound to a session, and a personal access token has none.
       sessionIdOf(context)
       const of = callerAt(context)
       await counted(deps, context, "messaging_register", { ask: of.userId })
@@ -38,7 +38,7 @@ export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceSer
 
     async renewCredential(request, context) {
       const { id } = deviceOf(context)
-      // Another's device and none at all: one answer.
+      // Another's device is answered as a missing one.
       if (request.deviceId !== id) throw new Refused("RESOURCE_UNRESOLVED")
       const of = callerAt(context)
       await counted(deps, context, "messaging_register", { ask: of.userId })
@@ -81,7 +81,7 @@ export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceSer
       const userId = await whoseDevices(deps, callerId, place, request.userId)
       const { devices } = deps.store
       const lists = await devices.lists(userId, place, request.afterVersion, request.limit || defaultLists)
-      // Read after: a client that has all of these asks again when the newest is another one.
+      // Read after the lists: a client that has all of them asks again when the newest version is higher.
       const { newest } = await devices.ofUser(userId, place)
       return { deviceLists: lists.map(({ bytes }) => bytes), newestVersion: newest?.version ?? 0n }
     },
@@ -101,13 +101,13 @@ async function whoseDevices(
   place: Place,
   asked: string,
 ): Promise<PrincipalId> {
-  // The guard has looked whether the caller is active here.
+  // The guard has checked that the caller is active at the place.
   if (asked === "" || asked === callerId) return callerId
   const [userId] = await usersAt(deps, place, [asked])
   if (userId === undefined) throw new Refused("RESOURCE_UNRESOLVED")
   return userId
 }
 
-/** Newest first, and by id where two are as old. */
+/** Newest first; devices of the same age by id. */
 const isOlder = (device: MessagingDevice, than: { createdAtMs: number; id: DeviceId }): boolean =>
   device.createdAtMs < than.createdAtMs || (device.createdAtMs === than.createdAtMs && device.id < than.id)

@@ -1,4 +1,4 @@
-// Devices, key packages and welcomes as the contract says them.
+// Maps devices, key packages and welcomes to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { toHex } from "@signet/canonical/bytes"
@@ -16,7 +16,7 @@ import {
   type WelcomeSchema,
 } from "@signet/proto/messaging/v1/records"
 
-/** @param readerId What a device runs on is told to its own user alone. */
+/** @param readerId Only the device's own user sees its platform. */
 export const deviceShape = (
   of: kernel.MessagingDevice,
   readerId: PrincipalId,
@@ -67,7 +67,7 @@ export const welcomeShape = (of: kernel.WelcomeRecord): MessageInitShape<typeof 
   receipt: of.receipt,
   proof: of.proof,
   adderDeviceId: of.adderDeviceId,
-  // A void one is told to nobody.
+  // The service returns no void welcome.
   status: of.status === "CONSUMED" ? Welcome_Status.CONSUMED : Welcome_Status.PENDING,
   createdAt: timestampFromMs(of.createdAtMs),
   expiresAt: timestampFromMs(of.expiresAtMs),

@@ -1,4 +1,4 @@
-// A user who is gone has no device: whoever is deactivated, deleted or removed from an app or tenant loses those there.
+// Revokes the devices of a user who is deactivated, deleted, or removed from an app or tenant.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -8,11 +8,11 @@ import { changeDevices, revokedDevice, untilDone } from "./device-change.ts"
 type Deps = Pick<MessagingDeps, "store" | "authority" | "wakeups" | "clock" | "random">
 
 /**
- * Revokes all devices that the user has at the place. What follows from it is due then: see revocation-effects.ts. Again
+ * Revokes all devices that the user has at the place. The effects are due then: see revocation-effects.ts. Repeating it
  * is no error.
  *
  * @returns The devices that this call revoked.
- * @throws Refused UNAVAILABLE when the list cannot be signed, or others are faster each time.
+ * @throws Refused UNAVAILABLE when the list cannot be signed, or concurrent changes prevent the write.
  */
 export function endDevicesOf(deps: Deps, userId: PrincipalId, place: Place): Promise<readonly DeviceId[]> {
   return untilDone(async () => {
@@ -26,7 +26,7 @@ export function endDevicesOf(deps: Deps, userId: PrincipalId, place: Place): Pro
   })
 }
 
-/** An event of the service itself. */
+/** The event of a change that the service itself makes. */
 const event = (
   { random }: Pick<Deps, "random">,
   nowMs: number,

@@ -15,12 +15,12 @@ import { type DeviceRequest, issuePapers } from "./device-papers.ts"
 export interface Registered {
   readonly device: MessagingDevice
   readonly list: SignedDeviceList
-  /** The session's device before, which it is not any more. */
+  /** The session's previous device, which is revoked. */
   readonly revoked: DeviceId | null
 }
 
 /**
- * The device with the key of a request that was verified, bound to the caller's session.
+ * Registers the device with the key of a verified request, and binds it to the caller's session.
  *
  * @throws Refused DEVICE_KEY_TAKEN, LIMIT_EXCEEDED, RATE_LIMITED, UNAVAILABLE
  */
@@ -40,7 +40,7 @@ async function registerOnce(
   const sessionId = sessionIdOf(context)
   const nowMs = deps.clock.nowMs()
   const known = await store.devices.ofUser(userId, place)
-  // After the devices: a device that was bound meanwhile is in a newer list, and then this write is lost.
+  // Read after the devices: a device that was bound meanwhile is in a newer list, so this write is rejected.
   const session = await deps.accounts.findSession(sessionId)
   const boundDeviceId = session?.boundDeviceId ?? null
   const keyHolder = await store.devices.findByKey(request.body.leafSignatureKey)
@@ -55,7 +55,7 @@ async function registerOnce(
 
   if (decision.is === "bind" && former === undefined) {
     const { device } = decision
-    // Registered between the two questions, by the same device in another tab.
+    // The same device registered in another tab between the two reads.
     if (known.newest === undefined || !known.devices.some(({ id }) => id === device.id)) return "lost"
     if (boundDeviceId !== device.id)
       await store.devices.bindSession(sessionId, device.id, event("device.bound", device.id))

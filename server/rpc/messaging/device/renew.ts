@@ -11,7 +11,7 @@ import { changeDevices, deviceEvent, untilDone } from "./device-change.ts"
 import { type DeviceRequest, issuePapers } from "./device-papers.ts"
 
 /**
- * The device with a new credential, for the key of a request that was verified.
+ * Issues a new credential to the device, for the key of a verified request.
  *
  * @throws Refused DEVICE_REVOKED, DEVICE_KEY_TAKEN, RATE_LIMITED, UNAVAILABLE
  */

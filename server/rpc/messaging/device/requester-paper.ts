@@ -11,8 +11,8 @@ import type { MessagingDeps } from "../deps.ts"
 const listsAtOnce = 50
 
 /**
- * What says that a leaf's credential is the device's: the credential that it has now, or, of a leaf that was made before
- * the device renewed it, a signed list of then.
+ * The proof that a leaf's credential is the device's: its current credential or, for a leaf that is older than the last
+ * renewal, a device list that names it.
  */
 export async function requesterPaper(
   { store }: Pick<MessagingDeps, "store">,
@@ -31,7 +31,7 @@ export async function requesterPaper(
   }
 }
 
-/** Of lists that this service keeps: they were verified before they were. */
+/** Does not verify the list: this service verified it before it was stored. */
 function names(list: Uint8Array, deviceId: Uint8Array, credentialHash: Uint8Array): boolean {
   const { body } = parseSigned(DeviceListBodyV1Schema, list)
   return decode(DeviceListBodyV1Schema, body).entries.some(

@@ -1,5 +1,5 @@
-// What follows when a device was revoked: nobody gets its key packages, its welcomes are void, and each conversation that
-// it is in is told to remove it. Every step may be done again, so it does not matter where the one before stopped.
+// The effects of a device's revocation: its key packages cannot be claimed, its welcomes are void, and each of its
+// conversations gets a directive to remove it. Every step is idempotent, so a failed run is repeated as a whole.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type ConversationId, type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { decideRevocation } from "@signet/kernel/messaging/directive"
@@ -13,11 +13,11 @@ export interface Revoked {
   readonly userId: PrincipalId
 }
 
-/** How many conversations one call tells itself; the rest is the sweep's. */
+/** The most conversations that one call notifies; the sweep notifies the rest. */
 const conversationsPerCall = 50
 const devicesPerSweep = 100
 
-/** Carries out what is due; call it every few seconds. @throws when something failed: the next call goes on. */
+/** Applies the due effects; call it every few seconds. @throws the first failure; the next call continues. */
 export async function carryOutRevocations(deps: Deps): Promise<void> {
   for (const revoked of await deps.store.devices.dueEffects(devicesPerSweep)) {
     await carryOut(deps, revoked, Number.POSITIVE_INFINITY)
@@ -25,8 +25,8 @@ export async function carryOutRevocations(deps: Deps): Promise<void> {
 }
 
 /**
- * The same for devices that were revoked in this call. The revocation is written, so a failure is not the caller's: what
- * was not done is due still, and the sweep reports what hinders it.
+ * Applies the effects for devices that this call revoked. The revocation is stored, so a failure is not reported to the
+ * caller: the effects stay due, and the sweep reports its cause.
  */
 export async function carryOutNow(deps: Deps, userId: PrincipalId, deviceIds: readonly DeviceId[]): Promise<void> {
   for (const deviceId of deviceIds) {
@@ -44,7 +44,7 @@ async function carryOut(deps: Deps, revoked: Revoked, most: number): Promise<voi
   if (ids.length <= most) await store.devices.effectsDone(deviceId)
 }
 
-/** Tells one conversation to remove the device, if it is in it. */
+/** Issues the directive to remove the device in one conversation that it is a member of. */
 export async function direct(deps: Deps, { deviceId, userId }: Revoked, conversationId: ConversationId): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const asked = { id: newId("dir", nowMs, deps.random.bytes(10)), userId, deviceId, nowMs }
@@ -63,7 +63,7 @@ export async function direct(deps: Deps, { deviceId, userId }: Revoked, conversa
   deps.wakeups.publish([hint])
 }
 
-/** An event of the service itself: the call that revoked the device has one of its own. */
+/** The event of a change that the service itself makes; the revoking call has an event of its own. */
 const event = (
   { random }: Pick<Deps, "random">,
   nowMs: number,

@@ -13,7 +13,7 @@ import type { MessagingDeps } from "../deps.ts"
 import { usersAt } from "../people.ts"
 import { limitExceeded } from "../refusing.ts"
 
-/** What is to be claimed, for a conversation that the caller sees. */
+/** A claim of key packages, for a conversation that the caller sees. */
 export interface Claiming {
   readonly id: ClaimId
   readonly conversationId: ConversationId
@@ -21,11 +21,11 @@ export interface Claiming {
 }
 
 /**
- * Claims one key package for each active device of the targets but the caller's own, and signs the ticket for them. The
- * same id gives the same packages and, byte for byte, the same ticket.
+ * Claims one key package for each active device of the targets except the caller's own, and signs their ticket. The
+ * same id returns the same packages and byte for byte the same ticket.
  *
- * @throws Refused RESOURCE_UNRESOLVED (a target elsewhere), LIMIT_EXCEEDED, RATE_LIMITED, IDEMPOTENCY_MISMATCH, and
- *   NO_KEY_PACKAGE with the detail NoKeyPackage when there is none at all.
+ * @throws Refused RESOURCE_UNRESOLVED for a target elsewhere, LIMIT_EXCEEDED, RATE_LIMITED, IDEMPOTENCY_MISMATCH, and
+ * NO_KEY_PACKAGE with the detail NoKeyPackage when no target has a package.
  */
 export async function claimFor(
   deps: MessagingDeps,
@@ -84,7 +84,7 @@ export async function claimFor(
 }
 
 /**
- * The owners of the target devices. They and the target users are users of the caller's place.
+ * The owners of the target devices. Owners and target users must be users of the caller's place.
  *
  * @throws Refused RESOURCE_UNRESOLVED
  */
@@ -100,7 +100,7 @@ async function ownersOf(
       return found.userId
     }),
   )
-  // Of whoever calls the guard has looked.
+  // The guard has checked the caller.
   await usersAt(
     deps,
     device,
@@ -109,7 +109,7 @@ async function ownersOf(
   return owners
 }
 
-/** A commit adds no more, so more are not burnt. @throws Refused LIMIT_EXCEEDED */
+/** A commit adds no more devices, so a larger claim would waste packages. @throws Refused LIMIT_EXCEEDED */
 async function ensureFew(deps: MessagingDeps, device: MessagingDevice, { userIds, deviceIds }: ClaimTargets) {
   const active = await deps.store.devices.activeOf(userIds, device)
   const asked = new Set<DeviceId>([...active.map(({ id }) => id), ...deviceIds])
@@ -117,7 +117,7 @@ async function ensureFew(deps: MessagingDeps, device: MessagingDevice, { userIds
   if (asked.size > maxCount.subjectsPerCommit) throw limitExceeded("subjects_per_commit", maxCount.subjectsPerCommit)
 }
 
-/** The order in which targets are named does not matter. */
+/** The same for targets in any order. */
 function requestHash(
   { secrets }: Pick<MessagingDeps, "secrets">,
   conversationId: ConversationId,

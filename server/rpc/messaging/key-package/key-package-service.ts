@@ -56,7 +56,7 @@ export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPa
   }
 }
 
-/** Validation has looked at the text before. @throws Refused RESOURCE_UNRESOLVED */
+/** Parses a validated id. @throws Refused RESOURCE_UNRESOLVED */
 function idIn<K extends keyof IdKinds>(kind: K, text: string): IdKinds[K] {
   const id = parseId(kind, text)
   if (id === undefined) throw new Refused("RESOURCE_UNRESOLVED")

@@ -1,4 +1,4 @@
-// The issuer of credentials, proofs and receipts in tests: real keys, in a set that a root has signed.
+// The issuer of credentials, proofs and receipts in tests: real keys, in a key set that a root signed.
 import { issuerIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
@@ -8,7 +8,7 @@ import { signKeySet } from "../../../keys/root-key.ts"
 
 export const issuer = "https://auth.example"
 
-/** The same keys for the same random bytes. */
+/** The same random bytes give the same keys. */
 export async function newTestIssuer(random: Random, nowMs: number) {
   const made = issuerPurposes.map((purpose) => {
     const signer = nodeSigner(random.bytes(32))

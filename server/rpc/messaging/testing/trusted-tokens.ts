@@ -1,4 +1,4 @@
-// Access tokens that nobody signed, and a guard that believes them: for handlers that are called in this process.
+// Unsigned access tokens, and a guard that accepts them: for handlers that tests call in-process.
 import type { Interceptor } from "@connectrpc/connect"
 import { kAuth } from "@signet/guard/connect"
 import { contextOf } from "@signet/kernel/authz/context"

@@ -1,5 +1,5 @@
-// The messaging services on a store, called in this process: the chain of interceptors is the program's, but for the
-// guard, which believes what a token says. For tests of what cannot be seen or timed over the wire.
+// The messaging services on a store, called in-process through the program's interceptors. Only the guard differs: it
+// trusts unsigned tokens. For tests of state or time that no call over the wire shows.
 
 import { randomBytes } from "node:crypto"
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
@@ -36,19 +36,19 @@ export interface MessagingWorld {
   readonly store: TestStore
   readonly deps: MessagingDeps
   readonly transport: Transport
-  /** Faults of the service that calls met: a test that ends has none. */
+  /** Internal errors during calls: at the end of a test there are none. */
   readonly faults: unknown[]
-  /** Moves the clock on; timers whose time has come call back. */
+  /** Advances the clock, and calls the timers that are due. */
   advance(ms: number): void
-  /** Timers that wait. */
+  /** The number of pending timers. */
   readonly timers: number
   newUser(): Promise<SignedIn>
-  /** Registered, with so many key packages. Of somebody new, or another device of somebody. */
+  /** Registers a device with this many key packages, for a new user or as another device of a user. */
   newDevice(options?: { of?: SignedIn; packages?: number }): Promise<TestDevice>
   close(): Promise<void>
 }
 
-/** @param shared A store that others use too; the clock is the world's own. */
+/** @param shared A store that other worlds use too; the clock is this world's own. */
 export async function openMessagingWorld(
   shared?: TestStore,
   { leavesPerConversation = maxCount.leaves.default }: Partial<Pick<MessagingDeps, "leavesPerConversation">> = {},

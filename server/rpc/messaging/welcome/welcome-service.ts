@@ -24,7 +24,7 @@ export function welcomeService(deps: MessagingDeps): ServiceImpl<typeof WelcomeS
         after,
       })
       const last = page.at(-1)
-      // A page may have ended because of its bytes: only another look tells whether there is more.
+      // The page may have ended at its byte limit, so only another look-up shows whether more follow.
       const more =
         last === undefined ? [] : await welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 0, after: last })
       return {

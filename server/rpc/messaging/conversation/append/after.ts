@@ -1,4 +1,4 @@
-// What comes with an append and after it: the audit, the hints, and a second look at who was added.
+// The effects of an append: audit events, hints, and a second check of the added devices.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { conversationAfter } from "@signet/kernel/messaging/after"
 import type { AppendDecision } from "@signet/kernel/messaging/append"
@@ -14,7 +14,7 @@ type EventOf = (facts: ConversationFacts) => AuditEvent
 
 export type Who = Pick<Leaf, "deviceId" | "userId">
 
-/** Directives that the commit ends, and a quarantine that it lifts. */
+/** The events of directives that the commit completes, and of a quarantine that it ends. */
 export function eventsOf(
   conversation: Conversation,
   { verified }: JudgedCommit,
@@ -31,7 +31,7 @@ export function eventsOf(
   ]
 }
 
-/** Who is to be woken up. */
+/** The hints for the devices that the append concerns. */
 export function hintsOf(
   outcome: Extract<AppendOutcome, { is: "appended" }>,
   judged: JudgedCommit | null,
@@ -40,7 +40,7 @@ export function hintsOf(
   const grown: Hint = { is: "envelopes", conversationId, headSeq: outcome.answer.seq }
   if (judged === null) return [grown]
   const { added, removed, verified } = judged
-  // The device that begins a new group was no member before: its streams do not follow the conversation yet.
+  // The device that begins a new group was no member before, so its streams do not follow the conversation yet.
   const begun = verified.resetGroupId === null ? [] : verified.roster.filter(({ leafIndex }) => leafIndex === 0)
   const reopened = outcome.directives.filter(({ status }) => status === "REMOVED")
   return [
@@ -52,8 +52,8 @@ export function hintsOf(
 }
 
 /**
- * A device that was revoked while its commit was on the way is in now, and whoever looked for its conversations then did
- * not find this one: it gets its directive here.
+ * Issues directives for devices that were revoked while the commit added them: the revocation did not find this
+ * conversation.
  */
 export async function removeRevoked(
   deps: Pick<MessagingDeps, "store" | "clock" | "random" | "wakeups">,
@@ -65,7 +65,7 @@ export async function removeRevoked(
   }
 }
 
-/** Those whose devices are not ACTIVE now. */
+/** The added users and devices whose device is not ACTIVE now. */
 export async function revokedOf(
   { store }: Pick<MessagingDeps, "store">,
   place: Place,

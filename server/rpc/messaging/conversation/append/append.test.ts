@@ -27,7 +27,7 @@ afterEach(async () => {
   await world.close()
 })
 
-/** Appends by the world's clock, which devices do not see. */
+/** Appends by the world's clock; devices have a clock of their own. */
 async function appendNow(device: TestDevice, request: Append): Promise<string> {
   const { appendMessage } = ConversationService.method
   const key = device.credentials.device ?? expect.fail("not registered")
@@ -76,7 +76,7 @@ test("a proof lives 300 seconds", async () => {
   expect(await appendNow(alice, early.request)).toBe("taken")
 })
 
-test("a device whose credential has expired says nothing more", async () => {
+test("a device whose credential has expired is refused", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -87,7 +87,7 @@ test("a device whose credential has expired says nothing more", async () => {
   expect(await appendNow(alice, request)).toBe("CREDENTIAL_REFUSED CRED_EXPIRED")
 })
 
-test("a device that has renewed commits with the leaf that it had, and then with its new one", async () => {
+test("a renewed device commits with its old leaf, and then with its new one", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -103,7 +103,7 @@ test("a device that has renewed commits with the leaf that it had, and then with
   expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 3n })
 })
 
-test("a leaf is renewed by the key that it has, which its device has given up long ago", async () => {
+test("a leaf's key may renew it after the device has replaced that key", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -116,7 +116,7 @@ test("a leaf is renewed by the key that it has, which its device has given up lo
   expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 2n })
 })
 
-test("nobody comes in with a device that was revoked since its package was claimed", async () => {
+test("a device that was revoked after its package was claimed cannot be added", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const user = await world.newUser()
@@ -155,7 +155,7 @@ async function revokedMeanwhile(deviceId: string, work: () => Promise<unknown>):
   }
 }
 
-/** A direct conversation that either of its two devices may reset: none of them could let the other one in. */
+/** A direct conversation that both of its devices may reset: neither could add the other. */
 async function stranded(): Promise<{ alice: TestDevice; bob: TestDevice; id: string }> {
   const [alice, bob] = [await world.newDevice(), await world.newDevice()]
   const { id } = await alice.createDirect(bob.userId)

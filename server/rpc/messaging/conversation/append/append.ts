@@ -1,5 +1,5 @@
-// Appends one message: idempotency, who may, epoch, what the bytes say, and then the store, which asks again under the
-// conversation's lock.
+// Appends one message. Checks idempotency, permission, epoch and bytes, then calls the store, which repeats the checks
+// of state under the conversation's lock.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"
 import { equalBytes } from "@signet/canonical/bytes"
@@ -61,7 +61,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   const taken = request.expectedEpoch < conversation.epoch ? await takenBefore(deps, message.kind, unread, nowMs) : null
   if (taken !== null) return answerShape(taken)
   const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
-  // Only good ones: by others nobody uses up what a conversation has.
+  // Only verified commits count: others would use up the conversation's limit with invalid ones.
   if (judged !== null) await counted(deps, context, "messaging_commit", { conversation: id })
   const append: VerifiedAppend = { ...unread, commit: judged?.verified ?? null }
   const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
@@ -82,8 +82,8 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
 }
 
 /**
- * The place of a message of a passed epoch that was appended under another key. Only its answer may have been lost: who
- * is told that the epoch has passed would send it again.
+ * The earlier append of this message, of a passed epoch and under another key, or null. Its answer may have been lost:
+ * a STALE_EPOCH refusal would make the client send the message twice.
  */
 async function takenBefore(
   { store, signReceipt }: MessagingDeps,
@@ -92,7 +92,7 @@ async function takenBefore(
   nowMs: number,
 ): Promise<AppendAnswer | null> {
   if (kind === "APPLICATION") {
-    // An epoch does not come back, so nothing is written.
+    // A passed epoch never returns, so this call appends nothing.
     const outcome = await store.conversations.append(append, signReceipt, nowMs, [])
     return outcome.is === "replayed" ? outcome.answer : null
   }
@@ -104,7 +104,7 @@ async function takenBefore(
 
 type Decided = Extract<AppendDecision, { is: "append" }>
 
-/** What the bytes say. @throws Refused */
+/** Verifies the bytes. @throws Refused */
 async function judge(
   deps: MessagingDeps,
   conversation: Conversation,
@@ -123,7 +123,7 @@ async function judge(
     if (decision.is === "append") return decision
     throw await appendRefusal(deps, conversation, decision, expectedEpoch, device.id)
   }
-  // Before a byte is parsed: most of what is refused ends here.
+  // Before the bytes are parsed: most refused appends end here.
   await ensure()
   if (nowMs >= device.expiresAtMs) throw expired()
   if (payload.case !== "commit") {
@@ -152,20 +152,21 @@ async function judge(
     { commit, aad },
     payload.value,
   )
-  // Whoever was in the replaced group is told, also where the new one has them again.
+  // A reset notifies every member of the replaced group, also those in the new group.
   const judged = isReset ? { ...verified, removed: conversation.roster } : verified
   const isDirected = judged.verified.membership?.isDirected ?? false
   const decided = await ensure({ framedEpoch: commit.epoch, isDirected, isReset })
   await ensureUnused(deps, conversation, judged.added)
-  // Nobody comes in with a device that was revoked since its package was claimed.
+  // A device that was revoked after its package was claimed is not added.
   const [revoked] = await revokedOf(deps, conversation, judged.added)
   if (revoked !== undefined) throw refusedFor("CREDENTIAL_REFUSED", "CRED_REVOKED")
   return { judged, decided }
 }
 
 /**
- * A claim is answered for longer than its packages are of use: whoever was let in by one has forgotten its key. Only a
- * last resort comes twice. Holds under the lock too, since only a commit uses a package up.
+ * Refuses reused key packages. A claim is answered for longer than its packages are usable: the owner of a used one has
+ * deleted its private key. Only a last resort may be reused. The result holds under the lock, because only a commit
+ * uses a package.
  */
 async function ensureUnused(
   { store }: MessagingDeps,
@@ -178,7 +179,7 @@ async function ensureUnused(
   if (await store.welcomes.wereUsed(id, refs)) throw refusedFor("KEY_PACKAGE_NOT_CLAIMED", "KEY_PACKAGE_USED")
 }
 
-/** Everybody who was no member before the commit. The device that begins a group is one, and no Add names it. */
+/** The devices that the commit makes members, with the one that begins a group: no Add names it. */
 function joined({ id: deviceId, userId }: MessagingDevice, judged: JudgedCommit | null): readonly Who[] {
   if (judged === null) return []
   const { added, verified } = judged

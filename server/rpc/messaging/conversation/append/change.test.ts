@@ -1,4 +1,4 @@
-// What a commit may do by the proof that it carries, and whose its leaves are.
+// The changes that a commit's proof permits, and the devices of its leaves.
 import { randomBytes } from "node:crypto"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
@@ -24,7 +24,7 @@ import { credentialHashOf } from "./tree.ts"
 
 let judge: Judge
 let authority: ReturnType<typeof createAuthority>
-/** It adds three leaves, whose credentials nobody has issued. */
+/** A commit that adds three leaves with credentials that nobody issued. */
 let commit: Commit
 let group: GroupContext
 beforeAll(async () => {
@@ -78,7 +78,7 @@ const proofOf = async (op: MembershipOp): Promise<Uint8Array> => {
   return (await authority.issueProof(facts, () => expect.fail("it asks for nothing"))).bytes
 }
 
-// The credentials are looked at after the proof: that they are refused says that the proof is not.
+// The proof is checked before the credentials, so a refused credential means an accepted proof.
 test.each<[string, Judge["begins"], MembershipOp, string]>([
   ["an addition by a proof of one", null, "ADD", "CREDENTIAL_REFUSED CRED_MALFORMED"],
   ["a reset by a proof of one", "reset", "RESET", "CREDENTIAL_REFUSED CRED_MALFORMED"],
@@ -90,7 +90,7 @@ test.each<[string, Judge["begins"], MembershipOp, string]>([
   expect(refusal(() => judgeChange({ ...judge, begins }, commit, bytes(10), proof, group))).toBe(expected)
 })
 
-test("a leaf is of the device that its credential names, and supports what the group needs", async () => {
+test("a leaf belongs to its credential's device and supports the group's extensions", async () => {
   const [added] = commit.adds
   if (added === undefined) return expect.fail("nobody is added")
   const { device } = judge
@@ -108,7 +108,7 @@ test("a leaf is of the device that its credential names, and supports what the g
   expect(refusal(() => deviceOfLeaf(judge, otherKey, group))).toMatch(/^CREDENTIAL_REFUSED/)
 })
 
-test("a message of the newest epoch names its newest receipt or none; one of another epoch is told its epoch", () => {
+test("a message of the newest epoch names its newest receipt or none; another epoch's is refused by its epoch", () => {
   const open = (receipt: Uint8Array | undefined, epoch: bigint) => {
     const kind = EnvelopeKind.APPLICATION
     const aad = buildEnvelopeAad({ conversationId: idBytes(conversation.id), kind, lastReceiptHash: receipt })

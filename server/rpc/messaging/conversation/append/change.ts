@@ -1,4 +1,4 @@
-// What a commit does to the members, and whether it may.
+// Determines a commit's change of members, and whether its proof permits it.
 import { checkEffect } from "@signet/canonical/membership-effect"
 import { type MembershipProof, verifyMembershipProof } from "@signet/canonical/membership-proof"
 import type { MembershipOp } from "@signet/kernel/messaging/membership"
@@ -24,16 +24,16 @@ export interface AddedLeaf extends NewLeaf {
 export interface MembershipChange {
   readonly added: readonly AddedLeaf[]
   readonly removed: readonly Leaf[]
-  /** The committer's credential after a path; null without one. */
+  /** The committer's new credential; null for a commit without a path. */
   readonly renewed: NewLeaf | null
   readonly membership: VerifiedCommit["membership"]
 }
 
 /**
- * Judges the change of a commit: that its proof, or that it has none, fits it exactly, and every credential in it.
+ * Verifies the change of a commit: its proof must cover exactly this change, and every credential in it must be valid.
  *
  * @param committer Credential hash of the committer's leaf before the commit.
- * @param proof As it is in the AAD; empty for none.
+ * @param proof As in the AAD; empty for none.
  * @throws Refused PROOF_REFUSED, PROOF_STALE, GHOST_MEMBER, CREDENTIAL_REFUSED, MLS_MALFORMED
  */
 export function judgeChange(
@@ -58,9 +58,9 @@ export function judgeChange(
       committer,
     }),
   )
-  // The first commit makes the group, and only a proof says who may.
+  // The first commit creates the group, and only a proof authorizes that.
   if (judge.begins === "create" && verified?.body.op !== Op.CREATE) throw proofMissing()
-  // A proof of a reset is good for no other commit, and nothing else is good for a reset.
+  // A reset needs a reset proof, and a reset proof permits nothing else.
   if ((judge.begins === "reset") !== (verified?.body.op === Op.RESET)) throw proofMissing()
   const added = claimed.map((one) => ({ ...one, ...deviceOfLeaf(judge, one.keyPackage.leafNode, group) }))
   const { path } = commit
@@ -96,7 +96,7 @@ const proofMissing = () => refusedFor("PROOF_REFUSED", "PROOF_MISSING")
 
 const membershipOf = ({ body, hash }: MembershipProof, proof: Uint8Array) => ({
   op: opOf(body.op),
-  // A proof for a directive names nobody: whoever has the lease commits it.
+  // A proof for a directive names no requester: the holder of the lease commits it.
   isDirected: body.requester.length === 0,
   proof,
   proofHash: hash,

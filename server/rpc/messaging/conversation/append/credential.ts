@@ -1,4 +1,4 @@
-// Whose leaf a leaf is: the credential in it, and the signatures that it makes.
+// Verifies the credential of a leaf and the keys that the leaf signs with.
 import { verifyDeviceCredential } from "@signet/canonical/device-credential"
 import { Refused } from "@signet/kernel/errors"
 import { idOf } from "@signet/kernel/ids"
@@ -12,9 +12,9 @@ import { type Judge, papersOf } from "./judge.ts"
 import { judging } from "./refusing.ts"
 
 /**
- * The device that a leaf is of: its credential is good now, of this place, and for the leaf's own key.
+ * The device of a leaf. Its credential must be valid now, for this place and for the leaf's own key.
  *
- * @throws Refused CREDENTIAL_REFUSED; MLS_MALFORMED for a leaf that the group's extensions are too much for.
+ * @throws Refused CREDENTIAL_REFUSED; MLS_MALFORMED for a leaf that does not support the group's extensions.
  */
 export function deviceOfLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewLeaf {
   const leafKey = leaf.signatureKey
@@ -24,7 +24,10 @@ export function deviceOfLeaf(judge: Judge, leaf: LeafNode, group: GroupContext):
   return { deviceId: idOf("dev", body.deviceId), userId: idOf("prn", body.userId), credentialHash: hash }
 }
 
-/** The same, of a leaf that has to be the caller's own. @throws Refused CREDENTIAL_REFUSED for another device's. */
+/**
+ * As `deviceOfLeaf`, for a leaf that must be the caller's own. @throws Refused CREDENTIAL_REFUSED for another device's
+ * leaf.
+ */
 export function ownLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewLeaf {
   const found = deviceOfLeaf(judge, leaf, group)
   const { device } = judge
@@ -35,15 +38,14 @@ export function ownLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewL
 }
 
 /**
- * The keys that a member's leaf may sign with: the device's own, and the one before its last renewal for a leaf that
- * was not renewed since.
+ * The signature keys of a member's leaf: the device's key, and its previous key for a leaf that was not renewed since.
  */
 export const leafKeysOf = ({ device, nowMs }: Judge): readonly Uint8Array[] => proofKeys(device, nowMs)
 
-/** A device whose credential has expired says nothing. */
+/** The refusal of a device whose credential has expired. */
 export const expired = (): Refused => refusedFor("CREDENTIAL_REFUSED", "CRED_EXPIRED")
 
-/** A signature in a message does not verify: nobody could process it. */
+/** The refusal of a message with an invalid signature: no member could process it. */
 export const unsigned = (what: string): Refused =>
   new Refused("MLS_MALFORMED", {
     message: `${what} is not signed by its sender`,

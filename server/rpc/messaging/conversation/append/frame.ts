@@ -9,8 +9,8 @@ import { refusedFor } from "../../refusing.ts"
 import { judging } from "./refusing.ts"
 
 /**
- * What a message says about itself in the clear: that it is of this conversation's group, and its AAD frame, with the
- * newest receipt of its epoch or none.
+ * Opens the AAD frame of a message. The message must be of this conversation's group, and name the newest receipt of
+ * its epoch or none.
  *
  * @throws Refused MLS_WRONG_GROUP, ENVELOPE_INVALID
  */
@@ -21,7 +21,7 @@ export function openFrame(
 ): EnvelopeAadV1 {
   if (!equalBytes(groupId, mlsGroupId)) throw new Refused("MLS_WRONG_GROUP")
   const opened = judging(() => parseEnvelopeAad(aad, { conversationId: idBytes(id), kind: EnvelopeKind[kind] }))
-  // An epoch has one newest receipt: whoever names another accuses somebody of a fork that is none.
+  // An epoch has one newest receipt: another one would make members report a fork that did not happen.
   const named = opened.lastReceiptHash
   const isOther = framed === epoch && named.length > 0 && !equalBytes(named, state?.receiptHash ?? new Uint8Array())
   if (isOther) throw refusedFor("ENVELOPE_INVALID", "AAD_WRONG_RECEIPT")

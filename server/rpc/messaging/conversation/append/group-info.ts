@@ -14,10 +14,10 @@ export const readGroupInfo = (bytes: Uint8Array): GroupInfo =>
   reading(["group_info_bytes", maxBytes.groupInfo], () => parseGroupInfo(bytes))
 
 /**
- * Whether a GroupInfo is that of the epoch which the commit leads to, of this group, by this committer.
+ * Verifies that a GroupInfo is of the commit's new epoch, of this group, and signed by the committer.
  *
  * @param signerKey Key of the committer's leaf after the commit.
- * @param proof As it is in the commit's AAD; empty for none.
+ * @param proof As in the commit's AAD; empty for none.
  * @throws Refused GROUP_INFO_MISMATCH
  */
 export function checkGroupInfo(
@@ -40,7 +40,7 @@ export function checkGroupInfo(
   if (!verifyGroupInfo(info, signerKey, verify)) throw mismatch("the GroupInfo is not signed by the committer")
 }
 
-/** That the epoch follows from the one before; the first one has its binding looked at instead. */
+/** Verifies that the epoch follows from the previous one; for a first epoch, that its binding is the conversation's. */
 function checkChain(judge: Judge, { context }: GroupInfo, commit: Commit): void {
   const { state, kind } = judge.conversation
   if (state === null || judge.begins !== null) {

@@ -1,4 +1,4 @@
-// What the checks of a commit are made with, and the shapes that they hand on.
+// The inputs and results of a commit's checks.
 import type { Verify } from "@signet/canonical/ed25519"
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import { idBytes, type WelcomeId } from "@signet/kernel/ids"
@@ -7,21 +7,24 @@ import type { RatchetTree } from "../../../../framing/tree.ts"
 import { placeBytes, unixSeconds } from "../../place.ts"
 
 export interface Judge {
-  /** Of a reset, the conversation before it: in the new group nobody is in yet. */
+  /** For a reset, the conversation before it: the new group has no members yet. */
   readonly conversation: Conversation
-  /** The commit that the conversation's group begins with, or the one of another group that replaces it. */
+  /**
+   * "create" for a conversation's first commit, "reset" for the first commit of a new group that replaces the current
+   * one.
+   */
   readonly begins: "create" | "reset" | null
   /** The calling device. */
   readonly device: MessagingDevice
   readonly issuerKeys: IssuerKeys
   readonly verify: Verify
   readonly nowMs: number
-  /** Of the epoch that the commit is framed in; undefined before the first one. */
+  /** The ratchet tree of the commit's epoch; undefined before the first epoch. */
   readonly tree: RatchetTree | undefined
   readonly newWelcomeId: () => WelcomeId
 }
 
-/** What every signed paper of a conversation must say: where it is, and that it is good now. */
+/** The expectations of every signed object of a conversation: its place, and that it is valid now. */
 export function papersOf({ conversation, issuerKeys, verify, nowMs }: Judge) {
   return {
     issuerKeys,

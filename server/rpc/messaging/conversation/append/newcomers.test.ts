@@ -1,4 +1,4 @@
-// The ways in of newcomers: a tree, tickets and a Welcome that are good, and one thing wrong with each.
+// The checks of added devices: a valid tree, tickets and Welcome, and one defect in each.
 import { randomBytes } from "node:crypto"
 import { issueClaimTicket } from "@signet/canonical/claim-ticket"
 import { issuerIdOf } from "@signet/canonical/hash"
@@ -80,7 +80,7 @@ function ticketFor(packages: readonly Ticketed[]): Uint8Array {
   )
 }
 
-test("newcomers come in by the tickets for their packages, one or several", () => {
+test("added devices need tickets for their packages, in one ticket or several", () => {
   const [first, ...others] = added
   if (first === undefined) return expect.fail("nobody is added")
   expect(refusal(() => checkTickets(judge, added, [ticketFor(added)]))).toBe("taken")
@@ -99,7 +99,7 @@ test.each<[string, (one: AddedLeaf) => Partial<Ticketed>]>([
   expect(refusal(() => checkTickets(judge, added, [ticket]))).toBe("KEY_PACKAGE_NOT_CLAIMED")
 })
 
-test("each newcomer has one part of the Welcome, and nobody else has one", () => {
+test("each added device has one part of the Welcome, and no other device has one", () => {
   const parts = welcomesFor(judge, added, welcome)
   expect(parts.map(({ deviceId, keyPackageRef: ref }) => [deviceId, ref])).toEqual(
     added.map(({ deviceId, keyPackageRef: ref }) => [deviceId, ref]),
@@ -122,7 +122,7 @@ const leafOf = (leafIndex: number, node: LeafNode): Leaf => ({
 
 const rosterOf = ({ leaves }: RatchetTree) => [...leaves].map(([leafIndex, node]) => leafOf(leafIndex, node))
 
-test("a tree has the leaves of the roster, as the commit brought them", () => {
+test("a tree has the leaves of the roster, with the commit's bytes", () => {
   const tree = parseTree(recording.commits[0]?.tree ?? expect.fail("no tree"))
   const hash = treeHash(tree)
   const roster = rosterOf(tree)
@@ -133,16 +133,16 @@ test("a tree has the leaves of the roster, as the commit brought them", () => {
   expect(check(roster.slice(1))).toBe("GHOST_MEMBER")
   expect(check(roster.map((leaf, i) => (i === 1 ? { ...leaf, credentialHash: bytes(1) } : leaf)))).toBe("GHOST_MEMBER")
   expect(check([...roster, { ...(roster[0] ?? expect.fail("nobody")), leafIndex: 99 }])).toBe(
-    "a member is not in the tree",
+    "a member is missing in the tree",
   )
 })
 
-test("a leaf that the commit brings is the tree's, byte for byte", () => {
+test("a leaf of the commit equals the tree's leaf byte for byte", () => {
   const tree = parseTree(recording.commits[0]?.tree ?? expect.fail("no tree"))
   const [, leaf] = [...tree.leaves][1] ?? expect.fail("nobody")
   const name = Buffer.from(credentialHashOf(leaf)).toString("hex")
   const check = (brought: LeafNode) =>
     refusal(() => checkTree(tree, treeHash(tree), rosterOf(tree), new Map([[name, brought]])))
   expect(check(leaf)).toBe("taken")
-  expect(check({ ...leaf, bytes: Uint8Array.of(...leaf.bytes, 0) })).toBe("a leaf is another one")
+  expect(check({ ...leaf, bytes: Uint8Array.of(...leaf.bytes, 0) })).toBe("two leaves of a device differ")
 })

@@ -3,7 +3,7 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import { CommitConflictSchema } from "@signet/proto/messaging/v1/conflict"
 import { expect, test } from "vitest"
 
-test("what a conflict brings fits into the trailers of gRPC, where HTTP/2 sends 64 KiB", () => {
+test("the details of a conflict fit into gRPC's trailers of 64 KiB", () => {
   const conflict = create(CommitConflictSchema, {
     winningCommitHash: new Uint8Array(32),
     receipt: new Uint8Array(4_096),

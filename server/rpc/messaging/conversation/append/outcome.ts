@@ -1,4 +1,4 @@
-// Why an append was not taken, with what a client needs to go on.
+// Turns a refused append into an error with the details that a client needs to continue.
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
 import type { DeviceId } from "@signet/kernel/ids"
@@ -12,7 +12,7 @@ import { directiveShape, envelopeShape } from "../conversation-shape.ts"
 
 type Told = Pick<MessagingDeps, "store" | "random">
 
-/** What `decideAppend` said, as it is told. @param attemptedEpoch The epoch that the request named. */
+/** The refusal for a decision of `decideAppend`. @param attemptedEpoch The epoch that the request named. */
 export async function appendRefusal(
   deps: Told,
   conversation: Conversation,
@@ -34,7 +34,7 @@ export async function appendRefusal(
   }
 }
 
-/** STALE_EPOCH or FUTURE_EPOCH, and from where on to read. */
+/** STALE_EPOCH or FUTURE_EPOCH, with the sequence number from which to read. */
 export async function otherEpoch(
   { store }: Pick<MessagingDeps, "store">,
   { id, epoch }: Conversation,
@@ -77,7 +77,7 @@ async function conflict(
   )
 }
 
-/** 50 to 500 ms: those who lost together do not come back together. */
+/** 50 to 500 ms, so that clients which lost together do not retry together. */
 function jitterMs({ random }: Pick<MessagingDeps, "random">): number {
   const [high = 0, low = 0] = random.bytes(2)
   return 50 + Math.floor(((high * 256 + low) / 65_536) * 451)

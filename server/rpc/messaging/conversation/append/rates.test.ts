@@ -21,7 +21,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test("commits that are no good use up the sender's rate, and nothing of the conversation's", async () => {
+test("invalid commits count against the sender's limit, not the conversation's", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -42,11 +42,11 @@ test("commits that are no good use up the sender's rate, and nothing of the conv
   expect(await reasonOf(alice.append(await alice.stageUpdate(room)))).toBe("taken")
 })
 
-test("each user resets a conversation ten times a day at most, and uses up none of the other one's", async () => {
+test("each user resets a conversation ten times a day at most, counted apart from the other user", async () => {
   const [alice, bob] = [await world.newDevice(), await world.newDevice()]
   const { id } = await alice.createDirect(bob.userId)
   await bob.join()
-  // Neither could let the other one in.
+  // Neither could add the other.
   for (const { calls } of [alice, bob]) await calls.conversations.requestRejoin({ conversationId: id })
   for (const device of [alice, bob]) await device.upload(1, { isLastResort: true })
   for (let n = 0; n < 10; n++) await bob.authorizeReset(id)

@@ -29,7 +29,7 @@ const read = (code: (typeof framingCodes)[number]) =>
     }),
   )
 
-test("every canonical code is a refusal that says which it was", () => {
+test("every canonical code becomes a refusal that names it", () => {
   expect(canonicalCodes.filter((code) => judged(code).metadata.code !== code)).toEqual([])
 })
 
@@ -53,17 +53,17 @@ test.each([
   ["MLS_UNSUPPORTED", "MLS_MALFORMED"],
   ["MLS_NON_CANONICAL", "MLS_NON_CANONICAL"],
   ["MLS_WRONG_WIRE_FORMAT", "MLS_WRONG_WIRE_FORMAT"],
-] as const)("%s is %s, and says which it was", (code, reason) => {
+] as const)("%s is %s, and names the code", (code, reason) => {
   expect(read(code)).toMatchObject({ reason, metadata: { code } })
 })
 
-test("what is too large says which limit it is over", () => {
+test("a LIMIT_EXCEEDED refusal names its limit", () => {
   const error = read("MLS_TOO_LARGE")
   expect(error.reason).toBe("LIMIT_EXCEEDED")
   expect(detailsOf(error)).toEqual([{ desc: LimitExceededSchema, value: { limit: "tree_bytes", max: 7n } }])
 })
 
-test("a fault is no refusal", () => {
+test("an internal fault is no refusal", () => {
   const fault = new TypeError("a defect")
   const failing = () => {
     throw fault

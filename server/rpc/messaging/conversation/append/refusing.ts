@@ -1,12 +1,12 @@
-// What the readers of bytes refuse, as the contract's reasons. Metadata `code` says exactly which rule it was.
+// Maps the errors of framing and canonical to the contract's reasons. Metadata `code` names the exact rule.
 import { type CanonicalCode, CanonicalError } from "@signet/canonical/errors"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { limitExceeded, readingMls, refusedFor } from "../../refusing.ts"
 
 /**
- * Reads MLS bytes.
+ * Runs a parser of MLS bytes.
  *
- * @param limit The field of Limits that bounds them, and its value.
+ * @param limit The field of Limits that bounds the bytes, and its value.
  * @throws Refused MLS_*, LIMIT_EXCEEDED
  */
 export function reading<T>([limit, most]: readonly [limit: string, most: number], read: () => T): T {
@@ -30,7 +30,7 @@ function reasonOf(code: CanonicalCode): Reason {
   return "ENVELOPE_INVALID"
 }
 
-/** Judges canonical bytes of a commit or a message. @throws Refused */
+/** Runs a check of canonical bytes. @throws Refused */
 export function judging<T>(judge: () => T): T {
   try {
     return judge()

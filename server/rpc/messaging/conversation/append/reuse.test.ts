@@ -20,7 +20,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test("a key package that let its owner in lets nobody in again", async () => {
+test("a used key package cannot add its owner again", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const carol = await world.newDevice()
@@ -51,7 +51,7 @@ test("a welcome to a leaf that was removed is void", async () => {
   await bob.join()
 })
 
-test("a last resort lets its owner in again", async () => {
+test("a last resort adds its owner again", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const carol = await world.newDevice({ packages: 0 })

@@ -11,7 +11,7 @@ import { treeHash } from "../../../../framing/tree-hash.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import { reading } from "./refusing.ts"
 
-/** H("device-credential", the credential in the leaf): nothing of it is verified. */
+/** H("device-credential", the credential in the leaf), without verification. */
 export const credentialHashOf = ({ identity }: LeafNode): Uint8Array => hash("device-credential", identity)
 
 /** @throws Refused MLS_*, LIMIT_EXCEEDED */
@@ -19,9 +19,9 @@ export const readTree = (bytes: Uint8Array): RatchetTree =>
   reading(["tree_bytes", maxBytes.tree], () => parseTree(bytes))
 
 /**
- * The tree that a conversation's epoch has: what a commit is to fit.
+ * The ratchet tree of a conversation's current epoch, on which the next commit is verified.
  *
- * @throws Refused UNAVAILABLE when the epoch has passed meanwhile, and its tree is gone.
+ * @throws Refused UNAVAILABLE when the epoch passed meanwhile and its tree was deleted.
  */
 export async function loadTree(
   { store }: Pick<MessagingDeps, "store">,
@@ -40,10 +40,10 @@ export async function loadTree(
 }
 
 /**
- * The tree after a commit, which is what the GroupInfo must name: the next commit is verified with it, and everybody who
- * joins begins with it.
+ * The tree after a commit. The GroupInfo must have its hash, because the next commit is verified with it and every
+ * joiner starts with it.
  *
- * @throws Refused MLS_MALFORMED for a commit that nobody with this tree can follow, GROUP_INFO_MISMATCH
+ * @throws Refused MLS_MALFORMED for a commit that does not fit the tree, GROUP_INFO_MISMATCH
  */
 export function nextTree(before: RatchetTree, commit: Commit, expected: Uint8Array): RatchetTree {
   const after = treeAfter(before, commit)
@@ -58,10 +58,10 @@ export function nextTree(before: RatchetTree, commit: Commit, expected: Uint8Arr
 }
 
 /**
- * Whether a tree is that of an epoch, and its leaves are the roster: joiners believe it as it is.
+ * Verifies that a tree is that of an epoch and that its leaves are the roster. Joiners accept the tree unverified.
  *
  * @param expected The tree hash of the GroupContext.
- * @param known Leaves that the commit itself brings, whose bytes are known.
+ * @param known Leaves of the commit itself, by credential hash.
  * @throws Refused GROUP_INFO_MISMATCH; GHOST_MEMBER for a leaf that the roster does not have.
  */
 export function checkTree(
@@ -77,9 +77,9 @@ export function checkTree(
     if (credential === undefined) throw new Refused("GHOST_MEMBER")
     if (!equalBytes(credential, credentialHashOf(leaf))) throw new Refused("GHOST_MEMBER")
     const brought = known.get(toHex(credential))
-    if (brought !== undefined && !equalBytes(brought.bytes, leaf.bytes)) throw mismatch("a leaf is another one")
+    if (brought !== undefined && !equalBytes(brought.bytes, leaf.bytes)) throw mismatch("two leaves of a device differ")
   }
-  if (tree.leaves.size !== roster.length) throw mismatch("a member is not in the tree")
+  if (tree.leaves.size !== roster.length) throw mismatch("a member is missing in the tree")
 }
 
 export const mismatch = (message: string): Refused => new Refused("GROUP_INFO_MISMATCH", { message })

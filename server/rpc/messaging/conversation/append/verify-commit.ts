@@ -1,5 +1,5 @@
-// Everything that a server can check of a commit, in the protocol's order. What only members can check (MACs, path
-// secrets) is not.
+// Verifies everything of a commit that a server can check, in the protocol's order. Only members can check MACs and
+// path secrets.
 
 import { equalBytes, toHex } from "@signet/canonical/bytes"
 import { hash, stateTagOf } from "@signet/canonical/hash"
@@ -24,7 +24,7 @@ import type { Judge } from "./judge.ts"
 import { checkTree, credentialHashOf, mismatch, nextTree, readTree } from "./tree.ts"
 import { checkTickets, welcomesFor } from "./welcomes.ts"
 
-/** A commit that was read, and its AAD frame. */
+/** A parsed commit, and its AAD frame. */
 export interface OpenedCommit {
   readonly commit: Commit
   readonly aad: EnvelopeAadV1
@@ -50,7 +50,7 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
   const change = judgeChange(judge, commit, signer.leaf.credentialHash, proof, info.context)
   const roster = nextRoster(judge, signer.leaf, change)
   checkGroupInfo(judge, info, commit, commit.path?.leafNode.signatureKey ?? signer.key, proof)
-  if (tree === undefined && change.added.length > 0) throw mismatch("those who are added need the tree")
+  if (tree === undefined && change.added.length > 0) throw mismatch("a commit that adds members needs the tree")
   if (tree !== undefined) checkTree(tree, info.context.treeHash, roster, broughtBy(commit))
   const welcomes = welcomesFor(judge, change.added, parts.welcome)
   checkTickets(judge, change.added, parts.claimTickets)
@@ -79,17 +79,18 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
   }
 }
 
-/** The committer's leaf before the commit, and the key that its signature verifies under. */
+/** The committer's leaf before the commit, and its signature key. */
 interface Signer {
   readonly leaf: Leaf
   readonly key: Uint8Array
-  /** The creator's, of which the group consists before the first commit. */
+  /** The creator's leaf node: the whole group before the first commit. */
   readonly node?: LeafNode
 }
 
 /**
- * A member: its leaf's key is one of its device's. One that was away until that key's credential had ended signs with it
- * still what puts its newest one in its place; that the call is the device's, its proof has said.
+ * The committer as a member: its leaf's key must be one of its device's. A device that was offline until the credential
+ * of that key expired may still use the key, but only to renew its leaf. The call itself is authenticated by the
+ * device's proof of possession.
  */
 function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
   const context = judge.conversation.state?.groupContext
@@ -101,7 +102,7 @@ function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
   return { leaf, key }
 }
 
-/** Who makes the group: its first leaf, which nobody knows but from the tree. */
+/** The creator of the group: its first leaf, which only the tree contains. */
 function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: RatchetTree | undefined): Signer {
   const node = tree?.leaves.get(0)
   if (node === undefined) throw mismatch("the first commit needs the tree")
@@ -131,7 +132,7 @@ function nextRoster({ conversation, begins }: Judge, committer: Leaf, change: Me
   return roster
 }
 
-/** Leaves that the commit brings, by the credential in them. */
+/** The leaves that the commit contains, by credential hash. */
 function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
   const leaves = [...adds.map(({ leafNode }) => leafNode), ...(path === undefined ? [] : [path.leafNode])]
   return new Map(leaves.map((leaf) => [toHex(credentialHashOf(leaf)), leaf]))

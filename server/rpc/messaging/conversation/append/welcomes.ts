@@ -1,4 +1,4 @@
-// The ways in of those who are added: claimed packages in, one Welcome each out.
+// Verifies the claim tickets of added devices, and splits the Welcome by recipient.
 import { equalBytes, toHex } from "@signet/canonical/bytes"
 import { verifyClaimTicket } from "@signet/canonical/claim-ticket"
 import { Refused } from "@signet/kernel/errors"
@@ -12,8 +12,8 @@ import { type Judge, papersOf } from "./judge.ts"
 import { judging, reading } from "./refusing.ts"
 
 /**
- * That every package was claimed by the caller, for this conversation, from that device. Its signatures were verified
- * when it was uploaded.
+ * Verifies that the caller claimed every package for this conversation from that device. The package's signatures were
+ * verified at its upload.
  *
  * @throws Refused KEY_PACKAGE_NOT_CLAIMED
  */
@@ -33,7 +33,7 @@ export function checkTickets(judge: Judge, added: readonly AddedLeaf[], tickets:
 }
 
 /**
- * One Welcome for each device that is added, and none for anybody else.
+ * Splits the Welcome: one for each added device, and none for any other.
  *
  * @throws Refused WELCOME_RECIPIENT_MISMATCH, MLS_*, LIMIT_EXCEEDED
  */

@@ -2,7 +2,7 @@ import { Refused } from "@signet/kernel/errors"
 import type { DeviceId, SessionId } from "@signet/kernel/ids"
 import type { MessagingDeps } from "../../deps.ts"
 
-/** Why a stream may not go on, or undefined: its session or its device has ended since it began. */
+/** Why a stream must end: its device or session has ended. Undefined if it may continue. */
 export async function endingOf(
   { store, accounts }: Pick<MessagingDeps, "store" | "accounts">,
   of: { readonly deviceId: DeviceId; readonly sessionId: SessionId | null },

@@ -9,7 +9,7 @@ const grown = (number: number, headSeq: bigint): Notice => ({
   headSeq,
 })
 
-test("hints come in the order in which their objects were first told of", async () => {
+test("hints come in the order in which their objects were first pushed", async () => {
   const queue = createHintQueue()
   for (const notice of [grown(1, 1n), { is: "heartbeat" } as const, grown(2, 1n), grown(1, 2n)]) queue.push(notice)
   expect(await queue.next()).toEqual(grown(1, 2n))
@@ -17,25 +17,25 @@ test("hints come in the order in which their objects were first told of", async 
   expect(await queue.next()).toEqual(grown(2, 1n))
 })
 
-test("a place that is told never goes back", async () => {
+test("a reported sequence number never decreases", async () => {
   const queue = createHintQueue()
   queue.push(grown(1, 9n))
   queue.push(grown(1, 3n))
   expect(await queue.next()).toEqual(grown(1, 9n))
 })
 
-test("a thousand hints of one log wait as one", () => {
+test("a thousand hints of one log are queued as one", () => {
   const queue = createHintQueue(2)
   for (let seq = 1n; seq <= 1_000n; seq++) expect(queue.push(grown(1, seq))).toBe(true)
   expect(queue.size).toBe(1)
 })
 
-test("what is told of more objects than there is room for finds none", () => {
+test("hints of more objects than the capacity are rejected", () => {
   const queue = createHintQueue(2)
   expect([1, 2, 3].map((number) => queue.push(grown(number, 1n)))).toEqual([true, true, false])
 })
 
-test("whoever waits is woken by a hint, and by the end", async () => {
+test("a waiting reader resumes on a hint and on close", async () => {
   const queue = createHintQueue()
   const first = queue.next()
   queue.push(grown(1, 1n))

@@ -1,22 +1,25 @@
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
-/** What a stream is told: a hint, or that its time for a heartbeat has come. */
+/** A hint for a stream, or the signal to send a heartbeat. */
 export type Notice = Hint | { readonly is: "heartbeat" }
 
-/** Hints that wait for one reader. */
+/** The pending hints of one reader. */
 export interface HintQueue {
-  /** Takes the notice, or joins it with one that waits and says the same. False when there is no room left. */
+  /** Adds the notice, or merges it with a pending one of the same object. False when the capacity is reached. */
   push(notice: Notice): boolean
-  /** The oldest; waits for one. Undefined once the queue is closed. */
+  /** The oldest notice; waits for one. Undefined once the queue is closed. */
   next(): Promise<Notice | undefined>
-  /** Forgets what waits. */
+  /** Discards the pending notices. */
   close(): void
   readonly size: number
 }
 
 export const mostHints = 256
 
-/** Of one kind and object the newest is enough: whoever gets it reads. So a reader that is slow costs a few bytes. */
+/**
+ * Only the newest hint of each kind and object is kept, because the reader then reads the state. A slow reader costs a
+ * few bytes.
+ */
 export function createHintQueue(most = mostHints): HintQueue {
   const waiting = new Map<string, Notice>()
   let isClosed = false
@@ -75,7 +78,7 @@ function nameOf(notice: Notice): string {
   }
 }
 
-/** Hints may come in any order: the place that is told never goes back. */
+/** Hints may arrive in any order: the reported sequence number never decreases. */
 function newer(waiting: Notice | undefined, notice: Notice): Notice {
   if (waiting?.is === "envelopes" && notice.is === "envelopes" && waiting.headSeq > notice.headSeq) return waiting
   if (waiting?.is === "deviceList" && notice.is === "deviceList" && waiting.version > notice.version) return waiting

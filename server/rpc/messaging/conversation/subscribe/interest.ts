@@ -5,7 +5,7 @@ import type { MessagingDeps } from "../../deps.ts"
 
 const pageSize = 200
 
-/** Who belongs to the conversations that the device is in; or to `only` alone, if it is in that. */
+/** The users of each conversation that the device is in, or of `only` if the device is in it. */
 export async function audiencesOf(
   { store }: Pick<MessagingDeps, "store">,
   device: MessagingDevice,

@@ -19,7 +19,7 @@ import { realAfter } from "../../timers.ts"
 import { createStreams } from "./streams.ts"
 import { subscribe } from "./subscribe.ts"
 
-/** A call of the device, in its session. */
+/** The context of a call by the device in its session. */
 function calledBy(device: MessagingDevice, session: SignedIn) {
   return createHandlerContext({
     service: ConversationService,
@@ -34,7 +34,7 @@ function calledBy(device: MessagingDevice, session: SignedIn) {
 }
 
 describeOnPostgres("many streams", () => {
-  test("two hundred that open at once on a group of 250 are all answered", async () => {
+  test("two hundred streams that open at once on a group of 250 are all answered", async () => {
     const store = await openTestStore("postgres")
     const world = await openMessagingWorld(store)
     try {
@@ -66,7 +66,7 @@ describeOnPostgres("many streams", () => {
 })
 
 describeOnPostgres("a stream", () => {
-  test("tells nothing of others, whatever its wakeups bring by mistake", async () => {
+  test("reports nothing of other users, even when a wakeup is misrouted", async () => {
     const store = await openTestStore("postgres")
     const world = await openMessagingWorld(store)
     try {

@@ -2,16 +2,16 @@ import type { DeviceId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import { limitExceeded } from "../../refusing.ts"
 
-/** How many streams each device has. */
+/** Limits the open streams of each device. */
 export interface Streams {
   /**
-   * @param write Has the stream write something to its reader.
-   * @returns gives the place back. @throws Refused LIMIT_EXCEEDED. UNAVAILABLE when nobody can count.
+   * @param write Makes the stream write to its reader.
+   * @returns Releases the stream. @throws Refused LIMIT_EXCEEDED; UNAVAILABLE when the streams cannot be counted.
    */
   open(deviceId: DeviceId, write: () => void): Promise<() => void>
 }
 
-/** Counted in this process, which sees that a reader has gone. */
+/** Counts in this process, which notices a closed connection. */
 export function createStreams({ most = maxCount.streamsPerDevice }: { readonly most?: number } = {}): Streams {
   const open = new Map<DeviceId, number>()
   return {

@@ -25,7 +25,7 @@ afterEach(async () => {
   await world.close()
 })
 
-/** A stream that is read by hand. */
+/** A stream that the test reads event by event. */
 function listening(device: TestDevice, includeEnvelopes = false) {
   const ended = new AbortController()
   const stream = device.calls.conversations.subscribe({ includeEnvelopes }, { signal: ended.signal })
@@ -37,7 +37,7 @@ function listening(device: TestDevice, includeEnvelopes = false) {
   }
   return {
     next,
-    /** The first of that kind. */
+    /** Reads up to the first event of that kind. */
     async until(kind: SubscribeResponse["event"]["case"]): Promise<SubscribeResponse["event"]> {
       for (;;) {
         const event = await next()
@@ -58,10 +58,10 @@ async function refusal(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Resolves when so many streams listen: each has a timer for its token and one for its heartbeat. */
+/** Resolves when this many streams are set up: each has a timer for its token and one for its heartbeat. */
 const listeners = (streams: number) => expect.poll(() => world.timers, { timeout: 30_000 }).toBe(2 * streams)
 
-test("a stream opens with the logs that are ahead, a welcome and few key packages", async () => {
+test("a stream opens with unread logs, a pending welcome and a shortage of key packages", async () => {
   const { newDevice } = world
   const alice = await newDevice()
   const bob = await newDevice({ packages: 3 })
@@ -76,7 +76,7 @@ test("a stream opens with the logs that are ahead, a welcome and few key package
   stream.close()
 })
 
-test("new envelopes come along when they are asked for", async () => {
+test("new envelopes are included on request", async () => {
   const { newDevice } = world
   const alice = await newDevice()
   const bob = await newDevice()
@@ -84,7 +84,7 @@ test("new envelopes come along when they are asked for", async () => {
   await bob.join()
   await bob.calls.conversations.ackMessages({ conversationId: room.id, processedSeq: 1n, processedEpoch: 1n })
   const [plain, inline] = [listening(bob), listening(bob, true)]
-  // Both listen once they have told that few packages are left.
+  // Both are set up once they have reported that few packages are left.
   await Promise.all([plain.until("keyPackageLow"), inline.until("keyPackageLow")])
   const [told, brought] = [plain.next(), inline.next()]
   const { seq } = await alice.send(room, "hello")
@@ -94,7 +94,7 @@ test("new envelopes come along when they are asked for", async () => {
   inline.close()
 })
 
-test("who is added while listening hears of the welcome and of what follows", async () => {
+test("a stream of a device that is added reports the welcome and later messages", async () => {
   const { newDevice } = world
   const alice = await newDevice()
   const bob = await newDevice()
@@ -109,7 +109,7 @@ test("who is added while listening hears of the welcome and of what follows", as
   stream.close()
 })
 
-test("who is removed while listening hears of that, of nothing after it, and of what others go on with", async () => {
+test("a stream of a device that is removed reports the removal, nothing after it, and other conversations", async () => {
   const { newDevice } = world
   const alice = await newDevice()
   const bob = await newDevice()
@@ -119,7 +119,7 @@ test("who is removed while listening hears of that, of nothing after it, and of 
   await stream.until("keyPackageLow")
   const { seq } = await alice.remove(left, { userIds: [bob.userId] })
   expect(await stream.next()).toMatchObject({ value: { conversationId: left.id, headSeq: seq } })
-  // Notices come in order: after this one the stream has seen the removal.
+  // Events are ordered: after this one the stream has processed the removal.
   const { seq: between } = await alice.send(kept, "between")
   expect(await stream.next()).toMatchObject({ value: { conversationId: kept.id, headSeq: between } })
   await alice.send(left, "among us")
@@ -128,7 +128,7 @@ test("who is removed while listening hears of that, of nothing after it, and of 
   stream.close()
 })
 
-test("a heartbeat comes every twenty seconds, by the service's clock", async () => {
+test("a stream sends a heartbeat every twenty seconds by the server's clock", async () => {
   const { newDevice, advance } = world
   const alice = await newDevice()
   const stream = listening(alice)
@@ -162,7 +162,7 @@ test("a stream ends with its token, with its session, and with its device", asyn
   expect(await ends).toEqual(["DEVICE_REVOKED", "SESSION_REVOKED", "TOKEN_EXPIRED"])
 })
 
-test("a device has four streams at once, and a fifth when one has ended", async () => {
+test("a device has at most four open streams", async () => {
   const { newDevice } = world
   const alice = await newDevice({ packages: 0 })
   const streams = [1, 2, 3, 4].map(() => listening(alice))
@@ -175,7 +175,7 @@ test("a device has four streams at once, and a fifth when one has ended", async 
   for (const stream of [...streams, another]) stream.close()
 })
 
-test("a reader that stalls holds nobody up, and is ended", async () => {
+test("a stalled reader delays no other, and its stream ends", async () => {
   const { newDevice, advance, deps } = world
   const alice = await newDevice()
   const bob = await newDevice()

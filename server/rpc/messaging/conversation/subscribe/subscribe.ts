@@ -1,5 +1,5 @@
-// The stream of hints. Whoever reads slowly costs a bounded queue of small notices and nobody else's time: what a hint
-// brings along is read when it is taken.
+// The stream of hints. A slow reader costs one bounded queue of small notices, and delays no other reader: the content
+// of a hint is read when the reader takes it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId } from "@signet/kernel/ids"
@@ -25,12 +25,14 @@ export interface SubscribeDeps extends MessagingDeps {
   readonly attendance: Attendance
 }
 
-/** So many heartbeats that nobody took: the reader is gone, or as good as that. */
+/** After this many heartbeats that the reader did not take, the stream ends. */
 const mostUntaken = 3
 
 /**
- * @throws Refused LIMIT_EXCEEDED, RATE_LIMITED; and while it runs TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE for
- *   a reader that does not keep up.
+ * Streams events to a device.
+ *
+ * @throws Refused LIMIT_EXCEEDED, RATE_LIMITED; later TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE
+ * for a reader that does not keep up.
  */
 export async function* subscribe(
   deps: SubscribeDeps,
@@ -62,7 +64,7 @@ export async function* subscribe(
     const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map() }
     const audiences = new Map<ConversationId, Audience>()
     const waiting = new Set<ConversationId>()
-    // Copies: an interest that was handed over does not change.
+    // A copy: a published interest must not change.
     const interest = (asOfMs = deps.clock.nowMs()): Interest => ({
       asOfMs,
       deviceId: device.id,
@@ -70,12 +72,12 @@ export async function* subscribe(
       conversations: new Map([...audiences.keys()].map((id) => [id, listener.told.get(id) ?? 0n])),
     })
     let current = interest()
-    // From here on it hears of its memberships: those before it reads.
+    // From here on changes of membership arrive as hints; `look` reads the earlier ones.
     const subscription = deps.wakeups.subscribe(current, (hint) => {
       if (isFor(hint, current)) push(hint)
     })
     closing.push(subscription.close)
-    /** Listens to what the device is in by now, of one conversation or all. @returns where those stand that are new. */
+    /** Follows the device's current conversations, or one of them. @returns The standings of those that are new. */
     const look = async (only: ConversationId | null): Promise<readonly Standing[]> => {
       const asOfMs = deps.clock.nowMs()
       const found = await audiencesOf(deps, device, only)
@@ -90,7 +92,7 @@ export async function* subscribe(
       subscription.update(current)
       const told = joined.flatMap((id) => found.get(id)?.standing ?? [])
       const untold = joined.filter((id) => found.get(id)?.standing === undefined)
-      // Read after it listens: nothing is appended in between unheard.
+      // Read after the subscription: an append in between arrives as a hint.
       const read = untold.length === 0 ? [] : await deps.store.conversations.standings(device.id, untold)
       const standings = [...told.reverse(), ...read]
       for (const { conversationId, headSeq, hasDirectives } of standings) {
@@ -111,7 +113,7 @@ export async function* subscribe(
       closing.push(deps.after(heartbeatMs, beat))
     }
     closing.push(deps.after(heartbeatMs, beat))
-    // Ended while it was being set up: what was set up since closes too.
+    // The stream may have ended during its setup: close what was set up since.
     if (ended !== undefined) end(ended)
 
     yield* opening(deps, listener, standings)
@@ -135,7 +137,7 @@ export async function* subscribe(
 
 const slow = () => new Refused("UNAVAILABLE", { message: "the reader is too slow: open the stream again" })
 
-/** What there is already: logs that are ahead of the cursor, a welcome, few key packages. */
+/** The initial state: unread logs, a pending Welcome, a shortage of key packages. */
 async function* opening(
   deps: SubscribeDeps,
   listener: Listener,
@@ -153,7 +155,7 @@ async function* opening(
   if (isLow) yield* events(deps, listener, { is: "keyPackageLow", deviceId })
 }
 
-/** The logs of these conversations, as far as the device has not processed them. */
+/** Reports the logs of these conversations that the device has not processed. */
 async function* ahead(
   deps: SubscribeDeps,
   listener: Listener,
@@ -175,7 +177,7 @@ async function* events(
   if (event !== undefined) yield { event }
 }
 
-/** A member that streams is online; and a stream ends with its session and its device. */
+/** Records the device's attendance, and ends the stream with its session or device. */
 async function watch(
   deps: SubscribeDeps,
   waiting: ReadonlySet<ConversationId>,
@@ -187,12 +189,12 @@ async function watch(
     for (const id of waiting) await deps.attendance.touch(id, of.deviceId)
     return undefined
   } catch {
-    // Nobody can say that it may go on.
+    // The state is unknown, so the stream ends.
     return new Refused("UNAVAILABLE")
   }
 }
 
-/** Wakeups told by mistake are told to nobody. */
+/** False for hints that a wakeup delivered to the wrong reader. */
 function isFor(hint: Hint, { deviceId, userIds, conversations }: Interest): boolean {
   switch (hint.is) {
     case "envelopes":

@@ -1,4 +1,4 @@
-// What a hint is on the wire. The newest state is read when the reader takes the hint, not when it was given.
+// Turns a hint into an event. The newest state is read when the reader takes the hint, not when it was published.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
@@ -17,13 +17,13 @@ export type Event = NonNullable<MessageInitShape<typeof SubscribeResponseSchema>
 export interface Listener {
   readonly deviceId: DeviceId
   readonly includeEnvelopes: boolean
-  /** The newest place that the stream was told of, by conversation. */
+  /** The newest sequence number that the stream has reported, by conversation. */
   readonly told: Map<ConversationId, bigint>
 }
 
 type Needs = Pick<MessagingDeps, "store" | "clock">
 
-/** Undefined for what is of no use any more. */
+/** The event of a notice; undefined if the notice is outdated. */
 export async function eventOf(
   deps: Needs,
   listener: Listener,
@@ -73,7 +73,7 @@ async function envelopes(
   }
 }
 
-/** What is small enough to come along. */
+/** The envelopes that are small enough to include. */
 async function inline(
   deps: Needs,
   id: ConversationId,
@@ -89,7 +89,7 @@ async function inline(
   })
 }
 
-/** A log that was pruned is for the list to tell. */
+/** The client learns of a pruned log from listMessages. */
 function nothingLeft(error: unknown): undefined {
   if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined
   throw error
