@@ -1,7 +1,7 @@
-// Every refusal that a caller can meet. The contract is proto/signet/authz/v1/reason.proto; what to do about each is in
-// docs/reference/errors.md. A test holds the three together.
+// Every refusal that a caller can receive. The contract is proto/signet/authz/v1/reason.proto; docs/reference/errors.md
+// says how to handle each. A test keeps the three consistent.
 
-/** A canonical status code, by its name in Connect (https://connectrpc.com/docs/protocol#error-codes). */
+/** A status code by its Connect name (https://connectrpc.com/docs/protocol#error-codes). */
 export type StatusCode =
   | "canceled"
   | "invalid_argument"
@@ -19,9 +19,9 @@ export type StatusCode =
 
 interface Refusal {
   readonly code: StatusCode
-  /** The HTTP status over REST; Connect's own mapping applies over Connect. */
+  /** HTTP status over REST. Connect applies its own mapping. */
   readonly status: number
-  /** A sentence that may be shown to the caller: no secret, and nothing of other tenants. */
+  /** Safe to show to the caller: contains no secret and nothing of another tenant. */
   readonly message: string
 }
 
@@ -472,12 +472,14 @@ export type Reason = keyof typeof refusals
 const isRefused = Symbol.for("signet.Refused")
 
 /**
- * An expected refusal, thrown where the call ends. Everything else that is thrown is a fault and is told to nobody.
+ * An expected refusal. Everything else that is thrown is a fault, whose text is never sent to a caller.
  *
- * @param detail Facts for the caller (ErrorInfo.metadata): names and numbers of the request, never secrets.
+ * `metadata` holds facts for the caller (ErrorInfo.metadata): names and numbers of the request, never secrets.
  */
 export class Refused extends Error {
-  /** Of another copy of this module, too: a process that loads the guard by `import` and by `require` has two. */
+  /**
+   * Also accepts instances from another copy of this module: a process may load the guard by `import` and by `require`.
+   */
   static override [Symbol.hasInstance](value: unknown): value is Refused {
     return typeof value === "object" && value !== null && isRefused in value
   }

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { idBytes, idOf, newId, parseId } from "./ids.ts"
 
-test("an id is its 16 bytes and back", () => {
+test("an id converts to its 16 bytes and back", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
       const id = idOf("cnv", bytes)
@@ -12,7 +12,7 @@ test("an id is its 16 bytes and back", () => {
   )
 })
 
-test("a text of more than 16 bytes is no id's", () => {
+test("a text of more than 16 bytes is rejected", () => {
   const id = parseId("dev", `dev_8${"0".repeat(25)}`)
   expect(() => idBytes(id ?? newId("dev", 1, new Uint8Array(10)))).toThrow(RangeError)
   expect(() => idOf("dev", new Uint8Array(15))).toThrow(RangeError)

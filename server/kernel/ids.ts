@@ -1,4 +1,4 @@
-// Ids: a prefix that says of what, and 16 bytes (UUIDv7) in 26 characters of Crockford's base32, lower case.
+// Ids: a prefix for the kind, and 16 bytes (UUIDv7) as 26 characters of Crockford's base32 in lower case.
 
 declare const brand: unique symbol
 type Brand<Name extends string> = string & { readonly [brand]: Name }
@@ -69,7 +69,7 @@ export interface IdKinds {
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const idPattern = /^([a-z]{3})_([0-9a-hjkmnp-tv-z]{26})$/
 
-/** 16 bytes as 26 characters: 130 bits, the first two of them zero. */
+/** Encodes 16 bytes as 26 characters: 130 bits, of which the first two are zero. */
 function toBase32(bytes: Uint8Array): string {
   let value = 0n
   for (const byte of bytes) value = (value << 8n) | BigInt(byte)
@@ -82,7 +82,7 @@ function toBase32(bytes: Uint8Array): string {
 }
 
 /**
- * A new id that sorts by the time it was made (RFC 9562 section 5.7, UUIDv7).
+ * Creates an id that sorts by creation time (RFC 9562 section 5.7, UUIDv7).
  *
  * @param nowMs Milliseconds since the Unix epoch.
  * @param random At least 10 random bytes.
@@ -97,16 +97,16 @@ export function newId<K extends keyof IdKinds>(kind: K, nowMs: number, random: U
   return `${kind}_${toBase32(bytes)}` as IdKinds[K]
 }
 
-/** The id of these 16 bytes: for ids that signed messages carry, and for random ones. The other way of idBytes. */
+/** The inverse of idBytes: builds an id from 16 bytes of a signed message, or from random ones. */
 export function idOf<K extends keyof IdKinds>(kind: K, bytes: Uint8Array): IdKinds[K] {
   if (bytes.length !== 16) throw new RangeError("an id is 16 bytes")
   return `${kind}_${toBase32(bytes)}` as IdKinds[K]
 }
 
 /**
- * The 16 bytes of an id: what signed messages carry, where the kind follows from the field.
+ * Returns the 16 bytes of an id, as signed messages carry them. The field implies the kind.
  *
- * @throws RangeError for a text of more than 128 bits, which no id is: two texts would have the same bytes.
+ * @throws RangeError for a text of more than 128 bits: two texts would have the same bytes.
  */
 export function idBytes(id: IdKinds[keyof IdKinds]): Uint8Array {
   if (id.charAt(4) > "7") throw new RangeError("an id is 16 bytes")
@@ -120,7 +120,7 @@ export function idBytes(id: IdKinds[keyof IdKinds]): Uint8Array {
   return bytes
 }
 
-/** The id in a text of that kind, or undefined: a `ten_` is never taken for an `app_`. */
+/** Returns the id if the text is an id of this kind; otherwise undefined. */
 export function parseId<K extends keyof IdKinds>(kind: K, text: string): IdKinds[K] | undefined {
   const match = idPattern.exec(text)
   return match?.[1] === kind ? (text as IdKinds[K]) : undefined

@@ -1,5 +1,5 @@
-// Where the kernel stops: what the handlers are handed to act with. Implemented by server/store, server/keys and
-// server/providers, and put together by the programs.
+// The kernel's boundary: interfaces that handlers use to act. server/store, server/keys and server/providers implement
+// them; the programs connect them.
 
 import type { AdministrationTx, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
@@ -56,18 +56,21 @@ export interface Clock {
 }
 
 export interface Random {
-  /** Bytes from a cryptographic source. */
+  /** Returns cryptographically random bytes. */
   bytes(length: number): Uint8Array
 }
 
-/** Area A's store: one unit of work at a time. Work may run again after a serialization failure: it must only touch `tx`. */
+/**
+ * The auth service's store: one transaction at a time. `work` may run again after a serialization failure, so it must
+ * have no effects outside `tx`.
+ */
 export interface Store {
-  /** Commits when the work resolves, rolls back when it throws. Retried on 40001 and 40P01. */
+  /** Commits when the work resolves, rolls back when it throws. Retries on 40001 and 40P01. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** Outside of any transaction. */
+  /** Runs outside transactions. */
   readonly limits: LimitCounts
   readonly clients: ClientCalls
-  /** True when the database answers and its migrations are those of this program. */
+  /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }
 
@@ -86,23 +89,23 @@ export interface Tx extends AdministrationTx, AccountTx {
   readonly assertionUses: AssertionUses
   readonly principals: Principals
   readonly authorities: Authorities
-  /** Counts on the transaction's own connection, for a subject that is known only inside of it. */
+  /** Counts on the transaction's own connection, for subjects that are known only inside it. */
   readonly limits: LimitCounts
   readonly audit: AuditLog
 }
 
 export interface Apps {
   findApp(id: AppId): Promise<App | undefined>
-  /** The app's clients on a platform: of one provider, or with null of all; by provider, then by connection. */
+  /** The app's clients on a platform, for one provider or (null) all; sorted by provider, then by connection. */
   findConnections(appId: AppId, provider: Provider | null, platform: Platform): Promise<readonly ProviderClient[]>
   /**
-   * The client's status, held until the transaction ends: who disables it waits, and then sees the session that was made.
-   * Any number of sign-ins may hold it at once.
+   * Returns the client's status with a shared lock until the transaction ends. A concurrent disabling waits, and then
+   * sees the session that this transaction created.
    */
   holdProviderClient(id: ProviderClientId): Promise<ProviderClient["status"] | undefined>
-  /** Every origin that some active app lists, once: for CORS preflights, which name no app. */
+  /** The distinct origins of all active apps, for CORS preflights, which name no app. */
   listAllowedOrigins(): Promise<readonly string[]>
-  /** Inserts, or replaces what has the same id. For seeding and, later, administration. */
+  /** Inserts, or replaces the one with the same id. */
   putApp(app: App): Promise<void>
   putProviderClient(client: ProviderClient): Promise<void>
 }
@@ -116,13 +119,13 @@ export interface Identities {
   /**
    * Inserts the identity with its first account and its principal, unless the account's key is taken.
    *
-   * @returns false when another sign-in took the key first (also one that was under way: the call waits for it); then
-   *   nothing was inserted, and findAccount sees the winner's.
+   * @returns False, with nothing inserted, if another sign-in took the key first. The call waits for a concurrent one,
+   * and findAccount then returns its account.
    */
   insertIdentity(identity: Identity, account: ProviderAccount, principal: Principal): Promise<boolean>
-  /** The account was used again: keeps the newest email and links an account that was REVOKED. */
+  /** Records a use of the account: stores the newest email and links a REVOKED account. */
   markAccountUsed(id: ProviderAccountId, email: string | null, nowMs: number): Promise<void>
-  /** Changes the contact address. */
+  /** Sets the contact address. */
   setPrimaryEmail(id: IdentityId, email: string, nowMs: number): Promise<void>
   findMembership(
     principalId: PrincipalId,
@@ -131,33 +134,42 @@ export interface Identities {
     contextId: ContextId | null,
   ): Promise<Membership | undefined>
   findMemberships(principalId: PrincipalId, appId: AppId): Promise<readonly Membership[]>
-  /** Inserts unless there is one for the same principal, app, tenant and context that was not removed. Returns what is there. */
+  /**
+   * Inserts unless the principal has one at the same app, tenant and context that was not removed. Returns the stored
+   * one.
+   */
   insertMembership(membership: Membership): Promise<Membership>
 }
 
 export interface Sessions {
   insert(session: Session): Promise<void>
   find(id: SessionId): Promise<Session | undefined>
-  /** The session, locked until the transaction ends. All changes of a session and of its tokens take this lock first. */
+  /**
+   * Returns the session, locked until the transaction ends. Every change of a session or its tokens takes this lock
+   * first.
+   */
   lock(id: SessionId): Promise<Session | undefined>
-  /** The session that this refresh token is of, locked. */
+  /** Returns the session of this refresh token, locked. */
   lockByRefreshToken(tokenHashes: readonly Uint8Array[]): Promise<Session | undefined>
-  /** Active and unexpired sessions of the principal in the app, newest first, from after the cursor. */
+  /** Active, unexpired sessions of the principal in the app, newest first, after the cursor. */
   listActive(
     principalId: PrincipalId,
     appId: AppId,
     nowMs: number,
     page: { size: number; before: SessionCursor | null },
   ): Promise<readonly Session[]>
-  /** Binds the session to the device, if it is of this user there. Tokens name it from then on. Again is no error. */
+  /**
+   * Binds the session to the device if the session belongs to this user at this place. Later tokens name the device.
+   * Idempotent.
+   */
   bindDevice(
     id: SessionId,
     deviceId: DeviceId,
     of: { principalId: PrincipalId; appId: AppId; tenantId: TenantId | null },
   ): Promise<void>
-  /** ACTIVE becomes REVOKED or COMPROMISED, and its refresh tokens are revoked. False when it was not ACTIVE. */
+  /** ACTIVE becomes REVOKED or COMPROMISED, and its refresh tokens are revoked. False if it was not ACTIVE. */
   end(id: SessionId, status: "REVOKED" | "COMPROMISED", reason: string, nowMs: number): Promise<boolean>
-  /** Ends every ACTIVE session of the identity, in every app, but the one named. Returns the ended ones' ids. */
+  /** Ends every ACTIVE session of the identity in every app, except the named one. Returns their ids. */
   endAll(identityId: IdentityId, except: SessionId | null, reason: string, nowMs: number): Promise<readonly SessionId[]>
 }
 
@@ -168,13 +180,13 @@ export interface SessionCursor {
 
 export interface RefreshTokens {
   insert(token: RefreshToken): Promise<void>
-  /** The token with one of these hashes. The caller holds its session's lock. */
+  /** Returns the token with one of these hashes. The caller must hold its session's lock. */
   find(tokenHashes: readonly Uint8Array[]): Promise<RefreshToken | undefined>
-  /** The same with what else decides about its rotation. The caller holds this session's lock. */
+  /** Same, with the other facts that decide about its rotation. The caller must hold this session's lock. */
   findWithFacts(tokenHashes: readonly Uint8Array[], session: Session): Promise<RefreshFacts>
   /**
-   * Marks it used and rotated, keeps what a retry needs, and inserts the successor. Its own predecessor is confirmed:
-   * what a retry of that would need is erased. The session's rotation is counted, and its idle limit moved.
+   * Marks the token as used and rotated, stores the data for a retry, and inserts the successor. Confirms the
+   * predecessor and erases its retry data. Increments the session's rotation and moves its idle limit.
    */
   rotate(
     id: RefreshTokenId,
@@ -188,17 +200,17 @@ export interface RefreshTokens {
   ): Promise<void>
 }
 
-/** What decides about a refresh, all of one instant. */
+/** The facts that decide about a refresh, read at one instant. */
 export interface RefreshFacts {
   token: RefreshToken | undefined
   app: App | undefined
   identity: Identity["status"] | undefined
   principal: Principal | undefined
-  /** Of the app as a whole. */
+  /** Membership of the whole app. */
   outer: Membership | undefined
-  /** At the session's own place. */
+  /** Membership at the session's place. */
   inner: Membership | undefined
-  /** Of the tenant that the session's context is in. */
+  /** Membership of the tenant around the session's context. */
   around: Membership | undefined
   versions: AuthorityVersions
   place: PlaceFacts
@@ -209,10 +221,10 @@ export interface IdTokenUses {
   use(tokenHash: Uint8Array, expiresAtMs: number): Promise<boolean>
 }
 
-/** A magic link that was asked for; the link itself is nobody's business. */
+/** A request for a magic link. The link itself is not stored. */
 export interface MagicLinkRequest {
   id: MagicLinkRequestId
-  /** HMAC of whom it was sent to, under the pepper: 32 bytes. */
+  /** HMAC of the recipient's address under the pepper: 32 bytes. */
   emailHash: Uint8Array
   appId: AppId
   /** BASE64URL(SHA-256(code verifier)); null when the client sent none. */
@@ -221,36 +233,36 @@ export interface MagicLinkRequest {
 }
 
 export interface MagicLinks {
-  /** Inserted alike for addresses that are known and for those that are not. */
+  /** Inserted for known and unknown addresses alike. */
   insert(request: MagicLinkRequest): Promise<void>
-  /** Those that have not expired, newest first. */
+  /** Unexpired requests, newest first. */
   findLive(emailHashes: readonly Uint8Array[], nowMs: number): Promise<readonly MagicLinkRequest[]>
-  /** A link of these was taken: forgets them all. */
+  /** Deletes all requests of these addresses, after a link was redeemed. */
   forget(emailHashes: readonly Uint8Array[]): Promise<void>
 }
 
 export interface AuditLog {
-  /** Written at the end of the transaction, with what else it was handed: an event that cannot be undoes it all. */
+  /** Written at the end of the transaction. If the event cannot be written, the transaction rolls back. */
   append(event: AuditEvent): Promise<void>
-  /** Those of these events that are there. */
+  /** The subset of these events that is stored. */
   known(ids: readonly AuditEventId[]): Promise<ReadonlySet<AuditEventId>>
-  /** Newest first. The cursor is of an event's id and time. */
+  /** Newest first. The cursor holds an event's id and time. */
   list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
-  /** The links of a chain after this one, as they follow. */
+  /** The links of a chain after this sequence number, in order. */
   links(shard: string, afterSeq: bigint, size: number): Promise<readonly Linked[]>
   /** Checkpoints after this one, each with all of its heads. */
   checkpoints(afterNumber: bigint, size: number): Promise<readonly CheckpointHeads[]>
 }
 
-/** What a verifier's answer about liveness needs, in one look-up. Undefined for what does not exist. */
+/** The facts for a liveness decision, in one lookup. Undefined for records that do not exist. */
 export interface Liveness {
   find(question: {
     principalId: PrincipalId
-    /** The service that acts for the principal, if one does. */
+    /** The service that acts for the principal, if any. */
     actorId: PrincipalId | null
-    /** The token's session, or that of the user who delegated. */
+    /** The token's session, or the delegating user's. */
     sessionId: SessionId | null
-    /** What the token was obtained with: its `cred_id`. */
+    /** The credential that the token was obtained with: its `cred_id`. */
     credentialId: string | null
     /** The token's `jti`. */
     tokenId: string | null
@@ -263,18 +275,18 @@ export interface Liveness {
 }
 
 export interface LivenessFacts extends PlaceFacts {
-  /** SUSPENDED also for a service account that is disabled. */
+  /** SUSPENDED also for a disabled service account. */
   principal: Principal["status"] | undefined
-  /** The same of the acting service. */
+  /** Same for the acting service. */
   actor: Principal["status"] | undefined
   identity: Identity["status"] | undefined
   session: { status: Session["status"]; idleExpiresAtMs: number; absoluteExpiresAtMs: number } | undefined
-  /** Of the app as a whole; and when that is ACTIVE, of the tenant and context, if the question names any. */
+  /** Membership of the app. If that is ACTIVE and the question names a tenant or context, the membership there. */
   membership: Membership["status"] | undefined
-  /** Which of the question's principal, session, credential and token were revoked and not yet forgotten. */
+  /** Those of the question's principal, session, credential and token that have a stored revocation. */
   revoked: readonly Revocation["kind"][]
-  /** The oldest versions that a token of the principal in the app may have been issued under. */
+  /** The lowest versions that a valid token of the principal in the app may have. */
   minimum: AuthorityVersions
-  /** The versions as they are; null where nobody knows. */
+  /** The current versions; null if unknown. */
   current: AuthorityVersions | null
 }

@@ -1,4 +1,4 @@
-// What the service keeps, as the rules see it. Times are milliseconds since the Unix epoch; null means never or none.
+// Records of the auth service. Times are milliseconds since the Unix epoch; null means never or none.
 import type {
   AppId,
   ContextId,
@@ -21,44 +21,47 @@ export interface App {
   id: AppId
   name: string
   status: "ACTIVE" | "SUSPENDED" | "ARCHIVED"
-  /** Audiences that the app's clients may ask access tokens for, besides the auth service's own. */
+  /** Audiences that clients may request access tokens for, besides the auth service's own. */
   audiences: readonly string[]
-  /** The scopes that exist in the app, each for one audience. */
+  /** The app's scopes, each for one audience. */
   scopes: readonly AppScope[]
   settings: AppSettings
-  /** The app of the installation's own administrators: there is at most one, and its administrators manage every app. */
+  /** The installation's own app: at most one. Its administrators manage every app. */
   isInstallation: boolean
   createdAtMs: number
   updatedAtMs: number
 }
 
 export interface AppScope {
-  /** Such as "notes.read"; unique in the app. */
+  /** For example "notes.read". Unique in the app. */
   key: string
   audience: string
-  /** Every active member holds it; else those whose membership names it. */
+  /** True: every active member holds it. False: only members whose membership names it. */
   isDefault: boolean
-  /** Keys of the app's permissions: what a token with the scope may use of what its principal was granted. Absent: nothing. */
+  /**
+   * Keys of the app's permissions that a token with this scope may use, as far as its principal was granted them.
+   * Absent: none.
+   */
   permissions?: readonly string[]
 }
 
 export interface AppSettings {
-  /** New people may sign in. */
+  /** New users may sign in. */
   signupEnabled: boolean
-  /** A session ends when it was not refreshed for this long: on the web, and on devices. */
+  /** Maximum time between refreshes of a session, on the web and on devices. */
   sessionIdleSecondsWeb: number
   sessionIdleSecondsNative: number
-  /** A session ends then, however often it is refreshed. */
+  /** Maximum lifetime of a session, regardless of refreshes. */
   sessionAbsoluteSeconds: number
-  /** How long a retry key brings the same successor again; 0 switches retry keys off. 0 to 86,400. */
+  /** How long a retry key returns the same successor. 0 to 86,400; 0 disables retry keys. */
   retryWindowSeconds: number
-  /** Origins of the app's pages: exact, as browsers send them. For CORS and cookie mode. */
+  /** Exact origins of the app's pages, for CORS and cookie mode. */
   allowedOrigins: readonly string[]
-  /** Where a magic link may lead: exact addresses. */
+  /** Exact redirect addresses for magic links. */
   allowedRedirectUris: readonly string[]
-  /** A magic link is confirmed only by the client that asked for it, which shows its code verifier. */
+  /** Only the client that requested a magic link can redeem it, with its code verifier. */
   requireSameDevice: boolean
-  /** People change and end their account from this app: what they do there counts in every app. */
+  /** Users may change and delete their account from this app, which affects every app. */
   managesIdentity: boolean
 }
 
@@ -72,44 +75,44 @@ export interface ProviderClient {
   clientId: string
   /** Accepted values of `iss`. */
   issuers: readonly string[]
-  /** The one that account keys are stored under. */
+  /** The issuer that account keys are stored under. */
   canonicalIssuer: string
   /** Accepted values of `aud`. */
   audiences: readonly string[]
-  /** Accepted values of `azp`, when a token has one. */
+  /** Accepted values of `azp`, if a token has one. */
   authorizedParties: readonly string[]
   /** How the provider's token carries the nonce. */
   nonceMode: "RAW" | "SHA256_HEX" | "SHA256_B64URL"
   requireNonce: boolean
-  /** Only people of these hosted domains (`hd`); empty for all. */
+  /** Accepted hosted domains (`hd`); empty for all. */
   hostedDomains: readonly string[]
   signupEnabled: boolean
   redirectUris: readonly string[]
-  /** Where the provider publishes its keys. Never from a request. */
+  /** The provider's JWK set. Never taken from a request. */
   jwksUri: string
-  /** Where codes are traded; null where the client takes none. */
+  /** Where codes are exchanged; null if the client accepts no codes. */
   tokenEndpoint: string | null
   /** The client's secret, sealed under the service's key; null for public clients. */
   clientSecretSealed: Uint8Array | null
   /** The provider's team or project; null for none. */
   providerTenant: string | null
-  /** The id of the key that an IDP_B client secret is signed with (`kid`); null for other providers. */
+  /** The id (`kid`) of the key that signs an IDP_B client secret; null for other providers. */
   clientKeyId: string | null
-  /** Where the provider's tokens are revoked; null where none are kept. */
+  /** Where the provider's tokens are revoked; null if none are stored. */
   revocationEndpoint: string | null
-  /** IDP_C: the project's address, without a path; the issuer is `<project_url>/auth/v1`. Null for other providers. */
+  /** IDP_C: the project's URL without a path; the issuer is `<project_url>/auth/v1`. Null for other providers. */
   projectUrl: string | null
-  /** IDP_C: the project's HS256 secret, sealed; null where its tokens are verified with published keys. */
+  /** IDP_C: the project's HS256 secret, sealed; null if published keys verify its tokens. */
   tokenSecretSealed: Uint8Array | null
-  /** Tells several clients of one provider and platform apart; empty for the default. */
+  /** Distinguishes several clients of one provider and platform; empty for the default. */
   connection: string
-  /** What a sign-in page calls it; empty for none. */
+  /** Name on a sign-in page; empty for none. */
   displayName: string
-  /** Where browsers are sent to sign in; null where the app does not offer sign-in by redirect. */
+  /** Where browsers are redirected to sign in; null if the app does not offer this. */
   authorizationEndpoint: string | null
-  /** Asked for there; empty for the provider's usual ones. */
+  /** Scopes to request there; empty for the provider's default. */
   scopes: readonly string[]
-  /** An authorization response without `iss` (RFC 9207) is refused. */
+  /** If true, an authorization response without `iss` (RFC 9207) is refused. */
   requiresResponseIssuer: boolean
   createdAtMs: number
   updatedAtMs: number
@@ -119,13 +122,13 @@ export interface Identity {
   id: IdentityId
   status: "ACTIVE" | "DELETION_PENDING" | "DELETED"
   primaryEmail: string | null
-  /** When a DELETION_PENDING one is erased; null otherwise. */
+  /** When a DELETION_PENDING identity is erased; null otherwise. */
   deletesAtMs: number | null
   createdAtMs: number
   updatedAtMs: number
 }
 
-/** What a provider account is found by. The email is not part of it. */
+/** Identifies a provider account. The email is not part of it. */
 export interface AccountKey {
   provider: Provider
   issuer: string
@@ -137,11 +140,11 @@ export interface ProviderAccount extends AccountKey {
   id: ProviderAccountId
   identityId: IdentityId
   email: string | null
-  /** The address is the provider's relay for a person who hides theirs. */
+  /** The address is the provider's relay for a user who hides theirs. */
   isRelayEmail: boolean
-  /** The person takes mail at it, as far as the provider told. */
+  /** False if the provider reported that the user no longer accepts mail at the address. */
   isContactable: boolean
-  /** The provider's own refresh token, sealed; revoked when the account is deleted. Null where none came. */
+  /** The provider's refresh token, sealed; revoked when the account is deleted. Null if there was none. */
   refreshTokenSealed: Uint8Array | null
   status: "LINKED" | "REVOKED" | "BLOCKED" | "UNLINKED"
   createdAtMs: number
@@ -152,13 +155,13 @@ export interface Principal {
   kind: PrincipalKind
   identityId: IdentityId | null
   status: "ACTIVE" | "SUSPENDED" | "LOCKED" | "DEACTIVATED" | "DELETED"
-  /** Only while LOCKED. */
+  /** Set only while LOCKED. */
   lock?: PrincipalLock
 }
 
 export interface PrincipalLock {
   expiresAtMs: number
-  /** As the administrator wrote it; may be empty. */
+  /** The administrator's free text; may be empty. */
   reason: string
 }
 
@@ -170,7 +173,7 @@ export interface Membership {
   contextId: ContextId | null
   status: "INVITED" | "REQUESTED" | "ACTIVE" | "SUSPENDED" | "REMOVED" | "DECLINED" | "REJECTED" | "EXPIRED"
   profile: { name?: string; email?: string }
-  /** Scopes that this member holds besides the app's defaults. */
+  /** Scopes of this member besides the app's defaults. */
   scopes: readonly string[]
   createdAtMs: number
   updatedAtMs: number
@@ -193,21 +196,21 @@ export interface Session {
   providerAccountId: ProviderAccountId
   providerClientId: ProviderClientId
   platform: Platform
-  /** The provider kind; the claim `amr`. */
+  /** Kind of the provider; becomes the claim `amr`. */
   amr: readonly string[]
-  /** The audiences of the sign-in, which a refresh that names none gets again. */
+  /** The audiences of the sign-in, used by a refresh that names none. */
   audiences: readonly string[]
-  /** When the person authenticated at the provider; null is never recent enough for a step-up. */
+  /** When the user authenticated at the provider. Null is never recent enough for a step-up. */
   authTimeMs: number | null
   status: "ACTIVE" | "REVOKED" | "COMPROMISED"
   createdAtMs: number
   lastRefreshedAtMs: number | null
   idleExpiresAtMs: number
   absoluteExpiresAtMs: number
-  /** How often it was refreshed. */
+  /** Number of refreshes. */
   rotation: number
   device: Device
-  /** The messaging device that the session is bound to: access tokens carry it as `did`. */
+  /** The messaging device that the session is bound to; the claim `did` of its access tokens. */
   boundDeviceId: DeviceId | null
   userAgent: string
   cookieMode: boolean
@@ -220,7 +223,7 @@ export interface RefreshToken {
   sessionId: SessionId
   /** HMAC-SHA-256 of the token under the pepper: 32 bytes. */
   tokenHash: Uint8Array
-  /** All tokens that descend from one sign-in. */
+  /** Shared by all tokens of one sign-in. */
   familyId: string
   previousTokenId: RefreshTokenId | null
   createdAtMs: number
@@ -228,10 +231,13 @@ export interface RefreshToken {
   rotatedAtMs: number | null
   expiresAtMs: number
   revokedAtMs: number | null
-  /** HMAC of the retry key that it was rotated with; null when none came. */
+  /** HMAC of the retry key of the rotation; null if there was none. */
   retryKeyHash: Uint8Array | null
-  /** Its successor, sealed under the token and the retry key; null when none came, and once it has no more use. */
+  /**
+   * The successor, sealed under the token and the retry key. Null if there was no retry key, or once it is no longer
+   * needed.
+   */
   successorSealed: Uint8Array | null
-  /** When its successor was first presented itself. */
+  /** When the successor was first used. */
   confirmedAtMs: number | null
 }

@@ -33,7 +33,7 @@ export const administrationMutants: readonly Mutant[] = [
     from: "asked.audiences.some(isTaken)",
     to: "asked.audiences.every(isTaken)",
     test: `${kernel}/provider.test.ts`,
-    name: "is nobody else to the provider",
+    name: "cannot use another app's client id or audience",
   },
   {
     fault: "who was sent away comes back by an invitation of their own",

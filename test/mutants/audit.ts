@@ -58,7 +58,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "    row.personalSealed && hex(row.personalSealed),",
     to: "",
     test: chainTests,
-    name: "a row that was changed or is gone is named where it is",
+    name: "a changed or missing row is reported at its position",
   },
   {
     fault: "a person's key outlives them",
@@ -74,7 +74,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "counter.written >= share.most",
     to: "counter.written < 0",
     test: "server/kernel/limits/audit-budget.test.ts",
-    name: "a share's first events are written, and its window's end hands over how many were not, once",
+    name: "a share's first events are written, and the number of the others is returned once after the window",
   },
   {
     fault: "strangers in many networks are no group",
@@ -154,7 +154,7 @@ export const auditMutants: readonly Mutant[] = [
     from: " ?? starts.get(link.shard)",
     to: "",
     test: places,
-    name: "goes on where its older links were dropped, and nowhere else",
+    name: "continues from the start where its older links were dropped, and from no other",
   },
   {
     fault: "a forged event tells of a checkpoint",
@@ -162,7 +162,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "    if (what !== undefined) add(flaw(what, link))\n    else if (row?.kind",
     to: "    if (what !== undefined) add(flaw(what, link))\n    if (row?.kind",
     test: places,
-    name: "tells nothing of a checkpoint or a rotation whose event is not as it was linked",
+    name: "ignores checkpoint and rotation events that differ from their link",
   },
   {
     fault: "every event tells of a checkpoint",
@@ -170,7 +170,7 @@ export const auditMutants: readonly Mutant[] = [
     from: 'row?.kind === "audit.checkpoint"',
     to: "row !== null",
     test: places,
-    name: "tells what its checkpoints and rotations say, and of nothing else",
+    name: "yields its checkpoint and rotation events only",
   },
   {
     fault: "a statement that no key has signed counts",
@@ -178,7 +178,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "if (claims === undefined) return false",
     to: "if (claims === undefined) return true",
     test: places,
-    name: "is changed when no key of the service has signed it, whoever stamped it",
+    name: "is changed if no key of the service signed it, whatever its stamp",
   },
   {
     fault: "links after the start of a chain may be missing",
@@ -186,6 +186,6 @@ export const auditMutants: readonly Mutant[] = [
     from: "if (seq <= (starts.get(shard)?.seq ?? 0n)) continue",
     to: "if (starts.has(shard)) continue",
     test: places,
-    name: "misses no link before the start of a chain, and the first one after it",
+    name: "needs the links after the start of a chain, and none before it",
   },
 ]

@@ -27,7 +27,7 @@ export const authorizationMutants: readonly Mutant[] = [
     from: "return isAt(grant, resource)",
     to: "return isAround(grant, resource)",
     test: `${authz}/effective.test.ts`,
-    name: "a grant on a resource covers that one, in the place that it is of",
+    name: "a grant on a resource covers only that resource, in its own place",
   },
   {
     fault: "an explanation blames the first part that failed",
@@ -35,7 +35,7 @@ export const authorizationMutants: readonly Mutant[] = [
     from: "isDecisive && failure?.told === of",
     to: "isDecisive && failure?.of.find((one) => !one.passed) === of",
     test: `${authz}/explain.test.ts`,
-    name: "marks the check that decides, among those that fail",
+    name: "marks the decisive check among the failed ones",
   },
   {
     fault: "a policy test that expects another scope passes",

@@ -47,7 +47,7 @@ describe("an address that the service asks", () => {
     expect(isServerAddress(address, false)).toBe(false)
   })
 
-  test("may be at loopback in development, and only there", () => {
+  test("may be loopback in development only", () => {
     for (const address of ["http://127.0.0.1:8080/keys", "http://localhost/keys", "http://[::1]:1/keys"]) {
       expect([isServerAddress(address, true), isServerAddress(address, false)]).toEqual([true, false])
     }
@@ -68,7 +68,7 @@ describe("an address that the service asks", () => {
   })
 })
 
-describe("an address of a page", () => {
+describe("a page address", () => {
   test.each<[string, boolean, boolean]>([
     ["https://app.example", true, true],
     ["https://10.0.0.1", true, true],

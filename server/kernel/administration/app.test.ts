@@ -7,7 +7,7 @@ const { settings } = app
 
 describe("an app", () => {
   test.each<[string, Partial<AppValues>, string | undefined]>([
-    ["is as it should be", {}, undefined],
+    ["is valid", {}, undefined],
     ["has no name", { name: "  " }, "app.name"],
     ["calls this service its own", { audiences: ["svc-notes", "auth"] }, "app.audiences"],
     ["loses the audience of its scopes", { audiences: [] }, "app.scopes"],
@@ -26,7 +26,7 @@ describe("an app", () => {
     expect(appProblem({ ...app, ...change }, grounds)?.field).toBe(field)
   })
 
-  test("gets its services from the installation, and gives them up by itself", () => {
+  test("gets audiences from an installation administrator and can drop them itself", () => {
     const byItsOwn = { ...grounds, before: app, isInstallationAdmin: false }
     const more = { ...app, audiences: [...app.audiences, "svc-of-another-app"] }
     expect(appProblem(more, byItsOwn)).toMatchObject({ reason: "OUTPUT_ONLY_FIELD", field: "app.audiences" })
@@ -35,7 +35,7 @@ describe("an app", () => {
     expect(appProblem(fewer, byItsOwn)).toBeUndefined()
   })
 
-  test("is trusted with people's accounts by the installation alone", () => {
+  test("gets managesIdentity from an installation administrator only", () => {
     const before = { ...app, settings: { ...settings, managesIdentity: false } }
     const byItsOwn = { ...grounds, before, isInstallationAdmin: false }
     const trusted = { reason: "OUTPUT_ONLY_FIELD", field: "app.settings.manages_identity" }
@@ -44,7 +44,7 @@ describe("an app", () => {
     expect(appProblem(before, byItsOwn)).toBeUndefined()
   })
 
-  test("keeps what it was made with elsewhere", () => {
+  test("keeps addresses that are no longer allowed for new apps", () => {
     const before = { ...app, settings: { ...settings, allowedOrigins: ["http://localhost:5173"] } }
     expect(appProblem(before, { ...grounds, before })).toBeUndefined()
     expect(appProblem(before, grounds)?.field).toBe("app.settings.allowed_origins")
@@ -53,7 +53,7 @@ describe("an app", () => {
     expect(appProblem(installation, { ...grounds, before: installation })).toBeUndefined()
   })
 
-  test("has lifetimes where none are asked for, and no retries where they are switched off", () => {
+  test("gets default lifetimes, and a retry window of 0 disables retries", () => {
     const none = { sessionIdleSecondsWeb: 0, sessionIdleSecondsNative: 0, sessionAbsoluteSeconds: 0 }
     expect(settingsOf({ ...settings, ...none, retryWindowSeconds: undefined })).toMatchObject({
       sessionIdleSecondsWeb: 1_209_600,

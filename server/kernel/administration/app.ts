@@ -1,15 +1,15 @@
-// What an app may be.
+// Rules for creating and changing an app.
 import type { App, AppSettings } from "../records.ts"
 import { isPageAddress, isRedirectAddress } from "./address.ts"
 import { invalid, type Problem } from "./problem.ts"
 import { appScopesProblem } from "./scopes.ts"
 
-/** What administrators say of an app. */
+/** The fields of an app that administrators set. */
 export type AppValues = Pick<App, "name" | "audiences" | "scopes" | "settings">
 
 const day = 86_400
 
-/** Lifetimes in seconds, where an administrator asks for none. */
+/** Lifetimes in seconds, used where the request does not set one. */
 export const defaultSettings = {
   sessionIdleSecondsWeb: 14 * day,
   sessionIdleSecondsNative: 30 * day,
@@ -17,7 +17,11 @@ export const defaultSettings = {
   retryWindowSeconds: 600,
 } as const satisfies Partial<AppSettings>
 
-/** @param asked A lifetime of 0 is the default; an absent retry window too, while 0 switches retries off. */
+/**
+ * Fills in default lifetimes.
+ *
+ * @param asked A lifetime of 0 means the default. An absent retry window means the default; 0 switches retries off.
+ */
 export function settingsOf(
   asked: Omit<AppSettings, "retryWindowSeconds"> & { retryWindowSeconds: number | undefined },
 ): AppSettings {
@@ -35,11 +39,11 @@ interface Grounds {
   readonly before: AppValues | null
   readonly authAudience: string
   readonly isInstallationAdmin: boolean
-  /** In development: pages at loopback. */
+  /** Development only: allows loopback addresses. */
   readonly isLoopbackAllowed: boolean
 }
 
-/** Why an app may not be like this; undefined when it may. */
+/** Returns why the app's values are invalid or not allowed; undefined if they are valid. */
 export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefined {
   const { before, authAudience, isInstallationAdmin, isLoopbackAllowed } = grounds
   const { audiences, settings } = asked
@@ -47,7 +51,8 @@ export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefi
   if (audiences.includes(authAudience) && !before?.audiences.includes(authAudience)) {
     return invalid("app.audiences", "this service is every app's")
   }
-  // Tokens for a service are as good as the service takes them for: of one principal, who is the same in every app.
+  // A new audience lets the app obtain tokens for another service, and a principal is the same in every app. Only an
+  // administrator of the installation may allow that.
   if (!isInstallationAdmin && !audiences.every((audience) => before?.audiences.includes(audience))) {
     const message = "an administrator of the installation says which services an app has"
     return { reason: "OUTPUT_ONLY_FIELD", field: "app.audiences", message }

@@ -18,9 +18,9 @@ const giver = (memberships: Giver["in"][0]["memberships"], change: Partial<Giver
   ...change,
 })
 
-describe("an invitation with a scope of this service is given by", () => {
+describe("an invitation with a scope of this service remains valid for", () => {
   test.each<[string, Giver, boolean]>([
-    ["who holds it in the app", giver([holding]), true],
+    ["an inviter who holds it in the app", giver([holding]), true],
     ["who holds it in the tenant", giver([ofApp, { ...holding, tenantId }]), true],
     ["nobody who is suspended", giver([holding], { principal: { status: "SUSPENDED" } }), false],
     ["nobody who is gone", giver([], { principal: undefined }), false],
@@ -75,7 +75,7 @@ describe("an invitation with a scope of this service is given by", () => {
     expect(isStillGiven(invitation, by, "auth")).toBe(expected)
   })
 
-  test("and one without is whoever's it was", () => {
+  test("an invitation without such a scope needs no check of its inviter", () => {
     const other = { ...invitation, scopes: ["notes.read"] }
     expect([isOfGiver(invitation), isOfGiver(other)]).toEqual([true, false])
     expect(isStillGiven(other, giver([], { principal: undefined }), "auth")).toBe(true)

@@ -1,4 +1,4 @@
-// Who gave an invitation, when it is taken: weeks may lie in between.
+// Rechecks the inviter's authority when an invitation is accepted, which can be weeks after it was issued.
 
 import { isInside } from "../authz/administers.ts"
 import { scopesHeld } from "../authz/scopes.ts"
@@ -7,27 +7,28 @@ import type { App, Membership, Principal } from "../records.ts"
 import type { Invitation } from "./records.ts"
 import { isOwnKey } from "./scopes.ts"
 
-/** Memberships of the giver in one app. */
+/** Memberships of the inviter in one app. */
 export interface GiverIn {
   readonly app: App
   readonly memberships: readonly Membership[]
 }
 
-/** As the store knows them now. */
+/** Current state of the inviter, as stored. */
 export interface Giver {
   readonly principal: Pick<Principal, "status"> | undefined
-  /** Of a giver that is a service. */
+  /** Set if the inviter is a service. */
   readonly account: Pick<ServiceAccount, "status" | "scopes"> | undefined
-  /** In the invitation's app, and in the installation's own. */
+  /** Memberships in the invitation's app and in the installation's app. */
   readonly in: readonly GiverIn[]
 }
 
-/** Whether anybody has to be asked: only scopes of this service are given by who holds them. */
+/** True if the inviter must be rechecked: only a holder of this service's own scopes may grant them. */
 export const isOfGiver = ({ scopes }: Pick<Invitation, "scopes">): boolean => scopes.some(isOwnKey)
 
 /**
- * Whether the invitation may still be taken. Whoever lost a scope of this service gives it no more: invitations would
- * else be the way back in for an administrator who was sent away.
+ * True if the inviter still holds every scope of this service that the invitation grants.
+ *
+ * Without this check, a removed administrator could regain access through an invitation issued earlier.
  */
 export function isStillGiven(invitation: Invitation, giver: Giver, authAudience: string): boolean {
   const own = invitation.scopes.filter(isOwnKey)
@@ -45,7 +46,7 @@ function heldIn(
 ): readonly string[] {
   const active = memberships.filter(({ status }) => status === "ACTIVE")
   const isOfApp = active.some(isWhole)
-  // A service is a member where its account is, and of a tenant's account that is the tenant alone.
+  // A service is a member where its account is. For an account of a tenant that is the tenant only, not the app.
   if (!isOfApp && account === undefined) return []
   if (account !== undefined && account.status !== "ACTIVE") return []
   return active

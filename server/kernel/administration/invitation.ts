@@ -2,15 +2,15 @@ import type { Invitation } from "./records.ts"
 
 const hourMs = 3_600_000
 
-/** The life of an invitation, in hours. */
+/** Lifetime of an invitation, in hours. */
 export const invitationHours = { default: 168, max: 720 } as const
 
-/** @param hours 0 for the usual life. */
+/** @param hours 0 means the default lifetime. */
 export function invitationExpiryMs(hours: number, nowMs: number): number {
   return nowMs + (hours || invitationHours.default) * hourMs
 }
 
-/** As the contract says it: a pending one whose time is over is EXPIRED, which nobody writes down. */
+/** The state that the API reports. EXPIRED is computed, never stored. */
 export function invitationState(
   { status, expiresAtMs }: Pick<Invitation, "status" | "expiresAtMs">,
   nowMs: number,

@@ -13,7 +13,7 @@ import {
   step,
 } from "./moves.ts"
 
-/** Every state, and what each move does there: g(o), s(tay) or -. */
+/** Every state, and the result of each move from it: g(o), s(tay) or -. */
 type Table = readonly [name: string, states: string, moves: Record<string, Move<string>>, rows: Record<string, string>]
 
 const tables: readonly Table[] = [
@@ -68,7 +68,7 @@ describe.each(tables)("%s", (_, states, moves, rows) => {
   })
 })
 
-test("a membership that has ended is not live", () => {
+test("an ended membership is not live", () => {
   const states = ["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED", "REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
   const live = states.filter((status) => isLiveMembership({ status }))
   expect(live).toEqual(["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED"])

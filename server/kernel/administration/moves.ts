@@ -1,15 +1,15 @@
-// What an administrator may make of the state of a thing. Nothing else changes a status from outside.
+// State machines of the records that administrators manage. Administrators change a status only through these moves.
 
 import type { Membership, Principal, ProviderAccount, ProviderClient } from "../records.ts"
 import type { Invitation, PlaceStatus, Role } from "./records.ts"
 
-/** A change of status, and where it may begin. */
+/** A status change and the states that it may start from. */
 export interface Move<Status extends string> {
   readonly from: readonly Status[]
   readonly to: Status
 }
 
-/** "stay": it is there already, which is no error and changes nothing. */
+/** "stay": the record already has the target status, so the call succeeds and changes nothing. */
 export type Step = "go" | "stay" | "refuse"
 
 export function step<Status extends string>(status: Status, { from, to }: Move<Status>): Step {
@@ -17,7 +17,7 @@ export function step<Status extends string>(status: Status, { from, to }: Move<S
   return from.includes(status) ? "go" : "refuse"
 }
 
-/** Of apps, tenants and contexts. An archived one stays. */
+/** Apps, tenants and contexts. ARCHIVED is final. */
 export const placeMoves = {
   suspend: { from: ["ACTIVE"], to: "SUSPENDED" },
   resume: { from: ["SUSPENDED"], to: "ACTIVE" },
@@ -29,7 +29,7 @@ export const clientMoves = {
   enable: { from: ["DISABLED"], to: "ACTIVE" },
 } as const satisfies Record<string, Move<ProviderClient["status"]>>
 
-/** Whoever was removed joins again as a new member. */
+/** REMOVED is final: a removed member joins again with a new membership. */
 export const membershipMoves = {
   suspend: { from: ["ACTIVE"], to: "SUSPENDED" },
   resume: { from: ["SUSPENDED"], to: "ACTIVE" },
@@ -46,7 +46,7 @@ export const roleMoves = {
   archive: { from: ["ACTIVE"], to: "ARCHIVED" },
 } as const satisfies Record<string, Move<Role["status"]>>
 
-/** How long a deactivated principal may come back is the store's question: only it knows since when. */
+/** The store checks the reactivation period: only it knows when the principal was deactivated. */
 export const principalMoves = {
   lock: { from: ["ACTIVE"], to: "LOCKED" },
   unlock: { from: ["LOCKED"], to: "ACTIVE" },
@@ -61,7 +61,7 @@ export const accountMoves = {
   unblock: { from: ["BLOCKED"], to: "LINKED" },
 } as const satisfies Record<string, Move<ProviderAccount["status"]>>
 
-/** Memberships that have not ended: there is one of them at a place, and only they change. */
+/** Memberships that have not ended. A principal has at most one at each place, and only these change. */
 export const liveMembershipStatuses: readonly Membership["status"][] = ["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED"]
 
 export const isLiveMembership = ({ status }: Pick<Membership, "status">): boolean =>

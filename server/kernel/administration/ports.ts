@@ -1,4 +1,4 @@
-// The store as administration needs it: more members of Tx. What `lock` returns is locked until the transaction ends.
+// Store interfaces of administration, as members of Tx. `lock…` locks the returned row until the transaction ends.
 // Lists are newest first.
 
 import type {
@@ -20,7 +20,7 @@ import type { Page } from "../page.ts"
 import type { App, Identity, Membership, ProviderAccount, ProviderClient } from "../records.ts"
 import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./records.ts"
 
-/** What administration adds to a unit of work. */
+/** What administration adds to a transaction. */
 export interface AdministrationTx {
   readonly administration: AppAdministration
   readonly places: Places
@@ -36,40 +36,40 @@ export interface AdministrationTx {
 
 export interface AppAdministration {
   lockApp(id: AppId): Promise<App | undefined>
-  /** The app of the installation's own administrators. */
+  /** The app whose administrators manage the installation. */
   findInstallation(): Promise<App | undefined>
-  /** False when the app's id is taken, or when it would be a second installation app. */
+  /** False if the app's id is taken or there already is an installation app. */
   insertApp(app: App): Promise<boolean>
   listApps(page: Page): Promise<readonly App[]>
   lockProviderClient(id: ProviderClientId): Promise<ProviderClient | undefined>
-  /** False when the app has a client for this provider, platform and connection; nothing is inserted then. */
+  /** False, and nothing is inserted, if the app already has a client for this provider, platform and connection. */
   insertProviderClient(client: ProviderClient): Promise<boolean>
   listProviderClients(appId: AppId, page: Page): Promise<readonly ProviderClient[]>
-  /** All that take a provider's notifications: of active apps, enabled. */
+  /** The enabled clients of active apps: those that accept the provider's notifications. */
   findProviderClients(provider: ProviderClient["provider"]): Promise<readonly ProviderClient[]>
 }
 
-/** Where somebody acts: an app, and inside of it a tenant, a context, both or neither. */
+/** The scope of a record or token: an app, and optionally a tenant, a context, or both. */
 export interface Place {
   appId: AppId
   tenantId: TenantId | null
   contextId: ContextId | null
 }
 
-/** Where an app, a tenant and a context stand. Undefined for what does not exist there, null for what no one asked for. */
+/** Status of an app, a tenant and a context. Undefined if it does not exist, null if the query names none. */
 export interface PlaceFacts {
   app: PlaceStatus | undefined
-  /** Of this app. */
+  /** The tenant belongs to this app. */
   tenant: PlaceStatus | undefined | null
-  /** Of this app and this tenant; without a tenant, of the app itself. */
+  /** The context belongs to this app and tenant; without a tenant, to the app itself. */
   context: PlaceStatus | undefined | null
 }
 
 export interface Places {
   find(place: Place): Promise<PlaceFacts>
   /**
-   * The same, held until the transaction ends: who suspends or archives one of them waits, and then sees the session that
-   * was made. Any number of transactions may hold them at once.
+   * Same as `find`, with a shared lock until the transaction ends. A concurrent suspension or archival waits, and then
+   * sees the session that this transaction created.
    */
   hold(place: Place): Promise<PlaceFacts>
 }
@@ -79,7 +79,7 @@ export interface Tenants {
   find(id: TenantId): Promise<Tenant | undefined>
   lock(id: TenantId): Promise<Tenant | undefined>
   list(appId: AppId, page: Page): Promise<readonly Tenant[]>
-  /** Writes what may change: name, status, updatedAtMs. */
+  /** Writes name, status, updatedAtMs. */
   update(tenant: Tenant): Promise<void>
 }
 
@@ -87,9 +87,9 @@ export interface Contexts {
   insert(context: Context): Promise<void>
   find(id: ContextId): Promise<Context | undefined>
   lock(id: ContextId): Promise<Context | undefined>
-  /** Of the app; with a tenant, of that tenant only. */
+  /** Contexts of the app, or only those of the tenant if one is given. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Context[]>
-  /** Writes what may change: type, name, status, updatedAtMs. */
+  /** Writes type, name, status, updatedAtMs. */
   update(context: Context): Promise<void>
 }
 
@@ -103,26 +103,29 @@ export interface MemberFilter {
 export interface Members {
   find(id: MembershipId): Promise<Membership | undefined>
   lock(id: MembershipId): Promise<Membership | undefined>
-  /** A null of the filter does not narrow. */
+  /** A null field of the filter matches everything. */
   list(appId: AppId, filter: MemberFilter, page: Page): Promise<readonly Membership[]>
-  /** Which of these are active users with an active membership of the app, and of the tenant if there is one. */
+  /** The subset that are active users with an active membership of the app, and of the tenant if one is given. */
   activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
-  /** Those of them who are gone from the place for good: neither active nor suspended there, or not known at all. */
+  /** The subset that left the place: neither ACTIVE nor SUSPENDED there, or unknown. */
   goneUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
   /** Every membership of the principal, in every app. */
   listOfPrincipal(id: PrincipalId): Promise<readonly Membership[]>
-  /** Writes what may change: status, profile, scopes, updatedAtMs. */
+  /** Writes status, profile, scopes, updatedAtMs. */
   update(membership: Membership): Promise<void>
 }
 
 export interface Invitations {
   insert(invitation: Invitation): Promise<void>
   lock(id: InvitationId): Promise<Invitation | undefined>
-  /** By keyed hash, under every pepper in use. Of two who present the code at once, the second sees what the first did. */
+  /**
+   * Finds it by the keyed hash under any pepper in use. Of two concurrent calls with one code, the second waits and
+   * sees the first's result.
+   */
   lockByCode(hashes: readonly Uint8Array[]): Promise<Invitation | undefined>
-  /** The pending one that a membership is INVITED by. */
+  /** The PENDING invitation that created this INVITED membership. */
   lockByMembership(id: MembershipId): Promise<Invitation | undefined>
-  /** A null of the filter does not narrow. */
+  /** A null field of the filter matches everything. */
   list(
     appId: AppId,
     filter: { tenantId: TenantId | null; contextId: ContextId | null },
@@ -133,22 +136,24 @@ export interface Invitations {
 }
 
 export interface Roles {
-  /** False when the app has a permission of this key. */
+  /** False if the app already has a permission with this key. */
   insertPermission(permission: Permission): Promise<boolean>
-  /** Held until the transaction ends: none of them is deleted before the role that will name them is there. */
+  /**
+   * Locks the permissions until the transaction ends, so that none is deleted before a role that names it is committed.
+   */
   findPermissions(appId: AppId, keys: readonly string[]): Promise<readonly Permission[]>
   listPermissions(appId: AppId, page: Page): Promise<readonly Permission[]>
-  /** Writes what may change: the description. */
+  /** Writes the description. */
   updatePermission(permission: Permission): Promise<void>
-  /** False when a role that is not archived, or a scope of the app, names it. */
+  /** False if a role that is not archived, or a scope of the app, names it. */
   deletePermission(permission: Permission, nowMs: number): Promise<boolean>
-  /** False when an active role of this key is there, in the app or the same tenant. */
+  /** False if the app or the same tenant already has an active role with this key. */
   insert(role: Role): Promise<boolean>
   find(id: RoleId): Promise<Role | undefined>
   lock(id: RoleId): Promise<Role | undefined>
-  /** The app's own roles, and with a tenant also that tenant's; never another tenant's. */
+  /** The app's own roles, plus those of the tenant if one is given. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Role[]>
-  /** Writes what may change: description, permissions, inheritable, assignableAt, status, updatedAtMs. */
+  /** Writes description, permissions, inheritable, assignableAt, status, updatedAtMs. */
   update(role: Role): Promise<void>
 }
 
@@ -161,49 +166,52 @@ export interface GrantFilter {
 
 export interface Grants {
   /**
-   * False when the principal has the role at this node; nothing is inserted then. A grant there that ran out before
-   * createdAtMs is no obstacle: it becomes REVOKED as of its expiry.
+   * False, and nothing is inserted, if the principal already has the role at this node. A grant that expired before
+   * createdAtMs does not count: it becomes REVOKED as of its expiry.
    */
   insert(grant: Grant): Promise<boolean>
   find(id: GrantId): Promise<Grant | undefined>
   lock(id: GrantId): Promise<Grant | undefined>
   list(appId: AppId, filter: GrantFilter, page: Page): Promise<readonly Grant[]>
-  /** Grants of the principal in the app that are ACTIVE, those that ran out among them. */
+  /** The principal's ACTIVE grants in the app, including expired ones. */
   listOfPrincipal(principalId: PrincipalId, appId: AppId): Promise<readonly Grant[]>
   revoke(id: GrantId, nowMs: number): Promise<boolean>
-  /** Ends every live grant of the role, as when it is archived. Returns the ended ones. */
+  /** Revokes every live grant of the role and returns them. */
   revokeOfRole(id: RoleId, nowMs: number): Promise<readonly Grant[]>
 }
 
 export interface AccountAdministration {
   lockIdentity(id: IdentityId): Promise<Identity | undefined>
   lockAccount(id: ProviderAccountId): Promise<ProviderAccount | undefined>
-  /** False when the account's key is taken, by whatever identity and in whatever status. Waits for one that is under way. */
+  /** False if an identity already has this account key, in any status. Waits for a concurrent insert of the same key. */
   insertAccount(account: ProviderAccount): Promise<boolean>
-  /** Writes what may change: status, email, isRelayEmail, isContactable, refreshTokenSealed, and identityId for an account that was UNLINKED. */
+  /**
+   * Writes status, email, isRelayEmail, isContactable, refreshTokenSealed, and identityId for an account that was
+   * UNLINKED.
+   */
   updateAccount(account: ProviderAccount): Promise<void>
   /** Writes status, primaryEmail, deletesAtMs, updatedAtMs. */
   updateIdentity(identity: Identity): Promise<void>
-  /** Whose deletion is due, oldest first. */
+  /** Identities whose deletion is due, oldest first. */
   listDueDeletions(nowMs: number, limit: number): Promise<readonly IdentityId[]>
   /**
-   * Leaves tombstones: the identity and its principal are DELETED, account keys, addresses, profiles, devices and names
-   * are overwritten, sessions, tokens, grants, delegations and invitations end. Ids stay taken for ever.
+   * Leaves tombstones: the identity and its principal become DELETED; account keys, addresses, profiles, devices and
+   * names are overwritten; sessions, tokens, grants, delegations and invitations end. Ids are never reused.
    */
   erase(id: IdentityId, nowMs: number): Promise<void>
 }
 
 export interface SessionEndings {
-  /** Each ends what is ACTIVE with its refresh tokens, and returns the ended ones' ids. */
+  /** Each method revokes the matching ACTIVE sessions and their refresh tokens, and returns the session ids. */
   endByAccount(id: ProviderAccountId, reason: string, nowMs: number): Promise<readonly SessionId[]>
   endByClient(id: ProviderClientId, reason: string, nowMs: number): Promise<readonly SessionId[]>
-  /** Of a principal in an app; with a tenant or context, those that are signed in there. */
+  /** Sessions of a principal in an app, or only those at the tenant or context if one is given. */
   endByMembership(
     of: Place & { principalId: PrincipalId },
     reason: string,
     nowMs: number,
   ): Promise<readonly SessionId[]>
-  /** Of the principal at the place, those that are bound to one of these devices; but not `except`. */
+  /** Sessions of the principal at the place that are bound to one of these devices, without `except`. */
   endByDevices(
     of: Omit<Place, "contextId"> & {
       principalId: PrincipalId
@@ -213,8 +221,8 @@ export interface SessionEndings {
     reason: string,
     nowMs: number,
   ): Promise<readonly SessionId[]>
-  /** Of everybody in the app; with a tenant or context, those that are signed in there. */
+  /** All sessions of the app, or only those at the tenant or context if one is given. */
   endByPlace(of: Place, reason: string, nowMs: number): Promise<readonly SessionId[]>
-  /** The place acts again: tokens that are issued from now on count. */
+  /** Marks the place as reopened: tokens that are issued from `nowMs` on are valid there. */
   reopenPlace(of: Place, nowMs: number): Promise<void>
 }

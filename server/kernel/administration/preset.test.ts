@@ -13,7 +13,7 @@ const good = [
 ] as const
 
 describe("a preset", () => {
-  test.each(good)("%s %s fills in addresses that a client may have, below the provider's own names", (name, of) => {
+  test.each(good)("%s %s fills in valid addresses below the provider's own domain", (name, of) => {
     const filled = presetValues(name, of)
     if (filled.is === "refuse") throw new Error(filled.problem.message)
     const { values } = filled

@@ -1,16 +1,19 @@
-// Well-known providers. Who administers an app names one of these, and no issuer or address: where this table leads, only an
-// issuer's own keys vouch for its own people.
+// Presets of well-known providers. An app's administrator chooses a preset and no issuer or address, so each issuer's
+// own keys vouch for its accounts.
 import type { ProviderClient } from "../records.ts"
 import { invalid, type Problem } from "./problem.ts"
 
-/** What a preset fills in. */
+/** The fields that a preset fills in. */
 export type PresetValues = Pick<
   ProviderClient,
   "issuers" | "canonicalIssuer" | "jwksUri" | "authorizationEndpoint" | "tokenEndpoint" | "displayName"
 >
 
 interface Preset {
-  /** The tenant or domain that is needed; null for none. A shape that nothing but a name below the provider's own has. */
+  /**
+   * The tenant or domain that the preset needs; null for none. The pattern accepts only names that stay below the
+   * provider's own domain.
+   */
   readonly tenant: { readonly shape: RegExp; readonly message: string } | null
   readonly values: (tenant: string) => PresetValues
 }
@@ -29,7 +32,7 @@ const presets: Readonly<Record<string, Preset>> = {
       tokenEndpoint: "https://oauth2.googleapis.com/token",
     }),
   },
-  // One tenant, whose id is in its issuer: the shared addresses of many tenants have no issuer of their own.
+  // Requires one tenant, whose id is in the issuer: the endpoints shared by all tenants have no single issuer.
   entra: {
     tenant: {
       shape: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
@@ -63,7 +66,7 @@ const presets: Readonly<Record<string, Preset>> = {
     },
     values: (domain) => ({
       displayName: "Auth0",
-      // With the slash, as its tokens have it.
+      // The trailing slash is part of the issuer in Auth0's tokens.
       ...only(`https://${domain}/`),
       jwksUri: `https://${domain}/.well-known/jwks.json`,
       authorizationEndpoint: `https://${domain}/authorize`,
@@ -76,10 +79,10 @@ const only = (issuer: string) => ({ issuers: [issuer], canonicalIssuer: issuer }
 
 export type Filled =
   | { readonly is: "filled"; readonly values: PresetValues }
-  /** The field is of the request. */
+  /** The field is a path in the request. */
   | { readonly is: "refuse"; readonly problem: Problem }
 
-/** What a preset fills in, or why nothing. */
+/** Returns the values that a preset fills in, or why it cannot be used. */
 export function presetValues(name: string, tenant: string): Filled {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined
   if (preset === undefined) {

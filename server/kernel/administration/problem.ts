@@ -1,11 +1,11 @@
 import type { Reason } from "../errors.ts"
 
-/** Why something may not be made or changed like this. */
+/** Why a request to create or change a record is refused. */
 export interface Problem {
   readonly reason: Reason
-  /** The field of the request, by its proto path. */
+  /** Proto path of the field in the request. */
   readonly field: string
-  /** For the caller, where the field alone does not say it. */
+  /** Explanation for the caller, where the field alone is not enough. */
   readonly message?: string
 }
 

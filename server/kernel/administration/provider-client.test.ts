@@ -22,7 +22,7 @@ const fieldOf = (asked: ClientValues, change: Partial<typeof grounds> = {}) =>
   clientProblem(asked, { ...grounds, ...change })?.field.replace("provider_client.", "")
 
 describe("a client", () => {
-  test.each([idpA, idpB, idpC])("of $provider is as it should be", (client) => {
+  test.each([idpA, idpB, idpC])("of $provider is valid", (client) => {
     expect(fieldOf(client)).toBeUndefined()
   })
 
@@ -62,7 +62,7 @@ describe("a client", () => {
     expect(fieldOf({ ...client, ...change })).toBe(field)
   })
 
-  test("has the secrets that its provider asks for, and no others", () => {
+  test("has exactly the secrets that its provider requires", () => {
     const none = { secrets: { clientSecret: false, tokenSecret: false } }
     const both = { secrets: { clientSecret: true, tokenSecret: true } }
     expect([fieldOf(idpA, none), fieldOf(idpB, none), fieldOf(idpC, none)]).toEqual([
@@ -78,7 +78,7 @@ describe("a client", () => {
     expect(fieldOf({ ...idpB, tokenEndpoint: null, clientKeyId: null }, none)).toBeUndefined()
   })
 
-  test("keeps what it was made with elsewhere", () => {
+  test("keeps an address that is no longer allowed for new clients", () => {
     const before = { ...idpA, jwksUri: "http://127.0.0.1:1/jwks" }
     expect([fieldOf(before, { before: null }), fieldOf(before, { before } as never)]).toEqual(["jwks_uri", undefined])
     const canonicalIssuer = "https://idp-c.invalid/auth/v1"
@@ -86,7 +86,7 @@ describe("a client", () => {
     expect(fieldOf(stranger, { before: stranger } as never)).toBeUndefined()
   })
 
-  test("gets what follows from the rest", () => {
+  test("gets defaults derived from its other fields", () => {
     const bare = { ...idpA, canonicalIssuer: "", audiences: [], authorizedParties: [] }
     expect(completed(bare)).toMatchObject({
       canonicalIssuer: "https://idp-a.example",

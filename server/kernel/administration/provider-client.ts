@@ -1,27 +1,30 @@
-// What an app's client at a provider may be: each provider has its own members, and what it has no use for is refused.
+// Rules for an app's client at a provider. Each provider has its own fields; a field that the provider does not use is
+// refused.
 import type { Provider, ProviderClient } from "../records.ts"
 import { isPageAddress, isRedirectAddress, isServerAddress, isServerRoot } from "./address.ts"
 import { invalid, type Problem } from "./problem.ts"
 
-/** What administrators say of a client, but for its secrets. */
+/** The fields of a client that administrators set, without its secrets. */
 export type ClientValues = Omit<
   ProviderClient,
   "id" | "appId" | "status" | "clientSecretSealed" | "tokenSecretSealed" | "createdAtMs" | "updatedAtMs"
 >
 
-/** Which secrets there will be. */
+/** Which secrets the client will have after the change. */
 export interface SecretsKept {
   readonly clientSecret: boolean
   readonly tokenSecret: boolean
 }
 
-/** Of an IDP_C project, as its tokens are: it has one issuer, one place for its keys and one audience. */
+/** Endpoints of an IDP_C project, derived from its URL as in its tokens: one issuer, one key set, one audience. */
 function ofProject(projectUrl: string) {
   const issuer = `${projectUrl}/auth/v1`
   return { issuer, jwksUri: `${issuer}/.well-known/jwks.json`, audience: "authenticated" }
 }
 
-/** What follows from the rest is filled in: the canonical issuer, audiences and authorized parties. */
+/**
+ * Fills in defaults: canonical issuer, audiences and authorized parties; for an IDP_C project also issuers and jwksUri.
+ */
 export function completed(asked: ClientValues): ClientValues {
   if (asked.provider === "IDP_C" && asked.projectUrl !== null) {
     const { issuer, jwksUri, audience } = ofProject(asked.projectUrl)
@@ -45,11 +48,11 @@ interface Grounds {
   /** Null for a new client. */
   readonly before: ClientValues | null
   readonly secrets: SecretsKept
-  /** In development: stand-ins at loopback. */
+  /** Development only: allows stand-in providers at loopback. */
   readonly isLoopbackAllowed: boolean
 }
 
-/** Why a client may not be like this; undefined when it may. The field is of the request. */
+/** Returns why a client's values are invalid, with the field's path in the request; undefined if they are valid. */
 export function clientProblem(asked: ClientValues, grounds: Grounds): Problem | undefined {
   const problem = commonProblem(asked, grounds) ?? problems[asked.provider](asked, grounds)
   return problem && { ...problem, field: `provider_client.${problem.field}` }
@@ -71,7 +74,7 @@ function commonProblem(asked: ClientValues, { before, isLoopbackAllowed }: Groun
   return browserProblem(asked, { before, isLoopbackAllowed })
 }
 
-/** What a browser is told: where to go, and what to ask for. */
+/** Checks what a browser receives: the authorization endpoint and scopes. */
 function browserProblem(
   { provider, authorizationEndpoint, scopes, requiresResponseIssuer }: ClientValues,
   { before, isLoopbackAllowed }: Pick<Grounds, "before" | "isLoopbackAllowed">,
@@ -135,14 +138,14 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
   },
 }
 
-/** Of providers whose ID tokens are verified here. */
+/** Checks for providers whose ID tokens this server verifies. */
 function tokenProblem({ issuers, canonicalIssuer, jwksUri }: ClientValues): Problem | undefined {
   if (issuers.length === 0) return invalid("issuers", "at least one issuer is required")
   if (!issuers.includes(canonicalIssuer)) return invalid("canonical_issuer", "it is one of the issuers")
   return jwksUri === "" ? invalid("jwks_uri", "jwks_uri is required") : undefined
 }
 
-/** Of providers that are no project. */
+/** Checks for providers other than IDP_C: they have no project. */
 function projectProblem({ projectUrl }: ClientValues, { tokenSecret }: SecretsKept): Problem | undefined {
   if (projectUrl !== null) return invalid("project_url", "project_url is only allowed for IDP_C")
   return tokenSecret ? invalid("token_secret", "project_url is only allowed for IDP_C") : undefined

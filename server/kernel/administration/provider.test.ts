@@ -24,12 +24,12 @@ const problemOf = (change: Partial<ProviderClient>, more: Partial<Parameters<typ
   providerProblem({ ...known, ...mine, ...change }, { ...grounds, ...more })?.field
 
 describe("an app's administrator", () => {
-  test("takes a provider as it is, or less of it", () => {
+  test("may reuse a known provider, or a part of its endpoints", () => {
     expect(problemOf({})).toBeUndefined()
     expect(problemOf({ issuers: ["https://idp.example"], tokenEndpoint: null })).toBeUndefined()
   })
 
-  test("leaves out what the provider has, each by itself", () => {
+  test("may omit each of the provider's optional endpoints", () => {
     const ends = {
       authorizationEndpoint: "https://idp.example/authorize",
       revocationEndpoint: "https://idp.example/end",
@@ -41,7 +41,7 @@ describe("an app's administrator", () => {
     }
   })
 
-  test("takes a preset for what it is, and is nobody else there either", () => {
+  test("may use a preset, but not another app's client id", () => {
     const preset = { isPreset: true, known: [] }
     expect(problemOf({ jwksUri: "https://preset.example/keys" }, preset)).toBeUndefined()
     expect(problemOf({ clientId: known.clientId }, { isPreset: true })).toBe("provider_client.client_id")
@@ -55,16 +55,16 @@ describe("an app's administrator", () => {
     [{ projectUrl: "https://evil.example" }, "provider_client.project_url"],
     [{ issuers: ["https://idp.example", "https://victim.example"] }, "provider_client.issuers"],
     [{ canonicalIssuer: "https://victim.example" }, "provider_client.canonical_issuer"],
-    // Each is somebody's, and together they are nobody's: keys of one issuer do not speak for another.
+    // Each value is known by itself, but not together: keys of one issuer do not vouch for another.
     [{ jwksUri: another.jwksUri }, "provider_client.canonical_issuer"],
     [{ canonicalIssuer: another.canonicalIssuer }, "provider_client.canonical_issuer"],
-  ])("brings nothing in: %j", (change, field) => {
+  ])("cannot introduce a provider: %j", (change, field) => {
     expect(problemOf(change)).toBe(field)
     expect(problemOf(change, { isInstallationAdmin: true })).toBeUndefined()
     expect(problemOf(change, { before: { ...known, ...change }, known: [] })).toBeUndefined()
   })
 
-  test("is nobody else to the provider", () => {
+  test("cannot use another app's client id or audience", () => {
     const [theirs = ""] = known.audiences
     expect(problemOf({ clientId: known.clientId })).toBe("provider_client.client_id")
     expect(problemOf({ clientId: theirs })).toBe("provider_client.client_id")
@@ -82,7 +82,7 @@ describe("an app's administrator", () => {
     expect(problemOf(project, { known: [project] })).toBeUndefined()
   })
 
-  test("has none to take where there is none, nor another provider's", () => {
+  test("has nothing to reuse without a client of the same provider", () => {
     expect(problemOf({}, { known: [] })).toBe("provider_client.canonical_issuer")
     expect(problemOf({}, { known: [{ ...known, provider: "IDP_B" }] })).toBe("provider_client.canonical_issuer")
   })

@@ -1,5 +1,5 @@
-// Whom a provider client believes, and where it asks. An identity is one in all apps: whoever could name an issuer
-// together with keys of their own would be everybody.
+// Limits which issuers a provider client may trust and which endpoints it may call. Identities are shared by all apps,
+// so an administrator who could configure an issuer with their own keys could impersonate every user.
 
 import type { AppId } from "../ids.ts"
 import type { ProviderClient } from "../records.ts"
@@ -11,15 +11,17 @@ interface Grounds {
   readonly before: ClientValues | null
   readonly isInstallationAdmin: boolean
   readonly appId: AppId
-  /** Clients of the same provider, in whatever app: an administrator of the installation brought theirs in. */
+  /** Clients of the same provider in all apps, which an administrator of the installation configured. */
   readonly known: readonly (ClientValues & Pick<ProviderClient, "appId">)[]
-  /** Issuers and addresses were filled in from the table of presets: nobody has named them. */
+  /** The issuers and addresses come from the preset table, not from the request. */
   readonly isPreset: boolean
 }
 
 /**
- * Why a client may not believe or ask these; undefined when it may. Administrators of the installation bring providers
- * in; others take one as it is: issuers, keys and endpoints that belong together.
+ * Returns why the caller may not configure these issuers, keys and endpoints; undefined if they may.
+ *
+ * An administrator of the installation may configure any provider. Other administrators may only reuse a known one as a
+ * whole: issuers, keys and endpoints that belong together.
  */
 export function providerProblem(
   asked: ClientValues,
@@ -40,16 +42,17 @@ export function providerProblem(
 }
 
 /**
- * Where a new name is another app's, or its team: its tokens would be taken here, people here would be people there, and
- * nobody could say whose the provider's news are.
- * In projects of IDP_C apps have no names.
+ * Returns the field that uses another app's client id, audience or team; undefined if there is none.
+ *
+ * With a shared name, this app would accept the other app's tokens, accounts would mix, and the provider's
+ * notifications could not be assigned to one app. IDP_C projects have no such names.
  */
 function elsewheres(
   asked: ClientValues,
   { before, others }: { before: ClientValues | null; others: readonly ClientValues[] },
 ): "client_id" | "audiences" | "provider_tenant" | undefined {
   if (asked.provider === "IDP_C") return undefined
-  // Of IDP_B the team is a part of the account's key, and no token says it.
+  // At IDP_B the team is part of the account's key but not in any token.
   const { providerTenant } = asked
   const isNewTeam = providerTenant !== null && providerTenant !== before?.providerTenant
   if (isNewTeam && others.some((one) => one.providerTenant === providerTenant)) return "provider_tenant"
@@ -64,7 +67,7 @@ const namesOf = ({ clientId, audiences }: ClientValues): readonly string[] => [c
 
 type Is = (asked: ClientValues, one: ClientValues) => boolean
 
-/** Each with whether it is the other client's. What may be left out is so too when it is. */
+/** Each field of the request, with a test that it equals the known client's. An omitted optional field passes. */
 const members: readonly (readonly [string, Is])[] = [
   ["canonical_issuer", (asked, one) => asked.canonicalIssuer === one.canonicalIssuer],
   ["issuers", (asked, one) => asked.issuers.every((issuer) => one.issuers.includes(issuer))],

@@ -1,4 +1,5 @@
-// What administrators manage inside an app. Times are milliseconds since the Unix epoch; null means never or none.
+// Records that administrators manage inside an app. Times are milliseconds since the Unix epoch; null means never or
+// none.
 import type {
   AppId,
   ContextId,
@@ -11,7 +12,7 @@ import type {
   TenantId,
 } from "../ids.ts"
 
-/** Where an app, a tenant or a context stands. ACTIVE and SUSPENDED go both ways; ARCHIVED is the end. */
+/** Status of an app, a tenant or a context. ACTIVE and SUSPENDED alternate; ARCHIVED is final. */
 export type PlaceStatus = "ACTIVE" | "SUSPENDED" | "ARCHIVED"
 
 /** An organization inside an app. */
@@ -24,12 +25,12 @@ export interface Tenant {
   updatedAtMs: number
 }
 
-/** A place inside an app or a tenant: a project, a team, a workspace. */
+/** A project, team or workspace inside an app or a tenant. */
 export interface Context {
   id: ContextId
   appId: AppId
   tenantId: TenantId | null
-  /** What kind of place, in the app's words. */
+  /** The kind of context, named by the app. */
   type: string
   name: string
   status: PlaceStatus
@@ -37,7 +38,7 @@ export interface Context {
   updatedAtMs: number
 }
 
-/** Something that may be done. Its key, "<service>.<resource>.<verb>", is unique in the app and never changes. */
+/** An action that can be granted. Its key, "<service>.<resource>.<verb>", is unique in the app and never changes. */
 export interface Permission {
   id: PermissionId
   appId: AppId
@@ -49,18 +50,18 @@ export interface Permission {
 /** The levels of the hierarchy app > tenant > context > resource. */
 export type GrantLevel = "APP" | "TENANT" | "CONTEXT" | "RESOURCE"
 
-/** Permissions under one name. */
+/** A named set of permissions. */
 export interface Role {
   id: RoleId
   appId: AppId
-  /** A role of one tenant is assigned there and below only; null for a role of the app. */
+  /** A tenant's role can be granted only in that tenant and below; null for a role of the app. */
   tenantId: TenantId | null
-  /** Unique among the app's, or the tenant's, roles that are not archived. */
+  /** Unique among the roles of the app, or of the tenant, that are not archived. */
   key: string
   description: string
   /** Keys of the app's permissions. */
   permissions: readonly string[]
-  /** A grant of it covers everything below its node. */
+  /** If true, a grant also covers everything below its node. */
   inheritable: boolean
   assignableAt: readonly GrantLevel[]
   status: "ACTIVE" | "ARCHIVED"
@@ -68,7 +69,7 @@ export interface Role {
   updatedAtMs: number
 }
 
-/** Where a grant holds: a node of the hierarchy. The fields that are null are not narrowed. */
+/** A node of the hierarchy at which a grant applies. A null field does not narrow it. */
 export interface GrantNode {
   appId: AppId
   tenantId: TenantId | null
@@ -76,39 +77,39 @@ export interface GrantNode {
   resource: { type: string; id: string } | null
 }
 
-/** A role for a principal at a node. Allow-only: nothing is taken away by a grant. */
+/** A role that a principal has at a node. Grants only allow; they never deny. */
 export interface Grant extends GrantNode {
   id: GrantId
   principalId: PrincipalId
   roleId: RoleId
-  /** It holds before, and not at it. */
+  /** Expires at this time (exclusive). */
   expiresAtMs: number | null
   grantedBy: PrincipalId
-  /** Why, in the administrator's words. */
+  /** The administrator's free text. */
   reason: string
   status: "ACTIVE" | "REVOKED"
   createdAtMs: number
   revokedAtMs: number | null
 }
 
-/** An offer of a membership, taken once by whoever presents its code. Only the code's keyed hash is kept. */
+/** An offer of a membership. Its code can be used once; only the code's keyed hash is stored. */
 export interface Invitation {
   id: InvitationId
   appId: AppId
   tenantId: TenantId | null
   contextId: ContextId | null
-  /** Who alone may take it; null for whoever has the code. */
+  /** The only principal who may accept it; null if the code is enough. */
   principalId: PrincipalId | null
   /** HMAC-SHA-256 under the pepper: 32 bytes. */
   codeHash: Uint8Array
   /** Scopes of the membership besides the app's defaults. */
   scopes: readonly string[]
   invitedBy: PrincipalId
-  /** A PENDING one whose time is over is EXPIRED: computed, not stored. */
+  /** EXPIRED is computed from PENDING and expiresAtMs, never stored. */
   status: "PENDING" | "ACCEPTED" | "DECLINED" | "REVOKED"
   createdAtMs: number
   expiresAtMs: number
   answeredAtMs: number | null
-  /** What came of it; for a known person the INVITED membership from the beginning. */
+  /** The membership that it created. An invitation of a known principal creates an INVITED membership at once. */
   membershipId: MembershipId | null
 }

@@ -87,7 +87,7 @@ describe("a grant", () => {
   })
 })
 
-test("an invitation lives seven days, or as long as it is asked to, and not at its end", () => {
+test("an invitation expires after seven days or the requested time, exclusive", () => {
   expect(invitationExpiryMs(0, 0)).toBe(7 * 86_400_000)
   const expiresAtMs = invitationExpiryMs(1, 0)
   expect(invitationState({ status: "PENDING", expiresAtMs }, 3_599_999)).toBe("PENDING")

@@ -1,4 +1,4 @@
-// Permissions, the roles that name them, and where roles are granted.
+// Rules for permissions, for the roles that name them, and for granting roles.
 
 import { invalid, type Problem } from "./problem.ts"
 import type { Grant, GrantLevel, GrantNode, Role } from "./records.ts"
@@ -6,16 +6,16 @@ import { isOwnKey } from "./scopes.ts"
 
 const permissionKey = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/
 
-/** Why there may not be a permission of this key; undefined when there may. */
+/** Returns why a permission cannot have this key; undefined if it can. */
 export function permissionProblem({ key }: { key: string }): Problem | undefined {
   if (!permissionKey.test(key)) return invalid("permission.key")
   return isOwnKey(key) ? invalid("permission.key", `"auth." is this service's own`) : undefined
 }
 
-/** Why a role may not be like this; undefined when it may. */
+/** Returns why a role's values are invalid; undefined if they are valid. */
 export function roleProblem(
   role: Pick<Role, "tenantId" | "key" | "permissions" | "assignableAt">,
-  /** Keys of the app's permissions, of those that the role names. */
+  /** Those of the role's permission keys that exist in the app. */
   known: ReadonlySet<string>,
 ): Problem | undefined {
   if (!/^[a-z][a-z0-9_.-]{0,63}$/.test(role.key)) return invalid("role.key")
@@ -26,17 +26,17 @@ export function roleProblem(
   return undefined
 }
 
-/** Live grants of one principal in one app, at most: what was granted has to fit into one answer. */
+/** Maximum number of live grants of one principal in one app. It keeps a permission snapshot within one response. */
 export const maxGrants = 200
 
-/** The level of the hierarchy that a node is at: the narrowest that it names. */
+/** The narrowest level that a node names. */
 export function levelOf({ tenantId, contextId, resource }: GrantNode): GrantLevel {
   if (resource !== null) return "RESOURCE"
   if (contextId !== null) return "CONTEXT"
   return tenantId !== null ? "TENANT" : "APP"
 }
 
-/** Why a role may not be granted there until then; undefined when it may. */
+/** Returns why a role cannot be granted at this node with this expiry; undefined if it can. */
 export function grantProblem(
   role: Pick<Role, "tenantId" | "assignableAt" | "status">,
   node: GrantNode,
@@ -49,12 +49,12 @@ export function grantProblem(
     return invalid("role_id", "the role is not assignable at this level")
   }
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid("expires_at", "expires_at must be in the future")
-  // The longest that JSON can say (RFC 3339): the end of the year 9999.
+  // RFC 3339 timestamps, and so JSON, end with the year 9999.
   if (expiresAtMs !== null && !(expiresAtMs < 253_402_300_800_000)) return invalid("expires_at")
   return undefined
 }
 
-/** As the contract says it: a live one whose time is over is EXPIRED, which nobody writes down. */
+/** The state that the API reports. EXPIRED is computed, never stored. */
 export function grantState(
   { status, expiresAtMs }: Pick<Grant, "status" | "expiresAtMs">,
   nowMs: number,

@@ -6,7 +6,7 @@ const scope = (key: string, audience = "svc-notes", isDefault = false): AppScope
 const notes = scope("notes.read")
 const introspect = scope("auth.introspect", "auth")
 
-test("a scope lets its tokens use permissions of the app, and of no other", () => {
+test("a scope can only name permissions of its own app", () => {
   const known = new Set(["notes.note.edit"])
   const naming = (...permissions: string[]) => [{ ...notes, permissions }, introspect]
   expect(scopePermissionsProblem(naming("notes.note.edit"), known)).toBeUndefined()

@@ -1,5 +1,5 @@
-// The scopes of this service itself begin with "auth.": they let people administer, so they are not an app's to give away.
-// Nor is the one by which all that messaging keeps of an app is copied and erased.
+// Rules for scopes. Scopes that begin with "auth." belong to this service and allow administration, so an app cannot
+// grant them by itself. The same holds for the scope that exports and erases an app's messaging data.
 import type { App, AppScope } from "../records.ts"
 import { invalid, type Problem } from "./problem.ts"
 
@@ -9,11 +9,11 @@ export const transferScope = "messaging.transfer"
 
 export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === transferScope
 
-/** Scopes that administer. Nobody holds them by being a member. */
+/** Administration scopes. A membership alone never grants one. */
 const administrative =
   /^auth\.(apps|tenants|members|roles|grants|principals|identities|permissions|service_accounts|delegation|audit)\.|^messaging\.transfer$/
 
-/** Every administration scope, for those who are to have them all. */
+/** Every administration scope, for administrators who get all of them. */
 export const administrationScopes: readonly string[] = [
   "auth.apps.read",
   "auth.apps.write",
@@ -33,13 +33,13 @@ export const administrationScopes: readonly string[] = [
 
 interface Grounds {
   readonly before: readonly AppScope[]
-  /** The app's audiences as they are to be. */
+  /** The app's audiences after the change. */
   readonly audiences: readonly string[]
   readonly authAudience: string
   readonly isInstallationAdmin: boolean
 }
 
-/** Why an app may not have these scopes; undefined when it may. */
+/** Returns why an app cannot have these scopes; undefined if it can. */
 export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): Problem | undefined {
   const { before, audiences, authAudience, isInstallationAdmin } = grounds
   const field = "app.scopes"
@@ -55,7 +55,7 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
   return undefined
 }
 
-/** Why scopes may not let their tokens use these permissions; undefined when they may. */
+/** Returns why a scope cannot name these permissions; undefined if it can. */
 export function scopePermissionsProblem(asked: readonly AppScope[], known: ReadonlySet<string>): Problem | undefined {
   const isKnown = asked.every(({ permissions = [] }) => permissions.every((key) => known.has(key)))
   return isKnown ? undefined : invalid("app.scopes", "a permission does not exist in the app")
@@ -69,10 +69,11 @@ const ownScopes = (scopes: readonly AppScope[]): string =>
     .join()
 
 /**
- * Why a membership or an invitation may not name these scopes; undefined when it may. They are scopes of the app, and
- * whoever gives one of this service's own holds it. What was there before may stay.
+ * Returns why a membership or an invitation cannot name these scopes; undefined if it can. They must be scopes of the
+ * app, and a caller may add one of this service's own scopes only if the caller's token holds it. Scopes that were
+ * there before may stay.
  *
- * @param held The scopes of the giver's token, which is for this service.
+ * @param held Scopes of the caller's token for this service.
  */
 export function memberScopesProblem(
   app: Pick<App, "scopes">,

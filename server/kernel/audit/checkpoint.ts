@@ -1,23 +1,23 @@
-// A checkpoint: a signed statement of where every chain ended that had grown since the one before. Whoever keeps
-// checkpoints elsewhere sees a tail that was cut, and a past that was written anew.
+// Checkpoints: signed statements of the heads of all chains that grew since the previous checkpoint. With a copy of the
+// checkpoints outside the database, an auditor detects truncated and rewritten chains.
 import type { Head } from "./chain.ts"
 import { hex } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 
 export const checkpointType = "aud-cp+jwt"
 
-/** What is signed, as `aud-cp+jwt`. */
+/** Payload of the signed statement (JWS type `aud-cp+jwt`). */
 export interface CheckpointClaims {
   readonly iss: string
   /** Seconds since the Unix epoch. */
   readonly iat: number
   /** From 1, without gaps. */
   readonly number: number
-  /** SHA-256 of the signed statement before, in hexadecimal; null for the first. */
+  /** Hexadecimal SHA-256 of the previous signed statement; null for the first. */
   readonly prev: string | null
-  /** The root of a Merkle tree over the heads, in hexadecimal. */
+  /** Hexadecimal root of a Merkle tree over the heads. */
   readonly root: string
-  /** How many heads. */
+  /** Number of heads. */
   readonly heads: number
 }
 
@@ -25,7 +25,7 @@ export interface Checkpoint {
   readonly number: bigint
   readonly createdAtMs: number
   readonly jws: string
-  /** HMAC of the statement under the key that the database has not. */
+  /** HMAC of the statement under a key outside the database. */
   readonly stamp: Uint8Array
 }
 
@@ -36,7 +36,7 @@ export interface CheckpointHeads {
 
 type Digest = Pick<AuditSeals, "digest">
 
-/** One step from a leaf to the root: the hash beside, and whether that is the left one. */
+/** One step from a leaf to the root: the sibling's hash, and whether the sibling is on the left. */
 export interface ProofStep {
   readonly hash: Uint8Array
   readonly isLeft: boolean
@@ -48,18 +48,18 @@ export const headHash = ({ digest }: Digest, { shard, seq, hash }: Head): Uint8A
 const nodeHash = ({ digest }: Digest, left: Uint8Array, right: Uint8Array): Uint8Array =>
   digest(JSON.stringify(["signet audit node v1", hex(left), hex(right)]))
 
-/** Heads in the order of the tree: by shard. */
+/** Sorts heads by shard, the order of the tree's leaves. */
 export const inOrder = (heads: readonly Head[]): readonly Head[] =>
   heads.toSorted((a, b) => (a.shard < b.shard ? -1 : a.shard > b.shard ? 1 : 0))
 
-/** The root over heads that are in order; of none, a hash of its own. */
+/** The root over sorted heads. The empty tree has a constant root. */
 export function merkleRoot(seals: Digest, heads: readonly Head[]): Uint8Array {
   let level = heads.map((head) => headHash(seals, head))
   while (level.length > 1) level = pairsOf(level).map(([left, right]) => joined(seals, left, right))
   return level[0] ?? seals.digest(JSON.stringify(["signet audit no heads v1"]))
 }
 
-/** How the head at this index is shown to be under the root. */
+/** The proof that the head at this index is in the tree. */
 export function merkleProof(seals: Digest, heads: readonly Head[], index: number): readonly ProofStep[] {
   const proof: ProofStep[] = []
   let level = heads.map((head) => headHash(seals, head))
@@ -71,14 +71,14 @@ export function merkleProof(seals: Digest, heads: readonly Head[], index: number
   return proof
 }
 
-/** The root that a head and its proof lead to. */
+/** Computes the root from a head and its proof. */
 export const rootOf = (seals: Digest, head: Head, proof: readonly ProofStep[]): Uint8Array =>
   proof.reduce(
     (at, { hash, isLeft }) => (isLeft ? nodeHash(seals, hash, at) : nodeHash(seals, at, hash)),
     headHash(seals, head),
   )
 
-/** The last one of an odd level goes up alone. */
+/** Hashes two siblings. The last node of an odd level moves up unchanged. */
 const joined = (seals: Digest, left: Uint8Array, right: Uint8Array | undefined): Uint8Array =>
   right === undefined ? left : nodeHash(seals, left, right)
 
@@ -86,7 +86,7 @@ function pairsOf(level: readonly Uint8Array[]): [Uint8Array, Uint8Array | undefi
   return level.flatMap((left, i): [Uint8Array, Uint8Array | undefined][] => (i % 2 === 0 ? [[left, level[i + 1]]] : []))
 }
 
-/** What the next checkpoint says. */
+/** Builds the claims of the next checkpoint. */
 export function buildCheckpoint(
   seals: Digest,
   of: { iss: string; nowMs: number; last: Pick<Checkpoint, "number" | "jws"> | undefined; heads: readonly Head[] },
@@ -102,6 +102,6 @@ export function buildCheckpoint(
   }
 }
 
-/** What the event of a checkpoint names: its number and the hash of its statement. */
+/** The target id of a checkpoint's audit event: its number and the hash of its statement. */
 export const checkpointTarget = (seals: Digest, { number, jws }: Pick<Checkpoint, "number" | "jws">): string =>
   `${number}:${hex(seals.digest(jws))}`

@@ -1,7 +1,7 @@
 import type { Reason } from "../errors.ts"
 import type { AppId, AuditEventId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
 
-/** What happened. The list grows with the capabilities; a kind never changes its meaning. */
+/** Kinds of audit events. New kinds are added; an existing kind never changes its meaning. */
 export type AuditKind =
   | "login.succeeded"
   | "login.failed"
@@ -129,7 +129,7 @@ export type AuditKind =
   | "ratelimit.exceeded"
   | "ratelimit.locked_out"
 
-/** Who did what to whom, and what came of it. Holds no secret, no token and no text of a person's. */
+/** An audit event: actor, subject, action and outcome. Contains no secret, no token and no text that a user wrote. */
 export interface AuditEvent {
   id: AuditEventId
   occurredAtMs: number
@@ -139,9 +139,9 @@ export interface AuditEvent {
   appId: AppId | null
   tenantId: TenantId | null
   contextId: ContextId | null
-  /** Whose call it was. */
+  /** The caller. */
   actorPrincipalId: PrincipalId | null
-  /** Whose affairs it touched. */
+  /** The principal whose data or rights the call affected. */
   subjectPrincipalId: PrincipalId | null
   subjectIdentityId: IdentityId | null
   sessionId: SessionId | null
@@ -150,7 +150,7 @@ export interface AuditEvent {
     id: string
     route: string
     ipTruncated: string | null
-    /** What named a person here was erased with them. */
+    /** Set if the personal fields were erased. */
     isErased?: true
   }
 }

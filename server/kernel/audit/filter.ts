@@ -1,20 +1,20 @@
 import type { AppId, ContextId, PrincipalId, TenantId } from "../ids.ts"
 import type { AuditEvent } from "./event.ts"
 
-/** Which events. Null for what does not narrow it. */
+/** Selects audit events. A null field matches everything. */
 export interface AuditFilter {
   readonly appId: AppId | null
   readonly tenantId: TenantId | null
   readonly contextId: ContextId | null
-  /** Empty for all; those that are no kinds are met by nothing. */
+  /** Empty matches all kinds; an unknown kind matches nothing. */
   readonly kinds: readonly string[]
   readonly outcome: AuditEvent["outcome"] | null
-  /** Whose call it was, or whose affairs it touched. */
+  /** Matches the actor or the subject. */
   readonly principalId: PrincipalId | null
   readonly targetType: string | null
   readonly targetId: string | null
-  /** The first millisecond. */
+  /** Inclusive. */
   readonly fromMs: number | null
-  /** The first millisecond that is not in it any more. */
+  /** Exclusive. */
   readonly untilMs: number | null
 }

@@ -1,32 +1,32 @@
-/** What may be wrong with a chain. */
+/** Defects that verification of the audit log can find. */
 export type FlawKind =
-  /** The event is not what was linked. */
+  /** The event differs from the one that was linked. */
   | "EVENT_CHANGED"
-  /** The event is gone. */
+  /** The linked event does not exist. */
   | "EVENT_MISSING"
-  /** The service has not written the event: its stamp is not the service's. */
+  /** The stamp was not made with one of the service's keys. */
   | "EVENT_FORGED"
-  /** An event without a stamp, of after there were stamps. */
+  /** The event has no stamp but was linked after stamps were introduced. */
   | "EVENT_UNSTAMPED"
-  /** The event is in no chain although it is old enough to be. */
+  /** The event is old enough to be linked but is in no chain. */
   | "EVENT_UNLINKED"
-  /** The link does not follow from the one before it. */
+  /** The link's hash does not follow from the previous link. */
   | "LINK_CHANGED"
   | "LINK_MISSING"
-  /** The link is in another one's place, or its event in another chain. */
+  /** The link is at another link's position, or its event belongs to another chain. */
   | "LINK_REORDERED"
-  /** The chain ends before a checkpoint says. */
+  /** The chain is shorter than a checkpoint says. */
   | "TAIL_CUT"
-  /** A checkpoint tells of a chain that is not there at all. */
+  /** A checkpoint names a chain that does not exist. */
   | "CHAIN_MISSING"
-  /** The chain is whole, and another than a checkpoint says. */
+  /** The chain is consistent but differs from a checkpoint. */
   | "CHAIN_REWRITTEN"
   | "CHECKPOINT_CHANGED"
   | "CHECKPOINT_MISSING"
-  /** An event tells of a sealing key's end, and the database says that its stamps count on. */
+  /** The database treats a sealing key's stamps as valid although an event says that the key was retired. */
   | "STAMP_KEY_RESTORED"
 
-/** What is wrong, and where. */
+/** One defect and its position. */
 export interface Flaw {
   readonly what: FlawKind
   readonly shard: string | null
@@ -38,5 +38,5 @@ export interface Flaw {
 const nowhere = { shard: null, seq: null, eventId: null, checkpoint: null }
 export const flaw = (what: FlawKind, at: Partial<Omit<Flaw, "what">>): Flaw => ({ ...nowhere, ...at, what })
 
-/** More are not collected: the first one of a chain is what matters. */
+/** Verification collects at most this many flaws. The first one of a chain matters most. */
 export const mostFlaws = 100

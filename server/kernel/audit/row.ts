@@ -1,35 +1,35 @@
-// An event as it is kept: what names a person sealed under that person's key, and one text of it all that is stamped and
-// chained. Deleting the key erases, and the text stays what it was.
+// The stored form of an audit event. Personal fields are sealed under a data key of the person, and the stamp and the
+// chain cover the sealed text. Deleting the key erases the personal fields and changes neither.
 import type { AuditEvent } from "./event.ts"
 import type { AuditSeals } from "./seals.ts"
 
 type Request = AuditEvent["request"]
 
-/** An event without what names a person, which is in `personalSealed`. */
+/** An event whose personal fields are in `personalSealed`. */
 export interface AuditRow extends Omit<AuditEvent, "request"> {
   readonly request: Pick<Request, "id" | "route">
-  /** Whose data key sealed it; null where there was nothing to seal. */
+  /** The owner of the data key; null if there was nothing to seal. */
   readonly keyOwner: string | null
   readonly personalSealed: Uint8Array | null
-  /** HMAC of the stamped text; null for rows of before there were stamps. */
+  /** HMAC of `stampedText`; null for rows from before stamps were introduced. */
   readonly stamp: Uint8Array | null
 }
 
-/** What names a person. */
+/** Fields that identify a person. */
 interface Personal {
   readonly ipTruncated: string | null
 }
 
-/** The chain of what belongs to no app. */
+/** The chain of events that belong to no app. */
 export const ownShard = "-"
 
-/** The chain that an event is linked into: its tenant's, else its app's, else the installation's. */
+/** The chain of an event: its tenant's, else its app's, else the installation's. */
 export const shardOf = ({ appId, tenantId }: Readonly<Pick<AuditEvent, "appId" | "tenantId">>): string =>
   tenantId ?? appId ?? ownShard
 
 /**
- * Whose key seals an event's personal fields: whose call it was, else whose affairs it touched. What is of nobody known
- * is under a key of its day, and goes with that.
+ * The owner of the key that seals an event's personal fields: the actor, else the subject. An event without a known
+ * principal uses a key of its day, which is deleted after the retention time.
  */
 export function keyOwnerOf(event: AuditEvent): string {
   const { actorPrincipalId, subjectPrincipalId, subjectIdentityId, occurredAtMs } = event
@@ -39,15 +39,15 @@ export function keyOwnerOf(event: AuditEvent): string {
 export const dayOwnerPrefix = "day:"
 const dayOwner = (ms: number): string => `${dayOwnerPrefix}${new Date(ms).toISOString().slice(0, 10)}`
 
-/** Null when there is nothing to seal. */
+/** Returns the fields to seal; null if there are none. */
 export function personalOf({ request }: AuditEvent): Personal | null {
   return request.ipTruncated === null ? null : { ipTruncated: request.ipTruncated }
 }
 
-/** What a sealed field is bound to: it opens in its own row alone. */
+/** Additional authenticated data: a sealed field opens only in its own row. */
 const personalLabel = (eventId: string): string => `audit-personal|${eventId}`
 
-/** @returns What was sealed; undefined for what is none. */
+/** Returns undefined for malformed text. */
 function parsePersonal(text: string): Personal | undefined {
   try {
     const json: unknown = JSON.parse(text)
@@ -59,9 +59,9 @@ function parsePersonal(text: string): Personal | undefined {
 }
 
 /**
- * The row of an event, sealed and stamped.
+ * Builds the sealed and stamped row of an event.
  *
- * @param key The owner's data key; null when it was erased, and what names a person is not kept then.
+ * @param owned The owner's data key. The key is null if it was erased; the personal fields are dropped then.
  */
 export function sealRow(
   event: AuditEvent,
@@ -79,7 +79,7 @@ export function sealRow(
   return { ...row, stamp: seals.stamp(stampedText(row)) }
 }
 
-/** The event of a row. What was sealed under a key that is no more is erased, and said to be. */
+/** Returns the event of a row. If its key was deleted, the event is marked as erased. */
 export function openRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<AuditSeals, "open">): AuditEvent {
   const { keyOwner, personalSealed, stamp, request, ...event } = row
   if (keyOwner === null) return { ...event, request: { ...request, ipTruncated: null } }
@@ -91,11 +91,11 @@ export function openRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<
   return { ...event, request: { ...request, ipTruncated } }
 }
 
-/** What a stamp is of: a JSON array (RFC 8785) with every field but the stamp. */
+/** The input of the stamp: a JSON array (RFC 8785) with every field but the stamp. */
 export const stampedText = (row: Omit<AuditRow, "stamp">): string =>
   JSON.stringify(["signet audit event v1", ...fieldsOf(row)])
 
-/** What a link hashes: the same with the stamp, all in one line that says the whole row. */
+/** The input of the link's event hash: every field and the stamp. */
 export const rowText = (row: AuditRow): string =>
   JSON.stringify(["signet audit row v1", ...fieldsOf(row), row.stamp && hex(row.stamp)])
 
@@ -124,7 +124,7 @@ function fieldsOf(row: Omit<AuditRow, "stamp">): readonly (string | number | nul
 
 const pairs = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
 
-/** Bytes as lower-case hexadecimal. */
+/** Encodes bytes as lower-case hexadecimal. */
 export function hex(bytes: Uint8Array): string {
   let text = ""
   for (const byte of bytes) text += pairs[byte]

@@ -1,37 +1,40 @@
 import type { StampEnd } from "../keys/sealing.ts"
 
-/** A key that stamps, or that stamped before a rotation of the sealing key. */
+/** A stamp key: the current one, or one from before a rotation of the sealing key. */
 export interface StampKey {
   readonly keyId: string
-  /** Where its stamps end; null while they do not. */
+  /** The checkpoint after which its stamps are invalid; null for the current key. */
   readonly until: StampEnd | null
 }
 
-/** What the audit is sealed, stamped and chained with. The keys behind it are outside the database. */
+/** Cryptography of the audit log. Its keys are outside the database. */
 export interface AuditSeals {
   /** SHA-256 of the text as UTF-8: 32 bytes. */
   digest(text: string): Uint8Array
-  /** HMAC-SHA-256 under a key that the database has not: who only writes to the database makes none. 32 bytes. */
+  /**
+   * HMAC-SHA-256, 32 bytes. The key is outside the database, so write access to the database is not enough to forge a
+   * stamp.
+   */
   stamp(text: string): Uint8Array
-  /** The key that made the stamp; undefined where none of the service's did. Compares in constant time. */
+  /** Returns the key that made the stamp; undefined if none of the service's keys did. Compares in constant time. */
   stampedBy(text: string, stamp: Uint8Array): StampKey | undefined
-  /** Every key whose stamps count, the one that stamps first. */
+  /** All keys with valid stamps, the current one first. */
   stampKeys(): readonly StampKey[]
   /** Compares in constant time. */
   equal(a: Uint8Array, b: Uint8Array): boolean
-  /** A new key for somebody's personal fields, and the same as it is kept. */
+  /** Creates a data key for an owner's personal fields and seals it. */
   newDataKey(owner: string): DataKey
-  /** Undefined when it does not open. */
+  /** Undefined if decryption fails. */
   openDataKey(owner: string, sealed: Uint8Array): Uint8Array | undefined
-  /** AES-256-GCM under a data key, bound to a label. */
+  /** Seals with AES-256-GCM under a data key; the label is additional authenticated data. */
   seal(key: Uint8Array, label: string, text: string): Uint8Array
-  /** Undefined when it does not open. */
+  /** Undefined if decryption fails. */
   open(key: Uint8Array, label: string, sealed: Uint8Array): string | undefined
 }
 
 export interface DataKey {
   /** 32 bytes. */
   readonly key: Uint8Array
-  /** The same under the service's sealing key. */
+  /** The key, sealed under the service's sealing key. */
   readonly sealed: Uint8Array
 }

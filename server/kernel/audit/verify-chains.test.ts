@@ -43,7 +43,7 @@ const eventOf = (i: number, tenantId: string | null): AuditEvent => ({
   request: { id: `r${i}`, route: "", ipTruncated: i % 2 === 0 ? "192.0.2.0/24" : null },
 })
 
-/** Chains of these lengths, in the order of verification. */
+/** Chains of these lengths, in verification order. */
 function chainsOf(lengths: readonly number[]): Linked[] {
   return lengths.flatMap((length, chain) => {
     let head: Head = origin(`ten_${chain}`)
@@ -93,7 +93,7 @@ const changedLink: fc.Arbitrary<(link: AuditLink) => AuditLink> = fc.oneof(
   ),
 )
 
-describe("whatever is done to one place of chains that were whole", () => {
+describe("any change at one position of valid chains", () => {
   const places = fc.record({ lengths, at: fc.nat() })
   const check = async (change: (links: Linked[], at: number) => Linked[], where: { lengths: number[]; at: number }) => {
     const links = chainsOf(where.lengths)
@@ -104,7 +104,7 @@ describe("whatever is done to one place of chains that were whole", () => {
     return { flaws, link, isLast: links[at + 1]?.link.shard !== link.shard }
   }
 
-  test("a row that was changed or is gone is named where it is", () =>
+  test("a changed or missing row is reported at its position", () =>
     fc.assert(
       fc.asyncProperty(places, fc.option(changedRow), async (where, change) => {
         const replaced = (links: Linked[], at: number) =>
@@ -116,7 +116,7 @@ describe("whatever is done to one place of chains that were whole", () => {
       { numRuns: effort(60, 1_000, 10_000) },
     ))
 
-  test("a link that was changed is named where it is", () =>
+  test("a changed link is reported at its position", () =>
     fc.assert(
       fc.asyncProperty(places, changedLink, async (where, change) => {
         const replaced = (links: Linked[], at: number) =>
@@ -127,7 +127,7 @@ describe("whatever is done to one place of chains that were whole", () => {
       { numRuns: effort(60, 1_000, 10_000) },
     ))
 
-  test("a link that is gone is named, unless it was the last: that is for the checkpoints", () =>
+  test("a missing link is reported, except the last one, which checkpoints detect", () =>
     fc.assert(
       fc.asyncProperty(places, async (where) => {
         const { flaws, link, isLast } = await check((links, at) => links.toSpliced(at, 1), where)
@@ -137,7 +137,7 @@ describe("whatever is done to one place of chains that were whole", () => {
       { numRuns: effort(60, 1_000, 10_000) },
     ))
 
-  test("two links that changed places are named where the first one was", () =>
+  test("two swapped links are reported at the first position", () =>
     fc.assert(
       fc.asyncProperty(fc.integer({ min: 2, max: 8 }), fc.nat(), fc.nat(), async (length, a, b) => {
         const [first = 0, second = 0] = [a % length, b % length].toSorted((x, y) => x - y)
@@ -154,14 +154,14 @@ describe("whatever is done to one place of chains that were whole", () => {
     ))
 })
 
-test("an event is in the chain of its tenant, else of its app, else of the installation", () => {
+test("an event belongs to the chain of its tenant, else its app, else the installation", () => {
   const appId = "app_1" as never
   expect(shardOf({ appId, tenantId: "ten_1" as never })).toBe("ten_1")
   expect(shardOf({ appId, tenantId: null })).toBe("app_1")
   expect(shardOf({ appId: null, tenantId: null })).toBe("-")
 })
 
-test("a head is under its root by its proof, and no other head is", () => {
+test("a Merkle proof verifies its own head and no other", () => {
   for (const count of [1, 2, 3, 4, 5, 8, 13]) {
     const heads = inOrder(
       Array.from({ length: count }, (_, i): Head => ({ shard: `ten_${i}`, seq: 7n, hash: seals.digest(`${i}`) })),
@@ -175,7 +175,7 @@ test("a head is under its root by its proof, and no other head is", () => {
   }
 })
 
-test("a checkpoint of other heads, of another number, after another or without a stamp is named", async () => {
+test("a checkpoint with other heads, number, predecessor or no stamp is reported", async () => {
   const head = { shard: "ten_1", seq: 3n, hash: seals.digest("head") }
   const checkpointOf = (number: bigint, jws: string) => ({ number, createdAtMs: 0, jws, stamp: seals.stamp(jws) })
   const first = buildCheckpoint(seals, { iss: "i", nowMs: 0, last: undefined, heads: [head] })
@@ -206,7 +206,7 @@ test("a checkpoint of other heads, of another number, after another or without a
   expect(await verifyAll([whole, { checkpoint: other, heads: [] }])).toEqual(["CHECKPOINT_CHANGED 2"])
 })
 
-test("stamps of a retired key count up to the checkpoint that ends them, in each chain by its own place", async () => {
+test("stamps of a retired key are valid up to its last checkpoint, by position in each chain", async () => {
   const old: AuditSeals = { ...seals, stamp: (text) => hmac("retired", text) }
   let head: Head = origin("ten_1")
   const links = Array.from({ length: 3 }, (_, i): Linked => {
@@ -222,6 +222,6 @@ test("stamps of a retired key count up to the checkpoint that ends them, in each
   }
   expect(await flawsWith([["ten_1", 3n]])).toEqual([])
   expect(await flawsWith([["ten_1", 2n]])).toEqual([["EVENT_FORGED", 3n]])
-  // The chain had no link then.
+  // The chain had no link at that checkpoint.
   expect(await flawsWith([["ten_2", 3n]])).toHaveLength(3)
 })

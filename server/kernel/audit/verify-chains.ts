@@ -1,4 +1,4 @@
-// Whether the chains are what was linked: nothing changed, missing or in another order.
+// Verifies that no link or event of the chains was changed, removed or reordered.
 
 import type { StampEnd } from "../keys/sealing.ts"
 import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
@@ -8,7 +8,7 @@ import type { AuditSeals } from "./seals.ts"
 
 export type Verifying = Pick<AuditSeals, "digest" | "stampedBy" | "equal">
 
-/** A link with the event that it names; null when there is none. */
+/** A link with its event; null if the event does not exist. */
 export interface Linked {
   readonly link: AuditLink
   readonly row: AuditRow | null
@@ -16,39 +16,39 @@ export interface Linked {
 
 export interface VerifiedChains {
   readonly flaws: readonly Flaw[]
-  /** Where each chain ends. */
+  /** The head of each chain. */
   readonly ends: ReadonlyMap<string, Head>
   readonly links: number
-  /** Events of before there were stamps: nobody can tell whether the service wrote them. */
+  /** Number of events from before stamps were introduced. Their origin cannot be verified. */
   readonly unstamped: number
-  /** Hashes of the checkpoints that events tell of, by number. */
+  /** Hashes of checkpoints that audit events name, by checkpoint number. */
   readonly checkpoints: ReadonlyMap<bigint, string>
-  /** Sealing keys whose end an event tells of, and that event. */
+  /** Sealing keys that an audit event names as retired, with the id of that event. */
   readonly retired: ReadonlyMap<string, string>
 }
 
-/** Where each chain ended at a checkpoint, by the checkpoint's number. */
+/** Sequence number of each chain's head at a checkpoint, by checkpoint number. */
 export type EndsAt = ReadonlyMap<bigint, ReadonlyMap<string, bigint>>
 
 interface Options {
   /**
-   * Where each chain ended at the first checkpoint: what is linked after that has a stamp. By place and not by time, since
-   * whoever makes a link writes its time. Null while there is no checkpoint.
+   * Head of each chain at the first checkpoint; every later link needs a stamp. Positions are compared, not times,
+   * because an attacker who forges a link chooses its time. Null before the first checkpoint.
    */
   readonly unstampedUntil: ReadonlyMap<string, bigint> | null
-  /** Where chains begin whose older links were dropped. */
+  /** Start of each chain whose older links were dropped. */
   readonly starts: ReadonlyMap<string, Head>
-  /** At the checkpoints that end a retired key's stamps: none of its stamps counts in a later link. */
+  /** Heads at the checkpoints that retired a key: a later link with that key's stamp is invalid. */
   readonly stampEnds: EndsAt
 }
 
-/** The first link of a chain that does not follow, and what should have come there. */
+/** The first link of a chain that does not follow its predecessor, and that predecessor. */
 interface Broken {
   readonly after: Head
   readonly link: AuditLink
 }
 
-/** @param links By shard and then by number, each once. */
+/** @param links Sorted by shard and sequence number, each once. */
 export async function verifyChains(
   seals: Verifying,
   links: AsyncIterable<Linked>,
@@ -113,7 +113,7 @@ function judgeRow(
 ): Flaw["what"] | undefined {
   if (row === null) return "EVENT_MISSING"
   if (row.id !== link.eventId || !seals.equal(eventHash(seals, row), link.eventHash)) return "EVENT_CHANGED"
-  // In another chain, those who read its own would not miss it.
+  // In another chain, readers of the event's own chain would not notice that it is missing.
   if (shardOf(row) !== link.shard) return "LINK_REORDERED"
   if (row.stamp === null) {
     const isOfBefore = unstampedUntil === null || link.seq <= (unstampedUntil.get(link.shard) ?? 0n)
@@ -124,9 +124,10 @@ function judgeRow(
 }
 
 /**
- * Whether the service wrote the event.
+ * True if the service wrote the event.
  *
- * @param isBefore Whether the event's place is before the end of a retired key's stamps. An event in no chain is never.
+ * @param isBefore True if the event's position precedes the checkpoint that retired the key. False for an event in no
+ * chain.
  */
 export function isStamped(
   seals: Pick<AuditSeals, "stampedBy">,
@@ -137,7 +138,7 @@ export function isStamped(
   return by !== undefined && (by.until === null || isBefore(by.until))
 }
 
-/** Whether a later link, or only its event, is what should have come where the chain is broken. */
+/** True if a later link, or its event, belongs at the position where the chain is broken: links were reordered. */
 function belongsAt(seals: Verifying, { after, link: first }: Broken, later: AuditLink): boolean {
   const asIs = linkHash(seals, after, later)
   const atItsTime = linkHash(seals, after, { ...later, linkedAtMs: first.linkedAtMs })
@@ -149,7 +150,7 @@ function tellCheckpoint(checkpoints: Map<bigint, string>, { target }: AuditRow):
   if (/^\d+$/.test(number)) checkpoints.set(BigInt(number), hash)
 }
 
-/** Whether events that are in no chain yet are just waiting, and the service's own. */
+/** Verifies events that are in no chain yet: each must be recent and stamped by the service. */
 export async function verifyWaiting(
   seals: Verifying,
   rows: AsyncIterable<AuditRow>,

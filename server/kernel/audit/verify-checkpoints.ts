@@ -1,11 +1,11 @@
-// Whether the chains still are what the checkpoints say, and the checkpoints what they were.
+// Verifies the checkpoints, and that the chains still match them.
 import type { Head } from "./chain.ts"
 import { type Checkpoint, type CheckpointClaims, inOrder, merkleRoot } from "./checkpoint.ts"
 import { type Flaw, flaw, mostFlaws } from "./flaw.ts"
 import { hex } from "./row.ts"
 import type { VerifiedChains, Verifying } from "./verify-chains.ts"
 
-/** A head of a checkpoint beside the link that has its place now; null when there is none. */
+/** A head of a checkpoint, with the hash of the link that has its position now; null if there is none. */
 export interface CheckedHead {
   readonly head: Head
   readonly linkHash: Uint8Array | null
@@ -18,15 +18,15 @@ export interface CheckedCheckpoint {
 
 interface Options {
   readonly chains: Pick<VerifiedChains, "ends" | "checkpoints">
-  /** Where chains begin whose older links were dropped. */
+  /** Start of each chain whose older links were dropped. */
   readonly starts: ReadonlyMap<string, Head>
-  /** Statements that were kept elsewhere, by number. */
+  /** Statements that were stored outside the database, by number. */
   readonly kept: ReadonlyMap<bigint, string>
-  /** What a statement says, when one of the service's keys has signed it. */
+  /** Verifies a statement's signature with the service's keys and returns its claims; undefined if invalid. */
   readonly open: (jws: string) => CheckpointClaims | undefined
 }
 
-/** @param checkpoints By number, each once. */
+/** @param checkpoints Sorted by number, each once. */
 export async function verifyCheckpoints(
   seals: Verifying,
   checkpoints: AsyncIterable<CheckedCheckpoint>,
@@ -59,7 +59,7 @@ export async function verifyCheckpoints(
   return { flaws, checkpoints: counted }
 }
 
-/** The numbers in between: no more than are told of, since whoever may insert a checkpoint chooses its number. */
+/** The missing numbers in between. Limited, because an attacker who inserts a checkpoint chooses its number. */
 function gapOf(before: bigint, number: bigint): readonly bigint[] {
   const between = number - before - 1n
   const length = between < mostFlaws ? Number(between) : mostFlaws
@@ -72,7 +72,7 @@ function isStatement(
   last: Checkpoint | undefined,
   open: Options["open"],
 ): boolean {
-  // What the service has not stamped is not even parsed.
+  // A statement without a valid stamp is not parsed.
   const by = seals.stampedBy(checkpoint.jws, checkpoint.stamp)
   if (by === undefined || (by.until !== null && checkpoint.number >= by.until.checkpoint)) return false
   const claims = open(checkpoint.jws)

@@ -45,7 +45,7 @@ function rowOf(id: number, over: Partial<AuditEvent> = {}, stamp: ((text: string
   return stamp === null ? { ...row, stamp: null } : row
 }
 
-/** A whole chain with these rows. */
+/** A valid chain with these rows. */
 function chainOf(rows: readonly AuditRow[], shard = "ten_1", after: Head = origin(shard)): Linked[] {
   let head = after
   return rows.map((row): Linked => {
@@ -66,12 +66,12 @@ const namesOf = (flaws: readonly { what: string; shard: string | null; seq: bigi
   flaws.map(({ what, shard, seq }) => `${what} ${shard} ${seq}`)
 
 describe("a chain", () => {
-  test("of a tenant takes no event of another tenant, however well it is linked and stamped", async () => {
+  test("of a tenant rejects another tenant's event even if validly linked and stamped", async () => {
     const links = chainOf([rowOf(1), rowOf(2, { tenantId: "ten_2" as never }), rowOf(3)])
     expect(namesOf((await verify(links)).flaws)).toEqual(["LINK_REORDERED ten_1 2"])
   })
 
-  test("takes no event under the id of another one", async () => {
+  test("rejects an event under another event's id", async () => {
     const head = origin("ten_1")
     const row = rowOf(1)
     const { linkedAtMs, eventHash } = nextLink(seals, head, row, 7)
@@ -80,7 +80,7 @@ describe("a chain", () => {
     expect(namesOf((await verify([{ link, row }])).flaws)).toEqual(["EVENT_CHANGED ten_1 1"])
   })
 
-  test("goes on where its older links were dropped, and nowhere else", async () => {
+  test("continues from the start where its older links were dropped, and from no other", async () => {
     const links = chainOf([1, 2, 3, 4].map((id) => rowOf(id)))
     const start = links[1]?.link ?? expect.fail()
     const later = links.slice(2)
@@ -91,7 +91,7 @@ describe("a chain", () => {
     expect(namesOf(flaws)).toEqual(["LINK_CHANGED ten_1 3"])
   })
 
-  test("has its own flaw, and the chain after it is judged again", async () => {
+  test("with a flaw does not affect the chain after it", async () => {
     const first = chainOf([rowOf(1), rowOf(2)])
     const second = chainOf(
       [3, 4].map((id) => rowOf(id, { tenantId: "ten_2" as never })),
@@ -102,19 +102,19 @@ describe("a chain", () => {
     expect(ends.size).toBe(0)
   })
 
-  test("whose links have each other's number is told apart from one with a gap", async () => {
+  test("with swapped sequence numbers is distinguished from one with a gap", async () => {
     const [one, two, three] = chainOf([1, 2, 3].map((id) => rowOf(id)))
     if (!one || !two || !three) return expect.fail()
     const moved = [one, { ...three, link: { ...three.link, seq: 2n } }, { ...two, link: { ...two.link, seq: 3n } }]
     expect(namesOf((await verify(moved)).flaws)).toEqual(["LINK_REORDERED ten_1 2"])
-    // The first link's number is wrong as well.
+    // The first link's number is wrong, too.
     const skipped = [one, { ...three, link: { ...three.link, seq: 4n } }, { ...two, link: { ...two.link, seq: 5n } }]
     expect(namesOf((await verify(skipped)).flaws)).toEqual(["LINK_REORDERED ten_1 2"])
     const renumbered = [one, { ...two, link: { ...two.link, seq: 3n } }]
     expect(namesOf((await verify(renumbered)).flaws)).toEqual(["LINK_MISSING ten_1 2"])
   })
 
-  test("whose hashes stayed where two events changed places is reordered", async () => {
+  test("with two swapped events and unchanged hashes is reordered", async () => {
     const [one, two, three] = chainOf([1, 2, 3].map((id) => rowOf(id)))
     if (!one || !two || !three) return expect.fail()
     const ofEvent = ({ link: { eventId, eventHash, linkedAtMs } }: Linked) => ({ eventId, eventHash, linkedAtMs })
@@ -128,13 +128,13 @@ describe("a chain", () => {
     const atTheirTimes = chainOf([rowOf(1), rowOf(2), rowOf(3)])
     const [, b, c] = atTheirTimes
     if (!b || !c) return expect.fail()
-    // The event moved, and the time of its link stayed behind.
+    // The event moved; its link's time did not.
     const later = { row: b.row, link: { ...c.link, ...ofEvent(b), linkedAtMs: 9 } }
     const moved = [one, { row: c.row, link: { ...b.link, ...ofEvent(c) } }, later]
     expect(namesOf((await verify(moved)).flaws)).toEqual(["LINK_REORDERED ten_1 2"])
   })
 
-  test("names at most so many flaws, and reads on to its end", async () => {
+  test("reports a limited number of flaws and is read to its end", async () => {
     const links = chainOf(Array.from({ length: mostFlaws + 5 }, (_, i) => rowOf(i))).map(({ link }) => ({
       link,
       row: null,
@@ -144,7 +144,7 @@ describe("a chain", () => {
     expect(read).toBe(mostFlaws + 5)
   })
 
-  test("tells what its checkpoints and rotations say, and of nothing else", async () => {
+  test("yields its checkpoint and rotation events only", async () => {
     const target = (id: string) => ({ type: "t", id })
     const links = chainOf([
       rowOf(1, { kind: "audit.checkpoint", target: target("1:abc") }),
@@ -160,7 +160,7 @@ describe("a chain", () => {
     expect([...retired]).toEqual([["sk_1", "aud_2"]])
   })
 
-  test("tells nothing of a checkpoint or a rotation whose event is not as it was linked", async () => {
+  test("ignores checkpoint and rotation events that differ from their link", async () => {
     const links = chainOf([
       rowOf(1, { kind: "audit.checkpoint", target: { type: "t", id: "1:abc" } }, () => seals.digest("forged")),
       rowOf(2, { kind: "sealing_key.retired", target: { type: "t", id: "sk_1" } }, () => seals.digest("forged")),
@@ -170,46 +170,46 @@ describe("a chain", () => {
     expect([checkpoints.size, retired.size]).toEqual([0, 0])
   })
 
-  test("may hold events without a stamp up to the first checkpoint, and none after it", async () => {
+  test("may contain unstamped events before the first checkpoint only", async () => {
     const links = chainOf([1, 2, 3].map((id) => rowOf(id, {}, null)))
     expect(await verify(links)).toMatchObject({ flaws: [], unstamped: 3 })
     const until = (shard: string) => ({ unstampedUntil: new Map([[shard, 2n]]) })
     const after = await verify(links, until("ten_1"))
     expect(namesOf(after.flaws)).toEqual(["EVENT_UNSTAMPED ten_1 3"])
-    // The first checkpoint did not know the chain.
+    // The first checkpoint did not contain the chain.
     expect((await verify(links, until("ten_2"))).flaws).toHaveLength(3)
   })
 
-  test("without the checkpoint that ends a retired key's stamps takes none of that key", async () => {
+  test("rejects a retired key's stamps without the checkpoint that retired it", async () => {
     const links = chainOf([rowOf(1, {}, stampWith("retired"))])
     expect(namesOf((await verify(links)).flaws)).toEqual(["EVENT_FORGED ten_1 1"])
   })
 })
 
-describe("an event that waits to be linked", () => {
+describe("an unlinked event", () => {
   const judge = async (row: AuditRow, isAfterCheckpoint = false, patienceMs = 10) => {
     const unstampedUntil = isAfterCheckpoint ? new Map<string, bigint>() : null
     const { flaws, waiting } = await verifyWaiting(seals, streamOf([row]), { nowMs: 110, patienceMs, unstampedUntil })
     return [...flaws.map(({ what, eventId }) => `${what} ${eventId}`), waiting]
   }
 
-  test("may wait as long as is allowed", async () => {
+  test("may stay unlinked for the allowed time", async () => {
     expect(await judge(rowOf(101))).toEqual([1])
     expect(await judge(rowOf(101), true)).toEqual([1])
     expect(await judge(rowOf(100))).toEqual(["EVENT_UNLINKED aud_100", 0])
   })
 
-  test("without a stamp is of before the first checkpoint, or nobody's", async () => {
+  test("may lack a stamp before the first checkpoint only", async () => {
     expect(await judge(rowOf(5, {}, null))).toEqual([1])
     expect(await judge(rowOf(105, {}, null), true)).toEqual(["EVENT_UNSTAMPED aud_105", 0])
   })
 
-  test("is the service's own: no forged stamp counts, and none of a retired key", async () => {
+  test("needs the service's stamp: a forged one and a retired key's are rejected", async () => {
     expect(await judge(rowOf(105, {}, () => seals.digest("forged")))).toEqual(["EVENT_FORGED aud_105", 0])
     expect(await judge(rowOf(105, {}, stampWith("retired")))).toEqual(["EVENT_FORGED aud_105", 0])
   })
 
-  test("is named among at most so many", async () => {
+  test("is reported up to the limit of flaws", async () => {
     const rows = Array.from({ length: mostFlaws + 5 }, (_, i) => rowOf(i))
     const of = { nowMs: 1_000, patienceMs: 10, unstampedUntil: null }
     const { flaws, waiting } = await verifyWaiting(seals, streamOf(rows), of)
@@ -248,7 +248,7 @@ describe("a checkpoint", () => {
   }
   const one = made(1n)
 
-  test("is whole, alone and with one after it", async () => {
+  test("is valid alone and with a successor", async () => {
     expect(await judge([one, following(one)])).toEqual([])
   })
 
@@ -261,11 +261,11 @@ describe("a checkpoint", () => {
     expect(await judge([checkpoint])).toEqual(["CHECKPOINT_CHANGED 1"])
   })
 
-  test("is changed when no key of the service has signed it, whoever stamped it", async () => {
+  test("is changed if no key of the service signed it, whatever its stamp", async () => {
     expect(await judge([one], { open: () => undefined })).toEqual(["CHECKPOINT_CHANGED 1"])
   })
 
-  test("is changed when an event tells of another, or one that was kept elsewhere is another", async () => {
+  test("is changed if an event or a copy stored elsewhere differs", async () => {
     const hash = Buffer.from(seals.digest(one.checkpoint.jws)).toString("hex")
     const told = (text: string) => ({ chains: { ends: new Map(), checkpoints: new Map([[1n, text]]) } })
     expect(await judge([one], told(hash))).toEqual([])
@@ -274,7 +274,7 @@ describe("a checkpoint", () => {
     expect(await judge([one], { kept: new Map([[1n, "another"]]) })).toEqual(["CHECKPOINT_CHANGED 1"])
   })
 
-  test("is missing when an event tells of it, one was kept elsewhere, or a later one is there, in order", async () => {
+  test("is missing if an event, a copy stored elsewhere or a later checkpoint implies it", async () => {
     const over = {
       chains: { ends: new Map(), checkpoints: new Map([[9n, "abc"]]) },
       kept: new Map([
@@ -286,19 +286,19 @@ describe("a checkpoint", () => {
     expect(await judge([one, made(4n)])).toEqual(["CHECKPOINT_MISSING 2", "CHECKPOINT_MISSING 3"])
   })
 
-  test("of a number of somebody's choice names at most so many that are missing", async () => {
+  test("with an arbitrary number reports a limited number of missing ones", async () => {
     expect(await judge([made(1n << 62n)])).toHaveLength(mostFlaws)
     expect(await judge([made(BigInt(mostFlaws + 5), { number: 1 })])).toHaveLength(mostFlaws)
   })
 
-  test("may have a retired key's stamp before the one that ends that key's stamps, and not from there on", async () => {
+  test("may have a retired key's stamp only before the checkpoint that retired it", async () => {
     const stamp = stampWith("retired")
     const old = made(1n, {}, { stamp })
     expect(await judge([old, following(old)])).toEqual([])
     expect(await judge([one, following(one, { stamp })])).toEqual(["CHECKPOINT_CHANGED 2"])
   })
 
-  test("tells of a chain that was cut, one that is gone, and one that was written anew", async () => {
+  test("detects a truncated, a missing and a rewritten chain", async () => {
     const heads = inOrder([headOf("ten_3"), headOf("ten_1"), headOf("ten_2")])
     const { checkpoint } = made(1n, {}, { heads })
     const linkHashes = [null, null, seals.digest("another past")]
@@ -308,11 +308,11 @@ describe("a checkpoint", () => {
       "CHAIN_MISSING 1 ten_2",
       "CHAIN_REWRITTEN 1 ten_3",
     ])
-    // The order in which heads are read is none of what was signed.
+    // The order in which heads are read does not affect the signature.
     expect(await judge([{ checkpoint, heads: checked.toReversed() }])).toHaveLength(3)
   })
 
-  test("misses no link before the start of a chain, and the first one after it", async () => {
+  test("needs the links after the start of a chain, and none before it", async () => {
     const gone = { ...one, heads: one.heads.map(({ head }) => ({ head, linkHash: null })) }
     const startAt = (seq: bigint, shard = "ten_1") => ({ starts: new Map([[shard, headOf(shard, seq)]]) })
     expect(await judge([gone], startAt(3n))).toEqual([])

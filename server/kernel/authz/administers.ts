@@ -1,15 +1,15 @@
-// Who administers what. The scope says which kind of thing, the place of the token says where.
+// Rules for the reach of an administrator: a token's scopes say which records, its place says where.
 import type { Place } from "../administration/ports.ts"
 import type { AuthContext } from "./context.ts"
 
-/** A token of the installation's own app that is inside of no tenant and no context: it administers every app. */
+/** True for a token of the installation's app without tenant and context: it administers every app. */
 export function administersInstallation(caller: Place, callersApp: { isInstallation: boolean } | undefined): boolean {
   return callersApp?.isInstallation === true && caller.tenantId === null && caller.contextId === null
 }
 
 /**
- * Why a place is out of an administrator's reach; undefined when it is not. A token of an app administers that app, one
- * inside of a tenant that tenant and what is in it, one inside of a context that context.
+ * Returns why a place is out of the caller's reach; undefined if it is in reach. A token administers its app, or only
+ * its tenant, or only its context, whichever is narrowest.
  */
 export function outOfReach(
   caller: Pick<AuthContext, "appId" | "tenantId" | "contextId">,
@@ -23,7 +23,7 @@ export function outOfReach(
   return undefined
 }
 
-/** True when the inner place is the outer one or is in it. */
+/** True if the inner place equals or is in the outer one. */
 export function isInside(inner: Place, outer: Place): boolean {
   return (
     inner.appId === outer.appId &&

@@ -1,20 +1,20 @@
-// What a change of a record does to authority. One that gives and takes away takes away.
+// Classifies changes of records by their effect on authority. A change that both adds and removes rights is "narrower".
 import type { Role } from "../administration/records.ts"
 import type { AppScope, Membership } from "../records.ts"
 
-/** "wider": what tokens say is still true. "narrower": tokens from before must go. */
+/** "wider": issued tokens remain valid. "narrower": issued tokens may claim too much and must be revoked. */
 export type AuthorityChange = "none" | "wider" | "narrower"
 
-/** @param before Undefined for a new one. */
+/** @param before Undefined for a new membership. */
 export function membershipChange(
   before: Pick<Membership, "status" | "scopes"> | undefined,
   after: Pick<Membership, "status" | "scopes">,
 ): AuthorityChange {
   const isActive = after.status === "ACTIVE"
   const scopes = setChange(before?.status === "ACTIVE" ? before.scopes : [], isActive ? after.scopes : [])
-  // Also without scopes of its own a member holds the app's defaults.
+  // A member without scopes of its own still has the app's default scopes.
   if (before?.status === "ACTIVE" && !isActive) return "narrower"
-  // A suspended membership of a tenant closes its contexts, too.
+  // Suspending a membership of a tenant also ends access to the tenant's contexts.
   if (before !== undefined && before.status !== "SUSPENDED" && after.status === "SUSPENDED") return "narrower"
   return scopes === "none" && before?.status !== after.status && (isActive || before?.status === "SUSPENDED")
     ? "wider"
@@ -23,7 +23,7 @@ export function membershipChange(
 
 type Powers = Pick<Role, "status" | "permissions" | "inheritable">
 
-/** @param before Undefined for a new one. Where a role is assignable concerns grants to come. */
+/** @param before Undefined for a new role. A change of `assignableAt` concerns future grants only. */
 export function roleChange(before: Powers | undefined, after: Powers): AuthorityChange {
   const held = before?.status === "ACTIVE" ? before : undefined
   const holds = after.status === "ACTIVE" ? after : undefined
@@ -39,7 +39,7 @@ export function scopesChange(before: Scopes, after: Scopes): AuthorityChange {
   return setChange(before.flatMap(powersOf), after.flatMap(powersOf))
 }
 
-/** All that a scope is good for, one by one. */
+/** Every single right that a scope gives. */
 const powersOf = ({ key, audience, isDefault, permissions = [] }: Scopes[number]): readonly string[] => [
   JSON.stringify([key, audience]),
   ...(isDefault ? [JSON.stringify([key, "default"])] : []),

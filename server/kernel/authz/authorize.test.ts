@@ -23,7 +23,7 @@ function decide(change: Partial<Question>) {
 
 describe("the nine steps", () => {
   test.each<[string, Partial<Question>, Reason, number, number]>([
-    ["1: nobody", { context: "NO_CREDENTIAL" }, "NO_CREDENTIAL", 401, 1],
+    ["1: no credential", { context: "NO_CREDENTIAL" }, "NO_CREDENTIAL", 401, 1],
     ["1: a personal access token", { context: "PAT_NOT_BEARER" }, "PAT_NOT_BEARER", 401, 1],
     ["2: a token that did not verify", { context: "SIGNATURE_INVALID" }, "SIGNATURE_INVALID", 401, 2],
     ["2: another issuer", { expected: { ...question.expected, issuer: "x" } }, "ISSUER_MISMATCH", 401, 2],
@@ -152,7 +152,7 @@ describe("the nine steps", () => {
     expect(decision).toEqual({ allow: true, context: change.context ?? user })
   })
 
-  test("an earlier step is told before a later one", () => {
+  test("an earlier failed step is reported before a later one", () => {
     const worse: Partial<Question>[] = [
       { context: "NO_CREDENTIAL" },
       { expected: { issuer: "x", audience: "x" } },
@@ -187,7 +187,7 @@ describe("a resource", () => {
     expect(foreign).toEqual({ ...none, trueReason })
   })
 
-  test("of another type is none", () => {
+  test("of another type is unresolved", () => {
     expect(
       decide({ requirement: edit, snapshot, request: { resources: resources({ type: "folder" }) } }),
     ).toMatchObject({
@@ -224,7 +224,7 @@ describe("a resource", () => {
     expect(decision.allow ? "allow" : decision.reason).toBe(expected)
   })
 
-  test("is judged by where it is before anybody looks at grants", () => {
+  test("is checked for its place before grants", () => {
     const request = { resources: resources({ tenantId: newId("ten", 9, new Uint8Array(10)) }) }
     expect(decide({ requirement: edit, request, snapshot: null })).toMatchObject({ step: 4 })
     expect(decide({ requirement: edit, request, snapshot })).toMatchObject({ step: 4 })
@@ -234,7 +234,7 @@ describe("a resource", () => {
 describe("freshness", () => {
   const requirement: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
 
-  test("without facts, what is known is as old as the token", () => {
+  test("without liveness facts, the facts are as old as the token", () => {
     expect(decide({ requirement, liveness: "unknown", nowMs: user.issuedAtMs + 10_000 }).allow).toBe(true)
     expect(decide({ requirement, liveness: "unknown", nowMs: user.issuedAtMs + 10_001 })).toMatchObject({
       reason: "REVOCATION_STATE_STALE",
@@ -242,7 +242,7 @@ describe("freshness", () => {
     })
   })
 
-  test("any part that would introspect says so, whatever is told", () => {
+  test("any part that asks for introspection sets the flag, whichever failure is reported", () => {
     const nowMs = question.nowMs + 60_001
     const lax = { ...scope("a"), freshness: { maxStalenessMs: 0, onStale: "ALLOW" } } as const
     expect(decide({ ...alive(), nowMs, requirement: { is: "anyOf", of: [lax, requirement] } })).toMatchObject({
@@ -252,7 +252,7 @@ describe("freshness", () => {
     expect(decide({ ...alive(), nowMs, requirement: lax })).toMatchObject({ introspect: false })
   })
 
-  test("known revocations count however old they are", () => {
+  test("known revocations apply at any age", () => {
     const allow = { maxStalenessMs: 0, onStale: "ALLOW" } as const
     expect(
       decide({
@@ -284,7 +284,7 @@ describe("a delegation", () => {
     })
   })
 
-  test("never steps up: a job cannot sign in again, and its token says nothing of when the user did", () => {
+  test("never satisfies a step-up: its token does not say when the user signed in", () => {
     expect(decide({ requirement: { ...byMail, maxAuthAgeSeconds: 9_999 }, context: of({}) })).toMatchObject({
       reason: "STEP_UP_REQUIRED",
     })
@@ -292,7 +292,7 @@ describe("a delegation", () => {
 })
 
 describe("public and body credentials", () => {
-  test("public looks at nobody", () => {
+  test("public ignores the caller", () => {
     const requirement: Requirement = { is: "public" }
     for (const context of [user, delegated, "SIGNATURE_INVALID", "INTERNAL"] as const) {
       expect(decide({ requirement, context, ...alive({ principal: "DELETED" }) })).toEqual({
@@ -302,7 +302,7 @@ describe("public and body credentials", () => {
     }
   })
 
-  test("a body credential needs no bearer token, and takes a valid one along", () => {
+  test("a body credential needs no bearer token but passes a valid one on", () => {
     const requirement: Requirement = { is: "bodyCredential" }
     const contextFor = (change: Partial<Question>) => {
       const decision = decide({ requirement, ...change })
@@ -313,12 +313,12 @@ describe("public and body credentials", () => {
     expect(contextFor({ context: "TOKEN_EXPIRED" })).toBeUndefined()
     expect(contextFor({ expected: { ...question.expected, audience: "x" } })).toBeUndefined()
     expect(contextFor({ context: delegated })).toBeUndefined()
-    // Ending an ended session again is no error, so who asks is still told.
+    // Ending a session is idempotent, so the handler still receives the caller.
     expect(contextFor(alive({}, { status: "REVOKED" }))).toBe(user)
   })
 })
 
-test("a denial tells what is missing and nothing of the caller", () => {
+test("a denial states what is missing and nothing about the caller", () => {
   expect(decide({ requirement: scope("notes.write") })).toEqual({
     allow: false,
     reason: "MISSING_SCOPE",

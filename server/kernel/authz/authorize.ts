@@ -1,4 +1,4 @@
-// The specification's authorization algorithm: nine steps, in order, without a clock, a store or a network.
+// The specification's authorization algorithm: nine ordered steps without a clock, a store or the network.
 import { type Reason, refusals } from "../errors.ts"
 import type { Failure } from "./check.ts"
 import type { AuthContext } from "./context.ts"
@@ -16,21 +16,21 @@ export interface Deny {
   readonly allow: false
   readonly reason: Reason
   readonly statusCode: number
-  /** May be shown to the caller. */
+  /** Safe to show to the caller. */
   readonly safeMessage: string
   /** For WWW-Authenticate and ErrorInfo: `scope`, `permission`, `role`, `max_age`. */
   readonly metadata: Readonly<Record<string, string>>
-  /** The step that failed, 1 to 8; 0 for a fault. */
+  /** The step that failed, 1 to 8; 0 for an internal error. */
   readonly step: number
-  /** For the audit, where the caller may not be told: whether a resource exists elsewhere. */
+  /** For the audit log only. It can differ from `reason`, which does not reveal whether a resource exists elsewhere. */
   readonly trueReason: Reason
-  /** Fresher facts about the token could turn this into Allow: ask its issuer. */
+  /** Introspection at the issuer could change the decision to Allow. */
   readonly introspect: boolean
 }
 
 export type AuthDecision = Allow | Deny
 
-/** May this call go on? A fault of the authorizer itself is a denial. */
+/** Decides a call. An exception in the authorizer is a denial. */
 export function authorize(question: Question): AuthDecision {
   try {
     return decide(question)
@@ -44,12 +44,15 @@ function decide(question: Question): AuthDecision {
   if ("allow" in call) return call
   const outcome = evaluate(call.requirement, call, { freshness: call.defaultFreshness })
   if (!outcome.passed) return denyOf(outcome)
-  // A token with an actor is taken only where something says so.
+  // A token with an actor is accepted only if the requirement allows it.
   if (call.context.actor !== null && !outcome.takesActor) return denyOf({ step: 8, reason: "ACTOR_NOT_ALLOWED" })
   return { allow: true, context: call.context }
 }
 
-/** Steps 1 to 3: a decision, where it falls before anything is asked of the caller, or the call with its caller. */
+/**
+ * Performs steps 1 to 3. Returns a decision if the caller is not needed or is refused; otherwise the call with its
+ * caller.
+ */
 export function screen(question: Question): AuthDecision | KnownCall {
   const { context, requirement } = question
   if (requirement.is === "public") return { allow: true, context: undefined }
@@ -59,7 +62,7 @@ export function screen(question: Question): AuthDecision | KnownCall {
   }
   const mismatch = mismatchOf(context, question.expected)
   if (requirement.is === "bodyCredential") {
-    // Ending a session again is no error, so the handler is told who calls although the session may have ended.
+    // The handler receives the caller even if the session has ended, so that ending a session is idempotent.
     const isOfApp = question.request.appId === undefined || question.request.appId === context.appId
     const isTaken = context.actor === null || requirement.allowDelegated === true
     const isUsable = mismatch === undefined && isOfApp && isTaken
@@ -93,7 +96,7 @@ function stepOf(reason: Reason): number {
   return status === 403 ? 8 : 0
 }
 
-/** What is decided when the caller, or what carries the call, is refused before there is anything to authorize. */
+/** The denial of a call that is refused before authorization, for example because of its token. */
 export const denialOf = (reason: Reason): Deny => denyOf({ step: stepOf(reason), reason })
 
 function denyOf(failure: Failure): Deny {

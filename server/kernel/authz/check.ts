@@ -1,4 +1,4 @@
-// One check of a requirement against one call: steps 3 to 8, in order.
+// Checks one requirement against one call: steps 3 to 8 of the authorization algorithm, in order.
 import type { Reason } from "../errors.ts"
 import { maxActDepth } from "../token/claims.ts"
 import type { AuthContext } from "./context.ts"
@@ -8,10 +8,10 @@ import { displacement } from "./liveness.ts"
 import type { KnownCall } from "./question.ts"
 import { type Freshness, type Requirement, resourceKey, tenantKey } from "./requirement.ts"
 
-/** What a composite hands down to its parts. */
+/** Options that a composite requirement passes to its parts. */
 export interface Inherited {
   readonly freshness: Freshness
-  /** Undefined: however long ago. */
+  /** Undefined: no limit. */
   readonly maxAuthAgeSeconds?: number
 }
 
@@ -19,12 +19,12 @@ export interface Failure {
   readonly step: number
   readonly reason: Reason
   readonly metadata?: Readonly<Record<string, string>>
-  /** The reason is `reason` too where this is absent. */
+  /** Absent if it equals `reason`. */
   readonly trueReason?: Reason
   readonly introspect?: boolean
 }
 
-/** The first step that the call fails for this check, or undefined when it passes them all. */
+/** Returns the first step that the call fails for this check; undefined if it passes all. */
 export function failureOf(check: Requirement, call: KnownCall, options: Inherited): Failure | undefined {
   return (
     staleness(call, options.freshness) ??
@@ -39,13 +39,13 @@ export function failureOf(check: Requirement, call: KnownCall, options: Inherite
 }
 
 function staleness(call: KnownCall, { maxStalenessMs, onStale }: Freshness): Failure | undefined {
-  // Principal, session and credential were active when the token was issued: that is what is known at least.
+  // At issue, principal, session and credential were active: the least that is known.
   const asOfMs = call.liveness === "unknown" ? call.context.issuedAtMs : call.liveness.asOfMs
   if (onStale === "ALLOW" || call.nowMs - asOfMs <= maxStalenessMs) return undefined
   return { step: 3, reason: "REVOCATION_STATE_STALE", introspect: onStale === "INTROSPECT" }
 }
 
-/** That the device makes this very call is for the target to verify, where the check asks for proof. */
+/** If the check asks for proof, the target verifies that the device itself makes this call. */
 function noDevice(check: Requirement, { deviceId }: AuthContext): Failure | undefined {
   return check.is === "device" && deviceId === null ? { step: 3, reason: "DEVICE_REQUIRED" } : undefined
 }
@@ -63,7 +63,7 @@ function wrongPlace(check: Requirement, call: KnownCall): Failure | undefined {
   if (check.is === "resourceAction") {
     const resource = request.resources?.get(resourceKey(check))
     const problem = resource?.type === check.type ? misplacement(context, resource) : "RESOURCE_UNRESOLVED"
-    // The same answer for somebody else's resource and for none, or the difference would tell which ids exist.
+    // Same answer for another tenant's resource and for none: a difference would reveal which ids exist.
     return problem && { step: 4, reason: "RESOURCE_UNRESOLVED", trueReason: problem }
   }
   return undefined
@@ -127,5 +127,5 @@ function wrongActor(check: Requirement, call: KnownCall): Failure | undefined {
   return undefined
 }
 
-/** Clocks may differ by this much. */
+/** Accepted clock skew. */
 const skewMs = 30_000

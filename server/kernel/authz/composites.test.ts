@@ -41,7 +41,7 @@ describe("composites", () => {
     expect(decision.allow ? "allow" : decision.reason).toBe(expected)
   })
 
-  test("when every branch fails with 401, the answer is 401; when one does not, it is 403", () => {
+  test("the status is 401 if every branch fails with 401, else 403", () => {
     const nowMs = question.nowMs + 60_001
     const fresh = { ...scope("notes.read"), freshness: { maxStalenessMs: 10, onStale: "DENY" } } as const
     const lax = { ...scope("a"), freshness: { maxStalenessMs: 10, onStale: "ALLOW" } } as const
@@ -52,8 +52,8 @@ describe("composites", () => {
   test.each<[string, Requirement, boolean]>([
     ["all of: one part names the actor", allOf(byMail, scope("notes.read")), true],
     ["any of: the part that holds does not", anyOf({ ...byMail, actors: ["svc-x"] }, scope("notes.read")), false],
-    ["any of: the part that names it holds", anyOf(scope("a"), byMail), true],
-    ["the whole takes actors", { ...anyOf(scope("a"), scope("notes.read")), allowDelegated: true }, true],
+    ["any of: the part that allows actors holds", anyOf(scope("a"), byMail), true],
+    ["the composite allows actors", { ...anyOf(scope("a"), scope("notes.read")), allowDelegated: true }, true],
     [
       "the whole takes actors but not this one",
       { ...allOf({ ...byMail, actors: ["svc-x"] }), allowDelegated: true },
@@ -84,7 +84,7 @@ describe("composites", () => {
     expect(decide({ requirement: JSON.parse("null") })).toMatchObject({ allow: false, reason: "INTERNAL" })
   })
 
-  test("options hold for all parts: the age of the sign-in is the least that is asked, freshness the nearest", () => {
+  test("options apply to all parts: the smallest maximum age, and the innermost freshness", () => {
     const inner = { ...users, maxAuthAgeSeconds: 60 }
     expect(decide({ requirement: { ...allOf(inner), maxAuthAgeSeconds: 9 } })).toMatchObject({
       reason: "STEP_UP_REQUIRED",

@@ -3,7 +3,7 @@ import { contextOf, notLoaded, withGrants } from "./context.ts"
 import { delegatedClaims, serviceClaims, userClaims } from "./testing.ts"
 
 describe("the three shapes of the specification", () => {
-  test("user to service: identity and session, nobody acts", () => {
+  test("user to service: identity and session, no actor", () => {
     expect(contextOf(userClaims)).toMatchObject({
       principal: { id: userClaims.sub, kind: "USER" },
       identityId: userClaims.identity_id,
@@ -27,7 +27,7 @@ describe("the three shapes of the specification", () => {
     })
   })
 
-  test("service to service: neither identity nor session, nobody acts", () => {
+  test("service to service: no identity, session or actor", () => {
     expect(contextOf({ ...serviceClaims, cred_id: "scr_1" })).toMatchObject({
       principal: { id: serviceClaims.sub, kind: "SERVICE" },
       identityId: null,
@@ -39,7 +39,7 @@ describe("the three shapes of the specification", () => {
     })
   })
 
-  test("service on behalf of a user: the user's identity, no session, and who acts", () => {
+  test("service on behalf of a user: the user's identity, no session, an actor", () => {
     const actor = { id: delegatedClaims.act?.sub, kind: "SERVICE" }
     expect(contextOf(delegatedClaims)).toMatchObject({
       principal: { id: userClaims.sub, kind: "USER" },
@@ -64,7 +64,7 @@ test("a personal access token is a user without a session", () => {
   })
 })
 
-test("of several actors only the outermost acts; the others count", () => {
+test("only the outermost actor acts; nested ones count towards the depth", () => {
   if (delegatedClaims.act === undefined) throw new Error("no actor")
   const act = { ...delegatedClaims.act, act: { ...delegatedClaims.act, client_id: "svc-first" } }
   expect(contextOf({ ...delegatedClaims, act }).delegation).toMatchObject({ actorClientId: "svc-mail", depth: 2 })
@@ -79,13 +79,13 @@ test("roles and permissions come from the authority and never from the token", (
   expect(unread.claims.roles).toEqual(["admin"])
 })
 
-test("what is not loaded cannot be taken for none", () => {
+test("roles that are not loaded cannot be mistaken for an empty set", () => {
   const { roles } = contextOf(userClaims)
-  // @ts-expect-error: it may be not loaded.
+  // @ts-expect-error: it may be notLoaded.
   expect(() => roles.has("editor")).toThrow(TypeError)
-  // @ts-expect-error: it may be not loaded, which is no undefined either.
+  // @ts-expect-error: it may be notLoaded, which is not undefined.
   expect(() => roles?.has("editor")).toThrow(TypeError)
-  // @ts-expect-error: it may be not loaded.
+  // @ts-expect-error: it may be notLoaded.
   expect(() => [...roles]).toThrow(TypeError)
   expect(Boolean(roles)).toBe(true)
   expect(roles === notLoaded ? "not loaded" : roles.has("editor")).toBe("not loaded")

@@ -18,16 +18,16 @@ export interface PrincipalRef {
 
 export interface Delegation {
   readonly actor: PrincipalRef
-  /** The acting service's client id, by which requirements may name it. */
+  /** Client id of the acting service; requirements can name it. */
   readonly actorClientId: string
   readonly jobId: string
   readonly originSessionId: SessionId | null
   readonly expiresAtMs: number
-  /** How many services stand between the user and the caller: 1 for one. */
+  /** Number of services between the user and the caller, including the caller: at least 1. */
   readonly depth: number
 }
 
-/** Who is calling. Built from a verified credential, frozen, handed to the authorizer and to the handler. */
+/** The caller, built from a verified credential. Frozen; used by the authorizer and the handler. */
 export interface AuthContext {
   readonly principal: PrincipalRef
   readonly identityId: IdentityId | null
@@ -42,31 +42,32 @@ export interface AuthContext {
   readonly issuer: string
   readonly audience: string
   readonly scopes: ReadonlySet<string>
-  /** Keys of the roles held in the token's whole app, tenant and context. */
+  /** Keys of the roles that the principal holds for the token's whole app, tenant and context. */
   readonly roles: ReadonlySet<string> | NotLoaded
-  /** Held there or on a resource there, as far as the token's scopes let them be used. */
+  /** Permissions held there or on a resource there, limited to those that the token's scopes allow. */
   readonly permissions: ReadonlySet<string> | NotLoaded
   readonly method: AuthMethod
   readonly actor: PrincipalRef | null
   readonly delegation: Delegation | null
   readonly claims: Readonly<Record<string, unknown>>
-  /** When the user signed in; null for services. */
+  /** When the user authenticated; null for services. */
   readonly authTimeMs: number | null
   readonly issuedAtMs: number
   readonly expiresAtMs: number
   readonly permVer: number
-  /** What permVer is the sum of. */
+  /** The parts of permVer. */
   readonly versions: AuthorityVersions
 }
 
 /**
- * In place of roles and permissions that nobody has read: no token carries them. It is no set, so that it cannot be taken
- * for "none". Of the registry: a process may load this as an ES module and by `require`.
+ * Stands for roles and permissions that were not loaded; no token carries them. It is not a set, so code cannot mistake
+ * it for an empty one. It is a registered symbol because a process may load this module both by `import` and by
+ * `require`.
  */
 export const notLoaded: unique symbol = Symbol.for("signet.guard.not-loaded")
 export type NotLoaded = typeof notLoaded
 
-/** Roles and permissions that the principal holds in the token's app, tenant and context. */
+/** The principal's roles and permissions in the token's app, tenant and context. */
 export interface Grants {
   readonly roles: ReadonlySet<string>
   readonly permissions: ReadonlySet<string>
@@ -80,9 +81,9 @@ const methods: Record<GrantType, AuthMethod> = {
 }
 
 /**
- * Who the claims of a verified token say is calling. The context can be shared between calls: nothing in it changes.
+ * Builds the caller's context from the claims of a verified token. The context is immutable, so calls can share it.
  *
- * @param payload The claims as they are in the token, with those that are not known here.
+ * @param payload The raw claims, including unknown ones.
  */
 export function contextOf(
   claims: AccessTokenClaims,
@@ -116,7 +117,7 @@ export function contextOf(
   })
 }
 
-/** The same caller, with its roles and permissions. */
+/** Returns the context with roles and permissions loaded. */
 export function withGrants(context: AuthContext, { roles, permissions }: Grants): AuthContext {
   return Object.freeze({ ...context, roles: frozenSet(roles), permissions: frozenSet(permissions) })
 }
@@ -125,7 +126,7 @@ function delegationOf(claims: AccessTokenClaims, act: ActClaim): Delegation {
   let depth = 1
   for (let next = act.act; next !== undefined; next = next.act) depth++
   return Object.freeze({
-    // Only the outermost actor decides (RFC 8693 section 4.1).
+    // Authorization uses only the outermost actor (RFC 8693 section 4.1).
     actor: Object.freeze({ id: act.sub, kind: "SERVICE" }),
     actorClientId: act.client_id,
     jobId: claims.job_id ?? "",
@@ -135,7 +136,7 @@ function delegationOf(claims: AccessTokenClaims, act: ActClaim): Delegation {
   })
 }
 
-/** A set whose own methods cannot change it: Object.freeze alone leaves a set's members open. */
+/** Object.freeze does not protect a set's members, so its mutating methods are replaced. */
 function frozenSet(members: Iterable<string>): ReadonlySet<string> {
   const set = new Set(members)
   for (const name of ["add", "delete", "clear"]) Object.defineProperty(set, name, { value: refuseChange })

@@ -1,4 +1,4 @@
-// The grant check against Cedar, whose authorizer is another's and proven (https://www.cedarpolicy.com).
+// Compares the grant check with Cedar, an independent and formally verified authorizer (https://www.cedarpolicy.com).
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
@@ -8,7 +8,7 @@ import { authorize } from "./authorize.ts"
 import { isHeldOn } from "./effective.ts"
 import { question, user } from "./testing.ts"
 
-test("Cedar decides alike of random apps, tenants, contexts, resources, roles, grants and scopes", () => {
+test("Cedar agrees on random apps, tenants, contexts, resources, roles, grants and scopes", () => {
   const seen = { allow: 0, deny: 0 }
   fc.assert(
     fc.property(grantModels, (model) => {
@@ -29,6 +29,6 @@ test("Cedar decides alike of random apps, tenants, contexts, resources, roles, g
     }),
     { numRuns: effort(100, 5_000, 100_000) },
   )
-  // Both happen often, or the comparison says nothing.
+  // Both outcomes must be frequent, or the comparison proves nothing.
   expect(Math.min(seen.allow, seen.deny)).toBeGreaterThan(effort(2, 250, 5_000))
 })

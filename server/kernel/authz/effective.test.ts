@@ -49,7 +49,7 @@ describe("a permission at a place", () => {
     expect(isHeldAt(snapshot([grant], false), holder, "a.b.edit", at)).toBe(expected.alone)
   })
 
-  test("needs a scope that lets use it and a role that has it", () => {
+  test("needs a scope that allows it and a role that has it", () => {
     const of = snapshot([{}])
     expect(isHeldAt(of, holder, "a.b.edit", place())).toBe(true)
     expect(isHeldAt(of, holder, "a.b.read", place())).toBe(false)
@@ -58,7 +58,7 @@ describe("a permission at a place", () => {
     expect(isHeldAt({ ...of, roles: new Map() }, holder, "a.b.edit", place())).toBe(false)
   })
 
-  test("is told of with its role, as far as scopes let use it", () => {
+  test("is listed with its role, as far as scopes allow it", () => {
     const of = snapshot([{ tenantId: tenant }, { tenantId: otherTenant, roleId: "rol_2" }])
     expect(heldAt(of, holder, inTenant)).toEqual({ roles: new Set(["editor"]), permissions: new Set(["a.b.edit"]) })
     expect(heldAt(of, holder, place())).toEqual({ roles: new Set(), permissions: new Set() })
@@ -66,7 +66,7 @@ describe("a permission at a place", () => {
     expect(heldAt(late, holder, inTenant)).toEqual({ roles: new Set(), permissions: new Set() })
   })
 
-  test("on a resource gives permissions, and no role of the place", () => {
+  test("on a resource lists permissions, but no role of the place", () => {
     const of = snapshot([{ tenantId: tenant, resource: { type: "note", id: "n1" } }])
     expect(heldAt(of, holder, inTenant)).toEqual({ roles: new Set(), permissions: new Set(["a.b.edit"]) })
     expect(hasRoleAt(of, "editor", inTenant, nowMs)).toBe(false)
@@ -75,20 +75,20 @@ describe("a permission at a place", () => {
   })
 })
 
-test("a grant on a resource covers that one, in the place that it is of", () => {
+test("a grant on a resource covers only that resource, in its own place", () => {
   const resource = { ...note, ...inTenant }
   const isOn = (grant: Partial<HeldGrant>) => isHeldOn(snapshot([grant], false), holder, "a.b.edit", resource)
   expect(isOn({ tenantId: tenant, resource: note })).toBe(true)
   expect(isOn({ tenantId: otherTenant, resource: note })).toBe(false)
   expect(isOn({ tenantId: tenant, resource: { ...note, id: "n2" } })).toBe(false)
-  // What is of no tenant may have the same id as what is of one.
+  // A resource without a tenant may have the same id as one of a tenant.
   expect(isOn({ resource: note })).toBe(false)
   expect(isOn({ ...inContext, resource: note })).toBe(false)
-  // On the tenant, and not below it.
+  // On the tenant, not below it.
   expect(isOn({ tenantId: tenant })).toBe(false)
 })
 
-describe("whatever is granted,", () => {
+describe("for random grants,", () => {
   const node = fc.record({
     tenantId: fc.constantFrom(null, tenant, otherTenant),
     contextId: fc.constantFrom(null, context, otherContext),
@@ -118,7 +118,7 @@ describe("whatever is granted,", () => {
   })
   const runs = { numRuns: effort(500, 10_000, 50_000) }
 
-  test("what is held on a resource is held at its place, and the context tells the same", () => {
+  test("a permission on a resource is held at its place, and the context lists it", () => {
     const seen = new Set<boolean>()
     fc.assert(
       fc.property(snapshots, at, (of, where) => {
@@ -132,7 +132,7 @@ describe("whatever is granted,", () => {
     expect(seen.size).toBe(2)
   })
 
-  test("one grant less gives nothing more, and the order changes nothing", () => {
+  test("removing a grant adds no permission, and the order does not matter", () => {
     fc.assert(
       fc.property(snapshots, at, fc.nat(3), (of, where, index) => {
         const before = told(of, where)

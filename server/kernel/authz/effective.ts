@@ -1,14 +1,14 @@
-// What a token is good for: what its scopes let it use of what its principal was granted. Scopes of a delegated token
-// are within the delegation already. Nothing here takes away, so the order of anything changes nothing.
+// Effective permissions: those that the principal was granted and that the token's scopes allow. A delegated token's
+// scopes are already limited to the delegation. Rules only add, so their order does not matter.
 import type { Place } from "../administration/ports.ts"
 import type { Grants } from "./context.ts"
 import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
 
-/** What a principal was granted at a place, and what the app's roles and scopes mean. */
+/** A principal's grants at a place, with the app's roles and scopes. */
 export interface PermissionSnapshot {
-  /** Active ones, by id. */
+  /** Active roles, by id. */
   readonly roles: ReadonlyMap<string, SnapshotRole>
-  /** Permissions by scope: what a token with the scope may use. */
+  /** The permissions that each scope allows a token to use. */
   readonly scopes: ReadonlyMap<string, ReadonlySet<string>>
   readonly grants: readonly HeldGrant[]
 }
@@ -16,23 +16,23 @@ export interface PermissionSnapshot {
 export interface SnapshotRole {
   readonly key: string
   readonly permissions: ReadonlySet<string>
-  /** A grant of it covers everything below its node. */
+  /** If true, a grant of the role also covers everything below its node. */
   readonly inheritable: boolean
 }
 
-/** A token's scopes, now. */
+/** A token's scopes at the time of the check. */
 export interface Holder {
   readonly scopes: ReadonlySet<string>
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: number
 }
 
-/** Whether the permission is held anywhere that a token of the place reaches: on it, around it, or on a resource of it. */
+/** True if the permission is held at the place, at a node above it, or on one of its resources. */
 export function isHeldAt(of: PermissionSnapshot, holder: Holder, permission: string, place: Place): boolean {
   return isHeld(of, holder, permission, (grant, { inheritable }) => reaches(grant, inheritable, place))
 }
 
-/** Whether the permission is held on this very resource, or where it covers it. */
+/** True if the permission is held on this resource or at a node above it. */
 export function isHeldOn(of: PermissionSnapshot, holder: Holder, permission: string, resource: ResourceRef): boolean {
   return isHeld(of, holder, permission, (grant, { inheritable }) => covers(grant, inheritable, resource))
 }
@@ -47,7 +47,7 @@ function isHeld(of: PermissionSnapshot, holder: Holder, permission: string, appl
   })
 }
 
-/** Whether any of the scopes lets a token use the permission, where it is granted. */
+/** True if one of the scopes allows the permission. */
 export function isUsable(
   { scopes: of }: Pick<PermissionSnapshot, "scopes">,
   scopes: Holder["scopes"],
@@ -56,14 +56,14 @@ export function isUsable(
   return [...scopes].some((scope) => of.get(scope)?.has(permission) === true)
 }
 
-/** Whether the role is held in the whole place: a role on one of its resources is not. Scopes do not narrow a role. */
+/** True if the role is held for the whole place; a role on one resource does not count. Scopes do not limit roles. */
 export function hasRoleAt(of: PermissionSnapshot, key: string, place: Place, nowMs: number): boolean {
   return rolesFor(of, nowMs, (grant, { inheritable }) => reachesWhole(grant, inheritable, place)).some(
     (role) => role.key === key,
   )
 }
 
-/** Keys of the roles, and the permissions, that are held at a place: what an AuthContext tells of them. */
+/** Returns the roles and permissions held at a place, as AuthContext lists them. */
 export function heldAt(of: PermissionSnapshot, holder: Holder, place: Place): Grants {
   const usable = new Set([...holder.scopes].flatMap((scope) => [...(of.scopes.get(scope) ?? [])]))
   const inWhole = rolesFor(of, holder.nowMs, (grant, { inheritable }) => reachesWhole(grant, inheritable, place))

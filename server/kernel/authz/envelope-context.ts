@@ -2,8 +2,8 @@ import type { AccessTokenClaims } from "../token/claims.ts"
 import { type AuthContext, contextOf } from "./context.ts"
 
 /**
- * Who calls by an envelope: as the context token says, but for the service that it was posted to and with the scopes that
- * are left. The claims are the token's own, which name its first sender as `aud`.
+ * Builds the caller's context of an envelope from its context token. Audience and scopes are those of this delivery;
+ * `payload` is the original token's, whose `aud` names the first sender.
  */
 export function envelopeContextOf(
   claims: AccessTokenClaims,

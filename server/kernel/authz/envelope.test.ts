@@ -25,7 +25,7 @@ const first: Envelope = {
   iat: now,
   exp: now + 600,
 }
-/** The n-th of a chain of services that each own `svc-n` and post to the next. */
+/** The next envelope of a chain: service n owns `svc-n` and posts to service n+1. */
 function following(parent: Envelope, change: Partial<Envelope> = {}): Envelope {
   const hop = parent.hop + 1
   const own = parent.mailbox.split("/")[0] ?? ""
@@ -46,7 +46,7 @@ const place: Place = { mailbox: "svc-notes/inbox", senders: undefined, nowMs: no
 
 describe("an envelope", () => {
   test.each<[string, Partial<Envelope>, Partial<Place>, Reason | undefined]>([
-    ["is taken where it is posted", {}, {}, undefined],
+    ["is accepted at its mailbox", {}, {}, undefined],
     ["is taken from whom the mailbox names", {}, { senders: ["svc-web"] }, undefined],
     ["is taken from a principal that it names", {}, { senders: [sender.principalId] }, undefined],
     ["is not taken from others", {}, { senders: ["svc-other"] }, "ENVELOPE_SENDER_NOT_ALLOWED"],
@@ -93,21 +93,21 @@ describe("a chain", () => {
     expect(brokenChain([first, { ...second, ...change }])).toBe(expected)
   })
 
-  test("ends with a hop that its sender could not have made", () => {
+  test("is invalid from a hop that its sender was not allowed to post", () => {
     const posted = { ...first, sender: { ...sender, mailboxes: [] } }
     expect(brokenChain([posted, following(posted)])).toBe("ENVELOPE_SENDER_NOT_ALLOWED")
     const nowhere = { ...first, mailbox: "nowhere" }
     expect(brokenChain([nowhere, following(nowhere)])).toBe("ENVELOPE_SENDER_NOT_ALLOWED")
   })
 
-  test("begins with an envelope that follows from none, and lives as long as one may", () => {
+  test("begins with an envelope without a parent and with an allowed lifetime", () => {
     expect(brokenChain([second])).toBe("ENVELOPE_CHAIN_BROKEN")
     expect(brokenChain([{ ...first, parentDigest: "x" }])).toBe("ENVELOPE_CHAIN_BROKEN")
     expect(brokenChain([{ ...first, exp: now + 604_800 }])).toBeUndefined()
     expect(brokenChain([{ ...first, exp: now + 604_801 }])).toBe("ENVELOPE_TOO_LONG_LIVED")
   })
 
-  test("cannot leave out who narrowed it", () => {
+  test("cannot skip a hop that narrowed its scopes", () => {
     const narrow = following(first, { scopes: [] })
     const third = following(narrow)
     expect(brokenChain([first, narrow, third])).toBeUndefined()
@@ -115,7 +115,7 @@ describe("a chain", () => {
     expect(brokenChain([first, cut])).toBe("ENVELOPE_NOT_FORWARDERS")
   })
 
-  test("has 16 hops at most", () => {
+  test("has at most 16 hops", () => {
     const chain = [first]
     for (let hop = 1; hop <= maxHops; hop++) chain.push(following(chain.at(-1) ?? first))
     expect(brokenChain(chain)).toBeUndefined()

@@ -1,25 +1,25 @@
-// May an envelope be delivered here, and does each of a chain follow from the one before it? Pure: signatures and
-// certificates were verified before.
+// Checks whether an envelope may be delivered here and whether its chain is consistent. Signatures and certificates
+// were verified before.
 import type { Reason } from "../errors.ts"
 import type { PrincipalId } from "../ids.ts"
 import { isPostable, parseMailbox } from "../machine/mailbox.ts"
 import { skewSeconds } from "../token/claims.ts"
 
-/** How long an envelope may live, in seconds. */
+/** Lifetime of an envelope, in seconds. */
 export const envelopeSeconds = { default: 86_400, max: 7 * 86_400 } as const
 
-/** How often a message may be forwarded. */
+/** Maximum number of times a message may be forwarded. */
 export const maxHops = 16
 
-/** What a verified envelope says, and what the certificate says of its sender. */
+/** The verified envelope, with its sender as the sender's certificate describes it. */
 export interface Envelope {
   readonly id: string
   readonly sender: {
     readonly principalId: PrincipalId
     readonly clientId: string
-    /** Mailboxes that it may post to, as patterns. */
+    /** Patterns of the mailboxes that it may post to. */
     readonly mailboxes: readonly string[]
-    /** What it is: who posts to `audience/…` of these posts to it. */
+    /** Audiences of the sender itself: a message to `audience/…` of one of these is addressed to it. */
     readonly ownedAudiences: readonly string[]
   }
   readonly mailbox: string
@@ -28,9 +28,9 @@ export interface Envelope {
   readonly scopes: readonly string[]
   readonly causationId: string
   readonly correlationId: string
-  /** Of the payload. */
+  /** Digest of the payload. */
   readonly digest: string
-  /** That of the envelope before this one; empty for the first. */
+  /** Digest of the previous envelope; empty in the first. */
   readonly parentDigest: string
   readonly hop: number
   /** Seconds since the Unix epoch. */
@@ -40,12 +40,12 @@ export interface Envelope {
 
 export interface Place {
   readonly mailbox: string
-  /** Client ids or principals that may post here; undefined for all whom the service lets. */
+  /** Client ids or principal ids that may post here; undefined for every sender with a certificate. */
   readonly senders: readonly string[] | undefined
   readonly nowMs: number
 }
 
-/** Why the envelope is not for this mailbox now; undefined when it is. */
+/** Returns why the envelope cannot be delivered to this mailbox now; undefined if it can. */
 export function misdelivery({ sender, ...envelope }: Envelope, place: Place): Reason | undefined {
   if (!isPostable(sender.mailboxes, envelope.mailbox)) return "ENVELOPE_SENDER_NOT_ALLOWED"
   const isWanted = place.senders?.some((one) => one === sender.clientId || one === sender.principalId) ?? true
@@ -58,10 +58,10 @@ export function misdelivery({ sender, ...envelope }: Envelope, place: Place): Re
 }
 
 /**
- * Why the chain does not lead here; undefined when it does. Every envelope names the one before it by its digest, was
- * sealed by whom that one was posted to, and carries no more than that one: no scope, and no time.
+ * Returns why the chain is invalid; undefined if it is valid. Each envelope must name its predecessor's digest, be
+ * sealed by the predecessor's recipient, and widen neither scopes nor expiry.
  *
- * @param chain The first sender's envelope first; at least one.
+ * @param chain At least one envelope, the first sender's first.
  */
 export function brokenChain(chain: readonly Envelope[]): Reason | undefined {
   if (chain.length > maxHops + 1) return "ENVELOPE_HOP_LIMIT"
@@ -76,7 +76,7 @@ export function brokenChain(chain: readonly Envelope[]): Reason | undefined {
 
 function notFirst({ parentDigest, exp, iat }: Envelope): Reason | undefined {
   if (parentDigest !== "") return "ENVELOPE_CHAIN_BROKEN"
-  // Those that follow live no longer.
+  // Later envelopes expire no later than the first.
   return exp - iat > envelopeSeconds.max ? "ENVELOPE_TOO_LONG_LIVED" : undefined
 }
 
@@ -95,6 +95,6 @@ function notFollowing(envelope: Envelope, parent: Envelope): Reason | undefined 
   return isWithin(envelope.scopes, parent.scopes) ? undefined : "ENVELOPE_SCOPES_WIDENED"
 }
 
-/** Whether the scopes are all among those that were given. */
+/** True if every scope was granted. */
 export const isWithin = (scopes: readonly string[], given: readonly string[]): boolean =>
   scopes.every((scope) => given.includes(scope))

@@ -1,28 +1,28 @@
-// What a requirement says of a call whose caller is known: its checks, and what composites make of them.
+// Evaluates a requirement for a known caller: single checks, and composites of them.
 import { type Failure, failureOf, type Inherited } from "./check.ts"
 import type { KnownCall } from "./question.ts"
 import type { Requirement } from "./requirement.ts"
 
 interface Parts {
-  /** Of a composite's parts, in their order; empty for a check. */
+  /** Outcomes of a composite's parts, in order; empty for a check. */
   readonly of: readonly Outcome[]
 }
 
 export interface Passed extends Parts {
   readonly passed: true
-  /** Whether a token with an actor is taken, too. */
+  /** True if a token with an actor is accepted. */
   readonly takesActor: boolean
 }
 
 export interface Failed extends Parts, Failure {
   readonly passed: false
-  /** The part whose failure is told; undefined for a check. */
+  /** The part whose failure is reported; undefined for a check. */
   readonly told?: Outcome
 }
 
 export type Outcome = Passed | Failed
 
-/** @throws when the requirement is none that may stand where it does: a fault of who wrote it. */
+/** @throws Error if the requirement is malformed: a programming error. */
 export function evaluate(requirement: Requirement, call: KnownCall, inherited: Inherited): Outcome {
   const options = narrow(inherited, requirement)
   switch (requirement.is) {
@@ -57,7 +57,7 @@ function unknownCheck(check: never): never {
   throw new Error(`an unknown check: ${JSON.stringify(check)}`)
 }
 
-/** What holds inside of a requirement: the least age of the sign-in that is asked for, and the nearest freshness. */
+/** Combines inherited and own options: the shorter maximum age applies, and the inner freshness. */
 export function narrow(inherited: Inherited, own: Requirement): Inherited {
   const ages = [inherited.maxAuthAgeSeconds, own.maxAuthAgeSeconds].filter((age) => age !== undefined && age > 0)
   return {
@@ -73,7 +73,7 @@ function partsOf(composite: Composite, call: KnownCall, options: Inherited): rea
   return composite.of.map((part) => evaluate(part, call, options))
 }
 
-/** Passes with any; else tells of the part that got furthest, the first of those that got equally far. */
+/** Passes if any part passes. Otherwise reports the part that failed at the latest step, the first of several. */
 function anyOf(composite: Composite, of: readonly Outcome[]): Outcome {
   const passed = of.filter((outcome) => outcome.passed)
   if (passed.length > 0) {
@@ -86,7 +86,7 @@ function anyOf(composite: Composite, of: readonly Outcome[]): Outcome {
   return pick(of, (a, b) => a.step >= b.step)
 }
 
-/** Passes with all; else tells of the part that failed at the earliest step, the first of those. */
+/** Passes if all parts pass. Otherwise reports the part that failed at the earliest step, the first of several. */
 function allOf(composite: Composite, of: readonly Outcome[]): Outcome {
   if (of.every((outcome) => outcome.passed)) {
     return {

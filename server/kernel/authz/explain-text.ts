@@ -1,15 +1,15 @@
 import type { AuthDecision } from "./authorize.ts"
 import type { Explained, Explanation } from "./explain.ts"
 
-/** `allow`, or the reason with what is told beside it, as in `MISSING_SCOPE notes.write`. */
+/** `allow`, or the reason with its metadata, such as `MISSING_SCOPE notes.write`. */
 export function decisionText(decision: AuthDecision): string {
   return decision.allow ? "allow" : [decision.reason, ...Object.values(decision.metadata)].join(" ")
 }
 
 /**
- * An explanation as text: the decision, who called, and the requirement as a tree. What decided is marked.
+ * Formats an explanation: the decision, the caller, and the requirement as a tree with the decisive check marked.
  *
- * @param indent Before every line.
+ * @param indent Prefix of every line.
  */
 export function explanationText({ decision, caller, requirement }: Explanation, indent = ""): string {
   return [
@@ -22,7 +22,7 @@ export function explanationText({ decision, caller, requirement }: Explanation, 
     .join("\n")
 }
 
-/** A requirement that holds and a call that is refused: the call has an actor that nothing takes. */
+/** Explains a refusal although the requirement holds: no passing check accepts a token with an actor. */
 function actorLines(decision: AuthDecision, requirement: Explained | undefined): readonly string[] {
   return !decision.allow && requirement?.holds === true ? [`  ✗ nothing that holds takes an actor ${mark}`] : []
 }

@@ -11,7 +11,7 @@ const services: Requirement = { is: "kinds", of: ["SERVICE"] }
 const write: Requirement = { is: "scope", scope: "notes.write" }
 const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "id" }
 
-/** With names for ids. */
+/** Replaces ids by names. */
 function textOf(change: Partial<Question>): string {
   return explanationText(explain({ ...question, ...change }))
     .replaceAll(user.principal.id, "ann")
@@ -22,7 +22,7 @@ function textOf(change: Partial<Question>): string {
 const other = newId("ten", 9, new Uint8Array(10))
 
 describe("an explanation", () => {
-  test("marks the check that decides, among those that fail", () => {
+  test("marks the decisive check among the failed ones", () => {
     expect(textOf({ requirement: { is: "allOf", of: [users, write, services] } })).toBe(
       [
         "PRINCIPAL_KIND_NOT_ALLOWED: 403, step 5, this kind of caller is not allowed",
@@ -38,7 +38,7 @@ describe("an explanation", () => {
     )
   })
 
-  test("says of each grant whether it holds, or why not", () => {
+  test("states for each grant whether it applies or why not", () => {
     const { grants: held, ...rest } = snapshotOf({ tenantId: user.tenantId }, { inheritable: false })
     const grants = held.flatMap((at) => [
       at,
@@ -64,7 +64,7 @@ describe("an explanation", () => {
     )
   })
 
-  test("of another tenant's resource gives the true reason to who asks, and not to the caller", () => {
+  test("for another tenant's resource shows the true reason, which the caller does not receive", () => {
     const request = { resources: new Map([["note BODY id", { ...resource, tenantId: other }]]) }
     const { decision, requirement } = explain({ ...question, requirement: edit, request })
     expect(decision).toMatchObject({ reason: "RESOURCE_UNRESOLVED" })

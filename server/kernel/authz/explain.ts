@@ -1,5 +1,5 @@
-// Why a call is decided as it is: what was asked, what was found, and which part decided. The decision is authorize's
-// own, and the parts are those that it goes through.
+// Explains an authorization decision: what was required, what the call had, and which part decided. It uses `authorize`
+// itself and the same evaluation.
 import { type AuthDecision, authorize, screen } from "./authorize.ts"
 import type { Inherited } from "./check.ts"
 import { evaluate, narrow, type Outcome } from "./evaluate.ts"
@@ -9,22 +9,22 @@ import { describe, describeOptions, type Requirement } from "./requirement.ts"
 
 export interface Explanation {
   readonly decision: AuthDecision
-  /** Who calls, in a line. */
+  /** The caller, in one line. */
   readonly caller: string
-  /** Undefined where it did not come to that: the caller is not known, not active, or need not be. */
+  /** Undefined if the requirement was not evaluated: the caller is unknown, inactive or not needed. */
   readonly requirement: Explained | undefined
 }
 
-/** A requirement, or a part of one. */
+/** A requirement or a part of one. */
 export interface Explained {
-  /** As `describe` has it; a composite is "all of" or "any of". */
+  /** The text of `describe`; "all of" or "any of" for a composite. */
   readonly asked: string
   readonly holds: boolean
-  /** Where it does not hold: the step, 3 to 8, and the reason, as the audit has it. */
+  /** If it does not hold: the step, 3 to 8, and the reason that the audit log records. */
   readonly failed: { readonly step: number; readonly reason: string } | undefined
-  /** What was seen of the call, a line each. */
+  /** Facts of the call, one per line. */
   readonly found: readonly string[]
-  /** True for the check that decided, and for each composite around it. */
+  /** True for the check that decided and for each composite around it. */
   readonly isDecisive: boolean
   readonly of: readonly Explained[]
 }
@@ -42,7 +42,7 @@ function explainRequirement(question: Question): Explained | undefined {
     const outcome = evaluate(call.requirement, call, inherited)
     return explainPart(call.requirement, outcome, call, inherited, !outcome.passed)
   } catch {
-    // A requirement that is none: the decision says INTERNAL.
+    // The requirement is malformed; the decision is INTERNAL.
     return undefined
   }
 }

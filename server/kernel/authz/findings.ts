@@ -1,4 +1,4 @@
-// What a check sees in a call, in words: for people who ask why a call was decided as it was.
+// Describes in words what a check found in a call.
 
 import type { Failure, Inherited } from "./check.ts"
 import type { AuthContext } from "./context.ts"
@@ -7,7 +7,7 @@ import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole
 import type { KnownCall, Question } from "./question.ts"
 import { type Requirement, resourceKey, tenantKey } from "./requirement.ts"
 
-/** Who calls: `USER ann of app, tenant acme, with notes.read`. */
+/** Describes the caller: `USER ann of app, tenant acme, with notes.read`. */
 export function callerFound({ context }: Pick<Question, "context">): string {
   if (typeof context === "string") return "nobody who is known"
   const { principal, actor, delegation, scopes } = context
@@ -15,7 +15,10 @@ export function callerFound({ context }: Pick<Question, "context">): string {
   return `${principal.kind} ${principal.id}${acting} of ${placeText(context)}, with ${listed(scopes)}`
 }
 
-/** What the check sees, a line each; of a failure that is not the check's own, what that saw too. */
+/**
+ * Facts for the check, one per line. If the check failed a common step, such as freshness, that step's fact comes
+ * first.
+ */
 export function foundFor(
   check: Requirement,
   failure: Failure | undefined,
@@ -60,7 +63,7 @@ function checkFound(check: Requirement, call: KnownCall): readonly string[] {
   }
 }
 
-/** What scopes and grants say of a permission: what lets use it, and of each grant whether it holds or why not. */
+/** Describes which scopes allow a permission, and for each grant whether it applies or why not. */
 function authorityFound(
   permission: string,
   { context, snapshot, nowMs }: KnownCall,
@@ -83,7 +86,7 @@ function authorityFound(
   ]
 }
 
-/** What grants say of a role: of each whether it gives the role in the token's place, or why not. */
+/** Describes for each grant whether it gives the role in the token's place, or why not. */
 function roleFound(key: string, { context, snapshot, nowMs }: KnownCall): readonly string[] {
   if (snapshot === null) return ["nobody asked what the caller was granted"]
   if (snapshot.grants.length === 0) return ["the caller was granted nothing"]
@@ -101,7 +104,7 @@ function roleFound(key: string, { context, snapshot, nowMs }: KnownCall): readon
   })
 }
 
-/** Why a grant does not hold at a place or on a resource; undefined when it does. */
+/** Returns why a grant does not apply to a place or resource; undefined if it applies. */
 function missOf(
   grant: HeldGrant,
   isInherited: boolean,
@@ -114,7 +117,7 @@ function missOf(
   return holds(true) ? "it is not inherited" : "it is elsewhere"
 }
 
-/** What a failure saw that any check can have. */
+/** Describes a failure of a step that is common to all checks. */
 function besideFound({ reason }: Failure, call: KnownCall, options: Inherited): string | undefined {
   const { context, request, liveness, nowMs } = call
   switch (reason) {

@@ -2,7 +2,7 @@ import type { Place } from "../administration/ports.ts"
 import type { AppId, ContextId, TenantId } from "../ids.ts"
 import type { AuthContext } from "./context.ts"
 
-/** A resource, as the target that owns it found it in its own store: never as a request tells it. */
+/** A resource as its owner resolved it from its own store, never from request data. */
 export interface ResourceRef {
   readonly type: string
   readonly id: string
@@ -11,17 +11,17 @@ export interface ResourceRef {
   readonly contextId: ContextId | null
 }
 
-/** A role that the principal has at a node: a resource, or everything of a context, tenant or app. */
+/** A role that the principal has at a node: a resource, or a whole context, tenant or app. */
 export interface HeldGrant {
   readonly roleId: string
   readonly appId: AppId
-  /** Null: every tenant of the app; of a resource, that it is of none. */
+  /** Null covers every tenant of the app. With a resource, null means that the resource belongs to no tenant. */
   readonly tenantId: TenantId | null
-  /** Null: every context of the tenant; of a resource, that it is of none. */
+  /** Null covers every context of the tenant. With a resource, null means that the resource belongs to no context. */
   readonly contextId: ContextId | null
-  /** Null: every resource of the context. */
+  /** Null covers every resource of the context. */
   readonly resource: { readonly type: string; readonly id: string } | null
-  /** It holds before, and not at it. Null: for good. Milliseconds since the Unix epoch. */
+  /** Exclusive, in milliseconds since the Unix epoch. Null means no expiry. */
   readonly expiresAtMs: number | null
 }
 
@@ -29,26 +29,26 @@ export function isLive({ expiresAtMs }: HeldGrant, nowMs: number): boolean {
   return expiresAtMs === null || nowMs < expiresAtMs
 }
 
-/** True when the grant is on this very resource or, where it is inherited, on a node that the resource is in. */
+/** True if the grant is on this resource or, when inherited, on a node above it. */
 export function covers(grant: HeldGrant, isInherited: boolean, resource: ResourceRef): boolean {
   if (grant.resource === null) return isInherited && isAround(grant, resource)
   return isAt(grant, resource) && grant.resource.type === resource.type && grant.resource.id === resource.id
 }
 
 /**
- * True when the grant holds somewhere at a place, for a token that is of that place: on it, on a resource of it or, where
- * it is inherited, on a node that the place is in.
+ * True if the grant applies somewhere at a token's place: at the place, on a resource there or, when inherited, at a
+ * node above it.
  */
 export function reaches(grant: HeldGrant, isInherited: boolean, place: Place): boolean {
   return isAt(grant, place) || (grant.resource === null && isInherited && isAround(grant, place))
 }
 
-/** True when the grant holds in all of a place: on it or, where it is inherited, on a node that the place is in. */
+/** True if the grant applies to the whole place: at it or, when inherited, at a node above it. */
 export function reachesWhole(grant: HeldGrant, isInherited: boolean, place: Place): boolean {
   return grant.resource === null && reaches(grant, isInherited, place)
 }
 
-/** A resource's id says which it is in its own place: in another one the same id is somebody else's resource. */
+/** A resource id is unique only within its place, so all three must match. */
 function isAt({ appId, tenantId, contextId }: HeldGrant, place: Place): boolean {
   return appId === place.appId && tenantId === place.tenantId && contextId === place.contextId
 }
@@ -62,8 +62,8 @@ function isAround({ appId, tenantId, contextId }: HeldGrant, place: Place): bool
 }
 
 /**
- * Why the resource is out of the caller's reach, whatever was granted (step 4); undefined when it is not. A token is of
- * one app, tenant and context, or of none of them, and reaches what is of the same.
+ * Returns why the resource is out of the token's reach, whatever was granted (step 4); undefined if it is in reach. The
+ * resource must have the token's exact app, tenant and context.
  */
 export function misplacement(
   context: AuthContext,

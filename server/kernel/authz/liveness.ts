@@ -5,17 +5,16 @@ import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
 import { isOutdated } from "./versions.ts"
 
-/** What is known of principal, session, credential and membership, and since when. */
+/** Current status of principal, session, credential and membership. */
 export interface Liveness {
   readonly facts: LivenessFacts
-  /** When the facts were true. Milliseconds since the Unix epoch. */
+  /** Time at which the facts were read, in milliseconds since the Unix epoch. */
   readonly asOfMs: number
 }
 
 /**
- * Step 3: why principal, identity, session, credential or token is not active; undefined when they are. What is missing
- * is not active. A service that acts for a user must be active too. PERMISSIONS_STALE: authority was taken away since the
- * token was issued.
+ * Step 3: returns why principal, actor, identity, session, credential or token is inactive; undefined if all are
+ * active. A missing record is inactive. PERMISSIONS_STALE: authority was reduced after the token was issued.
  */
 export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: number): Reason | undefined {
   const { revoked } = facts
@@ -33,19 +32,22 @@ export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: nu
   return isOutdated(context.versions, facts.minimum) ? "PERMISSIONS_STALE" : undefined
 }
 
-/** Whether anybody may act at the place: app, tenant and context are ACTIVE, as far as they are asked for. What is missing is not. */
+/** True if app, tenant and context are ACTIVE, as far as the query names them. A missing one is not. */
 export function isOpen({ app, tenant, context }: PlaceFacts): boolean {
   return app === "ACTIVE" && (tenant === null || tenant === "ACTIVE") && (context === null || context === "ACTIVE")
 }
 
-/** Step 4: why the principal has no place in the app now; undefined when it has. Services need no membership. */
+/**
+ * Step 4: returns why the principal is not an active member at the place; undefined if it is. Services need no
+ * membership.
+ */
 export function displacement(context: AuthContext, facts: LivenessFacts): Reason | undefined {
   if (!isOpen(facts)) return "TENANT_SUSPENDED"
   if (context.principal.kind === "SERVICE" && facts.membership === undefined) return undefined
   return facts.membership === "ACTIVE" ? undefined : "MEMBERSHIP_INACTIVE"
 }
 
-/** The session whose end ends the token: for a delegated one, that of the user who delegated. */
+/** The session that the token depends on. For a delegated token it is the delegating user's. */
 export function sessionOf(context: AuthContext): AuthContext["sessionId"] {
   return context.sessionId ?? context.delegation?.originSessionId ?? null
 }

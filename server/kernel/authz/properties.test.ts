@@ -95,7 +95,7 @@ const call: fc.Arbitrary<Question> = fc
     },
     snapshot: {
       ...snapshotOf(of.grant, { permissions: of.granted, inheritable: of.inheritable }),
-      // Each scope lets use what is usable.
+      // Each scope allows the usable permissions.
       scopes: new Map(names.map((name) => [name, new Set(of.usable)])),
     },
     ...(of.isKnown ? alive() : { liveness: "unknown" as const }),
@@ -115,8 +115,8 @@ const changing =
 const mapped = <T>(map: ReadonlyMap<string, T>, change: (value: T) => T): ReadonlyMap<string, T> =>
   new Map([...map].map(([key, value]) => [key, change(value)]))
 
-// Takes no authority away where grants are asked for: they are another place's then, and that may grant what the tenant's
-// does not.
+// Does not reduce authority for requirements that check grants: it selects the grants of another place, which may allow
+// more.
 const outOfTenant: Removal = (_, context) => ({ context: { ...context, tenantId: null } })
 
 function asksForGrants(requirement: Requirement): boolean {
@@ -165,7 +165,7 @@ const removals: readonly Removal[] = [
   () => ({ context: "NO_CREDENTIAL" as const }),
 ]
 
-test("taking authority away never turns deny into allow", () => {
+test("removing authority never turns deny into allow", () => {
   let denied = 0
   let allowed = 0
   fc.assert(
@@ -180,7 +180,7 @@ test("taking authority away never turns deny into allow", () => {
     }),
     { numRuns: effort(1_500, 20_000, 100_000) },
   )
-  // Both happen often, or the property says nothing.
+  // Both outcomes must be frequent, or the property proves nothing.
   expect(denied).toBeGreaterThan(50)
   expect(allowed).toBeGreaterThan(50)
 })
@@ -191,7 +191,7 @@ function reversed(requirement: Requirement): Requirement {
   return first === undefined ? requirement : { ...requirement, of: [first, ...rest] }
 }
 
-test("the order of parts changes neither the decision nor the step, only which reason is told", () => {
+test("the order of parts changes neither the decision nor the step, only which reason is reported", () => {
   fc.assert(
     fc.property(call, (question) => {
       const [one, other] = [
@@ -208,7 +208,7 @@ test("the order of parts changes neither the decision nor the step, only which r
   )
 })
 
-test("allOf is what all parts say alone, and anyOf what any says, where nobody acts", () => {
+test("without an actor, allOf is the conjunction and anyOf the disjunction of its parts", () => {
   fc.assert(
     fc.property(call, fc.array(requirement, { minLength: 1, maxLength: 4 }), (question, parts) => {
       if (typeof question.context === "string" || question.context.actor !== null) return
@@ -223,7 +223,7 @@ test("allOf is what all parts say alone, and anyOf what any says, where nobody a
   )
 })
 
-test("a delegated call passes an anyOf only by a part that passes alone", () => {
+test("a delegated call passes an anyOf only through a part that passes alone", () => {
   fc.assert(
     fc.property(call, fc.array(requirement, { minLength: 1, maxLength: 4 }), (question, parts) => {
       const [first, ...rest] = parts
@@ -256,13 +256,13 @@ test("unknown claims change nothing", () => {
   )
 })
 
-/** The checks that an explanation says decided. */
+/** The checks that an explanation marks as decisive. */
 function decisiveIn(part: Explained | undefined): readonly Explained[] {
   if (part?.isDecisive !== true) return []
   return part.of.length === 0 ? [part] : part.of.flatMap(decisiveIn)
 }
 
-test("an explanation says what is decided, and one check decides it", () => {
+test("an explanation states the decision and marks one decisive check", () => {
   fc.assert(
     fc.property(call, (question) => {
       const { decision, requirement } = explain(question)

@@ -8,17 +8,17 @@ export interface Freshness {
   readonly onStale: "DENY" | "INTROSPECT" | "ALLOW"
 }
 
-/** Options that any requirement may carry beside its check. On a composite they hold for all of it. */
+/** Options of a requirement. On a composite they apply to all of its parts. */
 interface Options {
   readonly freshness?: Freshness
   readonly maxAuthAgeSeconds?: number
   readonly allowDelegated?: boolean
 }
 
-/** At least one: an empty composite that allows is the oldest bug there is. */
+/** At least one: an empty composite would allow everything. */
 export type Requirements = readonly [Requirement, ...Requirement[]]
 
-/** What a capability asks of its caller. The contract is proto/signet/authz/v1/requirement.proto. */
+/** What a method requires of its caller. The contract is proto/signet/authz/v1/requirement.proto. */
 export type Requirement = Options &
   (
     | { readonly is: "public" }
@@ -44,27 +44,27 @@ export type Requirement = Options &
 export type TenantCheck = Extract<Requirement, { is: "tenant" }>
 export type ResourceCheck = Extract<Requirement, { is: "resourceAction" }>
 
-/** What a request's tenants are keyed by. */
+/** The key of a tenant in RequestFacts.tenants. */
 export function tenantKey(check: TenantCheck): string {
   return `${check.from} ${check.field}`
 }
 
-/** What a request's resolved resources are keyed by. */
+/** The key of a resource in RequestFacts.resources. */
 export function resourceKey(check: ResourceCheck): string {
   return `${check.type} ${check.from} ${check.field}`
 }
 
-/** Every single check in a requirement, in the order of declaration. */
+/** Every check in a requirement, in order of declaration. */
 export function checksIn(requirement: Requirement): readonly Requirement[] {
   return requirement.is === "anyOf" || requirement.is === "allOf" ? requirement.of.flatMap(checksIn) : [requirement]
 }
 
-/** The requirement in a line, for documents and logs: `kinds(USER) and (scope(a) or scope(b))`. */
+/** One-line form for documents and logs: `kinds(USER) and (scope(a) or scope(b))`. */
 export function describe(requirement: Requirement): string {
   return [describeCheck(requirement), ...describeOptions(requirement)].join(", ")
 }
 
-/** What a requirement says beside its check, a phrase each. */
+/** Describes the options of a requirement, one phrase each. */
 export function describeOptions(requirement: Requirement): readonly string[] {
   return [
     requirement.freshness && `fresh(${requirement.freshness.maxStalenessMs} ms, ${requirement.freshness.onStale})`,

@@ -17,7 +17,7 @@ describe("a member holds", () => {
   })
 })
 
-test("an intersection is never more than any of its parts, in the order of the first, each once", () => {
+test("an intersection is a subset of each list, in the first one's order, without duplicates", () => {
   const some = fc.array(fc.constantFrom("a", "b", "c", "d"))
   fc.assert(
     fc.property(some, fc.array(some, { maxLength: 3 }), (first, others) => {

@@ -1,8 +1,8 @@
 import type { App, Membership } from "../records.ts"
 
 /**
- * The scopes that a member of the app holds for one audience, now: the app's defaults and what the membership names, and
- * nothing that the app does not have. In the app's order.
+ * The scopes that a member currently holds for one audience: the app's defaults and those of the membership that still
+ * exist in the app. In the app's order.
  */
 export function scopesHeld(
   app: Pick<App, "scopes">,
@@ -15,7 +15,7 @@ export function scopesHeld(
     .map(({ key }) => key)
 }
 
-/** The scopes that a member of the app holds over all of its audiences. A member of another app holds none. */
+/** The scopes that a member of the app holds, over all audiences. A member of another app holds none. */
 export function scopesHeldAnywhere(
   app: Pick<App, "id" | "scopes">,
   membership: Pick<Membership, "appId" | "status" | "scopes"> | undefined,
@@ -25,12 +25,12 @@ export function scopesHeldAnywhere(
   return [...audiences].flatMap((audience) => scopesHeld(app, membership, audience))
 }
 
-/** What is in all of these; in the order of the first, each once. Property: never more than any of them. */
+/** The intersection, without duplicates, in the order of the first list. */
 export function intersect(first: readonly string[], ...others: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(first)].filter((scope) => others.every((other) => other.includes(scope)))
 }
 
-/** A scope parameter as RFC 6749 section 3.3 has it: tokens with a space between. Undefined when it is malformed. */
+/** Parses a scope parameter (RFC 6749 section 3.3): tokens separated by single spaces. Undefined if malformed. */
 export function parseScope(text: string): readonly string[] | undefined {
   if (text === "") return []
   const tokens = text.split(" ")

@@ -1,17 +1,17 @@
-// A permission snapshot as the claims of a signed statement: what is written, and what is read of it.
+// Encodes a permission snapshot as claims of a signed statement, and parses it.
 import type { Place } from "../administration/ports.ts"
 import { type AppId, type ContextId, type PrincipalId, parseId, type TenantId } from "../ids.ts"
 import type { PermissionSnapshot, SnapshotRole } from "./effective.ts"
 import type { HeldGrant } from "./grants.ts"
 import { type AuthorityVersions, permVerOf } from "./versions.ts"
 
-/** What a snapshot is of: all of it is asked for, and all of it must be answered. */
+/** Identifies a snapshot: the request states all fields, and the answer must match all of them. */
 export interface SnapshotKey extends Place {
   readonly principalId: PrincipalId
   readonly permVer: number
 }
 
-/** The most that a signed snapshot has, in characters. */
+/** Maximum length of a signed snapshot, in characters. */
 export const maxSnapshotLength = 1_048_576
 
 type Json = Readonly<Record<string, unknown>>
@@ -53,8 +53,8 @@ const placeClaims = ({ tenantId, contextId }: Pick<Place, "tenantId" | "contextI
 })
 
 /**
- * The snapshot in a verified statement. Undefined unless the statement is that issuer's, is of exactly this key, and is
- * whole: an old one under a newer key, or one of somebody else, is none.
+ * Parses the snapshot of a verified statement. Undefined unless issuer and key match exactly and every part parses: an
+ * older snapshot or another principal's is rejected.
  */
 export function parseSnapshot(payload: unknown, issuer: string, key: SnapshotKey): PermissionSnapshot | undefined {
   if (!isJson(payload)) return undefined
@@ -76,7 +76,7 @@ export function parseSnapshot(payload: unknown, issuer: string, key: SnapshotKey
   return { roles: new Map(roles), scopes: new Map(scopes), grants }
 }
 
-/** Undefined unless it is a list of which everything parses. */
+/** Undefined unless the value is a list whose every element parses. */
 function parseAll<From, To>(list: unknown, parse: (one: From) => To | undefined): readonly To[] | undefined {
   if (!Array.isArray(list)) return undefined
   const parsed = list.map(parse).filter((one) => one !== undefined)
@@ -96,7 +96,7 @@ function parseGrant(grant: unknown, appId: AppId): HeldGrant | undefined {
   const contextId = orNull(grant.context_id, parseContext)
   const resource = orNull(grant.resource, parseResource)
   const expiresAtMs = orNull(grant.expires_at_ms, (ms) => (Number.isSafeInteger(ms) ? Number(ms) : undefined))
-  // What narrows and is not understood must not widen.
+  // A field that narrows the grant but cannot be parsed must not widen it.
   if (tenantId === undefined || contextId === undefined || resource === undefined || expiresAtMs === undefined) {
     return undefined
   }

@@ -1,4 +1,4 @@
-// Callers and a question that is answered with yes, for tests that change one thing.
+// Test data: callers, and a question that is allowed, for tests that change one thing.
 import { newId } from "../ids.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AccessTokenClaims } from "../token/claims.ts"
@@ -55,8 +55,8 @@ export const delegatedClaims: AccessTokenClaims = {
 }
 
 /**
- * Grants of a role "editor" with the permissions, on the user's app as a whole but for what is changed; a resource is in
- * the user's tenant.
+ * A snapshot with one grant of the role "editor", on the user's whole app unless `change` says otherwise. A resource is
+ * in the user's tenant.
  */
 export function snapshotOf(
   change: Partial<HeldGrant> = {},
@@ -90,7 +90,7 @@ const session: NonNullable<LivenessFacts["session"]> = {
   absoluteExpiresAtMs: now + 86_400_000,
 }
 
-/** Liveness facts as of `question.nowMs`: everything is active but for what is changed. */
+/** Liveness facts as of `question.nowMs`: everything is active except the changes. */
 export function alive(
   change: Partial<LivenessFacts> = {},
   sessionChange: Partial<typeof session> = {},

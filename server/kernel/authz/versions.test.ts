@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { isOutdated, permVerOf, versionClaims, versionsOf } from "./versions.ts"
 
-test("a token tells the sum and the policy's part, and both parts come back of it", () => {
+test("a token carries the sum and the policy part, from which both parts are restored", () => {
   const versions = { principal: 5, policy: 7 }
   expect(versionClaims(versions)).toEqual({ perm_ver: 12, pol_ver: 7 })
   expect(versionsOf(versionClaims(versions))).toEqual(versions)
@@ -20,10 +20,10 @@ test.each([
   ["after both", { principal: 6, policy: 8 }, false],
   ["before the principal's", { principal: 4, policy: 7 }, true],
   ["before the policy's", { principal: 5, policy: 6 }, true],
-  // What one sum alone could not tell: 4 + 9 is more than 5 + 7.
+  // What a single sum could not detect: 4 + 9 is more than 5 + 7.
   ["before the principal's, with a sum that is higher", { principal: 4, policy: 9 }, true],
   ["before the policy's, with a sum that is higher", { principal: 9, policy: 6 }, true],
-  ["of no number", { principal: Number.NaN, policy: 7 }, true],
-])("what is %s is told apart", (_, held, outdated) => {
+  ["not a number", { principal: Number.NaN, policy: 7 }, true],
+])("a version %s is classified", (_, held, outdated) => {
   expect(isOutdated(held, { principal: 5, policy: 7 })).toBe(outdated)
 })

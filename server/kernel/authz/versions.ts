@@ -1,35 +1,35 @@
-// How a token says which authority it was issued under, and when that is too old.
-// docs/decisions/0016-permission-versions.md says why there are two parts.
+// The versions of authority in a token, and when they are outdated. docs/decisions/0016-permission-versions.md says why
+// there are two parts.
 
-/** Versions of what a principal may do in an app. Each only rises. */
+/** Versions of a principal's authority in an app. Each only increases. */
 export interface AuthorityVersions {
-  /** Of the principal in the app: its grants, memberships and status. */
+  /** Changes with the principal's grants, memberships and status in the app. */
   readonly principal: number
-  /** Of the app's policy: its roles, permissions and scopes. */
+  /** Changes with the app's roles, permissions and scopes. */
   readonly policy: number
 }
 
-/** Nothing was ever changed. */
+/** The versions before any change. */
 export const noVersions: AuthorityVersions = Object.freeze({ principal: 0, policy: 0 })
 
-/** The claim `perm_ver`: any change of either part makes another, and so another key for what is kept of it. */
+/** The claim `perm_ver`. A change of either part changes it, so it serves as a cache key. */
 export function permVerOf({ principal, policy }: AuthorityVersions): number {
   return principal + policy
 }
 
-/** Both parts as claims. */
+/** Returns both parts as claims. */
 export function versionClaims(versions: AuthorityVersions): { readonly perm_ver: number; readonly pol_ver: number } {
   return { perm_ver: permVerOf(versions), pol_ver: versions.policy }
 }
 
-/** The parts that claims tell. Of a sum whose parts are not told nothing is known, so both are the lowest there are. */
+/** Reads the parts from claims. A token that does not state the parts gets the lowest versions. */
 export function versionsOf(claims: { readonly perm_ver: number; readonly pol_ver?: number }): AuthorityVersions {
   const { perm_ver, pol_ver } = claims
   return pol_ver === undefined || pol_ver > perm_ver ? noVersions : { principal: perm_ver - pol_ver, policy: pol_ver }
 }
 
-/** True for what was issued before authority was taken away: either part is below its minimum. */
+/** True if the token was issued before its authority was reduced: either part is below its minimum. */
 export function isOutdated(held: AuthorityVersions, minimum: AuthorityVersions): boolean {
-  // So written, what is no number is outdated.
+  // Written so that NaN is outdated.
   return !(held.principal >= minimum.principal && held.policy >= minimum.policy)
 }

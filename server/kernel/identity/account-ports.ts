@@ -1,38 +1,41 @@
-// The store as people need it who look after their own account: more members of Tx.
+// Store interface for account self-service, as members of Tx.
 import type { Place } from "../administration/ports.ts"
 import type { Grant } from "../administration/records.ts"
 import type { IdentityId, PatId, PrincipalId } from "../ids.ts"
 import type { Pat, StandingDelegation } from "../machine/records.ts"
 import type { Identity, Principal, Provider, Session } from "../records.ts"
 
-/** What looking after an account adds to a unit of work. */
+/** What account self-service adds to a transaction. */
 export interface AccountTx {
   readonly people: People
   readonly passwordHolds: PasswordHolds
 }
 
 export interface People {
-  /** A person without a way of signing in: made by a command, for whom a personal access token is made. */
+  /** Inserts a user without a provider account: a command creates one that signs in only by personal access token. */
   insert(identity: Identity, principal: Principal): Promise<void>
-  /** Exact matches, at most so many, in the order of their ids. Nobody who is erased, and no unlinked account's person. */
+  /** Exact matches in order of id, at most `limit`. Excludes erased users and unlinked accounts. */
   find(by: PersonSearch, limit: number): Promise<readonly Principal[]>
-  /** Ends every personal access token, in every app. Returns those that were live. */
+  /** Revokes every personal access token of the user in every app. Returns those that were live. */
   endPats(id: PrincipalId, nowMs: number): Promise<readonly PatId[]>
-  /** What is kept of a person in all apps, ended or not. */
+  /** The user's records in all apps, ended ones included. */
   records(identityId: IdentityId, principalId: PrincipalId, limit: number): Promise<PersonalRecords>
 }
 
-/** Which people are searched for. */
+/** A search for users. */
 export interface PersonSearch {
-  /** An address as `normalizeEmail` gives it, or a provider's subject, of one issuer or of all (null). */
+  /** Either an address as `normalizeEmail` returns it, or a provider's subject at one issuer (null: at any). */
   readonly by:
     | { readonly email: string }
     | { readonly provider: Provider; readonly subject: string; readonly issuer: string | null }
-  /** Only people with a live membership of this app, and of its tenant and context if there are. Null: everybody. */
+  /**
+   * Limits the search to users with a live membership of this app, and of its tenant and context if given. Null: all
+   * users.
+   */
   readonly within: Place | null
 }
 
-/** Each newest first, and at most as many as were asked for. */
+/** Each list is newest first and limited to the requested number. */
 export interface PersonalRecords {
   readonly sessions: readonly Session[]
   readonly pats: readonly Pat[]
@@ -41,8 +44,8 @@ export interface PersonalRecords {
 }
 
 /**
- * Accounts of IDP_C whose password may be a stranger's, by a digest of their key. Held from before the password is
- * replaced until it was: what is interrupted stays held.
+ * Accounts of IDP_C whose password may have been set by someone else, identified by a digest of the account key. A hold
+ * starts before the password is replaced and ends afterwards, so an interrupted replacement stays held.
  */
 export interface PasswordHolds {
   hold(account: Uint8Array, nowMs: number): Promise<void>

@@ -1,6 +1,6 @@
-// What may be read of a claim of a provider's token.
+// Validates claims of a provider's token.
 
-/** Clocks may differ by this much. */
+/** Accepted clock skew. */
 export const skewSeconds = 30
 
 export function isOneOf(value: unknown, accepted: readonly string[]): value is string {
@@ -8,8 +8,8 @@ export function isOneOf(value: unknown, accepted: readonly string[]): value is s
 }
 
 /**
- * Text that is kept as it is, or not at all: without U+0000, which no database keeps, and unpaired surrogates, which all
- * become one and the same character on the way there, so that two subjects would become one.
+ * True for text that a database stores unchanged. U+0000 cannot be stored, and unpaired surrogates all become the same
+ * replacement character, which would merge two subjects.
  */
 export function isText(value: unknown, maxLength: number): value is string {
   return typeof value === "string" && value.length <= maxLength && !value.includes("\0") && value.isWellFormed()

@@ -9,7 +9,7 @@ const named = (connection: string, status: ProviderClient["status"] = "ACTIVE"):
   status,
 })
 
-describe("which connection a sign-in goes by", () => {
+describe("the connection of a sign-in", () => {
   test.each<[string, string[], string, string]>([
     ["the only one, unnamed", [""], "", ""],
     ["the only one, although it has a name", ["google"], "", "google"],
@@ -34,12 +34,12 @@ describe("which connection a sign-in goes by", () => {
     expect(selectConnection(all, name)).toEqual({ is: "refuse", reason, names: connections })
   })
 
-  test("is none where the app has none", () => {
+  test("is none if the app has none", () => {
     expect(selectConnection([], "")).toEqual({ is: "none" })
     expect(selectConnection([], "google")).toEqual({ is: "none" })
   })
 
-  test("stays what it was when another is switched off, and that one is listed no more", () => {
+  test("does not change when another one is disabled, which is no longer listed", () => {
     const both = [named("google", "DISABLED"), named("okta")]
     expect(selectConnection(both, "")).toEqual({ is: "refuse", reason: "CONNECTION_REQUIRED", names: ["okta"] })
     expect(selectConnection(both, "google")).toMatchObject({ is: "selected", client: { status: "DISABLED" } })
@@ -47,7 +47,7 @@ describe("which connection a sign-in goes by", () => {
   })
 })
 
-test("scopes that nobody has set are the usual ones of IDP_A, and none of others", () => {
+test("default scopes exist for IDP_A only", () => {
   expect(scopesOf({ provider: "IDP_A", scopes: [] })).toEqual(["openid", "email", "profile"])
   expect(scopesOf({ provider: "IDP_A", scopes: ["openid"] })).toEqual(["openid"])
   expect(scopesOf({ provider: "IDP_B", scopes: [] })).toEqual([])

@@ -1,20 +1,21 @@
-// Which of an app's connections a sign-in goes by. With one, or with the default, the tuple of app, provider and platform says it.
+// Selects the connection of a sign-in. If an app has one client for a provider and platform, or a default one, the name
+// is optional.
 import type { ProviderClient } from "../records.ts"
 
 export type Selection =
   | { readonly is: "selected"; readonly client: ProviderClient }
-  /** The app does not sign in by this provider on this platform. */
+  /** The app has no client for this provider and platform. */
   | { readonly is: "none" }
   | {
       readonly is: "refuse"
       readonly reason: "CONNECTION_REQUIRED" | "CONNECTION_UNKNOWN"
-      /** What could be named: the connections that are switched on. */
+      /** The enabled connections. */
       readonly names: readonly string[]
     }
 
 /**
  * @param connections The app's clients of one provider and platform.
- * @param name As the sign-in says it; empty when it names none. A name that is unknown never falls back to the default.
+ * @param name The name in the request; empty if none. An unknown name never falls back to the default.
  */
 export function selectConnection(connections: readonly ProviderClient[], name: string): Selection {
   const [first, ...others] = connections
@@ -26,10 +27,10 @@ export function selectConnection(connections: readonly ProviderClient[], name: s
   return { is: "refuse", reason: name === "" ? "CONNECTION_REQUIRED" : "CONNECTION_UNKNOWN", names }
 }
 
-/** What a sign-in page offers. */
+/** The connections that a sign-in page offers. */
 export const offered = (connections: readonly ProviderClient[]): readonly ProviderClient[] => connections.filter(isOn)
 
-/** The scopes that the authorization endpoint is asked for. */
+/** The scopes to request at the authorization endpoint. */
 export function scopesOf({ provider, scopes }: Pick<ProviderClient, "provider" | "scopes">): readonly string[] {
   return scopes.length > 0 || provider !== "IDP_A" ? scopes : ["openid", "email", "profile"]
 }

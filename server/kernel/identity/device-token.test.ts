@@ -5,7 +5,7 @@ const token = { id: "i".repeat(22), expiresAt: 1_000 }
 const mac = "m".repeat(43)
 const text = formatDeviceToken(token, mac)
 
-test("a device token is read until the moment that it expires", () => {
+test("a device token parses until it expires", () => {
   expect(parseDeviceToken(text, 999_999)).toEqual({ ...token, mac })
   expect(parseDeviceToken(text, 1_000_000)).toBeUndefined()
 })
@@ -21,7 +21,7 @@ test.each([
   expect(parseDeviceToken(given, 0)).toBeUndefined()
 })
 
-test("a device token covers its address, its app, its id and its end", () => {
+test("the MAC of a device token covers address, app, id and expiry", () => {
   const of = { appId: "app_1", email: "Ada@example.com" }
   const covered = deviceTokenText(of, token)
   expect(deviceTokenText({ ...of, email: "ada@example.com" }, token)).toBe(covered)

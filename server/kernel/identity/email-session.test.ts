@@ -49,7 +49,7 @@ test.each<[string, object, object, string]>([
   expect(said(judgeEmailSession(presented(change, changedUser)))).toBe(expected)
 })
 
-describe("a session that an app presents", () => {
+describe("a presented session", () => {
   test.each<[string, unknown, string]>([
     ["not banned", null, "ok"],
     ["banned until now", iso(nowSeconds), "ok"],
@@ -60,7 +60,7 @@ describe("a session that an app presents", () => {
     expect(said(judgePresentedSession(presented({}, { banned_until: until })))).toBe(expected)
   })
 
-  test("does not sign in whose link has just confirmed the address", () => {
+  test("is refused if its link has just confirmed the address", () => {
     const confirmed = (seconds: number) => presented({}, { email_confirmed_at: iso(seconds) })
     expect(said(judgePresentedSession(confirmed(claims.iat - 11)))).toBe("ok")
     expect(said(judgePresentedSession(confirmed(claims.iat - 10)))).toBe("EMAIL_NOT_VERIFIED email_confirmed_at")
@@ -68,7 +68,7 @@ describe("a session that an app presents", () => {
     expect(isFirstConfirmed({}, { email_confirmed_at: iso(claims.iat) })).toBe(false)
   })
 
-  test("has a token of a session, for the app's own client", () => {
+  test("has a session's access token for the app's own client", () => {
     const token = { session_id: "s-1", role: "authenticated" }
     const problem = (change: object) => sessionTokenProblem({ ...token, ...change }, client)
     expect(problem({})).toBeUndefined()

@@ -1,10 +1,10 @@
-// What a session of IDP_C vouches for. Its signature is server/providers' part.
+// Decides what a session of IDP_C proves. server/providers verifies its signature.
 
 import type { ProviderClient } from "../records.ts"
 import { isPast, isText, isTime, skewSeconds } from "./claim.ts"
 import type { Vouched } from "./provider-ports.ts"
 
-/** The project answers with a session that it has just made. */
+/** The project answers with a session that it just created. */
 const maxAgeSeconds = 600
 
 export interface PresentedEmailSession {
@@ -24,9 +24,9 @@ export type EmailSessionJudgment =
   | { is: "refuse"; reason: "PROVIDER_TOKEN_INVALID" | "EMAIL_NOT_VERIFIED"; claim: string }
 
 /**
- * Whether the session is of this project, of one person, and of somebody who showed that the address is theirs.
+ * Checks that the session belongs to this project and to a user who proved the email address.
  *
- * Token and user must name the same person: the account is found by the id alone.
+ * Token and user must name the same subject: the account is found by the subject alone.
  */
 export function judgeEmailSession(presented: PresentedEmailSession): EmailSessionJudgment {
   const { claims, user, client, issuer, nowSeconds } = presented
@@ -63,8 +63,8 @@ export function judgeEmailSession(presented: PresentedEmailSession): EmailSessio
 }
 
 /**
- * Which claim keeps a token from being the access token of a session that an app has at the project: it is an ID token,
- * a service key, or of an OAuth client of the project. Undefined when none does.
+ * Returns the claim that shows that the token is not a session's access token: it is an ID token, a service key, or the
+ * token of another OAuth client. Undefined if it is one.
  */
 export function sessionTokenProblem(
   claims: PresentedEmailSession["claims"],
@@ -75,30 +75,30 @@ export function sessionTokenProblem(
   return claims.client_id === undefined || claims.client_id === client.clientId ? undefined : "client_id"
 }
 
-/** As `judgeEmailSession`, of a session that an app presents: it may be long since the project made it. */
+/** Same as `judgeEmailSession`, for a session that the app presents: the project may have created it long ago. */
 export function judgePresentedSession(presented: PresentedEmailSession): EmailSessionJudgment {
   const { claims, user, nowSeconds } = presented
   if (isBanned(user, nowSeconds)) return invalid("banned_until")
   const judgment = judgeEmailSession(presented)
-  // A link may be at this moment about to end the password that the session began with.
+  // The password that this session began with may be replaced at this moment.
   if (judgment.is === "ok" && isFirstConfirmed(claims, user)) {
     return { is: "refuse", reason: "EMAIL_NOT_VERIFIED", claim: "email_confirmed_at" }
   }
   return judgment
 }
 
-/** A time that cannot be read bans. */
+/** An unreadable time counts as banned. */
 function isBanned({ banned_until: until }: Readonly<Record<string, unknown>>, nowSeconds: number): boolean {
   if (until === undefined || until === null) return false
   return typeof until !== "string" || !(Date.parse(until) <= nowSeconds * 1_000)
 }
 
-/** How long before the session the project writes down that the link has shown the address, in seconds. */
+/** Maximum time between the confirmation of the address and the start of the session, in seconds. */
 const confirmingSeconds = 10
 
 /**
- * Whether the link of this session, which was judged good, is what first showed that the address is the person's: both
- * times are the project's own. Until then anybody may have set the person's password.
+ * True if the link of this session is what first confirmed the address; both times come from the project. Before that,
+ * anyone may have set the account's password.
  */
 export function isFirstConfirmed(
   { iat }: Readonly<Record<string, unknown>>,
@@ -107,7 +107,7 @@ export function isFirstConfirmed(
   return isTime(iat) && typeof confirmedAt === "string" && Date.parse(confirmedAt) >= (iat - confirmingSeconds) * 1_000
 }
 
-/** Anything but a plain no: a project that marks people in another way is asked no further. */
+/** Rejects every value but false and undefined: a project may mark anonymous users in another way. */
 function isAnonymous({ is_anonymous: mark }: Readonly<Record<string, unknown>>): boolean {
   return mark !== undefined && mark !== false
 }
@@ -116,7 +116,7 @@ function isDate(value: unknown): boolean {
   return typeof value === "string" && !Number.isNaN(Date.parse(value))
 }
 
-/** The newest of the methods, each `{method, timestamp}` in seconds, as milliseconds; null where there is none. */
+/** The newest of the methods, each `{method, timestamp}` in seconds, as milliseconds; null if there is none. */
 function authTimeOf(amr: unknown, nowSeconds: number): number | null {
   const methods: readonly unknown[] = Array.isArray(amr) ? amr : []
   const times = methods
@@ -125,7 +125,7 @@ function authTimeOf(amr: unknown, nowSeconds: number): number | null {
   return times.length === 0 ? null : Math.max(...times) * 1000
 }
 
-/** A hint that the person gave, as far as there is one. */
+/** A display name that the user provided, if any. */
 function nameOf(metadata: unknown): string | null {
   if (typeof metadata !== "object" || metadata === null) return null
   const { full_name: fullName, name } = Object.fromEntries(Object.entries(metadata))

@@ -6,58 +6,57 @@ import type { ContextId, TenantId } from "../ids.ts"
 import type { App, Identity, Membership, Principal, ProviderAccount, ProviderClient } from "../records.ts"
 import { principalInactivity } from "./principal.ts"
 
-/** What the store knows of the person whom a provider vouched for. */
+/** The stored records about the account that a provider vouched for. */
 export interface SignInFacts {
   app: App
   client: ProviderClient
   account: ProviderAccount | undefined
   identity: Identity | undefined
   principal: Principal | undefined
-  /** Of the app as a whole. */
+  /** Membership of the whole app. */
   membership: Membership | undefined
-  /** Of the tenant and context that were asked for; null when none was. */
+  /** Membership of the requested tenant and context; null if none was requested. */
   innerMembership: Membership | undefined | null
-  /** What the code that came with the sign-in stands for; undefined for an unknown one, null when none came. */
+  /** The invitation of the presented code; undefined for an unknown code, null if there was none. */
   invitation: Invitation | undefined | null
-  /** At the place that the invitation is for; null when none came. */
+  /** Membership at the invitation's place; null if there was no code. */
   invitedMembership: Membership | undefined | null
-  /** A place that was asked for, or that the invitation is for, is in a tenant where the person is suspended. */
+  /** The user is suspended in the tenant around the requested place or the invitation's place. */
   isSuspendedAround: boolean
-  /** An account that is about to be deleted is to be kept. */
+  /** The request cancels a pending deletion. */
   cancelDeletion: boolean
-  /** The tenant and context that were asked for. */
+  /** The requested tenant and context. */
   asked: InnerPlace
-  /** What was asked for, and what the invitation is for: where app, tenant and context stand. */
+  /** Status of app, tenant and context for the request and for the invitation. */
   places: readonly PlaceFacts[]
   nowMs: number
 }
 
 export type SignInPlan =
   | { is: "refuse"; reason: Reason }
-  /** Identity, provider account and principal are made; then the plan is made again. */
+  /** Create identity, provider account and principal, then plan again. */
   | { is: "newcomer" }
   | {
       is: "enter"
-      /** The person is known to others; the membership of the app as a whole is made. */
+      /** The user exists already; create the membership of the app. */
       joins: boolean
-      /** The deletion of the identity is called off. */
+      /** The sign-in cancels the identity's deletion. */
       cancelsDeletion: boolean
-      /** The invitation that is taken. */
+      /** The invitation that is accepted. */
       takes: Invitation | null
     }
 
 const refuse = (reason: Reason): SignInPlan => ({ is: "refuse", reason })
 
-/** Who is a member no more, or never was one, may be asked again. */
+/** Memberships that do not prevent a new invitation. */
 const ended: readonly Membership["status"][] = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"]
 
 /**
- * What a sign-in means for the four records. The account is found by issuer, subject and provider tenant; an email
- * never finds anybody, and a newcomer with a known email is a newcomer.
+ * Decides what a sign-in does to identity, account, principal and memberships. The account is found by issuer, subject
+ * and provider tenant, never by email.
  *
- * An account that was unlinked makes no second identity and is nobody's way in: it is refused as a newcomer of a closed
- * app is, whose identity it was being nobody's business. An invitation lets in who would not be let in; it lifts no
- * suspension.
+ * An unlinked account neither signs in nor creates a second identity. It gets the same refusal as a closed app, which
+ * does not reveal the former identity. An invitation replaces open signup and lifts no suspension.
  */
 export function planSignIn(facts: SignInFacts): SignInPlan {
   const { app, client, account, identity, principal, membership, innerMembership, invitation } = facts
@@ -86,7 +85,7 @@ export function planSignIn(facts: SignInFacts): SignInPlan {
   return judgePlaces(facts, { is: "enter", joins, cancelsDeletion: isLeaving, takes: invitation ?? null })
 }
 
-/** An invitation is taken once, in time, in its app, and by whom it names if it names anybody. */
+/** True if the invitation is pending, not expired, of this app, and not reserved for another principal. */
 export function isGood(
   invitation: Invitation | undefined,
   { app, principal, nowMs }: { app: Pick<App, "id">; principal: Pick<Principal, "id"> | undefined; nowMs: number },
@@ -100,13 +99,13 @@ export function isGood(
   )
 }
 
-/** A member of the place that was asked for, or becoming one by the invitation. */
+/** True if the user is a member at the requested place or becomes one by the invitation. */
 function isInside({ innerMembership, invitation, asked }: SignInFacts): boolean {
   if (innerMembership === null || innerMembership?.status === "ACTIVE") return true
   return invitation != null && isAt(invitation, asked)
 }
 
-/** Whether the invitation makes this membership an active one. */
+/** True if the invitation activates this membership. */
 function isOffered(membership: Membership, invitation: Invitation | undefined | null): boolean {
   const isWaiting = membership.status === "INVITED" || membership.status === "REQUESTED"
   return isWaiting && invitation != null && isAt(invitation, membership)
@@ -123,25 +122,25 @@ function judgePlaces({ places }: SignInFacts, plan: SignInPlan): SignInPlan {
   return places.every(isOpen) ? plan : refuse("TENANT_SUSPENDED")
 }
 
-/** What an address is counted and looked up by: one for every way of writing it that a provider takes for the same. */
+/** The key for lookups and rate limits of an address: equal for spellings that a provider treats as the same address. */
 export function emailKey(email: string): string {
   return Array.from(email.normalize("NFKC").trim(), lowerCased).join("")
 }
 
 /**
- * The simple mapping of Unicode, which providers look addresses up by. JavaScript's own makes two characters of İ (U+0130)
- * and two letters of Σ by its place, so one address would be counted as several.
+ * Unicode's simple lower-case mapping, which providers use for lookups. JavaScript's toLowerCase turns İ (U+0130) into
+ * two characters and maps Σ by context, which would give one address several keys.
  */
 const lowerCased = (character: string): string => String.fromCodePoint(character.toLowerCase().codePointAt(0) ?? 0)
 
 /**
- * An address as it is kept: NFKC, the domain in lower case; null when it is no address.
+ * Returns the stored form of an address: NFKC with the domain in lower case; null if invalid.
  *
- * Contact only. Nothing is ever found or linked by it.
+ * For contact only: no account is found or linked by it.
  */
 export function normalizeEmail(email: string | null): string | null {
   if (email === null || email.length > 320) return null
-  // Judged as it will be kept: normalising can lengthen a text, and make spaces that were none.
+  // Validate after normalization, which can lengthen the text and create spaces.
   const normal = email.normalize("NFKC").trim()
   const parts = normal.split("@")
   const [local, domain] = parts
@@ -150,8 +149,8 @@ export function normalizeEmail(email: string | null): string | null {
 }
 
 /**
- * The address that a provider vouched for; null when it vouched for none. What normalization would change is another
- * mailbox than the one that was verified.
+ * Returns the address that a provider verified; null if it verified none. An address that normalization changes is
+ * rejected: the result would be another mailbox.
  */
 export function verifiedEmail(email: string | null, isVerified: boolean): string | null {
   return isVerified && email !== null && email === email.normalize("NFKC").trim() ? normalizeEmail(email) : null

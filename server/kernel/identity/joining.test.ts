@@ -17,7 +17,7 @@ const answering = {
 const of = (status: Membership["status"]): Membership => ({ ...membership, status })
 
 describe("an invitation is", () => {
-  test("taken in time, by whoever it is for, where it is open", () => {
+  test("accepted before its expiry, by its recipient, at an open place", () => {
     expect(acceptanceProblem(answering, open)).toBeUndefined()
     expect(acceptanceProblem({ ...answering, membership: of("REMOVED") }, open)).toBeUndefined()
     expect(acceptanceProblem({ ...answering, membership: of("INVITED") }, open)).toBeUndefined()
@@ -40,7 +40,7 @@ describe("an invitation is", () => {
     expect(acceptanceProblem({ ...answering, ...change }, place)).toBe(expected)
   })
 
-  test("refused by whom it names, and by nobody else", () => {
+  test("declined only by the principal that it names", () => {
     const named = { ...pending, principalId: principal.id }
     expect(declineProblem({ ...answering, invitation: named })).toBeUndefined()
     expect(declineProblem(answering)).toBe("INVITATION_INVALID")
@@ -49,7 +49,7 @@ describe("an invitation is", () => {
   })
 })
 
-test("nobody asks for a closed place, or twice", () => {
+test("a membership of a closed place, or a second one, cannot be requested", () => {
   expect(membershipRequestProblem(open, undefined)).toBeUndefined()
   expect(membershipRequestProblem(open, of("REJECTED"))).toBeUndefined()
   expect(membershipRequestProblem({ ...open, tenant: undefined }, undefined)).toBe("RESOURCE_UNRESOLVED")

@@ -1,4 +1,4 @@
-// What people do about memberships of their own: take and refuse invitations, ask, and leave.
+// Rules for a user's own memberships: accept and decline invitations, request to join, leave.
 
 import { isLiveMembership, type Move, type Step, step } from "../administration/moves.ts"
 import type { PlaceFacts } from "../administration/ports.ts"
@@ -9,19 +9,22 @@ import type { AppId, PrincipalId } from "../ids.ts"
 import type { Membership } from "../records.ts"
 import { isGood } from "./first-login.ts"
 
-/** Who answers an invitation, in a session of the app. */
+/** A user's answer to an invitation. */
 export interface Answering {
   readonly invitation: Invitation | undefined
   readonly appId: AppId
   readonly principalId: PrincipalId
-  /** At the place that the invitation is for. */
+  /** Membership at the invitation's place. */
   readonly membership: Membership | undefined
-  /** Of the tenant that the place is in; undefined where it is in none. */
+  /** Membership of the place's tenant; undefined if there is none. */
   readonly tenantMembership?: Membership | undefined
   readonly nowMs: number
 }
 
-/** Why the invitation is not taken; undefined when it is. It lifts no suspension, and adds nothing to who is there. */
+/**
+ * Returns why the invitation cannot be accepted; undefined if it can. It lifts no suspension and adds nothing to an
+ * active membership.
+ */
 export function acceptanceProblem(answering: Answering, place: PlaceFacts): Reason | undefined {
   const { invitation, membership, tenantMembership } = answering
   if (!isGood(invitation, factsOf(answering))) return "INVITATION_INVALID"
@@ -30,7 +33,9 @@ export function acceptanceProblem(answering: Answering, place: PlaceFacts): Reas
   return membership?.status === "ACTIVE" ? "ALREADY_EXISTS" : undefined
 }
 
-/** Why the invitation is not refused; undefined when it is. One that names nobody is nobody's to refuse. */
+/**
+ * Returns why the invitation cannot be declined; undefined if it can. Only the principal that it names can decline it.
+ */
 export function declineProblem(answering: Answering): Reason | undefined {
   const isTheirs = answering.invitation?.principalId === answering.principalId
   return isTheirs && isGood(answering.invitation, factsOf(answering)) ? undefined : "INVITATION_INVALID"
@@ -43,9 +48,10 @@ const factsOf = ({ appId, principalId, nowMs }: Answering) => ({
 })
 
 /**
- * Why somebody may not ask to be a member there; undefined when they may. A place that is closed is as good as none.
+ * Returns why the user cannot request a membership; undefined if they can. A closed place is reported as if it did not
+ * exist.
  *
- * @param membership At that place: one that has ended is no obstacle.
+ * @param membership At that place; an ended one does not matter.
  */
 export function membershipRequestProblem(place: PlaceFacts, membership: Membership | undefined): Reason | undefined {
   if (!isOpen(place)) return "RESOURCE_UNRESOLVED"
@@ -54,7 +60,7 @@ export function membershipRequestProblem(place: PlaceFacts, membership: Membersh
 
 const leaving: Move<Membership["status"]> = { from: ["INVITED", "REQUESTED", "ACTIVE"], to: "REMOVED" }
 
-/** Whoever is suspended stays so: leaving would be the way around it. What has ended has ended. */
+/** A suspended member cannot leave, because joining again would lift the suspension. An ended membership stays. */
 export function planLeave(membership: Membership): Step {
   return isLiveMembership(membership) ? step(membership.status, leaving) : "stay"
 }

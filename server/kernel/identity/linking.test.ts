@@ -15,12 +15,12 @@ const second = newId("pac", 2, new Uint8Array(10).fill(2))
 
 describe("linking", () => {
   test.each<[string, ProviderAccount | undefined, string]>([
-    ["an account that nobody has is made", undefined, "insert"],
-    ["the caller's own stays as it is", of("LINKED"), "keep"],
-    ["the caller's own, which the provider ended, is linked again", of("REVOKED"), "link"],
-    ["one that was unlinked is whoever's proves it", of("UNLINKED", { identityId: other }), "link"],
-    ["somebody else's is in use", of("LINKED", { identityId: other }), "PROVIDER_ACCOUNT_IN_USE"],
-    ["so is one that the provider ended", of("REVOKED", { identityId: other }), "PROVIDER_ACCOUNT_IN_USE"],
+    ["a new account is inserted", undefined, "insert"],
+    ["the caller's own is kept", of("LINKED"), "keep"],
+    ["the caller's own that the provider revoked is linked again", of("REVOKED"), "link"],
+    ["an unlinked one goes to the identity that proves it", of("UNLINKED", { identityId: other }), "link"],
+    ["another identity's is in use", of("LINKED", { identityId: other }), "PROVIDER_ACCOUNT_IN_USE"],
+    ["another identity's revoked one is in use", of("REVOKED", { identityId: other }), "PROVIDER_ACCOUNT_IN_USE"],
     ["and one that is blocked", of("BLOCKED", { identityId: other }), "PROVIDER_ACCOUNT_IN_USE"],
     ["a blocked one stays blocked", of("BLOCKED"), "STATE_CONFLICT"],
   ])("%s", (_, account, expected) => {

@@ -1,17 +1,17 @@
-// Ways of signing in, added to an identity and taken off it.
+// Rules for linking provider accounts to an identity and unlinking them.
 import type { Reason } from "../errors.ts"
 import type { IdentityId } from "../ids.ts"
 import type { Identity, Principal, ProviderAccount, Session } from "../records.ts"
 import { principalInactivity } from "./principal.ts"
 
-/** The caller as the store knows them now, locked: whoever ended the session comes before, and is seen. */
+/** The caller's locked records: a session that ended concurrently is seen as ended. */
 export interface CallerFacts {
   readonly identity: Pick<Identity, "id" | "status"> | undefined
   readonly principal: Pick<Principal, "status"> | undefined
   readonly session: Pick<Session, "status"> | undefined
 }
 
-/** Why the caller may change nothing of their account; undefined when they may. */
+/** Returns why the caller cannot change the account; undefined if they can. */
 export function callerProblem({ identity, principal, session }: CallerFacts): Reason | undefined {
   const inactive = principalInactivity(principal?.status)
   if (inactive !== undefined) return inactive
@@ -21,18 +21,18 @@ export function callerProblem({ identity, principal, session }: CallerFacts): Re
 
 export type LinkPlan =
   | { is: "refuse"; reason: Reason }
-  /** There is no such account: it is made. */
+  /** The account is new: insert it. */
   | { is: "insert" }
-  /** It was UNLINKED, or REVOKED and the caller's: it is LINKED to the caller. */
+  /** It was UNLINKED, or REVOKED and the caller's: link it to the caller. */
   | { is: "link"; account: ProviderAccount }
-  /** It is the caller's, and linked. */
+  /** It is already linked to the caller. */
   | { is: "keep"; account: ProviderAccount }
 
 /**
- * What proving an account means for the identity that asks. An account of another identity stays there, whatever it
- * shares with this one: identities are never merged. One that was unlinked belongs to whoever proves it.
+ * Decides what a proof of an account means for the caller's identity. An account of another identity stays there:
+ * identities are never merged. An UNLINKED account goes to the identity that proves it.
  *
- * @param account What is found by issuer, subject and provider tenant.
+ * @param account Found by issuer, subject and provider tenant.
  */
 export function planLink(account: ProviderAccount | undefined, identityId: IdentityId): LinkPlan {
   if (account === undefined) return { is: "insert" }
@@ -49,9 +49,10 @@ export function planLink(account: ProviderAccount | undefined, identityId: Ident
 }
 
 /**
- * What taking an account off its identity means.
+ * Decides whether an account can be unlinked.
  *
- * Another one that works must stay. A blocked one stays blocked: unlinked, it would be anybody's who proves it.
+ * At least one other LINKED account must remain. A BLOCKED account stays blocked: unlinked, any identity could prove
+ * and link it.
  *
  * @param accounts Every account of the caller's identity.
  */

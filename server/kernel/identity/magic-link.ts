@@ -2,24 +2,27 @@ import type { MagicLinkRequest } from "../ports.ts"
 import type { App } from "../records.ts"
 
 export interface PresentedLink {
-  /** What was asked for the address that the link went to, and has not expired; newest first. */
+  /** Unexpired requests for the address that received the link, newest first. */
   requests: readonly MagicLinkRequest[]
   app: App
-  /** BASE64URL(SHA-256(code verifier)) of the verifier that came along; null when none did. */
+  /** BASE64URL(SHA-256(code verifier)) of the presented verifier; null if there was none. */
   challengeShown: string | null
 }
 
-/** How long a provider holds back the next mail to an address at most, in milliseconds. */
+/** Maximum time for which a provider delays the next mail to an address, in milliseconds. */
 const heldBackMs = 60_000
 
 /**
- * Whether a link that the provider takes is taken from this client.
+ * Returns whether this client may redeem a link that the provider accepted.
  *
- * A provider's link does not say who asked for it; the newest request is the one whose link is good, unless its mail was
- * held back by the provider's own limit. So a verifier may be that of any request of this app, and who shows none must
- * be where none was asked for: the newest request is of this app and without a challenge, which an app that asks for the
- * same device never takes (RFC 7636, which has the same downgrade in mind). A link that nobody asked for here is not
- * taken, nor one that may be another app's: whose page a link led to could else use it here, by asking here as well.
+ * The provider's link does not name its requester. Usually the newest request's link is valid, but the provider's rate
+ * limit may have delayed that mail. So a code verifier may match any request of this app.
+ *
+ * Without a verifier, the newest request must be this app's and have no challenge. Apps with `requireSameDevice` always
+ * need a verifier (RFC 7636 section 7.2 describes this downgrade).
+ *
+ * A link that may belong to another app's request is rejected. Otherwise the page that received that link could redeem
+ * it here by requesting one here, too.
  */
 export function judgeLink({ requests, app, challengeShown }: PresentedLink): boolean {
   const [newest] = requests

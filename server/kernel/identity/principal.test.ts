@@ -13,7 +13,7 @@ test.each<[Principal["status"] | undefined, ReturnType<typeof principalInactivit
   expect(principalInactivity(status)).toBe(expected)
 })
 
-test("a lock ends in the future, and after 30 days at the latest", () => {
+test("a lock ends in the future, within 30 days", () => {
   expect([9, 10, 11, 10 + longestLockMs, 11 + longestLockMs].map((ms) => isLockTime(ms, 10))).toEqual([
     false,
     false,
@@ -23,7 +23,7 @@ test("a lock ends in the future, and after 30 days at the latest", () => {
   ])
 })
 
-test("a lock is over at its time, not before, and only a lock is", () => {
+test("a lock expires at its time, and only a locked principal has one", () => {
   const lock = { expiresAtMs: 10, reason: "" }
   expect([9, 10].map((nowMs) => isLockOver({ status: "LOCKED", lock }, nowMs))).toEqual([false, true])
   expect(isLockOver({ status: "SUSPENDED", lock }, 11)).toBe(false)

@@ -1,8 +1,8 @@
-// What a principal's status means for its own calls, and how long a lock may last.
+// The meaning of a principal's status for its own calls, and the limits of a lock.
 import type { Reason } from "../errors.ts"
 import type { Principal } from "../records.ts"
 
-/** Why a principal may neither sign in nor call; undefined when it may. A principal that is missing may not. */
+/** Returns why a principal can neither sign in nor call; undefined if it can. A missing principal cannot. */
 export function principalInactivity(
   status: Principal["status"] | undefined,
 ): Extract<Reason, "PRINCIPAL_INACTIVE" | "PRINCIPAL_LOCKED"> | undefined {
@@ -10,13 +10,13 @@ export function principalInactivity(
   return status === "LOCKED" ? "PRINCIPAL_LOCKED" : "PRINCIPAL_INACTIVE"
 }
 
-/** The longest lock: what has to last longer is a suspension. */
+/** The longest lock, in milliseconds. A longer exclusion is a suspension. */
 export const longestLockMs = 30 * 86_400_000
 
-/** Whether a lock may end then. */
+/** True if a lock may expire at this time. */
 export const isLockTime = (expiresAtMs: number, nowMs: number): boolean =>
   expiresAtMs > nowMs && expiresAtMs <= nowMs + longestLockMs
 
-/** Whether a principal's lock has had its time. */
+/** True if the principal's lock has expired. */
 export const isLockOver = ({ status, lock }: Pick<Principal, "status" | "lock">, nowMs: number): boolean =>
   status === "LOCKED" && (lock === undefined || lock.expiresAtMs <= nowMs)

@@ -32,9 +32,9 @@ test.each([
   expect(judgeIdToken(presented)).toMatchObject({ is: "ok", refusedFromSeconds })
 })
 
-describe("an ID token is taken", () => {
+describe("an ID token is accepted", () => {
   test.each<[string, Record<string, unknown>, Partial<ProviderClient>]>([
-    ["as the client expects it", {}, {}],
+    ["with the expected claims", {}, {}],
     ["without an authorized party, for one audience", { azp: undefined }, {}],
     ["with its one audience as a list", { aud: ["notes-web"] }, {}],
     ["with several audiences that are all the client's, when it says who asked", { aud: both.audiences }, both],
@@ -129,18 +129,18 @@ describe("what a token vouches for", () => {
     expect(v).toMatchObject({ email: "ada@example.com", emailVerified: expected })
   })
 
-  test("names no email and no person when the claims are no text", () => {
+  test("has no email and no name if the claims are not text", () => {
     expect(vouched({ email: ["a@b.c"], name: { first: "Ada" } }).vouched).toMatchObject({ email: null, name: null })
     expect(vouched({ email: "a\0@b.c", name: "Ada\0" }).vouched).toMatchObject({ email: null, name: null })
     expect(vouched({ email: "\ud800@b.c", name: "\udfff" }).vouched).toMatchObject({ email: null, name: null })
   })
 
-  test("has the time of authentication that the token says, and none in the place of it", () => {
+  test("has the token's auth_time, with no substitute for a missing one", () => {
     expect(vouched({ auth_time: now - 5_000 }).vouched.authTimeMs).toBe((now - 5_000) * 1000)
     expect(vouched({}).vouched.authTimeMs).toBeNull()
   })
 
-  test("need not be remembered as used once it would be refused anyway", () => {
+  test("need not be remembered once its expiry refuses it", () => {
     const time = fc.integer({ min: -700, max: 4_000 })
     fc.assert(
       fc.property(time, time, fc.nat(700), (iat, exp, later) => {

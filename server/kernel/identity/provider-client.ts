@@ -1,17 +1,17 @@
-// What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
+// Checks the claims of an ID token for an app's client. server/providers verifies signature and keys.
 import { type ProviderClientId, parseId } from "../ids.ts"
 import type { ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 import type { Vouched } from "./provider-ports.ts"
 
-/** How long after it was issued a token is taken for a sign-in. */
+/** Maximum age of an ID token at sign-in, in seconds. */
 const maxAgeSeconds = 600
 
 export interface PresentedIdToken {
   /** The payload, whose signature was verified. */
   claims: Readonly<Record<string, unknown>>
   client: ProviderClient
-  /** The sign-in's nonce in the form in which this provider's tokens carry it; empty when the sign-in has none. */
+  /** The sign-in's nonce in the form of this provider's tokens; empty if the sign-in has none. */
   expectedNonce: string
   /** Unix time. */
   nowSeconds: number
@@ -21,15 +21,15 @@ export type IdTokenJudgment =
   | {
       is: "ok"
       vouched: Omit<Vouched, "singleUse">
-      /** From then on this rule refuses the token, so its single use need not be remembered. Unix time. */
+      /** From this Unix time on, this rule rejects the token, so its use need not be remembered longer. */
       refusedFromSeconds: number
     }
   | { is: "refuse"; reason: "PROVIDER_TOKEN_INVALID" | "NONCE_MISMATCH"; claim: string }
 
 /**
- * Whether a verified ID token is for this client and this sign-in (OpenID Connect Core section 3.1.3.7), and what it
- * vouches for. Stricter than that in three ways: every audience must be the client's, the token is at most 10 minutes
- * old, and a nonce is never optional once either side has one.
+ * Checks that a verified ID token is for this client and this sign-in (OpenID Connect Core section 3.1.3.7). Three
+ * rules are stricter: every audience must be the client's, the token is at most 10 minutes old, and a nonce is required
+ * once either side has one.
  */
 export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: PresentedIdToken): IdTokenJudgment {
   const { iss, sub, exp, iat, email, name } = claims
@@ -55,11 +55,11 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
       subject: sub,
       providerTenant: client.providerTenant,
       email: isText(email, 320) ? email : null,
-      // Only the boolean: a provider that sends the text "true" is asked for in its own file.
+      // Only the boolean. The module of a provider that sends the text "true" converts it.
       emailVerified: claims.email_verified === true,
       isRelayEmail: false,
       name: isText(name, 200) ? name : null,
-      // Never `iat`: a provider issues tokens for a sign-in of long ago, too.
+      // Never `iat`: a provider also issues tokens for a sign-in long ago.
       authTimeMs: isTime(claims.auth_time) ? claims.auth_time * 1000 : null,
       providerRefreshToken: null,
     },
@@ -67,13 +67,13 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
   }
 }
 
-/** A provider's refresh token, and the client that it was given to: only that one can end it. */
+/** A provider's refresh token and the client that it was issued to, the only one that can revoke it. */
 export interface ProviderToken {
   clientId: ProviderClientId
   token: string
 }
 
-/** What is sealed. */
+/** Returns the text that is sealed. */
 export function formatProviderToken({ clientId, token }: ProviderToken): string {
   return `${clientId} ${token}`
 }
@@ -87,7 +87,7 @@ function invalid(claim: string): IdTokenJudgment {
   return { is: "refuse", reason: "PROVIDER_TOKEN_INVALID", claim }
 }
 
-/** No nonce on either side is right only where none is required. */
+/** A token and a sign-in without a nonce match only if none is required. */
 function isNonceRight(carried: unknown, expected: string, required: boolean): boolean {
   if (expected === "") return !required && carried === undefined
   return carried === expected

@@ -35,7 +35,7 @@ describe("a notification", () => {
     expect(judge(eventWith({ type }))).toMatchObject({ is: "ok", notification: { change } })
   })
 
-  test("names the account as it is stored, whichever issuer sent it", () => {
+  test("names the account under the stored issuer, whichever alias sent it", () => {
     expect(judge({ iss: "https://account.idp-b.example" })).toEqual({
       is: "ok",
       notification: {
@@ -96,7 +96,7 @@ describe("a notification", () => {
     expect(judge(change)).toEqual({ is: "refuse", claim })
   })
 
-  test("reads nothing of the subject that stands outside of the event", () => {
+  test("ignores a subject outside the event", () => {
     expect(judge({ sub: "eve" })).toMatchObject({ notification: { subject: "ada" } })
     expect(judge({ sub: "eve", ...eventWith({ sub: undefined }) }).is).toBe("refuse")
   })

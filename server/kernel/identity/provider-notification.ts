@@ -1,13 +1,13 @@
-// What a provider tells by itself. Signature and keys are server/providers' part.
+// Checks the claims of a provider's notifications. server/providers verifies signature and keys.
 
 import type { ProviderAccount, ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 import type { ProviderNotification } from "./provider-ports.ts"
 
-/** How long after it was made a notification is taken: the provider tries again when nobody answers. */
+/** Maximum age of a notification in seconds: the provider retries for a day. */
 const maxAgeSeconds = 86_400
 
-/** Both spellings of the deletion are the provider's own. */
+/** The provider uses both spellings of the deletion. */
 const changes: Readonly<Record<string, ProviderNotification["change"]>> = {
   "consent-revoked": "CONSENT_REVOKED",
   "account-delete": "ACCOUNT_DELETED",
@@ -18,7 +18,7 @@ const changes: Readonly<Record<string, ProviderNotification["change"]>> = {
 
 export type NotificationJudgment = { is: "ok"; notification: ProviderNotification } | { is: "refuse"; claim: string }
 
-/** The clients of IDP_B among these that a notification for this audience is about. */
+/** The clients of IDP_B that a notification for this audience concerns. */
 export function addressees(clients: readonly ProviderClient[], aud: unknown): readonly ProviderClient[] {
   return clients.filter(
     ({ provider, providerTenant, audiences }) =>
@@ -27,10 +27,10 @@ export function addressees(clients: readonly ProviderClient[], aud: unknown): re
 }
 
 /**
- * Whether a notification of IDP_B, whose signature was verified, is for this client, and what it says.
+ * Checks that a verified notification of IDP_B is for this client, and returns its content.
  *
- * `events` is one event, as JSON inside a text. Its time is in milliseconds or in seconds, as the provider likes, and
- * changes nothing.
+ * `events` is one event, as JSON in a string. Its time is in milliseconds or seconds, depending on the provider, and is
+ * not used.
  *
  * @param nowSeconds Unix time.
  */
@@ -68,14 +68,13 @@ export function judgeNotification(
 
 export interface AccountChange {
   account: ProviderAccount
-  /** Its sessions end. */
+  /** True if the account's sessions end. */
   isEnded: boolean
 }
 
 /**
- * What a notification makes of the account that it is about; undefined where it changes nothing. One that an
- * administrator blocked stays blocked, and one that was unlinked stays so; their sessions have ended. The provider's
- * refresh token has ended with the consent.
+ * Returns the account after the notification; undefined if nothing changes. An account that is BLOCKED or UNLINKED
+ * keeps its status; its sessions have already ended. A withdrawn consent also ends the provider's refresh token.
  */
 export function applyNotification(
   account: ProviderAccount,

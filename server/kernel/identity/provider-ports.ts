@@ -1,7 +1,7 @@
-// What the handlers are handed of providers: who vouches for people. Implemented by server/providers.
+// Interfaces to identity providers, which vouch for users. Implemented by server/providers.
 import type { ProviderClient } from "../records.ts"
 
-/** What a provider vouched for. */
+/** The account that a provider vouched for. */
 export interface Vouched {
   issuer: string
   subject: string
@@ -9,27 +9,26 @@ export interface Vouched {
   email: string | null
   emailVerified: boolean
   name: string | null
-  /** The address is the provider's relay for a person who hides theirs. */
+  /** The address is the provider's relay for a user who hides theirs. */
   isRelayEmail: boolean
-  /** When the person authenticated at the provider; null where the provider does not say. */
+  /** When the user authenticated at the provider; null if the provider does not say. */
   authTimeMs: number | null
-  /** The provider's own refresh token, where a code was traded and the provider's account can be ended with it. */
+  /** The provider's refresh token, if a code was exchanged and the token can revoke the account's consent. */
   providerRefreshToken: string | null
-  /** What must not be taken twice: the token, or null for a code that the provider itself takes once. */
+  /** The token that must not be used twice; null for a code, which the provider accepts once. */
   singleUse: { tokenHash: Uint8Array; expiresAtMs: number } | null
 }
 
 /** A provider, as sign-in sees it. */
 export interface IdentityProvider {
   /**
-   * Verifies what the provider's client handed to the app, against that app's configuration.
+   * Verifies a credential of the provider's client against the app's configuration.
    *
    * @throws Refused PROVIDER_TOKEN_INVALID, NONCE_MISMATCH, UPSTREAM_UNAVAILABLE.
    */
   verify(client: ProviderClient, credential: ExternalCredential, nonce: string): Promise<Vouched>
   /**
-   * Tells the provider that its account is no longer used here, with the refresh token that it gave. Absent where a
-   * provider has no such call. Again is no error.
+   * Revokes the account's refresh token at the provider. Absent if the provider has no such call. Idempotent.
    *
    * @throws Refused UPSTREAM_UNAVAILABLE.
    */
@@ -37,52 +36,53 @@ export interface IdentityProvider {
 }
 
 /**
- * A provider that knows people by email: what the service asks it for them. Its tokens never leave the call.
+ * A provider that identifies users by email. Its tokens never leave the call.
  *
- * Every call may also be Refused PROVIDER_NOT_CONFIGURED, and RATE_LIMITED with `retry_after`; those that vouch,
- * PROVIDER_TOKEN_INVALID.
+ * Every call may also throw Refused PROVIDER_NOT_CONFIGURED, and RATE_LIMITED with `retry_after`. Calls that return
+ * Vouched may throw PROVIDER_TOKEN_INVALID.
  */
 export interface EmailProvider {
   /** @throws Refused INVALID_CREDENTIALS (also for an unknown address), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
   signIn(client: ProviderClient, credential: { email: string; password: string }): Promise<Vouched>
   /**
-   * Verifies the access token of a session that the app has at the project, by its signature and by asking the project
-   * whether the session lives. The session goes on.
+   * Verifies the access token of a session that the app has at the project: its signature, and at the project that the
+   * session is live. The session continues.
    *
    * @throws Refused PROVIDER_TOKEN_INVALID, EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE.
    */
   verifySession(client: ProviderClient, accessToken: string): Promise<Vouched>
   /**
-   * Has a magic link sent. Resolves alike whether the address is known or not.
+   * Requests a magic link. The result does not depend on whether the address is known.
    *
-   * @param redirectUri Where the link leads; the caller has checked that the app allows it.
-   * @param mayCreate Whether a person whom the provider does not know is made there.
+   * @param redirectUri Target of the link. The caller has checked that the app allows it.
+   * @param mayCreate If true, the provider creates an account for an unknown address.
    * @throws Refused RATE_LIMITED (the provider's own limit), UPSTREAM_UNAVAILABLE.
    */
   sendMagicLink(client: ProviderClient, to: { email: string; redirectUri: string; mayCreate: boolean }): Promise<void>
   /**
-   * Several calls at the same moment may each vouch: only one of them has a single use that was not used before.
+   * Redeems a magic link. Of concurrent calls with one link several may succeed, but only one has an unused
+   * `singleUse`.
    *
-   * @param guard Asked before the link's session ends; without one, a first link replaces the password.
+   * @param guard Called before the link's session ends. Without it, a first link replaces the password.
    * @throws Refused MAGIC_LINK_INVALID (unknown, used or expired), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE.
    */
   confirmMagicLink(client: ProviderClient, tokenHash: string, guard?: PasswordGuard): Promise<Vouched>
 }
 
 /**
- * Decides about the password of who showed a link.
+ * Decides whether to replace the password of an account after a magic link.
  *
- * @param of.isFirst The link is what first showed the address: the password that is there may be a stranger's.
- * @param replace Replaces it with one that nobody knows. False when the provider did not.
+ * @param of.isFirst The link is the first proof of the address: anyone may have set the current password.
+ * @param replace Replaces the password with a random one that is not stored. False if the provider refused.
  */
 export type PasswordGuard = (
   of: { subject: string; isFirst: boolean },
   replace: () => Promise<boolean>,
 ) => Promise<void>
 
-/** What a provider tells of an account by itself, without a sign-in. */
+/** A change of an account that the provider reports outside a sign-in. */
 export interface ProviderNotification {
-  /** Unique for the provider client; taken once. */
+  /** Unique per provider client; processed once. */
   readonly id: string
   readonly issuer: string
   readonly providerTenant: string | null

@@ -34,12 +34,12 @@ test.each<[string, Partial<ShownSignIn>, number, ReturnType<typeof nonceProblem>
   expect(nonceProblem(transaction, { ...shown, ...change }, nowSeconds)).toBe(expected)
 })
 
-test("a nonce of the service is told apart, and needs a transaction", () => {
+test("a server nonce is recognized and needs a transaction", () => {
   expect([transaction.nonce, "n-1", ""].map(isServerNonce)).toEqual([true, false, false])
   expect(nonceProblem(undefined, shown, 0)).toBe("transaction")
 })
 
-test("what is sealed is read again, and what another version sealed is not", () => {
+test("a formatted transaction parses, and another version's does not", () => {
   expect(parseTransaction(formatTransaction(transaction))).toEqual(transaction)
   for (const text of ["{}", "[2]", "[1]", '[1,"n","a","c","d",7,1]']) expect(parseTransaction(text)).toBeUndefined()
 })

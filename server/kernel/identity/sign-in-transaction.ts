@@ -1,15 +1,15 @@
-// A sign-in that the service started: what its nonce is bound to.
+// A sign-in that this server started, and the values that its nonce is bound to.
 import { isText, isTime } from "./claim.ts"
 
 export interface SignInTransaction {
-  /** As the provider was given it, before any hashing. It names the transaction. */
+  /** The nonce as sent to the provider, before any hashing. It identifies the transaction. */
   readonly nonce: string
   readonly appId: string
-  /** Of the provider client. */
+  /** Id of the provider client. */
   readonly clientId: string
-  /** Empty where the client names none. */
+  /** Empty if the client names none. */
   readonly deviceId: string
-  /** Where a code is sent to; empty for an ID token. */
+  /** Redirect URI of the code; empty for an ID token. */
   readonly redirectUri: string
   /** Unix time. */
   readonly expiresAt: number
@@ -22,17 +22,17 @@ const noncePrefix = "sgn_"
 /** @param random At least 24 bytes in base64url. */
 export const serverNonce = (random: string): string => noncePrefix + random
 
-/** Whether the service made the nonce: it counts only with its transaction. */
+/** True if this server created the nonce. Such a nonce is valid only with its transaction. */
 export const isServerNonce = (nonce: string): boolean => nonce.startsWith(noncePrefix)
 
-/** What a sign-in shows. */
+/** The values that a sign-in presents. */
 export type ShownSignIn = Omit<SignInTransaction, "expiresAt">
 
 /**
- * Which field keeps a sign-in from using its nonce; undefined when none does.
+ * Returns the field that prevents a sign-in from using its nonce; undefined if there is none.
  *
- * @param transaction Undefined when none came, or none that the service sealed.
- * @param shown Its nonce is empty where the request leaves it to the transaction.
+ * @param transaction Undefined if none was sent or this server did not seal it.
+ * @param shown Its nonce is empty if the request takes it from the transaction.
  */
 export function nonceProblem(
   transaction: SignInTransaction | undefined,
@@ -51,7 +51,7 @@ export function nonceProblem(
 export const formatTransaction = (of: SignInTransaction): string =>
   JSON.stringify([1, of.nonce, of.appId, of.clientId, of.deviceId, of.redirectUri, of.expiresAt])
 
-/** Undefined for what another version sealed. */
+/** Undefined if another version sealed it. */
 export function parseTransaction(text: string): SignInTransaction | undefined {
   const parts: unknown = JSON.parse(text)
   if (!Array.isArray(parts) || parts[0] !== 1) return undefined

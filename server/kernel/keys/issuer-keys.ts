@@ -1,14 +1,14 @@
-// The keys that credentials, proofs, lists and receipts are signed with. They are named by a key set that the root signs
-// offline, so a new key is made long before it signs.
+// The keys that sign credentials, proofs, lists and receipts. A key set that the offline root signs names them, so a
+// key is created long before it signs.
 
-/** What a key signs. Receipt keys sign claim tickets too, and are a messaging backend's. */
+/** What a key signs. Receipt keys belong to a messaging backend and also sign claim tickets. */
 export const issuerPurposes = ["CREDENTIAL", "PROOF", "LIST", "RECEIPT"] as const
 export type IssuerPurpose = (typeof issuerPurposes)[number]
 
-/** An Ed25519 key as it is kept: the private half sealed under the service's key. */
+/** A stored Ed25519 key; its private half is sealed under the service's key. */
 export interface IssuerKeyRecord {
   readonly purpose: IssuerPurpose
-  /** From 1, one more for each key that takes over. */
+  /** From 1; each new key of the purpose increments it. */
   readonly generation: number
   /** 32 bytes. */
   readonly publicKey: Uint8Array
@@ -17,40 +17,42 @@ export interface IssuerKeyRecord {
 }
 
 export interface IssuerKeyStore {
-  /** All that were ever made. */
+  /** All keys ever created. */
   list(): Promise<readonly IssuerKeyRecord[]>
-  /** Keeps those whose purpose and generation are not taken: of two processes that make one, the first's stays. */
+  /** Inserts the keys whose purpose and generation are free. If two processes create one, the first one's is kept. */
   add(keys: readonly IssuerKeyRecord[]): Promise<void>
 }
 
-/** A key of a messaging backend elsewhere, for its receipts and claim tickets. Its private half is the backend's alone. */
+/**
+ * A key of an external messaging backend for its receipts and claim tickets. Only the backend holds the private half.
+ */
 export interface ReceiptKey {
   /** 32 bytes. */
   readonly publicKey: Uint8Array
-  /** For people. */
+  /** A name for operators. */
   readonly name: string
   readonly createdAtMs: number
 }
 
-/** The backends' keys that a key set is to name: 16 at most. */
+/** The external backends' keys for the next key set: at most 16. */
 export interface ReceiptKeyStore {
   /** Oldest first. */
   list(): Promise<readonly ReceiptKey[]>
-  /** Again is no error, and changes nothing. */
+  /** Idempotent. */
   add(key: ReceiptKey): Promise<void>
-  /** False when it was not there. */
+  /** False if it did not exist. */
   remove(publicKey: Uint8Array): Promise<boolean>
 }
 
-/** A key set holds 64 keys in all. */
+/** A key set holds 64 keys in total. */
 export const mostReceiptKeys = 16
 
-/** The purposes that have no key yet: what a first start makes. */
+/** The purposes without a key, which the first start creates. */
 export function missingPurposes(keys: readonly Pick<IssuerKeyRecord, "purpose">[]): readonly IssuerPurpose[] {
   return issuerPurposes.filter((purpose) => keys.every((key) => key.purpose !== purpose))
 }
 
-/** The generation that follows all there are of the purpose. */
+/** The next unused generation of the purpose. */
 export function nextGeneration(
   keys: readonly Pick<IssuerKeyRecord, "purpose" | "generation">[],
   purpose: IssuerPurpose,
@@ -59,8 +61,8 @@ export function nextGeneration(
 }
 
 /**
- * The key of the purpose that signs: the newest that the key set names now. A key that the set does not name yet waits,
- * since nobody could verify it.
+ * Returns the signing key of the purpose: the newest one that the current key set names. A key that it does not name
+ * cannot be verified yet.
  */
 export function signingKey<K extends Pick<IssuerKeyRecord, "purpose" | "generation">>(
   keys: readonly K[],

@@ -1,13 +1,13 @@
-// What the handlers are handed of keys: those that sign, those that hash and seal. Implemented by server/keys.
+// Interfaces to keys: signing, hashing and sealing. Implemented by server/keys.
 import type { RefreshTokenId } from "../ids.ts"
 import type { KeyPurpose, SignedType } from "./purposes.ts"
 import type { SealedLabel } from "./sealed-columns.ts"
 
-/** Signs tokens and statements, and publishes the keys that they are verified with: a set a purpose. */
+/** Signs tokens and statements, and publishes a separate set of verification keys for each purpose. */
 export interface KeyRing {
-  /** A compact JWS with the header {alg: ES256, typ, kid}, by the keys of the type's purpose. */
+  /** Returns a compact JWS with the header {alg: ES256, typ, kid}, signed by the current key of the type's purpose. */
   sign(typ: SignedType, claims: Readonly<Record<string, unknown>>): string
-  /** NEXT, CURRENT and PREVIOUS of the purpose, ACCESS when none is named; at most four, public members only. */
+  /** The public NEXT, CURRENT and PREVIOUS keys of the purpose (default ACCESS), at most four. */
   jwks(purpose?: KeyPurpose): readonly PublicJwk[]
 }
 
@@ -21,7 +21,7 @@ export interface PublicJwk {
   readonly use: "sig"
 }
 
-/** A signing key as it is kept: the public half as it is published, the private half sealed under the service's key. */
+/** A stored signing key: the published public half, and the private half sealed under the service's key. */
 export interface SigningKeyRecord {
   kid: string
   purpose: KeyPurpose
@@ -34,17 +34,16 @@ export interface SigningKeyRecord {
 }
 
 export interface SigningKeys {
-  /** All that were ever kept, oldest first. */
+  /** All keys ever stored, oldest first. */
   list(): Promise<readonly SigningKeyRecord[]>
   /**
-   * Locks the set, writes what the pure function returns (inserted or updated by kid; what it leaves out stays), and
-   * returns all keys as they are then. Two processes never both rotate: the second sees what the first did. The work
-   * may run again after a serialization failure.
+   * Locks the set, writes the keys that the pure function returns (insert or update by kid, others stay), and returns
+   * all keys. The lock prevents two processes from both rotating. `work` may run again after a serialization failure.
    */
   change(work: (keys: readonly SigningKeyRecord[]) => readonly SigningKeyRecord[]): Promise<readonly SigningKeyRecord[]>
 }
 
-/** What a keyed hash is of. */
+/** What a keyed hash is computed over. */
 export type SecretPurpose =
   | "refresh-token"
   | "retry-key"
@@ -56,30 +55,30 @@ export type SecretPurpose =
   | "email"
   | "device-token"
 
-/** Hashing and sealing under secrets that are outside the database. */
+/** Hashes and seals with secrets that are outside the database. */
 export interface Secrets {
-  /** HMAC-SHA-256 under the newest pepper. Purposes never give the same hash. */
+  /** HMAC-SHA-256 under the newest pepper. Different purposes never yield the same hash. */
   hash(purpose: SecretPurpose, text: string): Uint8Array
-  /** The same under every pepper in use, newest first: for look-ups. */
+  /** The hashes under every pepper in use, newest first, for lookups. */
   hashes(purpose: SecretPurpose, text: string): readonly Uint8Array[]
   /** Compares in constant time. */
   equal(a: Uint8Array, b: Uint8Array): boolean
-  /** SHA-256, for what is no secret of ours. */
+  /** SHA-256, for values that are not secrets of this service. */
   digest(text: string): Uint8Array
   /**
-   * AES-256-GCM under HKDF-SHA-256 of two secrets that only the caller has: a refresh token and its retry key. Neither
-   * the operator nor a reader of the database can open it.
+   * AES-256-GCM under a key derived (HKDF-SHA-256) from two secrets that only the client has: a refresh token and its
+   * retry key. Neither the operator nor a reader of the database can open it.
    */
   sealSuccessor(of: { tokenId: RefreshTokenId; token: string; retryKey: string }, successor: string): Uint8Array
-  /** Undefined when it does not open. */
+  /** Undefined if decryption fails. */
   openSuccessor(
     of: { tokenId: RefreshTokenId; token: string; retryKey: string },
     sealed: Uint8Array,
   ): string | undefined
-  /** AES-256-GCM under the service's own key, bound to a label: for provider secrets and signing keys at rest. */
+  /** AES-256-GCM under the service's sealing key, bound to a label: for provider secrets and signing keys at rest. */
   seal(label: SealedLabel, plaintext: Uint8Array): Uint8Array
-  /** Undefined when it does not open. */
+  /** Undefined if decryption fails. */
   open(label: SealedLabel, sealed: Uint8Array): Uint8Array | undefined
-  /** The id of the key that seals now: another after a rotation. */
+  /** Id of the current sealing key. A rotation changes it. */
   sealsWith(): string
 }

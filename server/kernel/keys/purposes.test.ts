@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { purposeOf, signedTypes } from "./purposes.ts"
 
-test("every type has the keys of one purpose", () => {
+test("every type belongs to one key purpose", () => {
   expect(Object.fromEntries(signedTypes.map((typ) => [typ, purposeOf(typ)]))).toEqual({
     "at+jwt": "ACCESS",
     "rev+jwt": "STATEMENT",
@@ -12,6 +12,6 @@ test("every type has the keys of one purpose", () => {
   })
 })
 
-test.each(["", "JWT", "AT+JWT", "at+jwt ", "toString", "__proto__"])("nothing of the type %j is signed", (typ) => {
+test.each(["", "JWT", "AT+JWT", "at+jwt ", "toString", "__proto__"])("the type %j is not signed", (typ) => {
   expect(() => purposeOf(typ)).toThrow(RangeError)
 })

@@ -1,7 +1,10 @@
-// What the service signs, and with which of its keys. A verifier of one purpose never meets a key of another
-// (RFC 8725 sections 3.11 and 3.12), so a token of one kind can never be taken for one of another.
+// The token types that the service signs, and the key purpose of each. Verifiers of one purpose do not accept keys of
+// another (RFC 8725 sections 3.11 and 3.12), so a token of one type cannot pass as another.
 
-/** ACCESS: bearers. STATEMENT: what the service says of itself. CONTEXT: what travels between actors. */
+/**
+ * ACCESS: access tokens. STATEMENT: statements of this service about itself. CONTEXT: tokens that travel between
+ * actors.
+ */
 export const keyPurposes = ["ACCESS", "STATEMENT", "CONTEXT"] as const
 export type KeyPurpose = (typeof keyPurposes)[number]
 
@@ -14,15 +17,15 @@ const purposes = {
   "ekc+jwt": "CONTEXT",
 } as const satisfies Record<string, KeyPurpose>
 
-/** A JWS header's `typ` that the service signs. */
+/** The `typ` headers that the service signs. */
 export type SignedType = keyof typeof purposes
 
 export const signedTypes: readonly string[] = Object.keys(purposes)
 
 /**
- * The keys that sign this type.
+ * Returns the purpose whose keys sign this type.
  *
- * @throws RangeError when nothing of the type is signed here.
+ * @throws RangeError for a type that the service does not sign.
  */
 export function purposeOf(typ: string): KeyPurpose {
   if (!isSignedType(typ)) throw new RangeError(`no key signs statements of the type ${typ}`)

@@ -17,7 +17,7 @@ function freshKeys(): FreshKey[] {
   })
 }
 
-/** The keys after the writes, as a store does it: by kid, new ones last. */
+/** Applies the writes as a store does: by kid, new keys last. */
 function apply(keys: readonly SigningKeyRecord[], writes: readonly SigningKeyRecord[]): SigningKeyRecord[] {
   const byKid = new Map(keys.map((key) => [key.kid, key]))
   for (const write of writes) byKid.set(write.kid, write)
@@ -36,12 +36,12 @@ const [firstCurrent = ""] = kidsOf(started, "CURRENT")
 const [firstNext = ""] = kidsOf(started, "NEXT")
 
 describe("the keys rotate", () => {
-  test("a first start makes the key that signs and the one after it", () => {
+  test("the first start creates CURRENT and NEXT", () => {
     expect(started.map((key) => key.status)).toEqual(["CURRENT", "NEXT"])
     expect(planRotation(started, freshKeys(), 30 * day - 1, periods)).toEqual([])
   })
 
-  test("after 30 days the next key signs, the last stays published, and a new next is published", () => {
+  test("after 30 days NEXT signs, CURRENT stays published, and a new NEXT is published", () => {
     const keys = rotated(started, 30 * day)
     expect(kidsOf(keys, "CURRENT")).toEqual([firstNext])
     expect(kidsOf(keys, "PREVIOUS")).toEqual([firstCurrent])
@@ -49,7 +49,7 @@ describe("the keys rotate", () => {
     expect(planRotation(keys, freshKeys(), 31 * day - 1, periods)).toEqual([])
   })
 
-  test("a key that stopped signing loses its private half at once and its place in the key set a day later", () => {
+  test("a key that stopped signing loses its private half at once and leaves the key set a day later", () => {
     const keys = rotated(started, 30 * day)
     expect(keys.find((key) => key.status === "PREVIOUS")?.privateSealed).toHaveLength(0)
     const later = rotated(keys, 31 * day)
@@ -57,21 +57,21 @@ describe("the keys rotate", () => {
     expect(later.find((key) => key.status === "RETIRED")?.retiredAtMs).toBe(30 * day)
   })
 
-  test("a key that was published for less than a day does not sign yet, even when it is due", () => {
+  test("a key that was published for less than a day does not sign, even if due", () => {
     const late = compromised(started, firstNext, 30 * day - hour)
     const [newNext = ""] = kidsOf(late, "NEXT")
     expect(kidsOf(rotated(late, 30 * day), "CURRENT")).toEqual([firstCurrent])
     expect(kidsOf(rotated(late, 31 * day - hour), "CURRENT")).toEqual([newNext])
   })
 
-  test("four keys are published at most: a fifth waits until one is retired", () => {
+  test("at most four keys are published: a fifth waits until one is retired", () => {
     const often = { ...periods, rotateAfterMs: hour, publishAheadMs: hour, retireAfterMs: 10 * hour }
     const rotate = (keys: readonly SigningKeyRecord[], nowMs: number) =>
       apply(keys, planRotation(keys, freshKeys(), nowMs, often))
     const full = rotate(rotate(started, hour), 2 * hour)
     expect(full.map(({ status }) => status)).toEqual(["PREVIOUS", "PREVIOUS", "CURRENT", "NEXT"])
     expect(planRotation(full, freshKeys(), 11 * hour - 1, often)).toEqual([])
-    // The retirement and the rotation that it makes room for are one plan.
+    // One plan contains the retirement and the rotation that it makes room for.
     const next = rotate(full, 11 * hour)
     expect(next.map(({ status }) => status)).toEqual(["RETIRED", "PREVIOUS", "PREVIOUS", "CURRENT", "NEXT"])
   })
@@ -89,25 +89,25 @@ describe("the keys rotate", () => {
 })
 
 describe("a key is compromised", () => {
-  test("the one that signs: the next signs from that moment and there is another next", () => {
+  test("CURRENT: NEXT signs from that moment and there is a new NEXT", () => {
     const keys = compromised(started, firstCurrent, hour)
     expect(kidsOf(keys, "COMPROMISED")).toEqual([firstCurrent])
     expect(kidsOf(keys, "CURRENT")).toEqual([firstNext])
     expect(kidsOf(keys, "NEXT")).toHaveLength(1)
   })
 
-  test("the next and then the one that signs, within a minute: there is still one that signs", () => {
+  test("NEXT and then CURRENT within a minute: one key still signs", () => {
     const keys = compromised(compromised(started, firstNext, hour), firstCurrent, hour + 60_000)
     expect(keys.filter(isPublished).map((key) => key.status)).toEqual(["CURRENT", "NEXT"])
   })
 
-  test.each(["nobody's", firstCurrent])("nothing is written for a key that is %s and known as such", (kid) => {
+  test.each(["unknown", firstCurrent])("nothing is written for an unknown or already compromised key: %s", (kid) => {
     const keys = compromised(started, firstCurrent, hour)
     expect(planCompromise(kid, keys, freshKeys(), 2 * hour, periods)).toEqual([])
   })
 })
 
-test("whatever happens in whatever order, the promises of the key set hold", () => {
+test("the invariants of the key set hold for random sequences of events", () => {
   const step = fc.record({
     waitMs: fc.oneof(fc.nat(2 * hour), fc.nat(2 * day), fc.nat(40 * day)),
     compromise: fc.option(fc.nat(5), { freq: 3 }),
@@ -152,7 +152,7 @@ test("whatever happens in whatever order, the promises of the key set hold", () 
           if (now && now.status !== "NEXT" && now.status !== "CURRENT") expect(now.privateSealed).toHaveLength(0)
         }
         if (planRotation(keys, freshKeys(), nowMs, chosen).length > 0) {
-          // Only what the compromise or the retirement made room for is left to do, never the same thing twice.
+          // Only work that the compromise or retirement made possible remains, never the same work twice.
           const again = apply(keys, planRotation(keys, freshKeys(), nowMs, chosen))
           expect(planRotation(again, freshKeys(), nowMs, chosen)).toEqual([])
           keys = again

@@ -1,38 +1,38 @@
-// The life of a signing key: NEXT, CURRENT, PREVIOUS, RETIRED; or COMPROMISED, from anywhere and at once.
+// Life cycle of a signing key: NEXT, CURRENT, PREVIOUS, RETIRED; or COMPROMISED from any state at once.
 import type { SigningKeyRecord } from "./ports.ts"
 
-/** A key that was made and is not kept yet. */
+/** A new key that is not stored yet. */
 export type FreshKey = Pick<SigningKeyRecord, "kid" | "purpose" | "publicJwk" | "privateSealed">
 
 /** Milliseconds. */
 export interface RotationPeriods {
-  /** How long a key signs. */
+  /** Time for which a key signs. */
   rotateAfterMs: number
-  /** How long a key is published before it signs, so that every verifier has seen it. */
+  /** Time for which a key is published before it signs, so that every verifier has fetched it. */
   publishAheadMs: number
-  /** How long a key stays published after it signed: longer than any token lives. */
+  /** Time for which a key stays published after its last signature: longer than any token lives. */
   retireAfterMs: number
 }
 
-/** What one plan can need of a purpose: a first start makes CURRENT and NEXT. */
+/** The number of fresh keys that one plan can need: the first start creates CURRENT and NEXT. */
 export const freshKeysNeeded = 2
 
-/** Verifiers are promised no more keys than this at a time. */
+/** Maximum number of published keys that verifiers must expect. */
 const maxPublished = 4
 
-/** Whether verifiers may still meet tokens of the key, or soon will. */
+/** True if verifiers may receive tokens of the key now or soon. */
 export function isPublished(key: Pick<SigningKeyRecord, "status">): boolean {
   return key.status === "NEXT" || key.status === "CURRENT" || key.status === "PREVIOUS"
 }
 
 /**
- * The keys to write, in this order, so that there is one CURRENT and one NEXT. Nothing when nothing is due.
- * Keys and fresh keys are all of one purpose.
+ * Returns the keys to write, in order, so that there is one CURRENT and one NEXT. Empty if nothing is due. All keys
+ * have one purpose.
  *
- * A key signs only after it was published for long enough. It signs earlier when there is no other: at the first start,
- * and when CURRENT was compromised. `retiredAtMs` is when a key stopped signing; from then on its private half is gone.
+ * A key signs only after it was published for `publishAheadMs`, unless no other key can sign: at the first start and
+ * after CURRENT was compromised. `retiredAtMs` is when a key stopped signing; its private half is deleted then.
  *
- * @param fresh At least as many as freshKeysNeeded.
+ * @param fresh At least freshKeysNeeded keys.
  * @param nowMs Milliseconds since the Unix epoch.
  */
 export function planRotation(
@@ -59,8 +59,8 @@ export function planRotation(
 }
 
 /**
- * The keys to write so that this key signs and verifies nothing any more; NEXT takes the place of CURRENT at once.
- * Nothing when there is no such key, or when it was known.
+ * Returns the keys to write so that the compromised key neither signs nor verifies; NEXT replaces CURRENT at once.
+ * Empty if the key is unknown or already COMPROMISED.
  */
 export function planCompromise(
   kid: string,

@@ -1,49 +1,55 @@
-// Every column that is sealed under the service's sealing key, and the label of each row: a rotation re-seals these columns
-// and no others. A label is made here alone, so what is sealed elsewhere does not compile.
+// All columns that are sealed under the service's sealing key, with the label of each row. A rotation re-seals exactly
+// these. Only this file creates labels, so sealing anything else does not compile.
 import type { ProviderAccountId, ProviderClientId } from "../ids.ts"
 import type { KeyPurpose } from "./purposes.ts"
 
 declare const brand: unique symbol
-/** The associated data of what is sealed: it opens in its own row and column alone. */
+/** Associated data of a sealed value: it opens only in its own row and column. */
 export type SealedLabel = string & { readonly [brand]: "SealedLabel" }
 
 const label = (text: string): SealedLabel => text as SealedLabel
 
-/** The service seals with the sealing key itself, and the audit's data keys with a key that is derived from it. */
+/**
+ * "service": sealed with the sealing key itself. "audit": data keys of the audit log, sealed with a key derived from
+ * it.
+ */
 export type SealingScheme = "service" | "audit"
 
 export const clientSecretLabel = (id: ProviderClientId): SealedLabel => label(`provider-client-secret|${id}`)
 
-/** Of the HS256 secret of a client's project. */
+/** Label of a client's HS256 project secret. */
 export const tokenSecretLabel = (id: ProviderClientId): SealedLabel => label(`provider-token-secret|${id}`)
 
-/** Of the provider's refresh token of an account. */
+/** Label of an account's refresh token at the provider. */
 export const providerTokenLabel = (id: ProviderAccountId): SealedLabel => label(`provider-refresh-token|${id}`)
 
-/** Access keys are older than purposes. */
+/** ACCESS keys were stored before purposes existed, so their label has none. */
 export const signingKeyLabel = ({ kid, purpose }: { kid: string; purpose: KeyPurpose }): SealedLabel =>
   label(purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`)
 
 export const issuerKeyLabel = ({ purpose, generation }: { purpose: string; generation: number }): SealedLabel =>
   label(`issuer-key|${purpose}|${generation}`)
 
-/** Of the key that seals a person's fields of the audit. */
+/** Label of an owner's audit data key. */
 export const dataKeyLabel = (owner: string): SealedLabel => label(`audit-data-key|${owner}`)
 
-/** Of the stamp key of an earlier sealing key. With its status: what was stored before the key's end opens after it no more. */
+/**
+ * Label of an earlier sealing key's stamp key. It includes the status, so a copy from before the key was retired no
+ * longer opens.
+ */
 export const stampKeyLabel = ({ id, status }: { id: string; status: string }): SealedLabel =>
   label(`audit-stamp-key|${status}|${id}`)
 
-/** A sign-in transaction, which its client holds for ten minutes: no column, so nothing seals it again. */
+/** Label of a sign-in transaction. Its client stores it for ten minutes, so no rotation re-seals it. */
 export const transactionLabel: SealedLabel = label("sign-in-transaction")
 
 export interface SealedColumn {
   readonly table: string
   readonly column: string
   readonly scheme: SealingScheme
-  /** The primary key, in order. */
+  /** Columns of the primary key, in order. */
   readonly key: readonly string[]
-  /** Columns that the label names beside the key. */
+  /** Further columns that the label uses. */
   readonly also: readonly string[]
   labelOf(row: Readonly<Record<string, unknown>>): SealedLabel
 }
@@ -78,10 +84,10 @@ export const sealedColumns: readonly SealedColumn[] = [
   column({ at: ["sealing_key", "stamp_sealed"], key: ["id"], also: ["status"], labelOf: stampKeyLabel }),
 ]
 
-/** Columns that are sealed under another key than the service's, and so outlive a rotation as they are. */
+/** Columns that are sealed under other keys, so a rotation leaves them unchanged. */
 export const sealedElsewhere: readonly string[] = [
-  // Under the old refresh token and its retry key, which only the client has.
+  // Sealed under the old refresh token and its retry key, which only the client has.
   "refresh_token.successor_sealed",
-  // Under the owner's key, which is in audit_data_key.
+  // Sealed under the owner's data key in audit_data_key.
   "audit_event.personal_sealed",
 ]

@@ -1,27 +1,29 @@
-// The service's sealing keys while one takes over from another. The keys themselves are in settings; the database holds
-// which of them seals.
+// Rules for rotating the service's sealing key. The settings hold the keys; the database records which one seals.
 
-/** CURRENT seals. PREVIOUS only opens, while a rotation lasts. RETIRED does neither; its stamps of the audit stay verifiable. */
+/**
+ * CURRENT seals and opens. PREVIOUS only opens, during a rotation. RETIRED does neither, but its audit stamps stay
+ * verifiable.
+ */
 export type SealingKeyStatus = "CURRENT" | "PREVIOUS" | "RETIRED"
 
 export interface SealingKeyRecord {
-  /** Derived from the key, and says nothing of it. */
+  /** Derived from the key; reveals nothing about it. */
   readonly id: string
   readonly status: SealingKeyStatus
   readonly createdAtMs: number
-  /** When no row was left under the key: servers may run without it. Null before, and for CURRENT. */
+  /** When the last row under the key was re-sealed; servers may then run without it. Null before, and for CURRENT. */
   readonly resealedAtMs: number | null
-  /** The key's stamp key, sealed under CURRENT; null for CURRENT. */
+  /** The stamp key, sealed under CURRENT; null for CURRENT. */
   readonly stampSealed: Uint8Array | null
 }
 
-/** A running process, and the sealing keys of its settings. */
+/** A running process and the ids of the sealing keys in its settings. */
 export interface SealingKeyHolder {
   readonly keyIds: readonly string[]
   readonly sealsWith: string
 }
 
-/** Where the stamps of a retired key end: at a checkpoint, named by its number and by the hash of its statement. */
+/** The checkpoint at which the stamps of a retired key end. */
 export interface StampEnd {
   readonly checkpoint: bigint
   /** SHA-256 in hexadecimal. */
@@ -29,9 +31,9 @@ export interface StampEnd {
 }
 
 /**
- * Whether a process with these keys can read and write what is there.
+ * Checks that a process with these keys can read and write the stored data.
  *
- * @returns What is wrong, in a sentence for the operator.
+ * @returns A sentence for the operator about the problem; undefined if there is none.
  */
 export function judgeHeld(records: readonly SealingKeyRecord[], held: readonly string[]): string | undefined {
   for (const { id, status, resealedAtMs } of records) {
@@ -53,11 +55,11 @@ export type RotationPlan =
   | { readonly is: "refuse"; readonly why: string }
 
 /**
- * What `keys sealing rotate` does next.
+ * Decides the next step of `keys sealing rotate`.
  *
- * @param key The id of SIGNET_SEALING_KEY.
- * @param next The id of SIGNET_SEALING_KEY_NEXT.
- * @param holders The processes that run.
+ * @param key Id of SIGNET_SEALING_KEY.
+ * @param next Id of SIGNET_SEALING_KEY_NEXT.
+ * @param holders The running processes.
  */
 export function planSealingRotation(
   records: readonly SealingKeyRecord[],
@@ -91,7 +93,10 @@ export type FinishPlan =
   | { readonly is: "finish"; readonly from: string }
   | { readonly is: "refuse"; readonly why: string }
 
-/** What `keys sealing finish` does: the previous key ends when no process has it and no row is under it. */
+/**
+ * Decides the next step of `keys sealing finish`: the previous key is retired once no process holds it and no row is
+ * sealed under it.
+ */
 export function planSealingFinish(
   records: readonly SealingKeyRecord[],
   held: readonly string[],

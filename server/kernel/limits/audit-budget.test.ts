@@ -3,7 +3,7 @@ import { budgetWindowMs, createAuditBudget } from "./audit-budget.ts"
 
 const share = (key: string, most: number) => ({ key, most, facts: key })
 
-test("a share's first events are written, and its window's end hands over how many were not, once", () => {
+test("a share's first events are written, and the number of the others is returned once after the window", () => {
   const budget = createAuditBudget<string>()
   const take = (nowMs: number) => budget.take([share("ada", 2)], nowMs)
   expect([0, 1, 2, budgetWindowMs - 1].map(take)).toEqual([true, true, false, false])
@@ -14,7 +14,7 @@ test("a share's first events are written, and its window's end hands over how ma
   expect(take(budgetWindowMs)).toBe(true)
 })
 
-test("an event needs all its shares, and the first that has none left counts it", () => {
+test("an event needs all its shares, and the first exhausted one counts it", () => {
   const budget = createAuditBudget<string>()
   const take = (network: string) => budget.take([share(network, 2), share("all", 3)], 0)
   expect(["a", "a", "a", "b", "b", "b"].map(take)).toEqual([true, true, false, true, false, false])
@@ -24,7 +24,7 @@ test("an event needs all its shares, and the first that has none left counts it"
   ])
 })
 
-test("strangers of however many networks make a bounded number of rows, and every event is in one of them", () => {
+test("any number of networks causes a bounded number of rows, which account for every event", () => {
   const budget = createAuditBudget<string>(50)
   let [events, rows, counted] = [0, 0, 0]
   for (let window = 0; window < 3; window++) {
@@ -41,19 +41,19 @@ test("strangers of however many networks make a bounded number of rows, and ever
   expect(rows + counted).toBe(events)
 })
 
-test("only so many shares are counted at once: the one that gives way hands over its count at once", () => {
+test("the number of shares is limited, and an evicted share's count is due at once", () => {
   const budget = createAuditBudget<string>(2)
   for (const key of ["ada", "ada", "bob", "eve"]) budget.take([share(key, 1)], 0)
   expect(budget.takeDue(0)).toEqual([{ facts: "ada", count: 1 }])
 })
 
-test("a clock that goes back opens no new window", () => {
+test("a clock that moves backwards opens no new window", () => {
   const budget = createAuditBudget<string>()
   const times = [5 * budgetWindowMs, 4 * budgetWindowMs]
   expect(times.map((nowMs) => budget.take([share("ada", 1)], nowMs))).toEqual([true, false])
 })
 
-test("counts that could not be written are handed over again", () => {
+test("counts that could not be written are returned again", () => {
   const budget = createAuditBudget<string>()
   for (let i = 0; i < 3; i++) budget.take([share("ada", 1)], 0)
   const due = budget.takeDue(budgetWindowMs)

@@ -1,32 +1,35 @@
-// How many refusals are written to the audit one by one. The audit is kept, and strangers can be refused without end: what
-// exceeds a budget is counted, and the count is written when its window has ended.
+// Limits the number of refusals in the audit log. The log is permanent and anyone can cause refusals, so those over a
+// budget are only counted. The count is written after the window has ended.
 
 /** Ten minutes. */
 export const budgetWindowMs = 600_000
 
-/** Events that share a budget. `facts` describe all of them, for the row that carries their count. */
+/** Events with one budget. `facts` describe all of them, for the row that records their count. */
 export interface Share<Facts> {
   readonly key: string
   readonly most: number
   readonly facts: Facts
 }
 
-/** Events that were not written, of one share and one window. */
+/** The events of one share and window that were not written. */
 export interface Excess<Facts> {
   readonly facts: Facts
   readonly count: number
 }
 
 export interface AuditBudget<Facts> {
-  /** Takes one event from each share. False when one has none left, and the first such share counts the event. */
+  /**
+   * Takes one event from each share. If a share is exhausted, returns false and counts the event for the first such
+   * share.
+   */
   take(shares: readonly Share<Facts>[], nowMs: number): boolean
-  /** Hands over the counts of windows that have ended: each once. */
+  /** Returns the counts of ended windows, each once. */
   takeDue(nowMs: number): readonly Excess<Facts>[]
-  /** Takes back counts that could not be written. */
+  /** Returns counts that could not be written, to be taken later. */
   owe(excess: readonly Excess<Facts>[]): void
 }
 
-/** @param mostShares Counted at once in a window: the share that was used longest ago gives way. */
+/** @param mostShares Maximum number of shares in a window; the least recently used one is evicted. */
 export function createAuditBudget<Facts>(mostShares = 10_000): AuditBudget<Facts> {
   let window = 0
   let counters = new Map<string, { facts: Facts; written: number; count: number }>()

@@ -9,7 +9,7 @@ const aWindow = fc.record({
 })
 const now = 1_800_000_000_000_000
 
-/** Calls at these times, in microseconds after now; which were granted. */
+/** Calls at these times, in microseconds from now; returns which were granted. */
 function run(window: Window, times: readonly number[]): boolean[] {
   let full: number | undefined
   return times.map((time) => {
@@ -33,7 +33,7 @@ describe("a bucket", () => {
     )
   })
 
-  test("grants the next call when it says, and not a microsecond before", () => {
+  test("grants the next call exactly at the stated microsecond", () => {
     fc.assert(
       fc.property(
         fc.record({ limit: fc.integer({ min: 1, max: 50 }), seconds: fc.integer({ min: 1, max: 600 }) }),
@@ -48,7 +48,7 @@ describe("a bucket", () => {
     )
   })
 
-  test("is full again after its seconds, give or take a microsecond a call", () => {
+  test("is full again after its seconds, to within a microsecond a call", () => {
     fc.assert(
       fc.property(aWindow, (w) => {
         expect(spanMicros(w)).toBeGreaterThanOrEqual(w.seconds * 1_000_000)
@@ -57,7 +57,7 @@ describe("a bucket", () => {
     )
   })
 
-  test("never grants more in any time than its limit and what came back meanwhile", () => {
+  test("never grants more in any period than its limit and the refill", () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 5_000_000 }), { minLength: 1, maxLength: 200 })
     fc.assert(
       fc.property(
@@ -81,7 +81,7 @@ describe("a bucket", () => {
     )
   })
 
-  test("is not worse than empty when another clock was ahead", () => {
+  test("is never below empty, even if another clock was ahead", () => {
     const { granted, fullAtMicros } = take(now + 10 ** 12, { limit: 2, seconds: 60 }, now)
     expect([granted, fullAtMicros]).toEqual([false, now + 60_000_000])
   })
@@ -97,7 +97,7 @@ describe("a bucket", () => {
   })
 })
 
-test("the windows are those of the design", () => {
+test("the default windows are those of the design", () => {
   const a = (limit: number) => ({ limit, seconds: 60 })
   expect(defaultWindows).toEqual({
     login: { ip: a(30), device: a(10) },

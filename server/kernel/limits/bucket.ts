@@ -1,17 +1,17 @@
-// The arithmetic of a bucket (GCRA, ITU-T I.371): one number tells how full it is. In whole microseconds, so that this
-// and the store's statement agree to the last call.
+// Arithmetic of a rate limit (GCRA, ITU-T I.371): one number per bucket. In whole microseconds, so that this code and
+// the store's SQL give identical results.
 import type { Window } from "./policy.ts"
 
-/** What one call takes from the bucket, in microseconds of its refilling. */
+/** What one call takes from the bucket, in microseconds of refill time. */
 export const stepMicros = ({ limit, seconds }: Window): number => Math.ceil((seconds * 1_000_000) / limit)
 
-/** From empty to full. Not more than `limit` steps fit. */
+/** Time from empty to full, in microseconds: `limit` steps. */
 export const spanMicros = (window: Window): number => window.limit * stepMicros(window)
 
 /**
- * One call.
+ * Counts one call.
  *
- * @param fullAtMicros When the bucket is full again, as the calls before left it; undefined without any.
+ * @param fullAtMicros When the bucket is full again, after earlier calls; undefined if there were none.
  */
 export function take(
   fullAtMicros: number | undefined,
@@ -20,19 +20,19 @@ export function take(
 ): { granted: boolean; fullAtMicros: number } {
   const step = stepMicros(window)
   const emptyAt = nowMicros + spanMicros(window)
-  // Never emptier than empty: another process' clock may be ahead, and windows become shorter with the settings.
+  // Never below empty: another process's clock may be ahead, and an operator may have shortened the window.
   const before = Math.min(Math.max(fullAtMicros ?? nowMicros, nowMicros), emptyAt)
   const granted = before + step <= emptyAt
   return { granted, fullAtMicros: granted ? before + step : before }
 }
 
-/** Calls left. */
+/** Calls that are left. */
 export function remaining(fullAtMs: number, window: Window, nowMs: number): number {
   const taken = Math.ceil((Math.max(0, fullAtMs - nowMs) * 1_000) / stepMicros(window))
   return Math.max(0, window.limit - taken)
 }
 
-/** When the next call is granted, in milliseconds since the Unix epoch: now or before it if one is left. */
+/** When the next call is granted, in milliseconds since the Unix epoch; not in the future if a call is left. */
 export function nextAtMs(fullAtMs: number, window: Window): number {
   return fullAtMs - (spanMicros(window) - stepMicros(window)) / 1_000
 }

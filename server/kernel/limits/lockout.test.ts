@@ -27,7 +27,7 @@ describe("a lock", () => {
     expect(failAt(times).lockedUntilMs).toBe(lockedUntilMs)
   })
 
-  test("grows to its longest and no further, however often it comes", () => {
+  test("grows to the maximum lock time and no further", () => {
     let state: Lockout | undefined
     let now = 0
     const lengths: number[] = []
@@ -40,13 +40,13 @@ describe("a lock", () => {
     expect(new Set(lengths.slice(8))).toEqual(new Set([1_440]))
   })
 
-  test("is forgotten a longest lock's time after it ended", () => {
+  test("is reset one maximum lock time after it ended", () => {
     const later = 15 * minute + 1_440 * minute
     expect(failAt([...five(0), ...five(later - 1)]).lockedUntilMs).toBe(later - 1 + 30 * minute)
     expect(failAt([...five(0), ...five(later)]).lockedUntilMs).toBe(later + 15 * minute)
   })
 
-  test("lets no more failures through than the policy allows, whenever they come", () => {
+  test("never counts more failures than the policy allows", () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40_000 }), { minLength: 1, maxLength: 300 })
     const small = { failures: 4, seconds: 60, lockSeconds: 60, mostLockSeconds: 240 }
     fc.assert(
@@ -60,7 +60,7 @@ describe("a lock", () => {
           if (next.counted) counted.push(now)
           state = next.state
         }
-        // Between two windows that touch there may be one less than two windows' worth.
+        // Two adjacent windows may together count one less than two windows' worth.
         for (const from of counted) {
           const within = counted.filter((at) => at >= from && at < from + 60_000)
           expect(within.length).toBeLessThanOrEqual(2 * small.failures - 1)

@@ -1,26 +1,26 @@
 import type { LockoutPolicy } from "./policy.ts"
 
 export interface Lockout {
-  /** Failures since the window began. */
+  /** Failures in the current window. */
   failures: number
   windowEndsAtMs: number
-  /** Locks in a row: each is twice as long as the one before. */
+  /** Number of consecutive locks. Each lasts twice as long as the previous one. */
   locks: number
   lockedUntilMs: number
 }
 
-/** The most doublings that are counted: more would only overflow. */
+/** Cap for the number of doublings, against overflow. */
 export const mostLocks = 20
 
-/** When a lock is forgotten and the next is short again: a longest lock's time after it ended. */
+/** When the count of locks is reset: one maximum lock time after the last lock ended. */
 export const forgottenAtMs = (state: Lockout, policy: LockoutPolicy): number =>
   Math.max(state.lockedUntilMs + policy.mostLockSeconds * 1_000, state.windowEndsAtMs)
 
 /**
- * A failure.
+ * Records a failure.
  *
- * @param state What earlier failures left; undefined for none.
- * @returns What is kept now, and whether the failure was counted: while locked it is not.
+ * @param state State after earlier failures; undefined for none.
+ * @returns The new state, and whether the failure was counted: a locked pair counts none.
  */
 export function fail(
   state: Lockout | undefined,

@@ -1,28 +1,30 @@
-// How much of what: the windows of each route and the locks of each credential that can be guessed. The numbers are
-// the defaults; SIGNET_LIMITS changes them one by one.
+// Rate limits of each route and lockouts of each guessable credential. These are the defaults; SIGNET_LIMITS overrides
+// single values.
 import { rates } from "../messaging/limits.ts"
 
-/** A bucket of `limit` calls that fills up again within `seconds`: as many at once, and that rate for good. */
+/** A bucket of `limit` calls that refills within `seconds`: it sets both the burst and the sustained rate. */
 export interface Window {
   limit: number
   seconds: number
 }
 
-/** So many failures within `seconds` lock the pair of credential and address, each time twice as long as before. */
+/**
+ * `failures` failures within `seconds` lock the pair of credential and address. Each lock lasts twice as long as the
+ * previous one.
+ */
 export interface LockoutPolicy {
   failures: number
   seconds: number
   lockSeconds: number
-  /** The longest lock; with `lockSeconds` all locks are equally long. */
+  /** Maximum lock time. If it equals `lockSeconds`, all locks last equally long. */
   mostLockSeconds: number
 }
 
 const minute = (limit: number): Window => ({ limit, seconds: 60 })
 
 /**
- * By route, then by whose calls are counted. `ip` is the caller's network (/32 of IPv4, /64 of IPv6); everybody else is
- * counted only after having proved who they are, so that nobody uses up what is another's; but for the windows of
- * `strangersMayUseUp`.
+ * Windows by route and subject. `ip` is the caller's network (/32 of IPv4, /64 of IPv6). Other subjects are counted
+ * only after authentication, so that nobody can exhaust another's limit; `strangersMayUseUp` lists the exceptions.
  */
 export const defaultWindows = {
   sign_in_options: { ip: minute(120) },
@@ -30,9 +32,9 @@ export const defaultWindows = {
   login_email: {
     ip: minute(10),
     email: { limit: 50, seconds: 3_600 },
-    /** A device where the owner signed in before, whatever strangers do with the address. */
+    /** Calls of a device where the owner has signed in, counted apart from other attempts on the address. */
     device_token: { limit: 10, seconds: 3_600 },
-    /** All such devices of the address: whoever knew the password once can have made any number of tokens. */
+    /** Calls of all such devices: a person who once knew the password may have created any number of tokens. */
     device_tokens: { limit: 30, seconds: 3_600 },
   },
   magic_link_start: {
@@ -66,14 +68,14 @@ export const defaultWindows = {
 } as const satisfies Record<string, Record<string, Window>>
 
 /**
- * Windows whose subject anybody can name: an address, a link. What is left of them is told to nobody, because it would
- * tell what others do. `Retry-After` is the same at each of their refusals.
+ * Windows whose subject anyone can name: an address or a link. Responses do not state their remaining calls, which
+ * would reveal other callers' activity. `Retry-After` is constant for their refusals.
  */
 export const strangersMayUseUp: ReadonlySet<string> = new Set(["email", "email_day", "token"])
 
 export const defaultLockouts = {
   client: { failures: 10, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 },
-  /** A person's password, guessed from one network. */
+  /** Guesses of a user's password from one network. */
   email: { failures: 5, seconds: 900, lockSeconds: 900, mostLockSeconds: 86_400 },
 } as const satisfies Record<string, LockoutPolicy>
 

@@ -1,7 +1,7 @@
-// The counts as the store keeps them: by keyed hashes, so that a copy of the table names nobody.
+// Store interface of rate limits. Keys are keyed hashes, so a copy of the table names no subject.
 import type { LockoutPolicy, Window } from "./policy.ts"
 
-/** One call to be counted against one window. */
+/** One call to count against one window. */
 export interface Ask {
   /** 32 bytes: an HMAC of route, window and subject. */
   key: Uint8Array
@@ -14,31 +14,32 @@ export interface Counted {
   fullAtMs: number
 }
 
-/** A call to be counted, and what it came with. */
+/** A call to count in several windows. */
 export interface Counting {
   asks: readonly Ask[]
-  /** Keys of locks that stand in the way. */
+  /** Keys of the locks that would refuse the call. */
   locks: readonly Uint8Array[]
   nowMs: number
 }
 
 export interface Taken {
-  /** What became of each ask, in their order. */
+  /** The result for each ask, in order. */
   counted: readonly Counted[]
-  /** Until when the longest of the locks lasts; null when there is none. */
+  /** When the longest lock ends; null if there is none. */
   lockedUntilMs: number | null
 }
 
-/** Shared by every process on one database. Each method is one short statement. */
+/** Shared by all processes of one database. Each method is one short statement. */
 export interface LimitCounts {
-  /** Takes one call from each bucket that has one left; a refused call takes nothing from the bucket that refused it. */
+  /** Takes one call from each bucket that has one left. An empty bucket is unchanged. */
   take(asks: readonly Ask[], locks: readonly Uint8Array[], nowMs: number): Promise<Taken>
-  /** Puts back what a call took from these buckets, because another one refused it. */
+  /** Returns the calls to these buckets, because another bucket refused the call. */
   giveBack(asks: readonly Ask[]): Promise<void>
   /**
-   * Counts a failure, and locks when it was one too many. While locked nothing is counted: attempts do not prolong it.
+   * Counts a failure and locks at the policy's limit. While locked nothing is counted, so attempts do not prolong a
+   * lock.
    *
-   * @returns Until when it was locked already, or null: the failure was counted.
+   * @returns When the existing lock ends; null if the failure was counted.
    */
   fail(key: Uint8Array, policy: LockoutPolicy, nowMs: number): Promise<number | null>
 }

@@ -12,7 +12,7 @@ test("a refusal is remembered until it ends", () => {
   ])
 })
 
-test("the oldest gives way, and what was remembered again is new", () => {
+test("the oldest key is evicted, and remembering a key again renews it", () => {
   const memory = createRefusedMemory(2)
   for (const key of ["a", "b", "a", "c"]) memory.remember(key, 1_000)
   expect(["a", "b", "c"].map((key) => memory.until(key, 0))).toEqual([1_000, null, 1_000])

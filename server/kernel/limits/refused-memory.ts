@@ -1,14 +1,14 @@
 /**
- * What this process knows to be refused, so that whoever keeps calling costs no statement: until the time that the
- * caller was told, before which no bucket fills up by itself and no lock ends.
+ * Refusals that this process remembers, so that repeated calls cost no database statement. An entry lasts until the
+ * time in the refusal: before it no bucket refills and no lock ends.
  */
 export interface RefusedMemory {
-  /** Until when it is refused, in milliseconds since the Unix epoch, or null. */
+  /** When the refusal ends, in milliseconds since the Unix epoch; null if the key is not refused. */
   until(key: string, nowMs: number): number | null
   remember(key: string, untilMs: number): void
 }
 
-/** @param most Keys at most; the oldest gives way. */
+/** @param most Maximum number of keys; the oldest is evicted. */
 export function createRefusedMemory(most = 10_000): RefusedMemory {
   const untils = new Map<string, number>()
   return {

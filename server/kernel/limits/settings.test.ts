@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { defaultLimits } from "./policy.ts"
 import { parseLimits } from "./settings.ts"
 
-test("only what is said changes", () => {
+test("only the given numbers change", () => {
   const text = `{"windows": {"refresh": {"ip": {"limit": 500}}}, "lockouts": {"client": {"mostLockSeconds": 3600}}}`
   expect(parseLimits(text)).toEqual({
     windows: {

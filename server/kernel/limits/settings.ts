@@ -11,14 +11,14 @@ const mostOf: Readonly<Record<string, number>> = {
 }
 
 /**
- * The defaults with what an operator changed of them: JSON of the same shape, with only the changed numbers in it.
+ * Applies an operator's settings to the default limits: JSON of the same shape, with only the changed numbers.
  *
- * @returns The limits, or what is wrong in one sentence an error.
+ * @returns The limits, or one sentence for each problem.
  */
 export function parseLimits(text: string): Limits | { problems: readonly string[] } {
   const problems: string[] = []
   const merged = merge(defaultLimits as unknown as Tree, parseJson(text, problems), "", problems)
-  // Of the shape of the defaults: merge adds no name and leaves none out.
+  // `merge` neither adds nor removes names, so the result has the shape of the defaults.
   const limits = merged as unknown as Limits
   for (const [name, { lockSeconds, mostLockSeconds }] of Object.entries(limits.lockouts)) {
     if (mostLockSeconds < lockSeconds) problems.push(`lockouts.${name}.mostLockSeconds is less than its lockSeconds.`)

@@ -2,8 +2,8 @@ import type { AuthContext } from "../authz/context.ts"
 import type { ServiceAccount } from "./records.ts"
 
 /**
- * True for the service that a token was issued to be shown to: the owner of its audience, and a tenant's own service
- * only for tokens of that tenant.
+ * True if the service is the intended recipient of the token: it owns the token's audience. A tenant's service receives
+ * only tokens of that tenant.
  */
 export function isAddressee(
   account: Pick<ServiceAccount, "ownedAudiences" | "tenantId">,

@@ -15,7 +15,7 @@ const claims = buildCertificateClaims({ issuer: "https://auth.example", account,
 const jwk = { kty: "EC", crv: "P-256", ...key }
 
 describe("a certificate of an envelope key", () => {
-  test("is read as it was built, and lives for a day", () => {
+  test("parses as it was built, and lives for a day", () => {
     expect(parseCertificateClaims(claims)).toEqual({
       ...key,
       principalId: account.principalId,
@@ -50,7 +50,7 @@ describe("a certificate of an envelope key", () => {
     }
   })
 
-  test.each(["kty", "crv", "kid", "x", "y"])("is not taken for a key without the right %s", (name) => {
+  test.each(["kty", "crv", "kid", "x", "y"])("is rejected for a key with a wrong %s", (name) => {
     for (const value of [...notText, ...(["kty", "crv"].includes(name) ? ["OKP", "P-384"] : [])]) {
       expect(parseCertificateClaims({ ...claims, cnf: { jwk: { ...jwk, [name]: value } } })).toBe(
         "ENVELOPE_CERTIFICATE_INVALID",

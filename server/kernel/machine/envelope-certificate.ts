@@ -1,13 +1,13 @@
-// What the service certifies of an envelope key: whose it is, what its owner is, and where it may post.
+// Certificates for envelope keys: the key's owner, the owner's audiences, and the mailboxes it may post to.
 import type { Reason } from "../errors.ts"
 import { type AppId, type PrincipalId, parseId } from "../ids.ts"
 import { skewSeconds } from "../token/claims.ts"
 import type { ServiceAccount } from "./records.ts"
 
-/** How long a certificate is good, in seconds. A new one is to be had at any time, unless the key was revoked. */
+/** Lifetime of a certificate in seconds. A service can fetch a new one at any time unless the key was revoked. */
 export const certificateSeconds = 86_400
 
-/** How long the end of a key, or of its service, must be remembered: no certificate from before is taken later. */
+/** How long a revocation of a key or service must be remembered: until every earlier certificate has expired. */
 export const longestCertificateMs = (certificateSeconds + skewSeconds) * 1_000
 
 export interface EnvelopeCertificate {
@@ -20,7 +20,7 @@ export interface EnvelopeCertificate {
   /** Patterns of mailboxes. */
   readonly mailboxes: readonly string[]
   readonly ownedAudiences: readonly string[]
-  /** When it was signed. Milliseconds since the Unix epoch. */
+  /** Issue time in milliseconds since the Unix epoch. */
   readonly issuedAtMs: number
 }
 
@@ -48,7 +48,7 @@ export function buildCertificateClaims(of: {
   }
 }
 
-/** The claims of a verified certificate, or why they are not taken. */
+/** Returns the claims of a verified certificate, or why they are invalid. */
 export function parseCertificateClaims(payload: Readonly<Record<string, unknown>>): EnvelopeCertificate | Reason {
   const { sub, client_id, app_id, cnf, mbx, own, iat, nbf, exp } = payload
   const principalId = typeof sub === "string" ? parseId("prn", sub) : undefined

@@ -31,7 +31,7 @@ describe("an envelope key", () => {
   })
 })
 
-test("a service posts to what it is and to what it may call, and never to the issuer", () => {
+test("a service may post to its own and its allowed audiences, never to the issuer", () => {
   const account = { ownedAudiences: ["svc-web"], allowedAudiences: ["svc-notes", "auth"] }
   const patterns = ["svc-web/*", "svc-notes/inbox", "svc-mail/*", "auth/*", "svc-notes", "*", ""]
   expect(postable(account, patterns, "auth")).toEqual(["svc-web/*", "svc-notes/inbox"])

@@ -1,10 +1,13 @@
 import { parseMailboxPattern } from "./mailbox.ts"
 import type { EnvelopeKey, ServiceAccount } from "./records.ts"
 
-/** As many as a rotation on two machines needs. */
+/** Enough to rotate the keys of two machines. */
 const mostKeys = 4
 
-/** What adding an envelope key means: it is new, it is there, it was revoked for ever, it is taken, or there are too many. */
+/**
+ * Decides whether an envelope key can be added. "taken": another account or other mailboxes. "revoked": permanently
+ * revoked.
+ */
 export function planEnvelopeKey(
   of: { readonly own: readonly EnvelopeKey[]; readonly known: EnvelopeKey | undefined },
   asked: Pick<EnvelopeKey, "serviceAccountId" | "mailboxes">,
@@ -20,9 +23,9 @@ const isSame = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one) => b.includes(one))
 
 /**
- * Which of the patterns the account may post to: those of what it is and of what it may call.
+ * Returns the patterns that the account may post to: its own and its allowed audiences.
  *
- * @param authAudience The issuer's own audience, where nobody has a mailbox.
+ * @param authAudience This service's own audience, which has no mailboxes.
  */
 export function postable(
   account: Pick<ServiceAccount, "ownedAudiences" | "allowedAudiences">,

@@ -10,14 +10,14 @@ test("a mailbox is an audience and a name", () => {
 })
 
 test.each(["", "/", "svc-notes", "svc-notes/", "/inbox", "svc-notes/*", "svc-notes/a b", `svc/${"a".repeat(65)}`])(
-  "%j is none",
+  "%j is not a mailbox",
   (text) => {
     expect(parseMailbox(text)).toBeUndefined()
     expect(isPostable([text], text)).toBe(false)
   },
 )
 
-test("a pattern is a mailbox, or all of an audience, and never all of them all", () => {
+test("a pattern is a mailbox or all of one audience, never of all audiences", () => {
   expect(parseMailboxPattern("svc-notes/*")).toEqual({ audience: "svc-notes", name: "*" })
   expect(parseMailboxPattern("svc-notes/inbox")).toBeDefined()
   for (const text of ["*", "*/*x", "svc-notes/in*", "/*"]) expect(parseMailboxPattern(text)).toBeUndefined()

@@ -1,6 +1,6 @@
-// Where an actor's messages are posted, and who may post there.
+// Names of mailboxes, to which actors post messages, and patterns of them.
 
-/** The service that receives, by an audience that it owns, and a name of its choice. */
+/** A mailbox: an audience that the receiving service owns, and a name that the service chooses. */
 export interface Mailbox {
   readonly audience: string
   readonly name: string
@@ -8,19 +8,19 @@ export interface Mailbox {
 
 const name = /^[A-Za-z0-9._-]{1,64}$/
 
-/** `audience/name`; undefined for what is no mailbox. An audience may have slashes of its own. */
+/** Parses `audience/name`; undefined if malformed. The audience may contain slashes. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const mailbox = split(text)
   return mailbox !== undefined && name.test(mailbox.name) ? mailbox : undefined
 }
 
-/** A mailbox, or `audience/*` for all of an audience; undefined for what is neither. */
+/** Parses a mailbox or `audience/*`, which matches every mailbox of the audience. Undefined if malformed. */
 export function parseMailboxPattern(text: string): Mailbox | undefined {
   const pattern = split(text)
   return pattern !== undefined && (pattern.name === "*" || name.test(pattern.name)) ? pattern : undefined
 }
 
-/** Whether one of the patterns is of this mailbox. */
+/** True if one of the patterns matches the mailbox. */
 export function isPostable(patterns: readonly string[], mailbox: string): boolean {
   const audience = parseMailbox(mailbox)?.audience
   return audience !== undefined && patterns.some((one) => one === mailbox || one === `${audience}/*`)

@@ -1,5 +1,5 @@
-// The store as machines and exchanged credentials need it: more members of Tx. What `lock` returns is locked until the
-// transaction ends.
+// Store interfaces for service accounts and exchanged credentials, as members of Tx. `lock` locks the returned row
+// until the transaction ends.
 
 import type { PlaceFacts } from "../administration/ports.ts"
 import type { AuditEvent } from "../audit/event.ts"
@@ -32,53 +32,56 @@ import type {
 export interface Pats {
   insert(pat: Pat): Promise<void>
   lock(id: PatId): Promise<Pat | undefined>
-  /** By keyed hash, under every pepper in use. Takes no lock: an exchange only reads. */
+  /** Finds by the keyed hash under any pepper in use. Takes no lock: an exchange only reads. */
   findByHash(hashes: readonly Uint8Array[]): Promise<Pat | undefined>
   list(principalId: PrincipalId, appId: AppId, page: Page): Promise<readonly Pat[]>
-  /** False when it was revoked before. */
+  /** False if it was already revoked. */
   revoke(id: PatId, reason: NonNullable<Pat["revokeReason"]>, nowMs: number): Promise<boolean>
   /** Writes at most once a minute. */
   markUsed(id: PatId, nowMs: number): Promise<void>
 }
 
 export interface ServiceAccounts {
-  /** Inserts account, principal and membership. False when an owned audience is another account's; nothing is inserted then. */
+  /**
+   * Inserts account, principal and membership. False, and nothing is inserted, if another account owns one of its
+   * audiences.
+   */
   insert(account: ServiceAccount, principal: Principal, membership: Membership): Promise<boolean>
   find(id: ServiceAccountId): Promise<ServiceAccount | undefined>
   lock(id: ServiceAccountId): Promise<ServiceAccount | undefined>
-  /** With what decides about its calls. */
+  /** Finds the account with the facts that decide about its calls. */
   findClient(question: ClientQuestion): Promise<ClientFacts | undefined>
   findByPrincipal(id: PrincipalId): Promise<ServiceAccount | undefined>
-  /** Of the tenant, or with null of the app itself: never of both. */
+  /** Accounts of the tenant; with null only the app's own. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly ServiceAccount[]>
-  /** False when that was its status. */
+  /** False if it already has this status. */
   setStatus(id: ServiceAccountId, status: ServiceAccount["status"], nowMs: number): Promise<boolean>
-  /** All that were ever made and are kept, newest first. */
+  /** All stored secrets, ended ones included, newest first. */
   secrets(id: ServiceAccountId): Promise<readonly ServiceSecret[]>
   insertSecret(secret: ServiceSecret): Promise<void>
-  /** Never later than it was. */
+  /** Moves the expiry earlier, never later. */
   shortenSecret(id: ServiceSecretId, expiresAtMs: number): Promise<void>
   revokeSecret(id: ServiceSecretId, nowMs: number): Promise<boolean>
   markSecretUsed(id: ServiceSecretId, nowMs: number): Promise<void>
   keys(id: ServiceAccountId): Promise<readonly ServiceKey[]>
-  /** False when the account has or had this key. */
+  /** False if the account has or had this key. */
   insertKey(key: ServiceKey): Promise<boolean>
   revokeKey(id: ServiceAccountId, kid: string, nowMs: number): Promise<boolean>
 }
 
-/** What decides about a call of a client, all of one instant. */
+/** The facts that decide about a client's call, read at one instant. */
 export interface ClientFacts {
   account: ServiceAccount
   app: Pick<App, "id" | "status" | "scopes"> | undefined
   principal: Principal["status"] | undefined
   versions: AuthorityVersions
-  /** Those that are neither revoked nor expired, newest first. */
+  /** Secrets that are neither revoked nor expired, newest first. */
   secrets: readonly Pick<ServiceSecret, "id" | "secretHash" | "lastUsedAtMs">[]
-  /** Those that are not revoked, newest first. */
+  /** Keys that are not revoked, newest first. */
   keys: readonly Pick<ServiceKey, "kid" | "x" | "y">[]
-  /** In its app, without those that ended. */
+  /** Memberships in its app that have not ended. */
   memberships: readonly Pick<Membership, "status" | "tenantId" | "contextId">[]
-  /** Where it wants to act: in the tenant that was asked for, else in its own. */
+  /** The place of the call: the requested tenant, else the account's own. */
   place: { tenantId: TenantId | null; facts: PlaceFacts }
 }
 
@@ -89,12 +92,12 @@ export interface ClientQuestion {
   nowMs: number
 }
 
-/** Calls of clients outside of any transaction: each method is one statement, and so all of it or nothing. */
+/** Calls of clients outside a transaction. Each method is one statement and therefore atomic. */
 export interface ClientCalls {
   find(question: ClientQuestion): Promise<ClientFacts | undefined>
-  /** Counts the call first: one that is refused looks nothing up. */
+  /** Counts the call first; a refused call does not look up the client. */
   countAndFind(counting: Counting, question: ClientQuestion): Promise<Taken & { client: ClientFacts | undefined }>
-  /** Counts the call and writes down what it does: nothing of one that is refused. */
+  /** Counts the call and appends its event. A refused call appends nothing. */
   countAndAppend(counting: Counting, event: AuditEvent): Promise<Taken>
   markSecretUsed: ServiceAccounts["markSecretUsed"]
   useAssertion: AssertionUses["use"]
@@ -102,11 +105,11 @@ export interface ClientCalls {
 
 export interface EnvelopeKeys {
   find(kid: string): Promise<EnvelopeKey | undefined>
-  /** All that were ever added, newest first. */
+  /** All keys ever added, newest first. */
   list(id: ServiceAccountId): Promise<readonly EnvelopeKey[]>
-  /** False when some account has or had this key. */
+  /** False if any account has or had this key. */
   insert(key: EnvelopeKey): Promise<boolean>
-  /** False when it was revoked before. */
+  /** False if it was already revoked. */
   revoke(kid: string, nowMs: number): Promise<boolean>
 }
 
@@ -123,7 +126,7 @@ export interface Delegations {
   revokeDelegation(id: DelegationId, nowMs: number): Promise<boolean>
 }
 
-/** What can come back. */
+/** Revocations that can be lifted. */
 export type LiftableRevocation =
   | { kind: "PRINCIPAL"; key: PrincipalId }
   | { kind: "APP"; key: AppId }
@@ -131,34 +134,40 @@ export type LiftableRevocation =
   | { kind: "CONTEXT"; key: ContextId }
 
 export interface Revocations {
-  /** Adds what is not there; keeps the later expiry. */
+  /** Adds missing entries; an existing entry keeps the later expiry. */
   add(entries: readonly Revocation[]): Promise<void>
-  /** It acts again: tokens that are issued from now on count, those from before stay refused. */
+  /** Lifts the revocation for tokens issued from `nowMs` on. Earlier tokens stay rejected. */
   lift(of: LiftableRevocation, nowMs: number): Promise<void>
-  /** Which of these keys are revoked now. */
+  /** Returns the revocations of these keys that are in force. */
   find(keys: readonly string[], nowMs: number): Promise<readonly Revocation[]>
 }
 
 export interface AssertionUses {
-  /** Remembers the `jti` of a client's assertion until it expires. False when it was there: a replay (RFC 7523 section 3). */
+  /**
+   * Remembers the `jti` of a client's assertion until it expires. False if it is already stored: a replay (RFC 7523
+   * section 3).
+   */
   use(clientId: string, jti: string, expiresAtMs: number): Promise<boolean>
 }
 
-/** How long a DEACTIVATED principal may come back. */
+/** Time in which a DEACTIVATED principal can be reactivated, in milliseconds. */
 export const reactivationMs = 30 * 86_400_000
 
 export interface Principals {
   lock(id: PrincipalId): Promise<Principal | undefined>
-  /** Changes the status and ends its sessions, personal access tokens, secrets and keys. False when it was that, or gone. */
+  /**
+   * Sets the status and revokes sessions, personal access tokens, secrets and keys. False if it already has this status
+   * or was deleted.
+   */
   end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
-  /** SUSPENDED becomes ACTIVE. What was ended stays ended. */
+  /** SUSPENDED becomes ACTIVE. Revoked credentials stay revoked. */
   resume(id: PrincipalId, nowMs: number): Promise<boolean>
-  /** ACTIVE or LOCKED becomes LOCKED with this time and reason. Ends nothing. False from another status. */
+  /** ACTIVE or LOCKED becomes LOCKED with this expiry and reason. Revokes nothing. False from another status. */
   lockUntil(id: PrincipalId, lock: PrincipalLock, nowMs: number): Promise<boolean>
-  /** LOCKED becomes ACTIVE, with the sessions and credentials that it had. */
+  /** LOCKED becomes ACTIVE; sessions and credentials continue. */
   unlock(id: PrincipalId, nowMs: number): Promise<boolean>
-  /** Locked ones whose time has come, the oldest first. */
+  /** LOCKED principals whose lock has expired, oldest first. */
   listDueUnlocks(nowMs: number, limit: number): Promise<readonly PrincipalId[]>
-  /** DEACTIVATED becomes ACTIVE, before reactivationMs are over. What was ended stays ended. */
+  /** DEACTIVATED becomes ACTIVE within reactivationMs. Revoked credentials stay revoked. */
   reactivate(id: PrincipalId, nowMs: number): Promise<boolean>
 }

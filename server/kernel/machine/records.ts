@@ -1,5 +1,5 @@
-// What the service keeps of machines and of credentials that are exchanged. Times are milliseconds since the Unix
-// epoch; null means never or none.
+// Records of service accounts, exchanged credentials and revocations. Times are milliseconds since the Unix epoch; null
+// means never or none.
 import type {
   AppId,
   ContextId,
@@ -14,7 +14,10 @@ import type {
   TenantId,
 } from "../ids.ts"
 
-/** A personal access token: exchanged for access tokens, never a bearer token itself. Only its keyed hash is kept. */
+/**
+ * A personal access token. It is exchanged for access tokens and is not a bearer token itself. Only its keyed hash is
+ * stored.
+ */
 export interface Pat {
   id: PatId
   principalId: PrincipalId
@@ -25,39 +28,39 @@ export interface Pat {
   name: string
   /** HMAC-SHA-256 of the token under the pepper: 32 bytes. */
   tokenHash: Uint8Array
-  /** The token's last four characters, for people to tell it by. */
+  /** The token's last four characters, so that users can recognize it. */
   last4: string
   allowedAudiences: readonly string[]
   scopes: readonly string[]
   createdAtMs: number
   expiresAtMs: number
-  /** Kept to the minute. */
+  /** Accurate to the minute. */
   lastUsedAtMs: number | null
   revokedAtMs: number | null
-  /** LEAKED when somebody who found it handed it in. */
+  /** LEAKED: someone found and reported it. */
   revokeReason: "REVOKED" | "LEAKED" | "PRINCIPAL_ENDED" | null
 }
 
 export type ClientAuthMethod = "client_secret_basic" | "client_secret_post" | "private_key_jwt"
 
-/** A service: a principal of kind SERVICE with credentials of its own. */
+/** A service: a principal of kind SERVICE with its own credentials. */
 export interface ServiceAccount {
   id: ServiceAccountId
   principalId: PrincipalId
   appId: AppId
   tenantId: TenantId | null
   name: string
-  /** What it calls itself at the token endpoint: its id, and so never used again. */
+  /** Client id at the token endpoint. It is the account's id and never reused. */
   clientId: string
   status: "ACTIVE" | "DISABLED"
   authMethods: readonly ClientAuthMethod[]
-  /** What it *is*: audiences that are its own. Unique in the installation, set by an administrator. */
+  /** Audiences that the service itself is. Unique in the installation; set by an administrator. */
   ownedAudiences: readonly string[]
-  /** What it may call. */
+  /** Audiences that it may call. */
   allowedAudiences: readonly string[]
-  /** The most that it may be given, over all audiences. */
+  /** The maximum scopes of its tokens, over all audiences. */
   scopes: readonly string[]
-  /** What it gets when it asks for no scope. */
+  /** The scopes of a token request that names none. */
   defaultScopes: readonly string[]
   createdAtMs: number
 }
@@ -66,10 +69,10 @@ export interface ServiceSecret {
   id: ServiceSecretId
   serviceAccountId: ServiceAccountId
   secretHash: Uint8Array
-  /** Its last four characters. */
+  /** The secret's last four characters. */
   hint: string
   createdAtMs: number
-  /** Exact: it serves before, and not at it. Rotation brings it forward. */
+  /** Exclusive. A rotation moves it earlier. */
   expiresAtMs: number
   lastUsedAtMs: number | null
   revokedAtMs: number | null
@@ -86,20 +89,20 @@ export interface ServiceKey {
   revokedAtMs: number | null
 }
 
-/** A public key that a service's envelopes are signed with: P-256 only. */
+/** A public key that verifies a service's envelopes: P-256 only. */
 export interface EnvelopeKey {
-  /** RFC 7638 thumbprint. No two accounts have one. */
+  /** RFC 7638 thumbprint. Unique over all accounts. */
   kid: string
   serviceAccountId: ServiceAccountId
   x: string
   y: string
-  /** Where it may post: patterns of mailboxes. */
+  /** Patterns of the mailboxes that it may post to. */
   mailboxes: readonly string[]
   createdAtMs: number
   revokedAtMs: number | null
 }
 
-/** What a service may do for users, in one app: set by an administrator. */
+/** What a service may do on behalf of users in one app. Set by an administrator. */
 export interface DelegationPolicy {
   id: DelegationPolicyId
   appId: AppId
@@ -107,15 +110,15 @@ export interface DelegationPolicy {
   actorPrincipalId: PrincipalId
   audiences: readonly string[]
   scopes: readonly string[]
-  /** The most that a delegated token lives; never more than 300 s. */
+  /** Maximum lifetime of a delegated token; at most 300 s. */
   maxSeconds: number
-  /** Users may give standing delegations under it. */
+  /** Users may grant standing delegations under it. */
   allowStanding: boolean
   createdAtMs: number
   revokedAtMs: number | null
 }
 
-/** A user's leave for one service to act while the user is away; at most 30 days. */
+/** A user's permission for one service to act in the user's absence; at most 30 days. */
 export interface StandingDelegation {
   id: DelegationId
   policyId: DelegationPolicyId
@@ -131,7 +134,7 @@ export interface StandingDelegation {
   revokedAtMs: number | null
 }
 
-/** What must not be accepted any more although its signature and its times are good. Kept until it would expire anyway. */
+/** A revoked object whose signature and times are still valid. Stored until the object would expire. */
 export type Revocation =
   | { kind: "TOKEN"; key: string; expiresAtMs: number }
   | { kind: "SESSION"; key: SessionId; expiresAtMs: number }
@@ -140,20 +143,20 @@ export type Revocation =
   | ({ kind: "APP"; key: AppId; expiresAtMs: number } & Lifted)
   | ({ kind: "TENANT"; key: TenantId; expiresAtMs: number } & Lifted)
   | ({ kind: "CONTEXT"; key: ContextId; expiresAtMs: number } & Lifted)
-  /** A signing key that is no longer ours alone. */
+  /** A signing key that was compromised. */
   | { kind: "KEY"; key: string; expiresAtMs: number }
-  /** Every access token that was issued before. */
+  /** All access tokens issued before a time. */
   | { kind: "ISSUER_EPOCH"; key: "all"; expiresAtMs: number; issuedBeforeMs: number }
   | AuthorityMinimum
 
-/** Set once it acts again: tokens that were issued from then on count. */
+/** Set when the revocation is lifted: tokens issued from then on are valid. */
 interface Lifted {
   issuedBeforeMs?: number
 }
 
 /**
- * Authority was taken away. AUTHORITY: tokens of the principal in the app whose principal part is below minVersion are
- * PERMISSIONS_STALE. POLICY: tokens of the app whose policy part is. The parts are those of AuthorityVersions: in a token
+ * Reduced authority. AUTHORITY: tokens of the principal in the app whose principal part is below minVersion are
+ * PERMISSIONS_STALE. POLICY: tokens of the app whose policy part is below it. The parts are those of AuthorityVersions:
  * perm_ver - pol_ver, and pol_ver.
  */
 export type AuthorityMinimum =

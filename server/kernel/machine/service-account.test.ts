@@ -57,7 +57,7 @@ describe("a new account", () => {
     expect(problem(change)).toEqual({ reason, field })
   })
 
-  test("gets no scope of the auth service that its maker does not hold", () => {
+  test("gets no scope of the auth service that its creator lacks", () => {
     const asked = { allowedAudiences: ["auth"], scopes: ["auth.introspect"], defaultScopes: [] }
     expect(problem(asked)).toEqual({ reason: "SCOPE_NOT_GRANTED", field: "scopes" })
     expect(problem(asked, ["auth.introspect"])).toBeUndefined()
@@ -74,7 +74,7 @@ describe("a new account", () => {
     expect(accountProblem(asked, { ...grounds, makerScopes: new Set([scope.key]) })).toBeUndefined()
   })
 
-  test("does not own the auth service, even in an app that names its audience", () => {
+  test("cannot own the auth service's audience, even in an app that lists it", () => {
     const grounds = {
       app: { ...anApp, audiences: ["svc-notes", "auth"] },
       authAudience: "auth",
@@ -87,19 +87,19 @@ describe("a new account", () => {
   })
 })
 
-test("a credential of an account is for who holds each of its scopes of the auth service", () => {
+test("a credential requires each scope of the auth service that the account has", () => {
   const scopes = ["notes.read", "auth.introspect", "auth.delegation.write"]
   const may = (...maker: string[]) => mayHaveCredential({ scopes }, new Set(maker))
   expect([may(), may("auth.introspect"), may("auth.introspect", "auth.delegation.write")]).toEqual([false, false, true])
 })
 
 describe("a secret", () => {
-  test("lives 180 days, or as long as is asked, to the millisecond", () => {
+  test("lives 180 days or the requested time, to the millisecond", () => {
     expect(planSecret([], 0, nowMs)).toEqual({ expiresAtMs: nowMs + 180 * day })
     expect(planSecret([live, expired, revoked], 1, nowMs)).toEqual({ expiresAtMs: nowMs + day })
   })
 
-  test("is the second at most", () => {
+  test("is at most the second live one", () => {
     expect(planSecret([live, live], 0, nowMs)).toBeUndefined()
   })
 
@@ -109,21 +109,21 @@ describe("a secret", () => {
 })
 
 describe("a rotation", () => {
-  test("lets the old one serve for a day, or as long as is asked", () => {
+  test("keeps the old one valid for a day or the requested overlap", () => {
     const usual = planRotation([live, expired, revoked], { lifeDays: 0, overlap: undefined }, nowMs)
     expect(usual).toEqual({ expiresAtMs: nowMs + 180 * day, replaced: [{ secret: live, expiresAtMs: nowMs + day }] })
     const long = planRotation([live], { lifeDays: 0, overlap: 7 * day }, nowMs)
     expect(long?.replaced[0]?.expiresAtMs).toBe(nowMs + 7 * day)
   })
 
-  test("never prolongs one that ends before", () => {
+  test("never prolongs one that expires earlier", () => {
     const short = secret({ expiresAtMs: nowMs + 5 })
     expect(planRotation([short], { lifeDays: 0, overlap: day }, nowMs)?.replaced).toEqual([
       { secret: short, expiresAtMs: nowMs + 5 },
     ])
   })
 
-  test("without an overlap ends both there may be; with one, there may be one only", () => {
+  test("without an overlap ends every live one; with an overlap there may be only one", () => {
     expect(planRotation([live, live], { lifeDays: 0, overlap: 1 }, nowMs)).toBeUndefined()
     expect(planRotation([live, live], { lifeDays: 0, overlap: 0 }, nowMs)?.replaced).toEqual([
       { secret: live, expiresAtMs: nowMs },
@@ -136,7 +136,7 @@ describe("a rotation", () => {
   })
 })
 
-test("whatever is added and rotated, two secrets are live at most and none is prolonged", () => {
+test("for random sequences, at most two secrets are live and none is prolonged", () => {
   const step = fc.record({
     is: fc.constantFrom("add", "rotate", "revoke"),
     overlap: fc.constantFrom(undefined, 0, 1, day, 7 * day),

@@ -1,4 +1,4 @@
-// What a service may be and may call, and how its secrets and keys come and go.
+// Rules for service accounts and the life cycle of their secrets and keys.
 import { isOwnKey } from "../administration/scopes.ts"
 import type { Reason } from "../errors.ts"
 import type { ServiceAccountId } from "../ids.ts"
@@ -7,17 +7,17 @@ import type { ServiceAccount, ServiceKey, ServiceSecret } from "./records.ts"
 
 const dayMs = 86_400_000
 
-/** The life of a secret, and how long a replaced one serves yet. */
+/** Lifetime of a secret, and how long a replaced secret stays valid. */
 export const secretLifeDays = { default: 180, max: 365 } as const
 export const overlapMs = { default: dayMs, max: 7 * dayMs } as const
 
-/** As many as a rotation needs, and no more: each is one more that can leak. */
+/** Enough for a rotation. Every further secret is one more that can leak. */
 const mostSecrets = 2
 const mostKeys = 4
 
 export type SecretState = "ACTIVE" | "EXPIRED" | "REVOKED"
 
-/** A secret serves before its expiry, and not at it. */
+/** The expiry is exclusive. */
 export function secretState(secret: Pick<ServiceSecret, "revokedAtMs" | "expiresAtMs">, nowMs: number): SecretState {
   if (secret.revokedAtMs !== null && secret.revokedAtMs < secret.expiresAtMs) return "REVOKED"
   return nowMs < secret.expiresAtMs ? "ACTIVE" : "EXPIRED"
@@ -29,11 +29,10 @@ type Asked = Pick<
 >
 
 /**
- * Why an account may not be made like this; undefined when it may. What it owns and what it calls are audiences of its
- * own app, and it gets no scope of the auth service itself that its maker does not hold: who may make accounts could
- * otherwise make one that may more.
+ * Returns why an account cannot be created; undefined if it can. The audiences that it owns and calls must be the
+ * app's. It gets no scope of the auth service that its creator lacks, which would be privilege escalation.
  *
- * @param grounds.makerScopes Of the maker's token, which is for the auth service.
+ * @param grounds.makerScopes Scopes of the creator's token for the auth service.
  */
 export function accountProblem(
   asked: Asked,
@@ -41,11 +40,12 @@ export function accountProblem(
 ): { reason: Reason; field: string } | undefined {
   const { app, authAudience, makerScopes } = grounds
   const own = new Set(app.audiences.filter((audience) => audience !== authAudience))
-  // An audience has one owner in the installation: a tenant's administrator must not take what the whole app uses.
+  // An audience has one owner in the installation, and a tenant's administrator must not claim one that the whole app
+  // uses.
   if (asked.tenantId !== null && asked.ownedAudiences.length > 0) {
     return { reason: "INVALID_FIELD", field: "owned_audiences" }
   }
-  // Nobody owns the auth service's own audience: introspection and delegation trust the owner.
+  // The auth service's own audience has no owner: introspection and delegation trust an audience's owner.
   if (!asked.ownedAudiences.every((audience) => own.has(audience))) {
     return { reason: "AUDIENCE_NOT_REGISTERED", field: "owned_audiences" }
   }
@@ -65,18 +65,18 @@ export function accountProblem(
 }
 
 /**
- * Whether this administrator may have a credential of the account: whoever has one is the service, so nobody gets one
- * of an account with scopes of the auth service that they do not hold.
+ * True if this administrator may obtain a credential of the account. A credential lets its holder act as the service,
+ * so the administrator needs every scope of the auth service that the account has.
  */
 export function mayHaveCredential({ scopes }: Pick<ServiceAccount, "scopes">, makerScopes: ReadonlySet<string>) {
   return scopes.every((key) => !isOwnKey(key) || makerScopes.has(key))
 }
 
 /**
- * When a secret that is added now expires: exactly, in milliseconds. Undefined when there are as many as there may be.
+ * Returns the expiry of a new secret, in milliseconds; undefined if the account already has the maximum number.
  *
- * @param lifeDays 0 for the usual life.
- * @throws RangeError when the life is over the longest.
+ * @param lifeDays 0 means the default lifetime.
+ * @throws RangeError if the lifetime exceeds the maximum.
  */
 export function planSecret(
   secrets: readonly ServiceSecret[],
@@ -91,18 +91,18 @@ export function planSecret(
 }
 
 export interface SecretRotation {
-  /** Of the new secret. */
+  /** Expiry of the new secret. */
   expiresAtMs: number
-  /** The live ones and when each of them ends: never later than before. */
+  /** The live secrets and the expiry of each: never later than before. */
   replaced: readonly { secret: ServiceSecret; expiresAtMs: number }[]
 }
 
 /**
- * What replacing a service's secret does. The old one serves for the overlap, exactly; without an overlap every live one
- * ends now. Undefined when two are live and there is to be an overlap.
+ * Plans the replacement of a service's secret. The old one stays valid for the overlap; without an overlap every live
+ * secret ends now. Undefined if two secrets are live and an overlap is requested.
  *
- * @param overlap Milliseconds, 0 to seven days; undefined for the usual.
- * @throws RangeError when life or overlap are over the longest.
+ * @param overlap Milliseconds, 0 to seven days; undefined for the default.
+ * @throws RangeError if lifetime or overlap exceeds the maximum.
  */
 export function planRotation(
   secrets: readonly ServiceSecret[],
@@ -118,7 +118,7 @@ export function planRotation(
   return { ...planned, replaced }
 }
 
-/** What adding a key means: it is new, it is there, it was revoked for ever, or there are too many. */
+/** Decides whether a key can be added. "there": already added. "revoked": permanently revoked. */
 export function planKey(keys: readonly ServiceKey[], kid: string): "add" | "there" | "revoked" | "limit" {
   const known = keys.find((key) => key.kid === kid)
   if (known !== undefined) return known.revokedAtMs === null ? "there" : "revoked"
@@ -126,8 +126,8 @@ export function planKey(keys: readonly ServiceKey[], kid: string): "add" | "ther
 }
 
 /**
- * The `cred_id` of tokens that a key was proved for. A public key is no secret, so two services may have registered the
- * same one: who revokes it ends its own tokens and nobody else's.
+ * The `cred_id` of tokens that were issued for a key. Public keys are not secret, so two services may register the same
+ * one; revoking it must end only one service's tokens.
  */
 export const keyCredentialId = (accountId: ServiceAccountId, kid: string): string => `${accountId}.${kid}`
 

@@ -21,12 +21,12 @@ const report = {
   ...{ stateTag: null, reportedAtMs: nowMs },
 }
 
-test("a message moves the head and nothing else", () => {
+test("a message changes the head only", () => {
   const after = conversationAfter(conversation, { commit: null }, { ...decided, nextEpoch: 3n }, bytes(9))
   expect(after).toEqual({ conversation: { ...conversation, headSeq: 8n, headAtMs: nowMs }, directives: [] })
 })
 
-test("a commit ends the epoch, what was to be removed, and quarantine when nobody is left who reported", () => {
+test("a commit ends the epoch, fulfilled directives, and the quarantine once no reporter remains", () => {
   const before = { ...conversation, status: "QUARANTINED" as const, directives: [directive], forkReports: [report] }
   const after = conversationAfter(before, { commit }, decided, bytes(9))
   expect(after.conversation).toMatchObject({
@@ -40,7 +40,7 @@ test("a commit ends the epoch, what was to be removed, and quarantine when nobod
   expect(after.directives).toEqual([{ id: directive.id, status: "DONE" }])
 })
 
-test("a reset begins another group, and ends every directive, report and quarantine of the one before", () => {
+test("a reset starts another group and ends every directive, report and quarantine of the old one", () => {
   const rejoin = { ...directive, id: idOf("dir", bytes(2, 16)), kind: "REJOIN" as const, deviceId: device(20) }
   const forkReports = [{ ...report, deviceId: device(20) }]
   const before = { ...conversation, status: "QUARANTINED" as const, directives: [directive, rejoin], forkReports }
@@ -51,7 +51,7 @@ test("a reset begins another group, and ends every directive, report and quarant
   expect(after.directives.map(({ status }) => status)).toEqual(["DONE", "DONE"])
 })
 
-test("quarantine lasts while one who reported has not rejoined", () => {
+test("quarantine lasts until every reporter has rejoined", () => {
   const before = { ...conversation, status: "QUARANTINED" as const, forkReports: [{ ...report, deviceId: device(20) }] }
   expect(conversationAfter(before, { commit }, decided, bytes(9)).conversation.status).toBe("QUARANTINED")
 })

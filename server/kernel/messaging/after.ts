@@ -5,9 +5,9 @@ import type { Conversation } from "./records.ts"
 import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
 
 /**
- * The conversation after an append that was decided: what the store writes, the same in every backend.
+ * Returns the conversation after an append was decided: the rows that the store writes, identical in every backend.
  *
- * @param receiptHash Of the commit's receipt; unused for an application message.
+ * @param receiptHash Hash of the commit's receipt; unused for an application message.
  */
 export function conversationAfter(
   conversation: Conversation,
@@ -18,7 +18,7 @@ export function conversationAfter(
   const grown = { ...conversation, headSeq: decided.seq, headAtMs: decided.acceptedAtMs }
   if (commit === null) return { conversation: grown, directives: [] }
   const isReset = commit.resetGroupId !== null
-  // A new group has nobody whom an old directive or report is about: whoever was to be removed is not in it.
+  // Old directives and reports do not apply to the new group: the devices to remove are not in it.
   const all = isReset
     ? conversation.directives.map((directive) => ({ ...directive, status: "DONE" as const, lease: null }))
     : directivesAfter(conversation.directives, commit.roster)

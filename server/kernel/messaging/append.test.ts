@@ -63,7 +63,7 @@ test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   expect(decideAppend({ ...conversation, ...change }, attempt, nowMs)).toMatchObject(expected)
 })
 
-test("the first commit needs no leaf yet, and a message needs a commit", () => {
+test("the first commit needs no leaf, and a message needs an earlier commit", () => {
   const first = { ...commit, expectedEpoch: 0n, framedEpoch: 0n }
   expect(decideAppend(fresh, first, nowMs)).toMatchObject({ is: "append", seq: 1n, nextEpoch: 1n })
   expect(decideAppend(fresh, { ...first, kind: "APPLICATION" }, nowMs)).toEqual(refuse("NOT_MEMBER"))
@@ -71,23 +71,23 @@ test("the first commit needs no leaf yet, and a message needs a commit", () => {
   expect(committerOf(fresh, 1, device(10), true)).toBeUndefined()
 })
 
-test("a commit's sender is the caller's leaf", () => {
+test("a commit's sender must be the caller's leaf", () => {
   expect(committerOf(conversation, 1, device(20), false)).toEqual(leaf(1, 20))
   expect(committerOf(conversation, 1, device(10), false)).toBeUndefined()
   expect(committerOf(conversation, 7, device(10), false)).toBeUndefined()
 })
 
-test("a key means one content", () => {
+test("an idempotency key stands for one content", () => {
   expect(decideReplay(undefined, bytes(1))).toBe("new")
   expect(decideReplay({ contentHash: bytes(1) }, bytes(1))).toBe("replay")
   expect(decideReplay({ contentHash: bytes(1) }, bytes(2))).toBe("mismatch")
 })
 
-test("a device of a direct conversation that is in no group may begin another one, and commit nothing else", () => {
+test("a device without a leaf in a direct conversation may commit a reset and nothing else", () => {
   const direct = { ...conversation, kind: "DIRECT" as const }
   const outside = { ...commit, deviceId: device(11), framedEpoch: 3n }
   expect(decideAppend(direct, { ...outside, isReset: true }, nowMs)).toMatchObject({ is: "append", nextEpoch: 4n })
-  // Before it was parsed, it may be one.
+  // Before parsing, it may be a reset.
   expect(decideAppend(direct, outside, nowMs)).toMatchObject({ is: "append" })
   expect(decideAppend(direct, { ...outside, isReset: false }, nowMs)).toEqual(refuse("NOT_MEMBER"))
   const message = { ...outside, kind: "APPLICATION" as const }

@@ -1,5 +1,5 @@
-// What becomes of an append. The order is the protocol's: idempotency, who may, epoch; then, outside of here, what the
-// bytes say; then the same again under the lock, since only the epoch keeps a roster from changing.
+// Decides an append. The protocol's order is: idempotency, sender, epoch; then the message is verified elsewhere; then
+// the same checks again under the lock, because a commit may have changed the epoch.
 import type { Reason } from "../errors.ts"
 import type { DeviceId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
@@ -7,46 +7,46 @@ import { isOnTheWayOut, requiredCommit } from "./directive.ts"
 import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
-/** An answer that was given before: to this key, or to this content under another key. */
+/** An earlier response to this idempotency key, or to this content under another key. */
 export interface Answered {
   readonly contentHash: Uint8Array
 }
 
-/** The same key with the same content is the same call. With other content it is a mistake that must not pass silently. */
+/** The same key with the same content is a retry. With other content it is an error that must be reported. */
 export function decideReplay(answered: Answered | undefined, contentHash: Uint8Array): "new" | "replay" | "mismatch" {
   if (answered === undefined) return "new"
   return equalBytes(answered.contentHash, contentHash) ? "replay" : "mismatch"
 }
 
-/** What is known of an append before its bytes are looked at. */
+/** An append before its message is parsed. */
 export interface Attempt {
   readonly kind: "APPLICATION" | "COMMIT"
   readonly deviceId: DeviceId
   readonly expectedEpoch: bigint
-  /** The epoch that the message is framed in; undefined before it was parsed. */
+  /** The epoch that the message is framed in; undefined before parsing. */
   readonly framedEpoch?: bigint
-  /** A commit that carries out a directive: the way out of quarantine. */
+  /** The commit carries out a directive, which quarantine allows. */
   readonly isDirected?: boolean
-  /** A commit that begins another group of the conversation; undefined before it was parsed. */
+  /** The commit starts a new group for the conversation; undefined before parsing. */
   readonly isReset?: boolean
 }
 
 export type AppendDecision =
   | { readonly is: "append"; readonly seq: bigint; readonly nextEpoch: bigint; readonly acceptedAtMs: number }
-  /** Another commit took the epoch. */
+  /** Another commit ended the epoch. */
   | { readonly is: "conflict" }
   /** The epoch of an application message has passed. */
   | { readonly is: "stale" }
   | { readonly is: "commitRequired"; readonly directive: Directive }
   | { readonly is: "refuse"; readonly reason: Reason }
 
-/** Whether the attempt goes on: asked once before the message is parsed, and again under the conversation's lock. */
+/** Decides whether the append continues. Called before the message is parsed and again under the conversation's lock. */
 export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs: number): AppendDecision {
   const refused = refusedSender(conversation, attempt)
   if (refused !== undefined) return { is: "refuse", reason: refused }
   const { epoch } = conversation
   const framed = attempt.framedEpoch ?? attempt.expectedEpoch
-  // Two epochs in one request are a mistake of the client's, whatever the conversation's is.
+  // Two different epochs in one request are a client error in any epoch.
   if (framed !== attempt.expectedEpoch) return { is: "refuse", reason: "ENVELOPE_INVALID" }
   if (framed > epoch) return { is: "refuse", reason: "FUTURE_EPOCH" }
   if (framed < epoch) return attempt.kind === "COMMIT" ? { is: "conflict" } : { is: "stale" }
@@ -59,7 +59,7 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
     is: "append",
     seq: conversation.headSeq + 1n,
     nextEpoch: attempt.kind === "COMMIT" ? epoch + 1n : epoch,
-    // A clock that was set back does not take the log with it.
+    // Never decreases, even if the clock was set back.
     acceptedAtMs: Math.max(nowMs, conversation.headAtMs),
   }
 }
@@ -68,23 +68,23 @@ function refusedSender(conversation: Conversation, attempt: Attempt): Reason | u
   const { kind, deviceId, isDirected, isReset } = attempt
   if (conversation.status === "CLOSED") return "CONVERSATION_CLOSED"
   const own = leafOf(conversation.roster, deviceId)
-  // Before the first commit nobody is in: the proof says who may make it.
+  // Before the first commit the roster is empty: a proof decides who may send it.
   const isFirst = conversation.epoch === 0n && kind === "COMMIT"
   if (own === undefined && !isFirst && !mayReset(conversation, attempt)) return "NOT_MEMBER"
   const leaving = own && isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return leaving
   if (isReset) return undefined
-  // Before it was parsed a commit may be anything: it is asked again.
+  // The kind of a commit is unknown before parsing; the second call decides.
   return conversation.status === "QUARANTINED" && (kind === "APPLICATION" || isDirected === false)
     ? "CONVERSATION_QUARANTINED"
     : undefined
 }
 
-/** Of a device without a leaf. Before it was parsed, a commit of the newest epoch may be a reset. */
+/** For a device without a leaf. Before parsing, a commit in the current epoch may be a reset. */
 const mayReset = ({ kind, epoch }: Conversation, attempt: Attempt): boolean =>
   kind === "DIRECT" && attempt.kind === "COMMIT" && attempt.isReset !== false && attempt.expectedEpoch === epoch
 
-/** The committer's leaf, when it is the caller's; the creator of a group is its first leaf. */
+/** Returns the committer's leaf if it belongs to the caller. The creator of a group is its first leaf. */
 export function committerOf(
   conversation: Conversation,
   sender: number,

@@ -14,18 +14,18 @@ test.each<[string, number, number, number[]]>([
   expect([partBytes(of, expected.length), partBytes(of, -1)]).toEqual([undefined, undefined])
 })
 
-test("what is missing is what was not said to be there", () => {
+test("missing parts are those not recorded as stored", () => {
   expect(missingParts({ size: 35, partSize: 10, parts: [] })).toEqual([0, 1, 2, 3])
   expect(missingParts({ size: 35, partSize: 10, parts: [1, 3] })).toEqual([0, 2])
 })
 
-test("an attachment is gone at its time, and before when it is deleted", () => {
+test("an attachment is gone once it is expired or deleted", () => {
   expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 9)).toBe(false)
   expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 10)).toBe(true)
   expect(isGone({ status: "DELETED", expiresAtMs: 10 }, 0)).toBe(true)
 })
 
-test("an attachment is another one by its conversation, its size or any byte of its hash", () => {
+test("attachments differ by conversation, size or any byte of the hash", () => {
   const one = { conversationId: conversation.id, size: 10, sha256: bytes(1) }
   const last = bytes(1).fill(2, 31)
   expect(isSameAttachment(one, { ...one, sha256: bytes(1) })).toBe(true)

@@ -1,11 +1,11 @@
-// What an attachment's parts are, and what becomes of one.
+// Sizes and states of attachments and their parts.
 import type { AttachmentRecord } from "./records.ts"
 
 type Sizes = Pick<AttachmentRecord, "size" | "partSize">
 
 export const partCount = ({ size, partSize }: Sizes): number => Math.ceil(size / partSize)
 
-/** Bytes of the part: partSize, or for the last one what is left. Undefined when there is no such part. */
+/** Size of the part in bytes: partSize, or the rest for the last one. Undefined if the index is out of range. */
 export function partBytes({ size, partSize }: Sizes, index: number): number | undefined {
   if (index < 0 || index >= partCount({ size, partSize })) return undefined
   return Math.min(partSize, size - index * partSize)
@@ -18,11 +18,11 @@ export function missingParts(of: Pick<AttachmentRecord, "size" | "partSize" | "p
   return partIndexes(of).filter((index) => !there.has(index))
 }
 
-/** Deleted, or past its time: nobody sees it, whether its bytes are gone already or not. */
+/** Deleted or expired. Callers no longer see it, even if its bytes are not deleted yet. */
 export const isGone = ({ status, expiresAtMs }: Pick<AttachmentRecord, "status" | "expiresAtMs">, nowMs: number) =>
   status === "DELETED" || expiresAtMs <= nowMs
 
-/** The same call again, or another one under its key? */
+/** True for a retry; false for another attachment under the same idempotency key. */
 export const isSameAttachment = (
   one: Pick<AttachmentRecord, "conversationId" | "size" | "sha256">,
   other: Pick<AttachmentRecord, "conversationId" | "size" | "sha256">,
@@ -32,5 +32,5 @@ export const isSameAttachment = (
   one.sha256.length === other.sha256.length &&
   one.sha256.every((byte, i) => byte === other.sha256[i])
 
-/** Where a part is kept. An index that is a number within bounds is all that is ever added to a parsed id. */
+/** Storage key of a part. Only a validated id and a bounded number are used in it. */
 export const blobKey = ({ id }: Pick<AttachmentRecord, "id">, index: number): string => `att/${id}/${index}`

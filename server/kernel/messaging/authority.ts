@@ -1,21 +1,21 @@
-// Who signs. Credentials, lists and proofs are the auth service's alone; a messaging backend has no key but that for its
-// receipts and claim tickets, or a broken one could make members.
+// Interfaces for signing. Only the auth service signs credentials, lists and proofs. A messaging backend has keys for
+// its receipts and claim tickets only, so a compromised backend cannot add members.
 import type { ClaimId, ConversationId, DecisionId, DeviceId, PrincipalId } from "../ids.ts"
 import type { MembershipOp } from "./membership.ts"
 import type { MessagingDevice, Place, SignedDeviceList } from "./records.ts"
 
-/** Signed bytes, and the hash that everything else names them by. */
+/** Signed bytes and the hash that identifies them. */
 export interface Signed {
   readonly bytes: Uint8Array
   readonly hash: Uint8Array
 }
 
-/** The auth service, as the messaging service calls it. In one program through this port, else over RPC. */
+/** The auth service as seen by the messaging service: called in process or over RPC. */
 export interface CredentialAuthority {
   /**
-   * Signs a DeviceCredentialBodyV1. Signing the same twice gives the same bytes.
+   * Signs a DeviceCredentialBodyV1. Equal facts yield equal bytes.
    *
-   * @param request What the device has signed: a SignedBytesV1. An authority elsewhere takes key and flags from it.
+   * @param request The SignedBytesV1 that the device signed. A remote authority reads key and flags from it.
    */
   issueCredential(of: CredentialFacts, request: Uint8Array): Promise<Signed>
   /** Signs a DeviceListBodyV1 of these entries. */
@@ -28,12 +28,12 @@ export interface CredentialAuthority {
     issuedAtMs: number
   }): Promise<SignedDeviceList>
   /**
-   * Signs a MembershipProofBodyV1, for 300 seconds. The decision was made by `decideMembership`.
+   * Signs a MembershipProofBodyV1, valid for 300 seconds. `decideMembership` made the decision.
    *
-   * @param paper Asked by an authority elsewhere, where there is a requester.
+   * @param paper Loads the requester's evidence. Called only by a remote authority, and only if there is a requester.
    */
   issueProof(of: ProofFacts, paper: () => Promise<RequesterPaper>): Promise<Signed>
-  /** SignedBytesV1 of the newest IssuerKeySetBodyV1, signed offline by the root; undefined when there is none. */
+  /** SignedBytesV1 of the newest IssuerKeySetBodyV1, signed by the offline root; undefined if there is none. */
   issuerKeySet(): Uint8Array | undefined
 }
 
@@ -42,7 +42,7 @@ export interface CredentialFacts {
   readonly userId: PrincipalId
   readonly deviceId: DeviceId
   readonly leafKey: Uint8Array
-  /** The version of the list that introduces it. */
+  /** The version of the device list that first contains it. */
   readonly serial: bigint
   readonly notBeforeMs: number
   readonly notAfterMs: number
@@ -50,7 +50,9 @@ export interface CredentialFacts {
   readonly flags: number
 }
 
-/** What says that a credential hash is of the caller's device: that credential, or a signed list that names it. */
+/**
+ * Shows that a credential hash belongs to the caller's device: the credential itself, or a signed list that names it.
+ */
 export interface RequesterPaper {
   readonly is: "credential" | "list"
   readonly bytes: Uint8Array
@@ -66,14 +68,14 @@ export interface ProofFacts {
   readonly baseStateTag: Uint8Array | null
   readonly added: readonly { readonly credentialHash: Uint8Array; readonly keyPackageRef: Uint8Array }[]
   readonly removed: readonly Uint8Array[]
-  /** The credential hash of the device that commits; null for a directive. */
+  /** Credential hash of the committing device; null for a directive. */
   readonly requester: Uint8Array | null
   readonly decisionId: DecisionId
   readonly issuedAtMs: number
   readonly policyVersion: bigint
 }
 
-/** What a receipt says. Hashes are 32 bytes; null where there is none. */
+/** The contents of a receipt. Hashes are 32 bytes; null if absent. */
 export interface ReceiptFacts {
   readonly conversationId: ConversationId
   readonly mlsGroupId: Uint8Array
@@ -88,7 +90,7 @@ export interface ReceiptFacts {
   readonly resultingStateTag: Uint8Array
 }
 
-/** Signs without waiting: nothing comes between reading a log's head and writing after it. */
+/** Signs synchronously, so that nothing runs between reading a log's head and writing after it. */
 export type ReceiptSigner = (facts: ReceiptFacts) => Signed
 
 export interface TicketFacts {
@@ -101,9 +103,9 @@ export interface TicketFacts {
     readonly credentialHash: Uint8Array
     readonly keyPackageRef: Uint8Array
   }[]
-  /** Of the first call under the claim id, so that the ticket is the same each time. */
+  /** Time of the first call under the claim id, so that every call yields the same ticket. */
   readonly issuedAtMs: number
 }
 
-/** Signs a ClaimTicketBodyV1, for a day. */
+/** Signs a ClaimTicketBodyV1, valid for one day. */
 export type TicketSigner = (facts: TicketFacts) => Uint8Array

@@ -27,7 +27,7 @@ test.each<[string, Partial<Backend>, AppId, TenantId | null, boolean]>([
   expect(serves(backend(change), { appId: app, tenantId: tenant })).toBe(expected)
 })
 
-test("what a proof may be without a requester is a directive, and what lets people in has one", () => {
+test("a proof without a requester is a directive's, and one that adds members has a requester", () => {
   const ops = ["CREATE", "ADD", "REMOVE", "LEAVE", "REJOIN"] as const
   const allowed = ops.flatMap((op) =>
     [true, false].flatMap((hasRequester) =>

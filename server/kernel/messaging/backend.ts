@@ -1,24 +1,24 @@
-// What a messaging backend that runs elsewhere may ask of the auth service.
+// Limits what an external messaging backend may request from the auth service.
 import type { AuditEvent, AuditKind } from "../audit/event.ts"
 import type { AppId, TenantId } from "../ids.ts"
 import type { MembershipOp } from "./membership.ts"
 import type { Place } from "./records.ts"
 
-/** Whose backend it is, by its own token. */
+/** The scope of a backend, from its token. */
 export interface Backend {
   readonly appId: AppId
   readonly tenantId: TenantId | null
-  /** Its app is the installation's own. */
+  /** True if its app is the installation's own. */
   readonly isInstallation: boolean
 }
 
-/** Whether the backend serves a place: its own app and tenant; the installation's serves all. */
+/** True if the backend serves the place: its own app and tenant. The installation's backend serves every place. */
 export function serves(backend: Backend, place: Place): boolean {
   if (backend.tenantId !== null) return backend.appId === place.appId && backend.tenantId === place.tenantId
   return backend.isInstallation || backend.appId === place.appId
 }
 
-/** Events that a messaging backend makes: it says none of another kind. */
+/** Audit events that a messaging backend may report. */
 export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "device.registered",
   "device.bound",
@@ -41,15 +41,15 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "audit.counted",
 ])
 
-/** What an event of a backend may name as its route: its own methods, or none where no call did it. */
+/** True for a route that a backend's event may name: one of its methods, or none if no call caused the event. */
 const isRoute = (route: string): boolean => route === "" || /^signet\.(messaging|transfer)\./.test(route)
 
-/** How far a backend's clock may be off, in milliseconds. */
+/** Maximum clock difference of a backend, in milliseconds. */
 export const backendSkewMs = 120_000
-/** An event that was not taken for longer is not taken any more. */
+/** Maximum age of an event that a backend reports, in milliseconds. */
 export const oldestEventMs = 31 * 86_400_000
 
-/** Why an event of a backend is not taken; undefined when it is. */
+/** Returns the field because of which a backend's event is rejected; undefined if it is accepted. */
 export function eventProblem(
   backend: Backend,
   event: Pick<AuditEvent, "kind" | "appId" | "tenantId" | "occurredAtMs"> & { readonly route: string },
@@ -57,7 +57,7 @@ export function eventProblem(
 ): "kind" | "route" | "app_id" | "occurred_at" | undefined {
   const { kind, route, appId, tenantId, occurredAtMs } = event
   if (!backendKinds.has(kind)) return "kind"
-  // A denial says by its route whose it was.
+  // A denial must name the method that was denied.
   if (!isRoute(route) || (kind === "authz.denied" && route === "")) return "route"
   if (appId === null ? tenantId !== null : !serves(backend, { appId, tenantId })) return "app_id"
   const isTimely = nowMs - oldestEventMs <= occurredAtMs && occurredAtMs <= nowMs + backendSkewMs
@@ -65,8 +65,8 @@ export function eventProblem(
 }
 
 /**
- * Whether a proof with, or without, a requester may be of this kind. Without one any member may commit it, so it is a
- * directive's: a revocation, somebody who leaves, or one device that comes again.
+ * True if a proof of this kind may be issued with, or without, a requester. Any member may commit a proof without a
+ * requester, so only a directive gets one: a revocation, a user who leaves, or one rejoining device.
  */
 export function mayProve(op: MembershipOp, hasRequester: boolean, added: number): boolean {
   switch (op) {

@@ -71,14 +71,14 @@ test.each<[string, Partial<MessagingDevice>, number, MessagingDevice | undefined
   expect(decideRenew(messagingDevice(10, change), bytes(key), holder, nowMs)).toBe(expected)
 })
 
-test("proofs are taken under the key and the one before, while that lasts, and never of a revoked device", () => {
+test("proofs verify with the current and the unexpired previous key, never for a revoked device", () => {
   const renewed = messagingDevice(10, { previousKey: { leafKey: bytes(9), expiresAtMs: nowMs + 1 } })
   expect(proofKeys(renewed, nowMs)).toEqual([bytes(10), bytes(9)])
   expect(proofKeys(renewed, nowMs + 1)).toEqual([bytes(10)])
   expect(proofKeys({ ...renewed, status: "REVOKED" }, nowMs)).toEqual([])
 })
 
-test("a list names the one before, all who are active, and the newest who are not", () => {
+test("a list names its predecessor, all active devices, and the newest revoked ones", () => {
   expect(nextList(undefined)).toEqual({ version: 1n, previousHash: null })
   expect(nextList({ version: 4n, bytes: bytes(1), hash: bytes(2) })).toEqual({ version: 5n, previousHash: bytes(2) })
   const old = Array.from({ length: 300 }, (_, i) => messagingDevice(i % 200, { status: "REVOKED", changedAtMs: i }))

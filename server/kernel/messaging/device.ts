@@ -1,30 +1,30 @@
-// Registering, renewing and revoking devices, and the chain of lists that says so.
+// Rules for registering, renewing and revoking devices, and for the chain of device lists.
 import type { Reason } from "../errors.ts"
 import type { AppId, DeviceId, PrincipalId, TenantId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
 import { maxCount } from "./limits.ts"
 import type { MessagingDevice, SignedDeviceList } from "./records.ts"
 
-/** Who asks, as the session says it. */
+/** The caller, according to the session. */
 export interface Registrant {
   readonly userId: PrincipalId
   readonly appId: AppId
   readonly tenantId: TenantId | null
-  /** The device that the session is bound to by now. */
+  /** The device that the session is bound to now. */
   readonly boundDeviceId: DeviceId | null
 }
 
 export type RegisterDecision =
-  /** A new device. The session's former one, if it has one, is revoked in the same change. */
+  /** Register a new device. In the same change, revoke the device that the session was bound to, if any. */
   | { readonly is: "register"; readonly revoke: DeviceId | null }
-  /** The device is there: the session is bound to it. */
+  /** The device exists: bind the session to it. */
   | { readonly is: "bind"; readonly device: MessagingDevice; readonly revoke: DeviceId | null }
   | { readonly is: "refuse"; readonly reason: Extract<Reason, "DEVICE_KEY_TAKEN" | "LIMIT_EXCEEDED"> }
 
 /**
- * What registering means. The request was verified: whoever made it holds the key.
+ * Decides a registration. The request was verified: its sender has the private key.
  *
- * @param keyHolder The device that ever had this key, of any user.
+ * @param keyHolder The device, of any user, that has or had this key.
  * @param devices All devices of the user.
  */
 export function decideRegister(
@@ -46,7 +46,7 @@ export function decideRegister(
   return { is: "register", revoke: former?.id ?? null }
 }
 
-/** What renewing means. Asking again for the key that the newest credential is of, in its first hour, gives that again. */
+/** Decides a renewal. A repeated request for the current key within an hour returns the same credential. */
 export function decideRenew(
   device: MessagingDevice,
   leafKey: Uint8Array,
@@ -56,12 +56,12 @@ export function decideRenew(
   if (device.status === "REVOKED") return "DEVICE_REVOKED"
   if (keyHolder !== undefined && keyHolder.id !== device.id) return "DEVICE_KEY_TAKEN"
   const isCurrent = equalBytes(device.leafKey, leafKey)
-  // A key that the device gave up does not come back.
+  // A key that the device replaced cannot be used again.
   if (keyHolder !== undefined && !isCurrent) return "DEVICE_KEY_TAKEN"
   return isCurrent && nowMs - device.changedAtMs < 3_600_000 ? "again" : "renew"
 }
 
-/** The keys under which the device's proofs are taken now: none of a revoked one. */
+/** The keys that verify the device's proofs now; none for a revoked device. */
 export function proofKeys(device: MessagingDevice, nowMs: number): readonly Uint8Array[] {
   if (device.status === "REVOKED") return []
   const { previousKey } = device
@@ -69,14 +69,14 @@ export function proofKeys(device: MessagingDevice, nowMs: number): readonly Uint
   return [device.leafKey, ...previous]
 }
 
-/** Version and predecessor of the list after this one. */
+/** Version and previous hash of the next list. */
 export function nextList(newest: SignedDeviceList | undefined): { version: bigint; previousHash: Uint8Array | null } {
   return newest === undefined
     ? { version: 1n, previousHash: null }
     : { version: newest.version + 1n, previousHash: newest.hash }
 }
 
-/** The devices that a list names: all that are active, and of those revoked the newest, as many as it holds. */
+/** The devices that a list names: all active ones, then the most recently revoked ones up to the list's limit. */
 export function listEntries(devices: readonly MessagingDevice[]): readonly MessagingDevice[] {
   const active = devices.filter(({ status }) => status === "ACTIVE")
   const revoked = devices.filter(({ status }) => status === "REVOKED").toSorted((a, b) => b.changedAtMs - a.changedAtMs)

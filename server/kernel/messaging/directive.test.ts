@@ -16,7 +16,7 @@ const lease = (by: number, change: Partial<Directive> = {}, where: Partial<Conve
   decideLease({ ...open, directives: [{ ...directive, ...change }], ...where }, directive.id, device(by), nowMs)
 
 describe("a lease", () => {
-  test("is for ten seconds, and may be taken again by whoever has it", () => {
+  test("lasts ten seconds, and its holder may renew it", () => {
     const first = lease(10)
     expect(first).toMatchObject({
       is: "lease",
@@ -45,7 +45,7 @@ describe("a lease", () => {
 const asked = { id: directive.id, userId: user(2), deviceId: null, nowMs }
 
 describe("leaving", () => {
-  test("is asked for once", () => {
+  test("issues one directive", () => {
     const decision = decideLeave(conversation, asked)
     expect(decision).toMatchObject({ is: "issue", directive: { kind: "LEAVE", deviceId: null, userId: user(2) } })
     if (decision.is !== "issue") throw new Error("refused")
@@ -55,13 +55,13 @@ describe("leaving", () => {
     })
   })
 
-  test("closes the conversation when nobody could commit it", () => {
+  test("closes the conversation if no member could commit it", () => {
     expect(decideLeave({ ...conversation, roster: [leaf(1, 20)] }, asked)).toEqual({ is: "close" })
     const other = { ...directive, kind: "LEAVE", userId: user(1), deviceId: null } as const
     expect(decideLeave({ ...conversation, directives: [other] }, asked)).toEqual({ is: "close" })
   })
 
-  test("is not for strangers, and not from a direct conversation", () => {
+  test("is refused to non-members, and in a direct conversation", () => {
     expect(decideLeave(conversation, { ...asked, userId: user(3) })).toMatchObject({ reason: "NOT_MEMBER" })
     expect(decideLeave({ ...conversation, kind: "DIRECT" }, asked)).toMatchObject({
       reason: "MEMBERSHIP_CHANGE_NOT_ALLOWED",
@@ -72,7 +72,7 @@ describe("leaving", () => {
 describe("a revocation", () => {
   const revoked = { ...asked, deviceId: device(21) }
 
-  test("asks for the leaf of the device, once, and for nothing where there is none", () => {
+  test("issues one directive for the device's leaf, and none without a leaf", () => {
     expect(decideRevocation(conversation, revoked)).toMatchObject({ is: "issue", directive: { deviceId: device(21) } })
     expect(decideRevocation(open, revoked)).toEqual({ is: "there", directive })
     expect(decideRevocation(conversation, { ...revoked, deviceId: device(29) })).toEqual({
@@ -82,14 +82,14 @@ describe("a revocation", () => {
     expect(decideRevocation({ ...conversation, status: "CLOSED" }, revoked)).toEqual({ is: "there", directive: null })
   })
 
-  test("of the last device closes, direct or group", () => {
+  test("of the last device closes a direct or group conversation", () => {
     const alone = { ...conversation, roster: [leaf(2, 21)] }
     expect(decideRevocation(alone, revoked)).toEqual({ is: "close" })
     expect(decideRevocation({ ...alone, kind: "DIRECT" }, revoked)).toEqual({ is: "close" })
   })
 })
 
-test("a rejoin is removal and re-addition, and the second asking is the first", () => {
+test("a rejoin is a removal and a re-adding, and a second request returns the first", () => {
   const decision = decideRejoin(conversation, { ...asked, deviceId: device(21) })
   if (decision.is !== "issue") throw new Error("refused")
   const { directive: rejoin } = decision
@@ -105,37 +105,37 @@ test("a rejoin is removal and re-addition, and the second asking is the first", 
   expect(decideRejoin(open, { ...asked, deviceId: device(21) })).toMatchObject({ reason: "NOT_MEMBER" })
 })
 
-test("a removal is done when its last leaf is gone", () => {
+test("a removal is done once its last leaf is removed", () => {
   const all = { ...directive, deviceId: null }
   expect(directivesAfter([all], [leaf(0, 10), leaf(1, 20)])[0]?.status).toBe("OPEN")
   expect(directivesAfter([all], [leaf(0, 10)])[0]?.status).toBe("DONE")
 })
 
-describe("a directive that is done", () => {
+describe("a DONE directive", () => {
   const done = { ...directive, status: "DONE" } as const
   const ofDevice = { ...asked, deviceId: device(21) }
 
-  test("stays done, whoever is in the group", () => {
+  test("stays DONE for any roster", () => {
     const rejoined = { ...done, kind: "REJOIN" } as const
     for (const roster of [conversation.roster, []]) {
       expect(directivesAfter([done, rejoined], roster)).toEqual([done, rejoined])
     }
   })
 
-  test("holds up no message", () => {
+  test("blocks no message", () => {
     const online = { ...conversation, memberOnlineAtMs: nowMs }
     expect(requiredCommit({ ...online, directives: [directive] }, nowMs)).toEqual(directive)
     expect(requiredCommit({ ...online, directives: [done] }, nowMs)).toBeUndefined()
   })
 
-  test("is no answer to another removal or REJOIN of that device", () => {
+  test("does not prevent another removal or REJOIN of that device", () => {
     expect(decideRevocation({ ...conversation, directives: [done] }, ofDevice)).toMatchObject({ is: "issue" })
     const rejoined = { ...done, kind: "REJOIN" } as const
     expect(decideRejoin({ ...conversation, directives: [rejoined] }, ofDevice)).toMatchObject({ is: "issue" })
   })
 })
 
-test("a device without a leaf does not ask to rejoin", () => {
+test("a device without a leaf cannot request a rejoin", () => {
   const stranger = { ...asked, userId: user(3), deviceId: device(30) }
   expect(decideRejoin(conversation, stranger)).toEqual({ is: "refuse", reason: "NOT_MEMBER" })
 })

@@ -1,18 +1,21 @@
-// Changes of members that no member asked for: a member that is online takes one, and commits it with a proof that it
-// asks for then.
+// Directives: membership changes that the server requires. An online member takes the lease of one and commits it with
+// a proof that it then requests.
 import type { Reason } from "../errors.ts"
 import type { DeviceId, DirectiveId, PrincipalId } from "../ids.ts"
 import { directiveTimesMs } from "./limits.ts"
 import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
-/** The leaves that a directive is about. */
+/** The leaves that a directive targets. */
 export function targetsOf(directive: Pick<Directive, "userId" | "deviceId">, roster: readonly Leaf[]): readonly Leaf[] {
   const { userId, deviceId } = directive
   return roster.filter((leaf) => leaf.userId === userId && (deviceId === null || leaf.deviceId === deviceId))
 }
 
-/** Whose messages are not taken any more: a directive is to remove them, for good or until they rejoin. */
+/**
+ * Returns why the server rejects the leaf's messages: a directive removes it permanently or until it rejoins. Undefined
+ * if it does not.
+ */
 export function isOnTheWayOut(directives: readonly Directive[], leaf: Leaf): Reason | undefined {
   const mine = directives.filter(
     ({ status, userId, deviceId }) =>
@@ -23,8 +26,8 @@ export function isOnTheWayOut(directives: readonly Directive[], leaf: Leaf): Rea
 }
 
 /**
- * The directive that messages have to wait for: the oldest removal that is open longer than the grace, if a member was
- * online since to carry it out. A REJOIN holds nobody up, or one device that is stuck would hold up all.
+ * The directive that must be committed before further messages: the oldest removal that is open longer than the grace
+ * period while a member was online. A REJOIN never blocks messages, or one stuck device would block all.
  */
 export function requiredCommit(
   { directives, memberOnlineAtMs }: Pick<Conversation, "directives" | "memberOnlineAtMs">,
@@ -44,7 +47,7 @@ export type LeaseDecision =
   | { readonly is: "lease"; readonly directive: Directive }
   | { readonly is: "refuse"; readonly reason: Reason; readonly retryAtMs: number | null }
 
-/** Who may carry a directive out now. Whoever has the lease may take it again; its target never gets it. */
+/** Decides whether a device gets the lease of a directive. The holder may renew it; the target never gets it. */
 export function decideLease(
   conversation: Pick<Conversation, "directives" | "roster" | "status">,
   directiveId: DirectiveId,
@@ -75,12 +78,14 @@ export function decideLease(
   }
 }
 
-/** True when this device may be authorized to carry the directive out: it has the lease, also when that has just run out. */
+/** True if this device may commit the directive: it has the lease, even one that has just expired. */
 export function holdsLease(directive: Directive, deviceId: DeviceId): boolean {
   return directive.lease?.deviceId === deviceId
 }
 
-/** The directives after a commit: those without a leaf left are done, and a REJOIN goes from removal to re-addition. */
+/**
+ * The directives after a commit. One without remaining target leaves is DONE; a REJOIN moves from removal to re-adding.
+ */
 export function directivesAfter(directives: readonly Directive[], roster: readonly Leaf[]): readonly Directive[] {
   return directives.map((directive) => {
     const isThere = targetsOf(directive, roster).length > 0
@@ -93,9 +98,9 @@ export function directivesAfter(directives: readonly Directive[], roster: readon
 
 export type DirectiveDecision =
   | { readonly is: "issue"; readonly directive: Directive }
-  /** Asked for before, or there is nothing to remove. */
+  /** The directive exists already, or there is nothing to remove. */
   | { readonly is: "there"; readonly directive: Directive | null }
-  /** Nobody is left. */
+  /** No member would remain: close the conversation. */
   | { readonly is: "close" }
   | { readonly is: "refuse"; readonly reason: Reason }
 
@@ -106,19 +111,19 @@ interface Asked {
   readonly nowMs: number
 }
 
-/** A device was revoked, or its user ended. A REJOIN of the device is over then. */
+/** Decides the removal of a revoked device or a deleted user. It also ends a REJOIN of the device. */
 export function decideRevocation(conversation: Conversation, asked: Asked): DirectiveDecision {
   return decideRemoval(conversation, asked, "REVOCATION")
 }
 
-/** A user asks to leave. A direct conversation is for good. */
+/** Decides a user's request to leave. Users cannot leave a direct conversation. */
 export function decideLeave(conversation: Conversation, asked: Asked): DirectiveDecision {
   if (!conversation.roster.some(({ userId }) => userId === asked.userId)) return { is: "refuse", reason: "NOT_MEMBER" }
   if (conversation.kind === "DIRECT") return { is: "refuse", reason: "MEMBERSHIP_CHANGE_NOT_ALLOWED" }
   return decideRemoval(conversation, { ...asked, deviceId: null }, "LEAVE")
 }
 
-/** A device cannot follow. Somebody else has to be there to bring it back. */
+/** Decides a rejoin for a device that cannot process the log. Another member must remove and add it. */
 export function decideRejoin(conversation: Conversation, asked: Asked & { deviceId: DeviceId }): DirectiveDecision {
   if (conversation.status === "CLOSED") return { is: "refuse", reason: "CONVERSATION_CLOSED" }
   const open = conversation.directives.find(
@@ -147,7 +152,8 @@ function decideRemoval(conversation: Conversation, asked: Asked, kind: "REVOCATI
   const staying = conversation.roster.filter(
     (leaf) => !targets.includes(leaf) && isOnTheWayOut(conversation.directives, leaf) === undefined,
   )
-  // Nobody could commit it. Two users whose direct conversation was closed get another one when they ask for it.
+  // No member could commit the removal. If two users' direct conversation is closed, their next request creates a new
+  // one.
   if (staying.length === 0) return { is: "close" }
   return { is: "issue", directive: directiveOf(asked, kind) }
 }

@@ -27,7 +27,7 @@ describe("a fork", () => {
     expect(isFork(online(...reporters), 3n, online(...there))).toBe(expected)
   })
 
-  test("counts reports of its epoch, and an operator's word with any one", () => {
+  test("counts reports of its epoch, or one report with an operator's confirmation", () => {
     const there = online(10, 20, 30, 40, 50)
     expect(isFork([report(20), report(30, 2n), report(40, 2n)], 3n, there)).toBe(false)
     expect(isFork([report(20)], 3n, there, true)).toBe(true)
@@ -40,7 +40,7 @@ test("a device's report counts once", () => {
   expect(withReport([report(20)], report(21))).toHaveLength(2)
 })
 
-test("quarantine ends when everybody who reported has rejoined, or is gone", () => {
+test("quarantine ends once every reporter has rejoined or left", () => {
   expect(openReports([report(20)], [leaf(0, 10), leaf(1, 20, 1n)])).toHaveLength(1)
   expect(openReports([report(20)], [leaf(0, 10)])).toEqual([])
   expect(openReports([report(20)], [leaf(0, 10), leaf(1, 20, 6n)])).toEqual([])

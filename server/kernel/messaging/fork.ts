@@ -1,11 +1,12 @@
-// Members that cannot follow a commit say so. The service cannot see who is right: it stops, and lets them rejoin.
+// Members that cannot apply a commit report it. The server cannot verify the report: it quarantines the conversation,
+// and the devices rejoin.
 import type { DeviceId, PrincipalId } from "../ids.ts"
 import type { ForkReport, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
 /**
- * Whether reports of one epoch suffice: they come from at least half as many users as devices are online, or from every
- * user that is, or from any one user and an operator.
+ * True if reports about one epoch suffice for a quarantine. They must come from half as many users as there are devices
+ * online, or from every online user, or from one user and an operator.
  */
 export function isFork(
   reports: readonly Pick<ForkReport, "userId" | "epoch">[],
@@ -20,13 +21,13 @@ export function isFork(
   return isConfirmedByOperator || reporters.size >= needed
 }
 
-/** A device counts once per place in the log. */
+/** Adds a report. A device counts once per sequence number. */
 export function withReport(reports: readonly ForkReport[], report: ForkReport): readonly ForkReport[] {
   const isThere = reports.some(({ deviceId, seq }) => deviceId === report.deviceId && seq === report.seq)
   return isThere ? reports : [...reports, report]
 }
 
-/** Reports that still count: of devices that have not rejoined since. When none is left, the quarantine ends. */
+/** Reports that are still open: their devices have not rejoined since. Without open reports the quarantine ends. */
 export function openReports(reports: readonly ForkReport[], roster: readonly Leaf[]): readonly ForkReport[] {
   return reports.filter(({ deviceId, epoch }) => {
     const leaf = leafOf(roster, deviceId)

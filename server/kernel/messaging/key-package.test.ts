@@ -19,7 +19,7 @@ test.each<[string, Partial<Parameters<typeof lifetimeFault>[0]>, ReturnType<type
 })
 
 describe("a claim gets", () => {
-  test("what ends soonest, and the last resort when there is no other", () => {
+  test("the package that expires first, and the last resort only without another", () => {
     const late = keyPackage(1, { notAfterMs: nowMs + 9 * day })
     const soon = keyPackage(2, { notAfterMs: nowMs + 2 * day })
     const last = keyPackage(3, { isLastResort: true, notAfterMs: nowMs + 1.5 * day })
@@ -28,7 +28,7 @@ describe("a claim gets", () => {
     expect(chooseKeyPackage([{ ...last, status: "RETIRED" }], nowMs)).toBeUndefined()
   })
 
-  test("nothing that is not to be given away", () => {
+  test("no package that is not claimable", () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -47,7 +47,7 @@ describe("a claim gets", () => {
   })
 })
 
-test("few are told", () => {
+test("an inventory below the low-water mark is reported", () => {
   expect(inventoryOf({ available: 9, hasLastResort: true })).toMatchObject({ isLow: true, lowWater: 10 })
   expect(inventoryOf({ available: 10, hasLastResort: false })).toMatchObject({ isLow: false })
 })

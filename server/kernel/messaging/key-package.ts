@@ -1,4 +1,4 @@
-// Which key packages are taken, and which is given away.
+// Rules for accepting key packages and for choosing one for a claim.
 import type { Reason } from "../errors.ts"
 import { equalBytes } from "./bytes.ts"
 import { keyPackagePool, lifetimeMs, maxCount } from "./limits.ts"
@@ -6,7 +6,7 @@ import type { ClaimRecord, KeyPackageRecord } from "./records.ts"
 
 type Life = Pick<KeyPackageRecord, "isLastResort" | "notBeforeMs" | "notAfterMs">
 
-/** What is wrong with a package's lifetime, or undefined. Valid while not_before <= now < not_after. */
+/** Returns the invalid part of a package's lifetime; undefined if valid. Valid while not_before <= now < not_after. */
 export function lifetimeFault(life: Life, nowMs: number): "not_before" | "not_after" | "lifetime" | undefined {
   const most = life.isLastResort ? lifetimeMs.lastResort : lifetimeMs.keyPackage
   if (nowMs < life.notBeforeMs) return "not_before"
@@ -14,14 +14,14 @@ export function lifetimeFault(life: Life, nowMs: number): "not_before" | "not_af
   return life.notAfterMs - life.notBeforeMs > most ? "lifetime" : undefined
 }
 
-/** May a package be given away now? One in its last day is not: its welcome would come too late. */
+/** True if a claim may return the package. Its last day is excluded: the welcome would arrive too late. */
 export function isClaimable(one: Life & Pick<KeyPackageRecord, "status">, nowMs: number): boolean {
   return one.status === "AVAILABLE" && nowMs >= one.notBeforeMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
 }
 
 /**
- * The package of one device that a claim gets: the one that ends soonest, and the last resort only when there is no
- * other. A last resort stays AVAILABLE. The store does the same in its own language.
+ * Chooses a device's package for a claim: the one that expires first, and a last resort only if there is no other. A
+ * last resort stays AVAILABLE. The store's SQL does the same.
  */
 export function chooseKeyPackage(pool: readonly KeyPackageRecord[], nowMs: number): KeyPackageRecord | undefined {
   const claimable = pool.filter((one) => isClaimable(one, nowMs))
@@ -41,7 +41,7 @@ export function inventoryOf(counted: { available: number; hasLastResort: boolean
   return { ...counted, lowWater, isLow: counted.available < lowWater }
 }
 
-/** Whether there is room for more. A new last resort takes the place of the one there is. */
+/** Returns LIMIT_EXCEEDED if an upload exceeds the limits. A new last resort replaces the existing one. */
 export function uploadFault(
   available: number,
   upload: readonly Pick<KeyPackageRecord, "isLastResort">[],
@@ -51,7 +51,7 @@ export function uploadFault(
   return isTooMany || upload.length > maxCount.keyPackagesPerUpload ? "LIMIT_EXCEEDED" : undefined
 }
 
-/** A claim id that was used: the same call again, or another. */
+/** Decides a claim id that was used before: a retry, or another request. */
 export function decideClaim(
   found: Pick<ClaimRecord, "requestHash" | "requesterDeviceId"> | undefined,
   asked: Pick<ClaimRecord, "requestHash" | "requesterDeviceId">,

@@ -1,5 +1,5 @@
-// Every number of the messaging service: GetLimits tells them, and whoever checks one reads it here. Sizes are bytes of
-// the field as it is; times are milliseconds.
+// All limits of the messaging service. GetLimits returns them and every check reads them here. Sizes are bytes of the
+// encoded field; times are milliseconds.
 
 const kib = 1_024
 const mib = 1_024 * kib
@@ -12,21 +12,21 @@ export const maxBytes = {
   commit: 1.5 * mib,
   groupInfo: 64 * kib,
   tree: 4 * mib,
-  /** A piece of a tree, as it is kept and as it is handed out. */
+  /** A stored and transferred piece of a tree. */
   treeChunk: mib,
   welcome: mib,
-  /** With a proof of 256 subjects in its GroupInfo. */
+  /** Leaves room for a proof of 256 subjects in the GroupInfo. */
   welcomeRecipient: 24 * kib,
   append: 4 * mib,
   keyPackage: 8 * kib,
-  /** Signed, as it is in the AAD. */
+  /** Signed, as carried in the AAD. */
   proof: 32_900,
-  /** All envelopes of one ListMessages. */
+  /** All envelopes of one ListMessages response. */
   page: 4 * mib,
   welcomePage: mib,
-  /** An envelope that comes along with a hint on a stream. */
+  /** An envelope that is sent inline with a hint on a stream. */
   inlineEnvelope: 64 * kib,
-  /** The winner that comes along with a conflict: over gRPC in trailers, as base64 in 64 KiB. */
+  /** The winning commit in a conflict error: gRPC sends it base64-encoded in trailers, which hold 64 KiB. */
   conflictEnvelope: 32 * kib,
   attachment: 100 * mib,
   attachmentPart: mib,
@@ -34,10 +34,10 @@ export const maxBytes = {
 
 export const maxCount = {
   subjectsPerCommit: 256,
-  /** What an app gets, and the most that the engine is known to carry. */
+  /** The default for an app, and the maximum that the engine is tested with. */
   leaves: { default: 512, most: 1_000 },
   devicesPerUser: 16,
-  /** Entries of a device list, revoked devices among them. */
+  /** Entries of a device list, including revoked devices. */
   listEntries: 256,
   conversationsPerUser: 5_000,
   keyPackagesPerUpload: 100,
@@ -53,19 +53,19 @@ export const lifetimeMs = {
   credential: 400 * day,
   keyPackage: 35 * day,
   lastResort: 100 * day,
-  /** A key package is not handed out in its last day. */
+  /** Claims do not return a key package in its last day. */
   keyPackageReserve: day,
   proof: 300 * second,
   claim: day,
-  /** After its key package's end. */
+  /** Counted from the expiry of its key package. */
   welcome: 7 * day,
   deviceRequest: 300 * second,
-  /** A device proof counts for so long before and after its time. */
+  /** A device proof is valid for this time before and after its timestamp. */
   deviceProof: 60 * second,
   idempotency: 14 * day,
   log: 90 * day,
   attachment: 90 * day,
-  /** An upload that is not completed. */
+  /** An incomplete upload. */
   upload: day,
   presigned: 15 * minute,
 } as const
@@ -74,21 +74,21 @@ export const directiveTimesMs = { lease: 10 * second, grace: 30 * second } as co
 
 export const heartbeatMs = 20 * second
 
-/** A member that called within this time is online. */
+/** A member that called within this time counts as online. */
 export const onlineMs = 2 * minute
 
-/** A direct conversation is reset when no member that could help has called within this time. */
+/** A direct conversation may be reset if no member that could help has called within this time. */
 export const resetAfterMs = minute
 
 export const rates = {
   claimPerTarget: { limit: 30, seconds: 3_600 },
   claim: { limit: 300, seconds: 3_600 },
-  /** 20 a second for good, 60 at once. */
+  /** 20 a second sustained, bursts of 60. */
   append: { limit: 60, seconds: 3 },
   commit: { limit: 4, seconds: 2 },
-  /** What a device asks for about members and places: proofs, leases, leaving, welcomes, acknowledgements. */
+  /** Membership calls of a device: proofs, leases, leaving, welcomes, acknowledgements. */
   change: { limit: 600, seconds: 60 },
-  /** Streams that a device opens. */
+  /** Opened streams of a device. */
   stream: { limit: 60, seconds: 60 },
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
@@ -97,6 +97,6 @@ export const rates = {
   createConversation: { limit: 60, seconds: 3_600 },
   attachment: { limit: 60, seconds: 60 },
   attachmentPart: { limit: 600, seconds: 60 },
-  /** Each is 1 MiB at most: 10 GiB a day. */
+  /** Each part has at most 1 MiB: 10 GiB a day. */
   attachmentPartPerUser: { limit: 10_240, seconds: 86_400 },
 } as const

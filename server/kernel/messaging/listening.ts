@@ -1,18 +1,18 @@
 import type { ConversationId, PrincipalId } from "../ids.ts"
 
-/** Whose device lists matter to a conversation: its members', each once; nobody's before its first commit. */
+/** The users whose device lists matter to a conversation: its members, each once; none before the first commit. */
 export interface Audience {
   readonly conversationId: ConversationId
   readonly headSeq: bigint
   readonly userIds: readonly PrincipalId[]
   /**
-   * The device's, where a store tells it with the same question. What comes after it is told to who listens from
-   * `Interest.asOfMs` and its places on.
+   * The device's standing, if the store returns it with the same query. Hints for later changes reach listeners from
+   * `Interest.asOfMs` and its sequence numbers on.
    */
   readonly standing?: Standing
 }
 
-/** How far a log is, and how far a device has processed it. */
+/** The head of a log, and how far a device has processed it. */
 export interface Standing {
   readonly conversationId: ConversationId
   readonly headSeq: bigint

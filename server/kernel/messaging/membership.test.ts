@@ -14,7 +14,7 @@ const question: MembershipQuestion = {
   baseStateTag: bytes(3),
   change: { is: "add", userIds: [user(3)], deviceIds: [] },
 }
-/** The requester's leaf, and of one other user more than one commit may remove. */
+/** The requester's leaf, and more leaves of one other user than one commit may remove. */
 const crowd = [leaf(0, 10), ...Array.from({ length: maxCount.subjectsPerCommit + 1 }, (_, i) => leaf(i + 1, 20))]
 const remove = (...numbers: number[]) => ({ is: "remove" as const, userIds: [], deviceIds: numbers.map(device) })
 const carryOut = { is: "carryOut", directiveId: directive.id } as const
@@ -145,8 +145,8 @@ describe("a change of members", () => {
   })
 })
 
-describe("a proof lets in", () => {
-  test("who is not a member by now, and never the requester", () => {
+describe("a proof adds", () => {
+  test("devices that are not members yet, and never the requester", () => {
     const claimed = [keyPackage(10), keyPackage(20), keyPackage(30)]
     expect(decideAdded(conversation, device(10), claimed)).toEqual({ is: "add", packages: [keyPackage(30)] })
   })
@@ -174,7 +174,7 @@ describe("a proof lets in", () => {
   })
 })
 
-test("a conversation is seen by the users of its leaves, and before by those it is for", () => {
+test("a conversation is visible to the users of its leaves, and at epoch 0 to its initial users", () => {
   expect(sees(conversation, user(2))).toBe(true)
   expect(sees(conversation, user(3))).toBe(false)
   expect(sees(fresh, user(2))).toBe(true)

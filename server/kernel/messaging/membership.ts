@@ -1,5 +1,5 @@
-// Which changes of members are authorized, and what exactly the proof of each says. In V1 the members of a group are
-// equals: each may add users of its app and tenant, and remove others. A direct conversation keeps its two users.
+// Authorizes membership changes and determines the contents of their proofs. In V1 all members of a group are equal:
+// each may add users of its app and tenant, and remove others. A direct conversation keeps its two users.
 import type { Reason } from "../errors.ts"
 import type { DeviceId, DirectiveId, PrincipalId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
@@ -8,7 +8,7 @@ import { maxCount } from "./limits.ts"
 import type { Conversation, Directive, KeyPackageRecord, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
-/** What a caller wants. Users were looked up before: they are active, and of the conversation's app and tenant. */
+/** The requested change. Its users are active and belong to the conversation's app and tenant. */
 export type WantedChange =
   | { readonly is: "create" }
   | { readonly is: "add"; readonly userIds: readonly PrincipalId[]; readonly deviceIds: readonly DeviceId[] }
@@ -18,14 +18,14 @@ export type WantedChange =
 export interface MembershipQuestion {
   readonly conversation: Conversation
   readonly requester: { readonly deviceId: DeviceId; readonly userId: PrincipalId }
-  /** The state that the commit starts from. */
+  /** The epoch that the commit starts from. */
   readonly baseEpoch: bigint
   /** Null at epoch 0. */
   readonly baseStateTag: Uint8Array | null
   readonly change: WantedChange
 }
 
-/** Whose key packages a change takes. */
+/** The users and devices whose key packages a change claims. */
 export interface ClaimTargets {
   readonly userIds: readonly PrincipalId[]
   readonly deviceIds: readonly DeviceId[]
@@ -34,7 +34,7 @@ export interface ClaimTargets {
 export type MembershipOp = "CREATE" | "ADD" | "REMOVE" | "LEAVE" | "REJOIN" | "RESET"
 
 export type MembershipDecision =
-  /** Key packages of these are needed; `decideAdded` goes on with what was claimed. */
+  /** Key packages of these targets are needed; `decideAdded` continues with the claimed ones. */
   | {
       readonly is: "add"
       readonly op: MembershipOp
@@ -47,13 +47,13 @@ export type MembershipDecision =
       readonly leaves: readonly Leaf[]
       readonly directive: Directive | null
     }
-  /** The base is another epoch: the detail says which is. */
+  /** The base is another epoch. The error details name the current one. */
   | { readonly is: "epoch"; readonly reason: "STALE_EPOCH" | "FUTURE_EPOCH" }
   | { readonly is: "refuse"; readonly reason: Reason }
 
 const refuse = (reason: Reason): MembershipDecision => ({ is: "refuse", reason })
 
-/** May this change be made, and of which leaves? */
+/** Decides whether the change is allowed and which leaves it concerns. */
 export function decideMembership(question: MembershipQuestion): MembershipDecision {
   const { conversation, requester, baseEpoch, change } = question
   const { epoch, state } = conversation
@@ -102,7 +102,7 @@ function decideRemove(
   )
   if (leaves.length === 0) return refuse("NOTHING_TO_DO")
   if (leaves.length > maxCount.subjectsPerCommit) return refuse("LIMIT_EXCEEDED")
-  // No device removes itself (RFC 9420 section 12.2): whoever wants to go asks to leave.
+  // A device cannot remove itself (RFC 9420 section 12.2): its user calls LeaveConversation.
   if (leaves.some(({ deviceId }) => deviceId === requester.deviceId)) return refuse("MEMBERSHIP_CHANGE_NOT_ALLOWED")
   const isOthers = leaves.some(({ userId }) => userId !== requester.userId)
   if (conversation.kind === "DIRECT" && isOthers) return refuse("MEMBERSHIP_CHANGE_NOT_ALLOWED")
@@ -132,8 +132,8 @@ export type AddedDecision =
     }
 
 /**
- * Which of the claimed packages a proof lets in: not those of devices that are members by now, and not the requester's
- * own. Whose key packages are of users that a direct conversation does not have, is refused.
+ * Returns the claimed packages that a proof adds: without current members and without the requester's own. Refuses
+ * packages of users who are not part of a direct conversation.
  */
 export function decideAdded(
   conversation: Conversation,
@@ -147,7 +147,7 @@ export function decideAdded(
     ({ deviceId }) => deviceId !== requesterDeviceId && leafOf(conversation.roster, deviceId) === undefined,
   )
   if (packages.length === 0) return { is: "refuse", reason: "NOTHING_TO_DO" }
-  // The requester is the first leaf of a new group.
+  // The requester becomes the first leaf of a new group.
   const first = conversation.roster.length === 0 ? 1 : 0
   const isTooMany =
     packages.length > maxCount.subjectsPerCommit ||
@@ -155,7 +155,10 @@ export function decideAdded(
   return isTooMany ? { is: "refuse", reason: "LIMIT_EXCEEDED" } : { is: "add", packages }
 }
 
-/** Who sees a conversation: the users of its leaves, and before the first commit those that it was made with. */
+/**
+ * True if the user may see the conversation: a user of its leaves or, before the first commit or in a direct
+ * conversation, one that it was created with.
+ */
 export function sees(conversation: Conversation, userId: PrincipalId): boolean {
   if (conversation.roster.some((leaf) => leaf.userId === userId)) return true
   return (conversation.epoch === 0n || conversation.kind === "DIRECT") && conversation.userIds.includes(userId)

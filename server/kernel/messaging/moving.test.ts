@@ -5,7 +5,7 @@ const ours = new Uint8Array(16).fill(1)
 const theirs = new Uint8Array(16).fill(2)
 const steps: readonly TransferStep[] = ["HOLD", "RECEIVE", "FINISH", "RELEASE", "ABORT", "ERASE"]
 
-/** What each step comes to, in the order of `steps`: a state, "there", or "-" for none. */
+/** The result of each step, in the order of `steps`: a state, "there", or "-" for a refusal. */
 const said = (state: PlaceState, transferId: Uint8Array | null, isEmpty: boolean): string =>
   steps
     .map((step) => {

@@ -1,4 +1,4 @@
-// Moving a place from one backend to another: where it stands, which step follows, and what is carried over.
+// Moves a place from one backend to another: its states, the next step, and the records to copy.
 import type { AuditEvent } from "../audit/event.ts"
 import { Refused } from "../errors.ts"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "../ids.ts"
@@ -17,9 +17,9 @@ import type {
 } from "./records.ts"
 
 /**
- * OPEN: served here. HOLDING: writes are refused, those that began before may not have ended. HELD: nothing changes any
- * more. GIVEN: the same, and it is never opened here again, because the target may open. RECEIVING: being filled. MOVED:
- * served elsewhere. In the last two reads are refused as well.
+ * OPEN: served here. HOLDING: new writes are refused, earlier ones may still run. HELD: nothing changes. GIVEN: as
+ * HELD, and never opened here again because the target may open. RECEIVING: import in progress. MOVED: served
+ * elsewhere. RECEIVING and MOVED refuse reads, too.
  */
 export type PlaceState = "OPEN" | "HOLDING" | "HELD" | "GIVEN" | "RECEIVING" | "MOVED"
 
@@ -27,17 +27,17 @@ export type TransferStep = "HOLD" | "RECEIVE" | "FINISH" | "RELEASE" | "ABORT" |
 
 export interface PlaceStatus {
   readonly state: PlaceState
-  /** Of the newest transfer, 16 bytes; null when there was none. */
+  /** The newest transfer, 16 bytes; null if there was none. */
   readonly transferId: Uint8Array | null
-  /** Null when it was never held. */
+  /** Null if it was never held. */
   readonly changedAtMs: number | null
   readonly isEmpty: boolean
 }
 
 export type StepDecision =
-  /** "HELD" is reached through HOLDING: first no more writes begin, then those that had begun end. */
+  /** HELD is reached through HOLDING: first new writes are refused, then running ones finish. */
   | { readonly is: "go"; readonly to: PlaceState }
-  /** It was taken before. */
+  /** The step was already taken. */
   | { readonly is: "there" }
   | { readonly is: "refuse" }
 
@@ -45,8 +45,8 @@ const go = (to: PlaceState): StepDecision => ({ is: "go", to })
 const refuse: StepDecision = { is: "refuse" }
 
 /**
- * Whether a step of this transfer follows. FINISH is taken at the source before it is at the target: from then on the
- * source is not opened again, so two backends are never OPEN, wherever who moves stops or aborts.
+ * Decides whether a step of this transfer may follow. FINISH runs at the source before the target. The source never
+ * opens again after it, so no abort leaves two backends OPEN.
  */
 export function decideStep(step: TransferStep, place: PlaceStatus, transferId: Uint8Array): StepDecision {
   const isOurs = place.transferId !== null && isSame(place.transferId, transferId)
@@ -68,7 +68,7 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
       return state === "GIVEN" && isOurs ? go("MOVED") : refuse
     case "ABORT":
       if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")
-      // What was never opened is served elsewhere: it stays closed.
+      // A place that was never opened is served elsewhere: it stays closed.
       if (state === "RECEIVING" && isOurs) return isEmpty ? go("MOVED") : refuse
       return (state === "OPEN" || state === "MOVED") && isOurs ? { is: "there" } : refuse
     case "ERASE":
@@ -76,28 +76,30 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
   }
 }
 
-/** Records are told of a place that does not change: a source that is held, a target that is filled. */
+/**
+ * True if records can be exported: the place does not change. It is a source that is held or a target that is filled.
+ */
 export const mayExport = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
   (state === "HELD" || state === "GIVEN" || state === "RECEIVING") && of !== null && isSame(of, transferId)
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 
-/** How long a client waits before it tries again, in seconds. */
+/** Delay before a client's retry, in seconds. */
 const againSeconds = 1
 
-/** What a write meets at a place that is not OPEN, and a read at one that is not served here. */
+/** The refusal of a write at a place that is not OPEN, and of a read at one that is not served here. */
 export const placeHeld = (): Refused => new Refused("PLACE_HELD", { metadata: { retry_after: String(againSeconds) } })
 
 export const isReadable = (state: PlaceState): boolean => state !== "RECEIVING" && state !== "MOVED"
 
 export const isWritable = (state: PlaceState): boolean => state === "OPEN"
 
-/** One thing that is kept of a place, whole in itself, in the order in which they are imported. */
+/** A self-contained record of a place. Records are imported in this order. */
 export type TransferRecord =
   | {
       readonly is: "device"
       readonly device: MessagingDevice
-      /** Every leaf key that it ever had, in order of their bytes. */
+      /** Every leaf key that it ever had, sorted by bytes. */
       readonly leafKeys: readonly Uint8Array[]
       readonly isRevocationDue: boolean
     }
@@ -117,7 +119,7 @@ export type TransferRecord =
     }
   | {
       readonly is: "conversation"
-      /** With an empty roster: its leaves come apart. */
+      /** With an empty roster: leaves are separate records. */
       readonly conversation: Conversation
     }
   | {
@@ -145,7 +147,7 @@ export type TransferRecord =
       readonly is: "treeChunk"
       readonly conversationId: ConversationId
       readonly hash: Uint8Array
-      /** Of the whole tree. */
+      /** Size of the whole tree in bytes. */
       readonly size: number
       readonly index: number
       readonly chunk: Uint8Array
@@ -161,11 +163,11 @@ export type TransferRecord =
   | {
       readonly is: "claim"
       readonly claim: Omit<ClaimRecord, "packages">
-      /** In order of their devices. */
+      /** Sorted by device. */
       readonly packages: readonly { readonly deviceId: DeviceId; readonly ref: Uint8Array }[]
     }
   | { readonly is: "attachment"; readonly attachment: AttachmentRecord }
-  /** Kept in the blob store: whoever exports adds it, whoever imports puts it there. */
+  /** Stored in the blob store: the exporter adds it, the importer writes it there. */
   | {
       readonly is: "attachmentPart"
       readonly attachmentId: AttachmentId
@@ -175,17 +177,17 @@ export type TransferRecord =
 
 export type TransferKind = TransferRecord["is"]
 
-/** All that a store keeps: attachments' bytes are elsewhere. */
+/** The records in the database. Attachment bytes are in the blob store. */
 export type StoredRecord = Exclude<TransferRecord, { readonly is: "attachmentPart" }>
 
-/** What a backend does for who moves a place. Each method is atomic on its own, and may be done again. */
+/** A backend's operations for moving a place. Each method is atomic and idempotent. */
 export interface Moving {
   status(place: Place): Promise<PlaceStatus>
   /**
-   * Takes the step that `decideStep` says; of HOLD it returns when no write is under way. The event is appended when the
-   * step was taken, and not when it was before. ERASE is another method.
+   * Takes the step as `decideStep` decides. HOLD resolves when no write is running. The event is appended only if the
+   * step was taken now. For ERASE, use `erase`.
    *
-   * @throws Refused STATE_CONFLICT. UNAVAILABLE when a write does not end.
+   * @throws Refused STATE_CONFLICT. UNAVAILABLE if a write does not finish.
    */
   step(of: {
     readonly place: Place
@@ -195,10 +197,10 @@ export interface Moving {
     readonly audit: AuditEvent
   }): Promise<PlaceStatus>
   /**
-   * Erases a part of what is kept of a place that is served elsewhere; again until it is empty. Attachments go first, and
-   * when their bytes are gone: the caller says whose are.
+   * Erases a part of the records of a place that is served elsewhere. Repeat until it is empty. Attachment records are
+   * erased after their bytes: `forgotten` names those whose bytes were deleted.
    *
-   * @returns Attachments whose bytes are to go next; none when there are no more.
+   * @returns Attachments whose bytes must be deleted next; none if none are left.
    * @throws Refused STATE_CONFLICT
    */
   erase(of: {
@@ -209,11 +211,11 @@ export interface Moving {
     readonly audit: AuditEvent
   }): Promise<readonly AttachmentRecord[]>
   /**
-   * The next records of a place that is HELD, GIVEN or RECEIVING by this transfer.
+   * Returns the next records of a place that is HELD, GIVEN or RECEIVING by this transfer.
    *
-   * @param cursor `next` of the page before, or empty.
-   * @returns At most `maxBytes` of them, or one; next is null after the last.
-   * @throws Refused STATE_CONFLICT. INVALID_FIELD for a cursor that is none.
+   * @param cursor `next` of the previous page, or empty.
+   * @returns Records of at most `maxBytes`, but at least one; `next` is null after the last.
+   * @throws Refused STATE_CONFLICT. INVALID_FIELD for an invalid cursor.
    */
   exportPage(of: {
     readonly place: Place
@@ -222,20 +224,24 @@ export interface Moving {
     readonly maxBytes: number
   }): Promise<{ readonly records: readonly StoredRecord[]; readonly next: string | null }>
   /**
-   * Keeps them at a place that is RECEIVING by this transfer. What is there already stays as it is.
+   * Stores records at a place that is RECEIVING by this transfer. Existing records stay unchanged.
    *
-   * @throws Refused STATE_CONFLICT. INVALID_FIELD when one names something of another place.
+   * @throws Refused STATE_CONFLICT. INVALID_FIELD if a record names another place.
    */
   importPage(of: {
     readonly place: Place
     readonly transferId: Uint8Array
     readonly records: readonly StoredRecord[]
   }): Promise<void>
-  /** Attachments of the place, whatever its state, page by page. @param cursor `next` of the page before, or empty. */
+  /**
+   * Lists the attachments of the place in any state.
+   *
+   * @param cursor `next` of the previous page, or empty.
+   */
   attachments(
     place: Place,
     cursor: string,
   ): Promise<{ readonly attachments: readonly AttachmentRecord[]; readonly next: string | null }>
-  /** Those of these that are at the place. */
+  /** The subset of these attachments that belongs to the place. */
   attachmentsOf(place: Place, ids: readonly AttachmentId[]): Promise<readonly AttachmentRecord[]>
 }

@@ -1,6 +1,6 @@
-// The messaging service's store. A backend may be a database, or objects of which none writes another, so every method
-// is atomic on its own, and none takes a callback that waits. What needs two of them is done in an order that may stop
-// anywhere and be done again: each method says what a retry and a race give.
+// Store interfaces of the messaging service. A backend may be a database or a set of objects that cannot write each
+// other. So every method is atomic by itself and takes no asynchronous callback. Operations that need two methods call
+// them in an order that can be interrupted and retried; each method documents retries and races.
 import type { AuditEvent } from "../audit/event.ts"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, PrincipalId, SessionId, WelcomeId } from "../ids.ts"
 import type { SessionState } from "../session/session.ts"
@@ -26,27 +26,27 @@ import type {
 import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
 
 /**
- * What the messaging service asks the auth service about people. In one program over its store, else over RPC.
+ * What the messaging service asks the auth service about users: in process or over RPC.
  *
- * Every method throws Refused UNAVAILABLE when the auth service does not answer.
+ * Every method throws Refused UNAVAILABLE if the auth service does not answer.
  */
 export interface MessagingAccounts {
-  /** Those of them who are active users with an active membership of the place, in no order. */
+  /** The subset that are active users with an active membership of the place, in no order. */
   activeUsers(ids: readonly PrincipalId[], place: Place): Promise<readonly PrincipalId[]>
   findSession(id: SessionId): Promise<MessagingSession | undefined>
-  /** Keeps the events when it resolves. */
+  /** Resolves once the events are stored. */
   audit(events: readonly AuditEvent[]): Promise<void>
 }
 
 export interface MessagingSession {
-  /** As it is at this moment. */
+  /** The current state. */
   readonly state: SessionState
   readonly boundDeviceId: DeviceId | null
 }
 
 /**
- * All audit events that a method is handed are appended with what it does, and not when it does nothing. What writes is
- * Refused PLACE_HELD where the place is not open (moving.ts), but for `touch`, which does nothing then, and proof nonces.
+ * Audit events are appended in the same write as the change, and not if nothing changes. Writes are Refused PLACE_HELD
+ * at a place that is not open (moving.ts). Exceptions: `touch` does nothing then, and proof nonces are always stored.
  */
 export interface MessagingStore {
   readonly devices: Devices
@@ -59,45 +59,48 @@ export interface MessagingStore {
 
 export interface Devices {
   /**
-   * @param at Where it is looked for: tells one that is not there from a place that is not served here.
-   * @throws Refused PLACE_HELD where its place is being filled, or is served elsewhere.
+   * @param at The expected place. It distinguishes an unknown device from a place that is not served here.
+   * @throws Refused PLACE_HELD if the place is being filled or is served elsewhere.
    */
   find(id: DeviceId, at?: Place): Promise<MessagingDevice | undefined>
-  /** The device that has, or ever had, this leaf key, of whatever user. */
+  /** The device, of any user, that has or had this leaf key. */
   findByKey(leafKey: Uint8Array): Promise<MessagingDevice | undefined>
-  /** All devices of the user there, newest first, and the newest list: both as of one moment. */
+  /** All devices of the user at the place, newest first, and the newest list, read at one instant. */
   ofUser(
     userId: PrincipalId,
     place: Place,
   ): Promise<{ devices: readonly MessagingDevice[]; newest: SignedDeviceList | undefined }>
-  /** ACTIVE devices of these users there. */
+  /** ACTIVE devices of these users at the place. */
   activeOf(userIds: readonly PrincipalId[], place: Place): Promise<readonly MessagingDevice[]>
-  /** Lists after that version, oldest first, without a gap. */
+  /** Lists after that version, oldest first, without gaps. */
   lists(userId: PrincipalId, place: Place, afterVersion: bigint, limit: number): Promise<readonly SignedDeviceList[]>
   /**
-   * Compares and swaps: writes the changed devices, the list and the session's binding when the newest list is still the
-   * one before `list`, and remembers the revocations among them as effects that are due.
+   * Compares and swaps: if the newest list is still the predecessor of `list`, writes the changed devices, the list and
+   * the session's binding. Records revocations as due effects.
    *
-   * @returns "lost" when another change was first, or the leaf key is taken by now: read again, decide again. Repeating
-   *   a change that was made is "lost" too, and reading shows it.
+   * @returns "lost" if another change was first or the leaf key is taken: read and decide again. Repeating a completed
+   * change also returns "lost".
    */
   change(of: DeviceChange): Promise<"done" | "lost">
-  /** Binds one more session to a device that is there. Again is no error. */
+  /** Binds another session to an existing device. Idempotent. */
   bindSession(sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent): Promise<void>
-  /** Revocations whose key packages, welcomes and conversations may not know of them yet; oldest first. */
+  /** Revocations whose effects on key packages, welcomes and conversations may be incomplete; oldest first. */
   dueEffects(limit: number): Promise<readonly { deviceId: DeviceId; userId: PrincipalId }[]>
-  /** Key packages are retired, welcomes void and directives issued: each again and again is no error. */
+  /**
+   * Marks the effects as complete: key packages retired, welcomes voided, directives issued. Each of these is
+   * idempotent.
+   */
   effectsDone(deviceId: DeviceId): Promise<void>
 }
 
 export interface DeviceChange {
   readonly userId: PrincipalId
   readonly place: Place
-  /** As they are from now on: inserted or replaced by id. */
+  /** Inserted, or replaced by id. */
   readonly devices: readonly MessagingDevice[]
   readonly list: SignedDeviceList
   readonly bind: { readonly sessionId: SessionId; readonly deviceId: DeviceId } | null
-  /** Every session that is bound to one of these is ended, but the one that is bound now. */
+  /** Ends every session that is bound to one of these, except the one that is bound now. */
   readonly revoked: readonly DeviceId[]
   readonly nowMs: number
   readonly audit: readonly AuditEvent[]
@@ -105,17 +108,17 @@ export interface DeviceChange {
 
 export interface KeyPackages {
   /**
-   * Adds all of them or none. Those that are there already with the same bytes and device are left as they are, whatever
-   * became of them: repeating an upload is no error. A last resort retires the one before.
+   * Adds all packages or none. Packages that exist with the same bytes and device are left unchanged in any status, so
+   * an upload can be retried. A new last resort retires the previous one.
    */
   upload(
     packages: readonly KeyPackageRecord[],
     nowMs: number,
   ): Promise<{ is: "done"; inventory: Inventory } | { is: "duplicate" } | { is: "full"; inventory: Inventory }>
   /**
-   * Claims one package for each active device of the targets but the requester's, by the rule of `chooseKeyPackage`. Two
-   * claims never get the same package, the last resort excepted. The same id and request give the same record, for
-   * good; an id that was used for another request gives "mismatch".
+   * Claims one package for each active device of the targets except the requester's, chosen as by `chooseKeyPackage`.
+   * Two claims never get the same package, except for a last resort. The same id and request always return the same
+   * record; another request under the id returns "mismatch".
    */
   claim(
     of: {
@@ -130,11 +133,11 @@ export interface KeyPackages {
     audit: AuditEvent,
   ): Promise<{ is: "claimed"; claim: ClaimRecord; low: readonly DeviceId[] } | { is: "mismatch" }>
   inventory(deviceId: DeviceId, nowMs: number): Promise<Inventory>
-  /** Retires what is AVAILABLE: those refs, or all. Again is no error. */
+  /** Retires AVAILABLE packages: the given refs, or all. Idempotent. */
   retire(deviceId: DeviceId, refs: readonly Uint8Array[] | "all"): Promise<void>
 }
 
-/** A conversation with what belongs to the caller. */
+/** A conversation with the caller's cursor. */
 export interface SeenConversation {
   readonly conversation: Conversation
   readonly cursor: Cursor
@@ -142,7 +145,7 @@ export interface SeenConversation {
 
 export interface AppendAnswer {
   readonly seq: bigint
-  /** The conversation's epoch after it. */
+  /** The conversation's epoch after the append. */
   readonly epoch: bigint
   readonly acceptedAtMs: number
   readonly receipt: Uint8Array | null
@@ -152,15 +155,15 @@ export type AppendOutcome =
   | {
       readonly is: "appended"
       readonly answer: AppendAnswer
-      /** Of an application message, its roster is the caller's leaf alone: nothing else was read. */
+      /** For an application message the roster contains only the caller's leaf; the others were not read. */
       readonly conversation: Conversation
       readonly directives: readonly DirectiveOutcome[]
     }
-  /** Was appended before, under this key or with this content: the same answer. Nothing was written. */
+  /** Already appended under this key or with this content: the same answer. Nothing was written. */
   | { readonly is: "replayed"; readonly answer: AppendAnswer }
   /** The key was used for other content. */
   | { readonly is: "mismatch" }
-  /** What `decideAppend` said under the lock, with the conversation as it is then. */
+  /** The decision of `decideAppend` under the lock, with the conversation at that time. */
   | {
       readonly is: "refused"
       readonly decision: Exclude<AppendDecision, { readonly is: "append" }>
@@ -169,8 +172,8 @@ export type AppendOutcome =
 
 export interface Conversations {
   /**
-   * Inserts a conversation. DIRECT: unless its two users have one there that is not CLOSED. GROUP: unless this device
-   * used the key before. Two at once: one inserts, both get its.
+   * Inserts a conversation. DIRECT: unless the two users already have one at the place that is not CLOSED. GROUP:
+   * unless this device used the key before. Of two concurrent calls one inserts, and both return its conversation.
    */
   create(
     conversation: Conversation,
@@ -178,7 +181,10 @@ export interface Conversations {
     audit: AuditEvent,
   ): Promise<{ is: "created" | "there"; conversation: Conversation } | { is: "mismatch" } | { is: "full" }>
   find(id: ConversationId): Promise<Conversation | undefined>
-  /** With the cursor of the device, and the answer that was given for the key: what an append begins with, in one read. */
+  /**
+   * Returns what an append needs in one read: the conversation, the device's cursor, and the earlier answer for the
+   * key.
+   */
   open(
     id: ConversationId,
     deviceId: DeviceId,
@@ -187,27 +193,29 @@ export interface Conversations {
     (SeenConversation & { answered: { contentHash: Uint8Array; answer: AppendAnswer } | undefined }) | undefined
   >
   /**
-   * Conversations that the device has a leaf in, or, at epoch 0, that its user was made a part of; newest first, and
-   * all with an empty roster.
+   * Conversations in which the device has a leaf or, at epoch 0, that include its user. Newest first, with empty
+   * rosters.
    */
   list(
     of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
     page: { size: number; before: { createdAtMs: number; id: ConversationId } | null },
   ): Promise<readonly SeenConversation[]>
-  /** Of the conversations of `list`, by id; or of `only`, if it is one of them. */
+  /** The audiences of the conversations of `list`, sorted by id; or only that of `only`, if `list` contains it. */
   audiences(
     of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
     page: { size: number; after: ConversationId | null; only: ConversationId | null },
   ): Promise<readonly Audience[]>
-  /** Of all these conversations, newest first. */
+  /** The standings of these conversations, newest first. */
   standings(deviceId: DeviceId, ids: readonly ConversationId[]): Promise<readonly Standing[]>
   /**
-   * Writes envelope, roster, epoch state, GroupInfo, tree, directives, fork reports, answer, welcomes and hints, all in
-   * one, when key and content are new and `decideAppend` says so under the conversation's lock. Between reading the head
-   * and writing nothing is awaited but the database: `sign` answers at once. Welcomes that are kept elsewhere follow
-   * from an outbox, at least once, found by their ids.
+   * Appends a message: writes envelope, roster, epoch state, GroupInfo, tree, directives, fork reports, answer,
+   * welcomes and hints atomically. Requires that key and content are new and that `decideAppend` agrees under the
+   * conversation's lock.
    *
-   * @throws Refused STORAGE_FULL, UNAVAILABLE: nothing was written, or it was and the same key tells.
+   * Between reading the head and writing, only the database is awaited: `sign` is synchronous. Welcomes that are stored
+   * elsewhere are delivered from an outbox at least once, deduplicated by id.
+   *
+   * @throws Refused STORAGE_FULL, UNAVAILABLE: retry with the same key to learn whether it was written.
    */
   append(
     append: VerifiedAppend,
@@ -215,112 +223,120 @@ export interface Conversations {
     nowMs: number,
     audit: readonly AuditEvent[],
   ): Promise<AppendOutcome>
-  /** The commit that ended the epoch; undefined when it is not kept any more. */
+  /** The commit that ended the epoch; undefined if it was pruned. */
   commitOf(id: ConversationId, epoch: bigint): Promise<Envelope | undefined>
-  /** In order and without a gap, from after the place; ends before the page's bytes are too many, but has one at least. */
+  /**
+   * Envelopes after the sequence number, in order and without gaps. Ends before the page's byte limit but contains at
+   * least one.
+   */
   messages(
     id: ConversationId,
     afterSeq: bigint,
     page: { limit: number; maxBytes: number },
   ): Promise<{ envelopes: readonly Envelope[]; headSeq: bigint; firstSeq: bigint }>
   /**
-   * The place of the commit that the device's leaf came with, and of the one that it went with; null while it is in. Of
-   * one that was in more than once, the first time that had not ended at that place, or else the last.
+   * The sequence numbers of the commits that added and removed the device's leaf; toSeq is null while it is a member.
+   * For a device with several memberships: the first one that had not ended at `afterSeq`, else the last.
    */
   span(
     id: ConversationId,
     deviceId: DeviceId,
     afterSeq: bigint,
   ): Promise<{ fromSeq: bigint; toSeq: bigint | null } | undefined>
-  /** Raises the cursor, and never lowers it: two at once leave the higher. "beyond" when the log is not that long. */
+  /** Raises the cursor, never lowers it: of two concurrent calls the higher wins. "beyond" if the log is shorter. */
   ack(id: ConversationId, deviceId: DeviceId, cursor: Cursor): Promise<Cursor | "beyond">
-  /** A member device called: raises `memberOnlineAtMs` and the device's own time, when they are over 10 seconds old. */
+  /**
+   * Records a call of a member device: raises `memberOnlineAtMs` and the device's time if they are over 10 seconds old.
+   */
   touch(id: ConversationId, deviceId: DeviceId, nowMs: number): Promise<void>
-  /** Member devices that called since then. */
+  /** Member devices that called since that time. */
   online(id: ConversationId, sinceMs: number): Promise<readonly { deviceId: DeviceId; userId: PrincipalId }[]>
   groupInfo(id: ConversationId): Promise<{ bytes: Uint8Array; epoch: bigint; treeHash: Uint8Array | null } | undefined>
-  /** At most 1 MiB from the offset on. Trees are kept while a pending welcome or the current epoch names them. */
+  /** Returns at most 1 MiB from the offset. A tree is stored while a pending welcome or the current epoch names it. */
   tree(id: ConversationId, hash: Uint8Array, offset: number): Promise<{ chunk: Uint8Array; size: number } | undefined>
-  /** Runs the pure decision on the conversation under its lock, and writes what it says. Again is no error. */
+  /** Runs the pure decision under the conversation's lock and writes its result. Idempotent. */
   direct(
     id: ConversationId,
     decide: (conversation: Conversation) => DirectiveDecision,
     audit: (decision: DirectiveDecision) => AuditEvent | null,
   ): Promise<{ decision: DirectiveDecision; conversation: Conversation } | undefined>
-  /** As `direct`. Of two devices at once one gets the lease. */
+  /** Same as `direct`. Of two concurrent devices one gets the lease. */
   lease(
     id: ConversationId,
     decide: (conversation: Conversation) => LeaseDecision,
   ): Promise<{ decision: LeaseDecision; conversation: Conversation } | undefined>
-  /** Adds the report, and quarantines the conversation when `isFork` says so under the lock. */
+  /** Adds the report, and quarantines the conversation if `isFork` returns true under the lock. */
   reportFork(
     id: ConversationId,
     report: ForkReport,
     isFork: (conversation: Conversation, reports: readonly ForkReport[]) => boolean,
     audit: (isQuarantined: boolean) => readonly AuditEvent[],
   ): Promise<Conversation | undefined>
-  /** Ids of those that are not CLOSED and have a leaf of the device: for the effects of a revocation. */
+  /** Ids of the conversations that are not CLOSED and have a leaf of the device, for the effects of a revocation. */
   withDevice(deviceId: DeviceId): Promise<readonly ConversationId[]>
-  /** Removes envelopes that are older than the retention and behind every cursor, but never the newest commit. */
+  /** Deletes envelopes that are older than the retention time and behind every cursor, but never the newest commit. */
   prune(nowMs: number, limit: number): Promise<number>
 }
 
 export interface Welcomes {
-  /** PENDING and not expired, oldest first; ends before the page's bytes are too many, but has one at least. */
+  /** PENDING and unexpired welcomes, oldest first. Ends before the page's byte limit but contains at least one. */
   listPending(
     deviceId: DeviceId,
     nowMs: number,
     page: { size: number; maxBytes: number; after: { createdAtMs: number; id: WelcomeId } | null },
   ): Promise<readonly WelcomeRecord[]>
-  /** Decides by `decideConsume` and erases the bytes. Of two at once with different keys one consumes. */
+  /** Decides by `decideConsume` and erases the bytes. Of two concurrent calls with different keys one consumes. */
   consume(
     id: WelcomeId,
     by: { deviceId: DeviceId; key: Uint8Array },
     nowMs: number,
     audit: AuditEvent,
   ): Promise<WelcomeRecord | "NOT_FOUND" | "WELCOME_ALREADY_CONSUMED">
-  /** A pending welcome of the device into the conversation: whoever has one may read the tree. */
+  /** A pending welcome of the device for the conversation. Its holder may read the tree. */
   findPending(deviceId: DeviceId, conversationId: ConversationId): Promise<WelcomeRecord | undefined>
-  /** Whether one of these packages has let its owner into the conversation before. */
+  /** True if one of these packages has already added its owner to the conversation. */
   wereUsed(conversationId: ConversationId, keyPackageRefs: readonly Uint8Array[]): Promise<boolean>
-  /** Erases what is PENDING. Again is no error. */
+  /** Erases the device's PENDING welcomes. Idempotent. */
   voidAll(deviceId: DeviceId): Promise<void>
 }
 
 export interface Attachments {
-  /** The device's for this key, if there is one; else inserts it. */
+  /** Returns the device's attachment for this key; inserts it if there is none. */
   create(record: AttachmentRecord): Promise<AttachmentRecord>
   find(id: AttachmentId): Promise<AttachmentRecord | undefined>
-  /** The part is in the blob store. Again is no error. */
+  /** Records that the part is in the blob store. Idempotent. */
   addPart(id: AttachmentId, index: number): Promise<AttachmentRecord | undefined>
-  /** UPLOADING becomes COMPLETE when every part is there. */
+  /** UPLOADING becomes COMPLETE if every part is stored. */
   complete(id: AttachmentId, expiresAtMs: number, audit: AuditEvent): Promise<AttachmentRecord | undefined>
-  /** Becomes DELETED: its blobs are removed afterwards, by whoever lists it. Again is no error. */
+  /** Sets DELETED; `due` then lists it so that its blobs are removed. Idempotent. */
   delete(id: AttachmentId, audit: AuditEvent): Promise<void>
-  /** DELETED or expired: blobs to remove, then `forget`. */
+  /** DELETED or expired attachments: remove their blobs, then call `forget`. */
   due(nowMs: number, limit: number): Promise<readonly AttachmentRecord[]>
   forget(id: AttachmentId): Promise<void>
 }
 
 export interface ProofNonces {
-  /** Remembers a nonce of a device until then. False when it was there: a replay. */
+  /** Remembers a device's nonce until it expires. False if it is already stored: a replay. */
   use(deviceId: DeviceId, nonce: Uint8Array, expiresAtMs: number): Promise<boolean>
 }
 
-/** Opaque bytes by key: parts of attachments. Keys are `[a-z0-9_/-]`, 128 characters at most. */
+/** Opaque bytes by key: parts of attachments. Keys match `[a-z0-9_/-]` and have at most 128 characters. */
 export interface BlobStore {
   /**
-   * Keeps the bytes, durably when it resolves; replaces what is there.
+   * Stores the bytes, replacing existing ones. They are durable when it resolves.
    *
    * @throws Refused STORAGE_FULL, UNAVAILABLE.
    */
   put(key: string, bytes: Uint8Array): Promise<void>
-  /** Undefined when there is nothing. */
+  /** Undefined if the key does not exist. */
   get(key: string): Promise<Uint8Array | undefined>
-  /** Bytes of what is there; undefined when there is nothing. */
+  /** Size in bytes; undefined if the key does not exist. */
   size(key: string): Promise<number | undefined>
-  /** Again is no error. */
+  /** Idempotent. */
   delete(key: string): Promise<void>
-  /** An address for exactly this, for some minutes; undefined where the store has none: then the bytes pass through. */
+  /**
+   * A URL for this one request, valid for some minutes. Undefined if the store has none: the server then transfers the
+   * bytes.
+   */
   presign(verb: "PUT" | "GET", key: string, size: number): Promise<string | undefined>
 }

@@ -1,5 +1,5 @@
-// What the messaging service keeps, as the rules see it. Times are milliseconds since the Unix epoch; null means never
-// or none. Epochs and places in a log are bigints, as on the wire.
+// Records of the messaging service. Times are milliseconds since the Unix epoch; null means never or none. Epochs and
+// sequence numbers are bigints, as on the wire.
 import type {
   AppId,
   AttachmentId,
@@ -12,29 +12,29 @@ import type {
   WelcomeId,
 } from "../ids.ts"
 
-/** Where users, devices and conversations are: none of them meets one of another place. */
+/** The scope of users, devices and conversations. Nothing crosses places. */
 export interface Place {
   readonly appId: AppId
   readonly tenantId: TenantId | null
 }
 
-/** A device, kept by the auth service. */
+/** A device, stored by the auth service. */
 export interface MessagingDevice extends Place {
   readonly id: DeviceId
   readonly userId: PrincipalId
   readonly status: "ACTIVE" | "REVOKED"
-  /** The public key of its leaves and proofs: 32 bytes. No two devices ever have the same. */
+  /** The public key of its leaves and proofs: 32 bytes. Unique over all devices, past ones included. */
   readonly leafKey: Uint8Array
-  /** The key before the last renewal, while its credential has not expired; proofs under it are still taken. */
+  /** The key before the last renewal, until its credential expires. It still verifies proofs. */
   readonly previousKey: { readonly leafKey: Uint8Array; readonly expiresAtMs: number } | null
   /** SignedBytesV1 of the newest DeviceCredentialBodyV1, and its hash. */
   readonly credential: Uint8Array
   readonly credentialHash: Uint8Array
   readonly expiresAtMs: number
-  /** What it said it runs on. */
+  /** The platform that the device states. */
   readonly platform: string
   readonly createdAtMs: number
-  /** Of its entry in the list. */
+  /** When its entry in the device list last changed. */
   readonly changedAtMs: number
   readonly revokedAtMs: number | null
 }
@@ -43,19 +43,19 @@ export interface MessagingDevice extends Place {
 export interface SignedDeviceList {
   readonly version: bigint
   readonly bytes: Uint8Array
-  /** H("device-list", bytes): what the next one names. */
+  /** H("device-list", bytes), which the next version names. */
   readonly hash: Uint8Array
 }
 
 export interface KeyPackageRecord {
-  /** KeyPackageRef: 32 bytes, never seen twice. */
+  /** KeyPackageRef: 32 bytes, never reused. */
   readonly ref: Uint8Array
-  /** The HPKE init key: 32 bytes, never seen twice, also not after the package is gone. */
+  /** The HPKE init key: 32 bytes, never reused, even after the package is deleted. */
   readonly initKey: Uint8Array
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
   readonly credentialHash: Uint8Array
-  /** The MLSMessage as it was uploaded. */
+  /** The MLSMessage as uploaded. */
   readonly bytes: Uint8Array
   readonly isLastResort: boolean
   readonly notBeforeMs: number
@@ -63,12 +63,12 @@ export interface KeyPackageRecord {
   readonly status: "AVAILABLE" | "CLAIMED" | "RETIRED"
 }
 
-/** What one claim gave; the same for the same id. */
+/** The result of a claim; every call with its id returns it. */
 export interface ClaimRecord {
   readonly id: ClaimId
   readonly requesterDeviceId: DeviceId
   readonly conversationId: ConversationId
-  /** SHA-256 over the targets: another call under this id is told apart by it. */
+  /** SHA-256 over the targets. Another request under this id has another hash. */
   readonly requestHash: Uint8Array
   readonly packages: readonly KeyPackageRecord[]
   readonly withoutDeviceIds: readonly DeviceId[]
@@ -87,7 +87,7 @@ export interface Leaf {
 export interface Directive {
   readonly id: DirectiveId
   readonly kind: "REVOCATION" | "LEAVE" | "REJOIN"
-  /** REMOVED: a REJOIN of which the first half is done. */
+  /** REMOVED: a REJOIN whose removal is committed and whose re-adding is not. */
   readonly status: "OPEN" | "REMOVED" | "DONE"
   readonly userId: PrincipalId
   /** Null: every device of the user. */
@@ -102,51 +102,51 @@ export interface ForkReport {
   readonly epoch: bigint
   readonly seq: bigint
   readonly fault: "COMMIT_UNPROCESSABLE" | "STATE_TAG_MISMATCH" | "RECEIPT_INVALID" | "MEMBERSHIP_INVALID"
-  /** What the device came to; null for nothing. */
+  /** The state tag that the device computed; null if it computed none. */
   readonly stateTag: Uint8Array | null
   readonly reportedAtMs: number
 }
 
-/** A conversation as it stands. All of it changes under one lock. */
+/** The current state of a conversation. All of it changes under one lock. */
 export interface Conversation extends Place {
   readonly id: ConversationId
-  /** The id's 16 bytes, then 16 random ones. */
+  /** The id's 16 bytes, then 16 random bytes. */
   readonly mlsGroupId: Uint8Array
   readonly kind: "DIRECT" | "GROUP"
   readonly status: "ACTIVE" | "QUARANTINED" | "CLOSED"
   readonly creatorUserId: PrincipalId
-  /** DIRECT: its two users, for good. GROUP: those it was made with, of use until the first commit. */
+  /** DIRECT: its two users, permanently. GROUP: the users that it was created with, used until the first commit. */
   readonly userIds: readonly PrincipalId[]
   readonly epoch: bigint
   readonly headSeq: bigint
-  /** The first place that is still kept, 1 before anything was pruned. */
+  /** The first stored sequence number; 1 before anything was pruned. */
   readonly firstSeq: bigint
-  /** Of the newest envelope; accepted times never go back. */
+  /** Acceptance time of the newest envelope. Never decreases. */
   readonly headAtMs: number
-  /** What the newest commit led to; null at epoch 0. */
+  /** State after the newest commit; null at epoch 0. */
   readonly state: EpochState | null
   readonly roster: readonly Leaf[]
-  /** Those that are not DONE, oldest first. */
+  /** Directives that are not DONE, oldest first. */
   readonly directives: readonly Directive[]
-  /** Reports that count: of the state that members are in. */
+  /** Open reports about the current state of the members. */
   readonly forkReports: readonly ForkReport[]
-  /** When a member device last called, to within 10 seconds. */
+  /** When a member device last called, accurate to 10 seconds. */
   readonly memberOnlineAtMs: number | null
   readonly maxLeaves: number
   readonly createdAtMs: number
 }
 
-/** What is kept of an epoch to check the commit that ends it. */
+/** State of an epoch that is needed to verify the commit that ends it. */
 export interface EpochState {
   /** H("confirmation-tag", …). */
   readonly stateTag: Uint8Array
   /** H("commit-receipt", newest receipt). */
   readonly receiptHash: Uint8Array
-  /** The encoded GroupContext: commits of the epoch are signed with it (RFC 9420 section 6.1). */
+  /** The encoded GroupContext, which commits of the epoch sign (RFC 9420 section 6.1). */
   readonly groupContext: Uint8Array
   /** RFC 9420 section 8.2. */
   readonly interimTranscriptHash: Uint8Array
-  /** H("tree-blob", tree); null when the last committer handed none in. */
+  /** H("tree-blob", tree); null if the last committer uploaded none. */
   readonly treeHash: Uint8Array | null
 }
 
@@ -158,7 +158,7 @@ export interface Envelope {
   readonly contentHash: Uint8Array
   readonly senderDeviceId: DeviceId
   readonly acceptedAtMs: number
-  /** Of commits. */
+  /** Only for commits. */
   readonly receipt: Uint8Array | null
   readonly idempotencyKey: Uint8Array
 }
@@ -177,7 +177,7 @@ export interface WelcomeRecord {
   readonly epoch: bigint
   readonly commitSeq: bigint
   readonly keyPackageRef: Uint8Array
-  /** Empty once it was consumed or is void. */
+  /** Empty after it was consumed or voided. */
   readonly welcome: Uint8Array
   readonly treeHash: Uint8Array
   readonly receipt: Uint8Array
@@ -198,7 +198,7 @@ export interface AttachmentRecord {
   readonly size: number
   readonly sha256: Uint8Array
   readonly partSize: number
-  /** The indexes of the parts that are there, ascending. */
+  /** Indexes of the stored parts, ascending. */
   readonly parts: readonly number[]
   readonly idempotencyKey: Uint8Array
   readonly createdAtMs: number

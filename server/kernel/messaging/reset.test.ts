@@ -25,7 +25,7 @@ test.each<[string, Partial<Conversation>, typeof newcomer, ReturnType<typeof dev
   ["a new device, and nobody is online", {}, newcomer, [], { is: "reset" }],
   ["not while a device of its own user could add it", {}, newcomer, [device(10)], refuse("RESET_NOT_NEEDED")],
   ["not while a device of the peer could", {}, newcomer, [device(20)], refuse("RESET_NOT_NEEDED")],
-  ["somebody who is no member is no help", {}, newcomer, [device(12)], { is: "reset" }],
+  ["a device that is no member is no helper", {}, newcomer, [device(12)], { is: "reset" }],
   ["nor is a device that is revoked", { directives: [revoked(20)] }, newcomer, [device(20)], { is: "reset" }],
   ["nor one that waits to be let in again", { directives: [rejoin] }, newcomer, [device(10)], { is: "reset" }],
   [

@@ -1,5 +1,5 @@
-// When a direct conversation goes on in a new group under the same id. The new group has every active device of both
-// users, so a reset takes nothing from anybody but the old group's secrets; every member sees it as a break.
+// Rules for resetting a direct conversation: it continues in a new group under the same id. The new group has every
+// active device of both users, so only the old group's secrets are lost. Every member sees the reset as a break.
 import type { Reason } from "../errors.ts"
 import type { DeviceId, PrincipalId } from "../ids.ts"
 import { isOnTheWayOut } from "./directive.ts"
@@ -8,14 +8,14 @@ import { leafOf } from "./roster.ts"
 
 export type ResetDecision =
   | { readonly is: "reset" }
-  /** RESET_NOT_NEEDED: one of `helpers` can add the requester, and is online. */
+  /** RESET_NOT_NEEDED: a helper that can add the requester is online. */
   | { readonly is: "refuse"; readonly reason: Reason }
 
 /**
  * Decides whether a device may replace the group of a direct conversation.
  *
- * The device is an active one of the two users (its token says so) that has no leaf, or whose leaf waits for a REJOIN.
- * No helper is online: a helper is another member device that could let it in by an ordinary commit.
+ * The device must be an active one of the two users (its token says so) without a leaf, or with a leaf that waits for a
+ * REJOIN. No helper may be online: another member device that could add it by an ordinary commit.
  *
  * @param onlineDeviceIds Member devices that called within `resetAfterMs` (limits.ts).
  */
@@ -38,7 +38,7 @@ export function decideReset(
   return isHelped ? { is: "refuse", reason: "RESET_NOT_NEEDED" } : { is: "reset" }
 }
 
-/** Member devices that can commit: none that is to be removed, waits for a REJOIN, or reported that it cannot follow. */
+/** Member devices that can commit: not being removed, not waiting for a REJOIN, without an open fork report. */
 function helpersOf(conversation: Conversation, requester: DeviceId): readonly Leaf[] {
   return conversation.roster.filter(
     (leaf) =>
@@ -54,14 +54,14 @@ const waitsForRejoin = ({ directives }: Conversation, { userId, deviceId }: Leaf
     (one) => one.kind === "REJOIN" && one.status === "OPEN" && one.userId === userId && one.deviceId === deviceId,
   )
 
-/** Whether a group id belongs to another group of the conversation: a reset frames its commit in one. */
+/** True if the group id belongs to another group of the same conversation, as in the commit of a reset. */
 export function isOtherGroup({ mlsGroupId }: Pick<Conversation, "mlsGroupId">, groupId: Uint8Array): boolean {
   const isSame = (from: number, to: number) =>
     mlsGroupId.subarray(from, to).every((byte, i) => byte === groupId[from + i])
   return groupId.length === mlsGroupId.length && isSame(0, 16) && !isSame(16, mlsGroupId.length)
 }
 
-/** The conversation as the first commit of its next group finds it: nobody is in, and the newest state is the base. */
+/** The conversation as the first commit of the next group sees it: no members, based on the newest state. */
 export const beforeReset = (conversation: Conversation, groupId: Uint8Array): Conversation => ({
   ...conversation,
   mlsGroupId: groupId,

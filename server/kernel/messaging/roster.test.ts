@@ -11,7 +11,7 @@ const newLeaf = (number: number) => ({
   credentialHash: bytes(number),
 })
 
-test("who is added takes the leftmost free leaf, in order (RFC 9420 section 7.7)", () => {
+test("an added device gets the leftmost free leaf, in order (RFC 9420 section 7.7)", () => {
   const roster = [leaf(0, 10), leaf(2, 21), leaf(5, 30)]
   const after = rosterAfter(roster, { ...none, added: [40, 41, 42, 43].map(newLeaf) }, 9n)
   expect(after.map(({ leafIndex, deviceId }) => [leafIndex, deviceId])).toEqual(
@@ -28,7 +28,7 @@ test("who is added takes the leftmost free leaf, in order (RFC 9420 section 7.7)
   expect(after[1]?.joinedEpoch).toBe(9n)
 })
 
-test("a path may bring a newer credential of the same device", () => {
+test("a path may carry a renewed credential of the same device", () => {
   const [own] = rosterAfter(
     conversation.roster,
     { ...none, committer: { leafIndex: 0, credentialHash: bytes(99) } },
@@ -37,7 +37,7 @@ test("a path may bring a newer credential of the same device", () => {
   expect(own).toEqual({ ...leaf(0, 10), credentialHash: bytes(99) })
 })
 
-test("leaves stay where they are, and each index is one leaf's", () => {
+test("leaves keep their indexes, which are unique", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.nat(40), { maxLength: 20 }),

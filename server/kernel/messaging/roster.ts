@@ -1,26 +1,26 @@
-// Who is in a group after a commit, as RFC 9420 sections 7.7, 7.8 and 12.1 place leaves.
+// The roster of a group after a commit: leaf placement by RFC 9420 sections 7.7, 7.8 and 12.1.
 import type { DeviceId, PrincipalId } from "../ids.ts"
 import { hex } from "./bytes.ts"
 import type { Conversation, Leaf } from "./records.ts"
 
-/** A device as it comes in. */
+/** A device that a commit adds. */
 export interface NewLeaf {
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
   readonly credentialHash: Uint8Array
 }
 
-/** What a commit does to the leaves: one kind of change. */
+/** The changes that one commit makes to the leaves. */
 export interface RosterChange {
   /** Leaf indexes. */
   readonly removed: readonly number[]
-  /** In the order of the commit: each takes the leftmost leaf that is free. */
+  /** In commit order: each gets the leftmost free leaf. */
   readonly added: readonly NewLeaf[]
-  /** The committer's leaf, when the commit has a path: its credential may be a newer one. */
+  /** The committer's leaf, if the commit has a path: its credential may have been renewed. */
   readonly committer: { readonly leafIndex: number; readonly credentialHash: Uint8Array } | null
 }
 
-/** The roster of the epoch after the commit, by leaf index. */
+/** Returns the roster after the commit, sorted by leaf index. */
 export function rosterAfter(roster: readonly Leaf[], change: RosterChange, nextEpoch: bigint): readonly Leaf[] {
   const leaves = new Map(roster.map((leaf) => [leaf.leafIndex, leaf]))
   for (const leafIndex of change.removed) leaves.delete(leafIndex)
@@ -37,7 +37,7 @@ export function rosterAfter(roster: readonly Leaf[], change: RosterChange, nextE
   return [...leaves.values()].sort((a, b) => a.leafIndex - b.leafIndex)
 }
 
-/** What a roster must not be, or undefined. A direct conversation has leaves of its two users alone. */
+/** Returns why a roster is invalid; undefined if valid. A direct conversation may only have leaves of its two users. */
 export function rosterFault(
   conversation: Pick<Conversation, "kind" | "userIds" | "maxLeaves">,
   roster: readonly Leaf[],
@@ -51,7 +51,7 @@ export function rosterFault(
   return isForeign ? "MEMBERSHIP_CHANGE_NOT_ALLOWED" : undefined
 }
 
-/** The leaf of a device. A device has one at most. */
+/** Returns the leaf of a device, which has at most one. */
 export function leafOf(roster: readonly Leaf[], deviceId: DeviceId): Leaf | undefined {
   return roster.find((leaf) => leaf.deviceId === deviceId)
 }

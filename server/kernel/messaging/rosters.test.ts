@@ -9,7 +9,7 @@ const known = (epoch: number, leaves: number) => ({
   roster: Array.from({ length: leaves }, (_, i) => leaf(i, i)),
 })
 
-test("rosters are kept by use, as many leaves as there may be", () => {
+test("least recently used rosters are evicted at the limit of leaves", () => {
   const rosters = createRosters(10)
   for (const number of [1, 2, 3]) rosters.put(id(number), known(1, 3))
   rosters.get(id(1))
@@ -19,7 +19,7 @@ test("rosters are kept by use, as many leaves as there may be", () => {
   expect(rosters.get(id(5))).toBeUndefined()
 })
 
-test("an older roster does not take the place of a newer one", () => {
+test("an older roster does not replace a newer one", () => {
   const rosters = createRosters(10)
   rosters.put(id(1), known(2, 1))
   rosters.put(id(1), known(1, 5))

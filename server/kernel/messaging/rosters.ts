@@ -1,5 +1,5 @@
-// Rosters that were read lately. Whatever changes one takes an epoch, so that a conversation and an epoch name one for
-// good: of a large group it is read once an epoch, and not with each message.
+// Cache of rosters. Every change of a roster starts a new epoch, so conversation and epoch identify one. A large
+// group's roster is read once per epoch instead of once per message.
 import type { ConversationId } from "../ids.ts"
 import type { Leaf } from "./records.ts"
 
@@ -13,7 +13,7 @@ export interface Rosters {
   put(id: ConversationId, known: KnownRoster): void
 }
 
-/** @param mostLeaves Of all of them together; those that were used longest ago go first. */
+/** @param mostLeaves Maximum number of leaves in total; the least recently used rosters are evicted. */
 export function createRosters(mostLeaves = 50_000): Rosters {
   const byId = new Map<ConversationId, KnownRoster>()
   let leaves = 0
@@ -31,7 +31,7 @@ export function createRosters(mostLeaves = 50_000): Rosters {
     },
 
     put(id, known) {
-      // Two reads may end in another order than they began.
+      // Concurrent reads may finish out of order.
       if ((byId.get(id)?.epoch ?? -1) > known.epoch || known.roster.length > mostLeaves) return
       remove(id)
       byId.set(id, known)

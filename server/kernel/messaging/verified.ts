@@ -1,36 +1,36 @@
-// What a handler hands to the store once the bytes are checked: facts, and the bytes as they came.
+// The verified messages that handlers pass to the store: facts, and the original bytes.
 import type { ConversationId, DeviceId, DirectiveId, PrincipalId, WelcomeId } from "../ids.ts"
 import type { MembershipOp } from "./membership.ts"
 import type { EpochState, Leaf } from "./records.ts"
 
-/** A message whose framing was read, and whose sender is the caller. */
+/** A message with parsed framing whose sender is the caller. */
 export interface VerifiedAppend {
   readonly conversationId: ConversationId
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
   /** 16 bytes. */
   readonly idempotencyKey: Uint8Array
-  /** The epoch that it is framed in, which is the one that the request expects. */
+  /** The epoch of the message's framing, equal to the expected epoch of the request. */
   readonly epoch: bigint
-  /** The MLSMessage, as it came. */
+  /** The MLSMessage as received. */
   readonly message: Uint8Array
-  /** H("content", message); of a commit H("commit", message). */
+  /** H("content", message); for a commit H("commit", message). */
   readonly contentHash: Uint8Array
   /** Null for an application message. */
   readonly commit: VerifiedCommit | null
 }
 
 /**
- * A commit that was checked against the conversation at `epoch`: framing, signature, proof, credentials, roster,
- * GroupInfo, tree, welcome, tickets. All of that holds as long as the epoch is the same under the lock.
+ * A commit that was verified against the conversation at `epoch`: framing, signature, proof, credentials, roster,
+ * GroupInfo, tree, welcome, tickets. The result holds if the epoch is unchanged under the lock.
  */
 export interface VerifiedCommit {
-  /** The id of the group that this commit begins in place of the conversation's; null for a commit of that group. */
+  /** The id of the new group that a reset starts; null for a commit of the current group. */
   readonly resetGroupId: Uint8Array | null
-  /** Null when no member comes or goes. */
+  /** Null if the commit changes no members. */
   readonly membership: {
     readonly op: MembershipOp
-    /** The proof was given for a directive. */
+    /** True if the proof was issued for a directive. */
     readonly isDirected: boolean
     readonly proof: Uint8Array
     /** H("membership-proof", proof). */
@@ -41,9 +41,9 @@ export interface VerifiedCommit {
   /** H("group-info", groupInfo). */
   readonly groupInfoHash: Uint8Array
   readonly tree: { readonly bytes: Uint8Array; readonly hash: Uint8Array } | null
-  /** The epoch that it leads to. The receipt's hash is the store's to add. */
+  /** The state of the next epoch. The store adds the receipt's hash. */
   readonly state: Omit<EpochState, "receiptHash">
-  /** One for each device that is added. */
+  /** One for each added device. */
   readonly welcomes: readonly SplitWelcome[]
 }
 
@@ -55,7 +55,7 @@ export interface SplitWelcome {
   readonly expiresAtMs: number
 }
 
-/** What was done to a directive, for the audit. */
+/** A status change of a directive, for the audit log. */
 export interface DirectiveOutcome {
   readonly id: DirectiveId
   readonly status: "REMOVED" | "DONE"

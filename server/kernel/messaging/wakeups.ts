@@ -1,7 +1,7 @@
-// How streams are told that something is new: hints, what a stream listens to, and who wakes it.
+// Hints that wake streams up, what a stream subscribes to, and the port that delivers hints.
 import type { ConversationId, DeviceId, DirectiveId, PrincipalId, WelcomeId } from "../ids.ts"
 
-/** Something that a stream tells. Never the truth: whoever gets it reads. */
+/** A notification for streams. It is never authoritative: the receiver reads the store. */
 export type Hint =
   | { readonly is: "envelopes"; readonly conversationId: ConversationId; readonly headSeq: bigint }
   | {
@@ -13,36 +13,39 @@ export type Hint =
   | { readonly is: "keyPackageLow"; readonly deviceId: DeviceId }
   | { readonly is: "deviceList"; readonly userId: PrincipalId; readonly version: bigint }
   | { readonly is: "directive"; readonly conversationId: ConversationId; readonly directiveId: DirectiveId }
-  /** The device came into the conversation or went out of it; without one, into or out of whichever. */
+  /** The device joined or left the conversation; without an id, any conversation. */
   | { readonly is: "member"; readonly deviceId: DeviceId; readonly conversationId?: ConversationId }
   /** The device was revoked: its streams end. */
   | { readonly is: "revoked"; readonly deviceId: DeviceId }
 
-/** What one stream listens to. */
+/** The subscription of one stream. */
 export interface Interest {
   readonly deviceId: DeviceId
   readonly userIds: readonly PrincipalId[]
-  /** With the newest place that the stream was told of. */
+  /** Each with the newest sequence number that the stream has sent. */
   readonly conversations: ReadonlyMap<ConversationId, bigint>
-  /** Before what is new in it was read, in milliseconds since the Unix epoch: what happened since may not be known. */
+  /**
+   * Time before the subscribed data was read, in milliseconds since the Unix epoch. Later changes may be missing from
+   * it.
+   */
   readonly asOfMs?: number
 }
 
-/** Wakes streams up, in this process and in others. May lose hints for a while, and finds the lost ones by itself. */
+/** Wakes streams in this and other processes. It may lose hints temporarily and recovers them by itself. */
 export interface Wakeups {
-  /** After the commit, and outside of any transaction. Does not wait, and does not throw. */
+  /** Call it after the commit, outside a transaction. It neither waits nor throws. */
   publish(hints: readonly Hint[]): void
-  /** The listener returns at once. `update` replaces the interest. */
+  /** The listener must return at once. `update` replaces the interest. */
   subscribe(interest: Interest, listener: (hint: Hint) => void): { update(interest: Interest): void; close(): void }
 }
 
-/** What is to be told now, read from the store: for hints that were lost. */
+/** Hints derived from the store, to recover lost ones. */
 export interface MissedHints {
-  /** Conversations whose log goes on after the place that is known. */
+  /** Conversations whose head is after the known sequence number. */
   heads(
     known: ReadonlyMap<ConversationId, bigint>,
   ): Promise<readonly { conversationId: ConversationId; headSeq: bigint }[]>
-  /** All but envelopes. The mark is another when what the hint is about has changed. */
+  /** All hints but envelopes. `mark` changes whenever the subject of the hint changes. */
   rest(of: {
     deviceIds: readonly DeviceId[]
     userIds: readonly PrincipalId[]

@@ -3,12 +3,12 @@ import { equalBytes } from "./bytes.ts"
 import { lifetimeMs } from "./limits.ts"
 import type { WelcomeRecord } from "./records.ts"
 
-/** A welcome outlives its key package, whose private half its owner keeps a day longer still. */
+/** A welcome expires after its key package, whose owner keeps the private half one day longer. */
 export function welcomeExpiry(keyPackageNotAfterMs: number): number {
   return keyPackageNotAfterMs + lifetimeMs.welcome
 }
 
-/** What consuming means. Another device's, a void and an expired one are not there: all alike. */
+/** Decides whether a device may consume a welcome. Another device's, a void and an expired one are all NOT_FOUND. */
 export function decideConsume(
   welcome: WelcomeRecord | undefined,
   by: { readonly deviceId: DeviceId; readonly key: Uint8Array },

@@ -1,4 +1,4 @@
-// What the revocation feed says, entry by entry, and how it is written in a statement.
+// Entries of the revocation feed and their encoding in statements.
 
 export const revocationKinds = [
   "TOKEN",
@@ -15,39 +15,39 @@ export const revocationKinds = [
 ] as const
 export type RevocationKind = (typeof revocationKinds)[number]
 
-/** One thing that verifiers must refuse. A later entry of the same kind, key and app takes the place of an earlier one. */
+/** One revocation that verifiers must apply. A later entry with the same kind, key and app replaces an earlier one. */
 export interface RevocationEntry {
   readonly kind: RevocationKind
   /**
-   * TOKEN: jti. SESSION: sid or osid. CREDENTIAL: cred_id. PRINCIPAL and AUTHORITY: sub, PRINCIPAL also of who acts. TENANT,
-   * CONTEXT, APP and POLICY: the id in the token. KEY: kid. ISSUER_EPOCH: "all".
+   * TOKEN: jti. SESSION: sid or osid. CREDENTIAL: cred_id. PRINCIPAL and AUTHORITY: sub; PRINCIPAL also matches the
+   * actor. TENANT, CONTEXT, APP and POLICY: the id in the token. KEY: kid. ISSUER_EPOCH: "all".
    */
   readonly key: string
-  /** From then on nothing that it concerns would be taken anyway. Milliseconds since the Unix epoch. */
+  /** When everything that it revokes has expired. Milliseconds since the Unix epoch. */
   readonly expiresAtMs: number
-  /** Only tokens that were issued before this are refused. Where it is not said, every token is. */
+  /** Only tokens issued before this time are revoked. Absent: every token. */
   readonly issuedBeforeMs?: number
-  /** AUTHORITY: the app whose tokens it concerns. */
+  /** AUTHORITY: the app whose tokens are affected. */
   readonly appId?: string
-  /** AUTHORITY and POLICY: tokens of a lower version are refused. */
+  /** AUTHORITY and POLICY: tokens with a lower version are rejected. */
   readonly minVersion?: number
 }
 
-/** An entry with its place in the log. */
+/** An entry with its position in the log. */
 export interface LoggedRevocation extends RevocationEntry {
   readonly seq: number
 }
 
 type Json = Readonly<Record<string, unknown>>
 
-/** An entry as a statement carries it. Times are seconds since the Unix epoch. */
+/** Encodes an entry for a statement. Times are seconds since the Unix epoch. */
 export function entryClaims(entry: LoggedRevocation): Json {
   const { seq, kind, key, expiresAtMs, issuedBeforeMs, appId, minVersion } = entry
   return {
     seq,
     kind,
     key,
-    // Never earlier than it is.
+    // Rounded up: never earlier than the exact time.
     exp: Math.ceil(expiresAtMs / 1_000),
     ...(issuedBeforeMs === undefined ? {} : { issued_before: Math.ceil(issuedBeforeMs / 1_000) }),
     ...(appId === undefined ? {} : { app_id: appId }),
@@ -55,7 +55,7 @@ export function entryClaims(entry: LoggedRevocation): Json {
   }
 }
 
-/** Undefined for what is no entry, and for a kind that is not known: what cannot be understood cannot be obeyed. */
+/** Undefined for a malformed entry or an unknown kind: a reader cannot apply what it does not understand. */
 export function parseEntry(value: unknown): LoggedRevocation | undefined {
   if (!isJson(value)) return undefined
   const { seq, kind, key, exp, issued_before, app_id, min_version } = value
@@ -66,7 +66,7 @@ export function parseEntry(value: unknown): LoggedRevocation | undefined {
   if (hasVersion !== (min_version !== undefined) || (min_version !== undefined && !isCount(min_version))) {
     return undefined
   }
-  // Without it nothing would ever be taken again.
+  // Without it, no token would be accepted ever again.
   if (kind === "ISSUER_EPOCH" && issued_before === undefined) return undefined
   return {
     seq,

@@ -1,5 +1,5 @@
-/** How often a stream says that nothing was revoked: well within the ten seconds that the strictest requirements wait. */
+/** Interval of empty statements on a stream: well below ten seconds, the strictest freshness requirement. */
 export const heartbeatMs = 3_000
 
-/** Streams and waiting calls in one process. */
+/** Maximum number of streams and long-polling calls of one process. */
 export const maxReaders = { ofOne: 16, ofAll: 1_000 } as const

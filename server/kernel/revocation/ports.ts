@@ -1,26 +1,29 @@
 import type { LoggedRevocation } from "./entry.ts"
 
-/** A part of the log, of one instant. */
+/** A part of the log, read at one instant. */
 export interface LogPart {
-  /** Which log; another id after a restart of the log. */
+  /** Id of the log. A restarted log has another id. */
   readonly log: string
-  /** The newest place. */
+  /** The newest position. */
   readonly head: number
-  /** In order, and only what had not expired half a minute ago: clocks may differ. */
+  /** In order, without entries that expired more than half a minute ago, the accepted clock skew. */
   readonly entries: readonly LoggedRevocation[]
-  /** The last place that the entries tell of: the head, or that of the last entry where there were more than asked for. */
+  /** The last position that the entries cover: the head, or the last entry's position if the limit was reached. */
   readonly to: number
-  /** Something was committed that has no place yet. */
+  /** True if a committed entry has no position yet. */
   readonly isPending: boolean
 }
 
 /**
- * Revocations in the order in which they may be read. They have no place when they are committed: one process after the
- * other gives them places, so nothing ever comes below what was read.
+ * The ordered log of revocations. Entries get their position after they are committed, from one process at a time, so
+ * no entry appears below a position that was read.
  */
 export interface RevocationLog {
-  /** Gives places to what is committed and has none, at most so many at once. How many; any number of processes may call it. */
+  /**
+   * Assigns positions to committed entries, a limited number at once, and returns how many. Any number of processes may
+   * call it.
+   */
   sequence(): Promise<number>
-  /** @param limit The most entries. */
+  /** @param limit Maximum number of entries. */
   read(of: { after: number; limit: number; nowMs: number }): Promise<LogPart>
 }

@@ -48,37 +48,37 @@ describe("what is revoked is refused", () => {
     expect(reasonOf(context, [])).toBe("none")
     expect(reasonOf(context, [entry(revoked)])).toBe(reason)
     expect(reasonOf(context, [entry({ ...revoked, key: "somebody else's" })])).toBe("none")
-    // As long as clocks may differ, and no longer.
+    // For the accepted clock skew, and no longer.
     const ends = { ...revoked, expiresAtMs: nowMs }
     expect(reasonOf(context, [entry(ends)], nowMs + 29_999)).toBe(reason)
     expect(reasonOf(context, [entry(ends)], nowMs + 30_000)).toBe("none")
   })
 })
 
-describe("what acts again", () => {
+describe("a lifted revocation", () => {
   const { issuedAtMs } = user
   test.each(["PRINCIPAL", "APP", "TENANT"] as const)(
-    "a %s: tokens from before stay refused, later ones count",
+    "of %s: earlier tokens stay rejected, later ones are accepted",
     (kind) => {
       const keys = { PRINCIPAL: user.principal.id, APP: user.appId, TENANT: user.tenantId ?? "" }
       const lifted = (issuedBeforeMs: number) => [entry({ kind, key: keys[kind], issuedBeforeMs })]
       expect(reasonOf(user, lifted(issuedAtMs + 1))).toBe("TOKEN_REVOKED")
       expect(reasonOf(user, lifted(issuedAtMs))).toBe("none")
-      // The newer entry takes the place of the older one.
+      // The newer entry replaces the older one.
       expect(reasonOf(user, [entry({ kind, key: keys[kind] }), ...lifted(issuedAtMs)])).toBe("none")
       expect(reasonOf(user, [...lifted(issuedAtMs), entry({ kind, key: keys[kind] })])).not.toBe("none")
     },
   )
 })
 
-test("authority in another app is another's", () => {
+test("an AUTHORITY entry applies to its app only", () => {
   const other = entry({ kind: "AUTHORITY", key: user.principal.id, appId: "app_other", minVersion: 9 })
   expect(reasonOf(user, [other])).toBe("none")
   const own = entry({ kind: "AUTHORITY", key: user.principal.id, appId: user.appId, minVersion: 9 })
   expect(reasonOf(user, [own, other])).toBe("PERMISSIONS_STALE")
 })
 
-test("a key is revoked until the entry ends", () => {
+test("a key is revoked until the entry expires", () => {
   const set = createRevocationSet(10)
   set.add([entry({ kind: "KEY", key: "kid-1", expiresAtMs: nowMs })], nowMs)
   expect(set.isKeyRevoked("kid-1", nowMs)).toBe(true)
@@ -86,7 +86,7 @@ test("a key is revoked until the entry ends", () => {
   expect(set.isKeyRevoked("kid-1", nowMs + 30_000)).toBe(false)
 })
 
-test("a set that is full says so, keeps what it has, and has room again when entries have ended", () => {
+test("a full set says so, keeps its entries, and has room again when entries have expired", () => {
   const set = createRevocationSet(3)
   const tokens = (from: number, count: number, expiresAtMs: number) =>
     Array.from({ length: count }, (_, i) => entry({ kind: "TOKEN", key: `jti-${from + i}`, expiresAtMs }))

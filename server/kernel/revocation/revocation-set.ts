@@ -1,4 +1,4 @@
-// What was revoked, as a verifier holds it: found by the claims of a token, bounded, and forgotten when it has expired.
+// A verifier's set of revocations: looked up by the claims of a token, bounded, and without expired entries.
 import type { AuthContext } from "../authz/context.ts"
 import { sessionOf } from "../authz/liveness.ts"
 import { noVersions } from "../authz/versions.ts"
@@ -7,19 +7,19 @@ import { skewSeconds } from "../token/claims.ts"
 import type { RevocationEntry, RevocationKind } from "./entry.ts"
 
 export interface RevocationSet {
-  /** False when there is no room: then the set knows less than there is. */
+  /** False if the capacity is exceeded: the set is then incomplete. */
   add(entries: readonly RevocationEntry[], nowMs: number): boolean
-  /** What it says of a caller whose token is good otherwise. */
+  /** The liveness facts of a caller whose token is otherwise valid. */
   factsOf(context: AuthContext, nowMs: number): LivenessFacts
   isKeyRevoked(kid: string, nowMs: number): boolean
-  /** Whether an entry reaches what was signed at a time. */
+  /** True if an entry covers something that was signed at this time. */
   isRevoked(of: Pick<RevocationEntry, "kind" | "key"> & { readonly issuedAtMs: number }, nowMs: number): boolean
   readonly size: number
 }
 
 type Issued = Pick<AuthContext, "issuedAtMs">
 
-/** @param capacity The most entries. */
+/** @param capacity Maximum number of entries. */
 export function createRevocationSet(capacity: number): RevocationSet {
   const entries = new Map<string, RevocationEntry>()
   let sweptAtMs = 0
@@ -35,7 +35,10 @@ export function createRevocationSet(capacity: number): RevocationSet {
     return entry === undefined || isOver(entry.expiresAtMs, nowMs) ? undefined : entry
   }
 
-  /** "all": whatever is issued. "before": what was issued before an instant, and this token was. */
+  /**
+   * "all": the entry covers every token. "before": it covers earlier tokens, including this one. Undefined: not
+   * covered.
+   */
   function reach(entry: RevocationEntry | undefined, { issuedAtMs }: Issued): "all" | "before" | undefined {
     if (entry === undefined) return undefined
     if (entry.issuedBeforeMs === undefined) return "all"
@@ -74,7 +77,7 @@ export function createRevocationSet(capacity: number): RevocationSet {
         principal: "ACTIVE",
         actor: actor === "all" ? "SUSPENDED" : "ACTIVE",
         identity: "ACTIVE",
-        // Its own times are in no token, and are those of its refresh token.
+        // No token carries the session's limits; its refresh tokens enforce them.
         session: { status: "ACTIVE", idleExpiresAtMs: Number.MAX_VALUE, absoluteExpiresAtMs: Number.MAX_VALUE },
         membership: "ACTIVE",
         app: place.app === "all" ? "SUSPENDED" : "ACTIVE",
@@ -101,7 +104,7 @@ export function createRevocationSet(capacity: number): RevocationSet {
 
 const sweepEveryMs = 10_000
 
-/** Clocks may differ: a token is taken for that long after it expired. */
+/** Accepted clock skew: tokens are accepted for this long after they expire. */
 const isOver = (expiresAtMs: number, nowMs: number): boolean => expiresAtMs + skewSeconds * 1_000 <= nowMs
 
 const nameOf = ({ kind, key, appId }: Pick<RevocationEntry, "kind" | "key" | "appId">): string =>

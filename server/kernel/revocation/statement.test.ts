@@ -26,9 +26,9 @@ const at: FeedPosition = { log: "log-a", seq: 10, head: 10, asOfMs: nowMs - 5_00
 const judge = (change: Partial<RevocationStatement>, position: FeedPosition = at) =>
   judgeStatement(position, statement(change), { issuer, nowMs })
 
-describe("a statement is taken", () => {
+describe("a statement is accepted", () => {
   test.each<[string, Partial<RevocationStatement>, FeedPosition, FeedPosition]>([
-    ["when it follows what was read", {}, at, { log: "log-a", seq: 12, head: 12, asOfMs: nowMs }],
+    ["when it follows the reader's position", {}, at, { log: "log-a", seq: 12, head: 12, asOfMs: nowMs }],
     ["when it overlaps with that", { from: 3 }, at, { log: "log-a", seq: 12, head: 12, asOfMs: nowMs }],
     ["when there is nothing new", { to: 10, head: 10 }, at, { log: "log-a", seq: 10, head: 10, asOfMs: nowMs }],
     ["from the beginning, first of all", { from: 0 }, feedStart, { log: "log-a", seq: 12, head: 12, asOfMs: nowMs }],
@@ -59,7 +59,7 @@ describe("a statement is taken", () => {
   })
 })
 
-describe("a statement is not taken", () => {
+describe("a statement is rejected", () => {
   test.each<[string, Partial<RevocationStatement>, FeedPosition, string]>([
     ["of another issuer", { issuer: "https://other.example" }, at, "ISSUER"],
     ["from the future", { asOfMs: nowMs + 30_001 }, at, "UNTIMELY"],
@@ -77,7 +77,7 @@ describe("a statement is not taken", () => {
 
 const entry: LoggedRevocation = { seq: 11, kind: "SESSION", key: "ses_1", expiresAtMs: nowMs }
 
-test("what is written is read, times rounded so that nothing ends early", () => {
+test("an encoded statement parses, with times rounded so that nothing expires early", () => {
   const entries: LoggedRevocation[] = [
     { ...entry, expiresAtMs: nowMs + 1 },
     { seq: 12, kind: "AUTHORITY", key: "prn_1", appId: "app_1", minVersion: 7, expiresAtMs: nowMs },
@@ -92,7 +92,7 @@ test("what is written is read, times rounded so that nothing ends early", () => 
   expect(parseStatement(written)).toEqual(statement({ entries: read }))
 })
 
-test("as many entries as there may be are read, of keys as long as they may be, and a range without any", () => {
+test("the maximum number of entries with the longest keys parses, and so does an empty range", () => {
   const entries = Array.from({ length: maxEntries }, () => ({ ...entry, key: "k".repeat(256) }))
   const written = (of: Partial<RevocationStatement>): unknown =>
     JSON.parse(JSON.stringify(statementClaims(statement(of))))
@@ -100,7 +100,7 @@ test("as many entries as there may be are read, of keys as long as they may be, 
   expect(parseStatement(written({ from: 12 }))).toEqual(statement({ from: 12 }))
 })
 
-describe("nothing is read", () => {
+describe("a malformed statement does not parse", () => {
   const claims = statementClaims(statement({ entries: [entry] }))
   const withEntry = (change: object) => ({ ...claims, entries: [{ ...entryClaims(entry), ...change }] })
   test.each<[string, unknown]>([

@@ -1,24 +1,24 @@
-// A statement of the revocation feed: what was revoked in a range of the log, and as of when. docs/decisions/
-// 0013-revocation-feed.md says why ranges.
+// Statements of the revocation feed: the revocations in a range of the log, as of a time.
+// docs/decisions/0013-revocation-feed.md gives the reason for ranges.
 import { skewSeconds } from "../token/claims.ts"
 import { entryClaims, isCount, isJson, isText, type LoggedRevocation, parseEntry } from "./entry.ts"
 
-/** The `typ` that it is signed under. */
+/** The `typ` header of a signed statement. */
 export const statementType = "rev+jwt"
 
-/** Entries in one statement. */
+/** Maximum number of entries in one statement. */
 export const maxEntries = 2_000
 
 export interface RevocationStatement {
   readonly issuer: string
-  /** Which log. Another id is another log, whose places mean nothing in this one. */
+  /** Id of the log. Positions of different logs cannot be compared. */
   readonly log: string
-  /** It tells every entry that still counts, of the places after `from` up to and with `to`. */
+  /** The statement contains every unexpired entry after `from`, up to and including `to`. */
   readonly from: number
   readonly to: number
-  /** The newest place there was. */
+  /** The newest position of the log. */
   readonly head: number
-  /** When that was so. Milliseconds since the Unix epoch; a whole second. */
+  /** When the statement was true, in milliseconds since the Unix epoch; a whole second. */
   readonly asOfMs: number
   readonly entries: readonly LoggedRevocation[]
 }
@@ -26,7 +26,7 @@ export interface RevocationStatement {
 export function statementClaims(of: RevocationStatement): Readonly<Record<string, unknown>> {
   return {
     iss: of.issuer,
-    // Never later than it is.
+    // Rounded down: never later than the exact time.
     iat: Math.floor(of.asOfMs / 1_000),
     log: of.log,
     seq_from: of.from,
@@ -36,7 +36,7 @@ export function statementClaims(of: RevocationStatement): Readonly<Record<string
   }
 }
 
-/** Undefined for what is no statement: nothing of it is used then. */
+/** Undefined for a malformed statement, of which nothing is used. */
 export function parseStatement(payload: unknown): RevocationStatement | undefined {
   if (!isJson(payload)) return undefined
   const { iss, iat, log, seq_from, seq_to, head, entries } = payload
@@ -50,29 +50,29 @@ export function parseStatement(payload: unknown): RevocationStatement | undefine
   return { issuer: iss, log, from: seq_from, to: seq_to, head, asOfMs: iat * 1_000, entries: parsed }
 }
 
-/** How far a reader has come. */
+/** How far a reader has read. */
 export interface FeedPosition {
   /** Null before the first statement. */
   readonly log: string | null
-  /** The last place that was read; 0 to begin, also to begin again. */
+  /** The last position that was read; 0 to start, or to start over. */
   readonly seq: number
-  /** The newest place that the log was ever said to have: it never has fewer. */
+  /** The highest head that the log has stated. A log never shrinks. */
   readonly head: number
-  /** Everything that was revoked until then is known here. 0 while that cannot be said. */
+  /** All revocations until this time are known. 0 while unknown. */
   readonly asOfMs: number
 }
 
 export const feedStart: FeedPosition = Object.freeze({ log: null, seq: 0, head: 0, asOfMs: 0 })
 
-/** Why a statement is not taken. GAP: something before it was missed, so the log is read from its beginning. */
+/** Why a statement is rejected. GAP: the reader missed a range and must read the log from its beginning. */
 export type StatementRefusal = "ISSUER" | "UNTIMELY" | "ROLLBACK" | "GAP"
 
-/** How old a statement may be when it arrives. */
+/** Maximum age of a statement on arrival. */
 const maxAgeMs = 60_000
 
 /**
- * What a statement means to a reader: its next position, or why it is not taken. A log that ends before what was read of
- * it has lost what was said, so the reader stays where it is and becomes stale. Another log is read from its beginning.
+ * Returns a reader's next position after a statement, or why the statement is rejected. A log that is shorter than
+ * before has lost entries: the reader keeps its position and becomes stale. Another log is read from its beginning.
  */
 export function judgeStatement(
   position: FeedPosition,
@@ -84,7 +84,7 @@ export function judgeStatement(
   if (asOfMs > expected.nowMs + skewSeconds * 1_000 || asOfMs < expected.nowMs - maxAgeMs) return "UNTIMELY"
   if (log !== position.log) {
     if (from !== 0) return "GAP"
-    // What an earlier log said last is as old as it was: a statement of before that is a replay.
+    // The position's asOfMs stays true across logs, so an older statement is a replay.
     if (asOfMs < position.asOfMs) return "UNTIMELY"
     return { log, seq: to, head, asOfMs: to === head ? asOfMs : position.asOfMs }
   }

@@ -13,7 +13,7 @@ test.each([
   expect(sessionState(of, nowMs)).toBe(state)
 })
 
-test("the idle limit never passes the absolute limit", () => {
+test("the idle limit never exceeds the absolute limit", () => {
   const absoluteExpiresAtMs = absoluteExpiry(app.settings, 0)
   expect(idleExpiry(app.settings, { platform: "WEB", absoluteExpiresAtMs }, 0)).toBe(14 * 86_400_000)
   expect(idleExpiry(app.settings, { platform: "IOS", absoluteExpiresAtMs }, 0)).toBe(30 * 86_400_000)

@@ -2,7 +2,10 @@ import type { AppSettings, Platform, Session } from "../records.ts"
 
 export type SessionState = "ACTIVE" | "REVOKED" | "COMPROMISED" | "EXPIRED"
 
-/** Where a session stands now: its limits are computed, not stored. It is expired at its limit, not after. */
+/**
+ * Returns the session's current state. Expiry is computed, not stored, and inclusive: a session is expired at its
+ * limit.
+ */
 export function sessionState(
   session: Pick<Session, "status" | "idleExpiresAtMs" | "absoluteExpiresAtMs">,
   nowMs: number,
@@ -11,7 +14,7 @@ export function sessionState(
   return nowMs >= Math.min(session.idleExpiresAtMs, session.absoluteExpiresAtMs) ? "EXPIRED" : "ACTIVE"
 }
 
-/** When a session ends unless it is refreshed again; never after its absolute limit. Milliseconds. */
+/** When a session ends if it is not refreshed: at most its absolute limit. Milliseconds. */
 export function idleExpiry(
   settings: AppSettings,
   of: { platform: Platform; absoluteExpiresAtMs: number },
@@ -21,11 +24,14 @@ export function idleExpiry(
   return Math.min(nowMs + seconds * 1_000, of.absoluteExpiresAtMs)
 }
 
-/** When a session that begins now ends in any case. Milliseconds. */
+/** The absolute limit of a session that begins now. Milliseconds. */
 export const absoluteExpiry = (settings: AppSettings, nowMs: number): number =>
   nowMs + settings.sessionAbsoluteSeconds * 1_000
 
-/** The audiences of a call's tokens: those asked for, else the default. Undefined when one is not the app's to ask for. */
+/**
+ * Returns the audiences of the tokens: the requested ones, else the default. Undefined if the app may not request one
+ * of them.
+ */
 export function grantedAudiences(
   asked: readonly string[],
   registered: readonly string[],

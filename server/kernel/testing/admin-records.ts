@@ -1,4 +1,4 @@
-// One of each record of administration, for tests that change a field.
+// Test data: one record of each kind of administration, for tests that change a field.
 import type { Context, Grant, Invitation, Permission, Role, Tenant } from "../administration/records.ts"
 import { newId } from "../ids.ts"
 import { app, principal } from "./records.ts"

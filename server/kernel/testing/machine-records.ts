@@ -1,4 +1,4 @@
-// One of each record of machines, for tests that change a field.
+// Test data: one record of each kind for service accounts, for tests that change a field.
 import { newId } from "../ids.ts"
 import type {
   DelegationPolicy,

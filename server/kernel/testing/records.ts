@@ -1,4 +1,4 @@
-// One of each record, for tests that change a field.
+// Test data: one record of each kind, for tests that change a field.
 import { newId } from "../ids.ts"
 import type {
   App,

@@ -64,7 +64,7 @@ describe("a user's claims", () => {
     } satisfies AccessTokenClaims)
   })
 
-  test("name the device that the session is bound to, and only a session's do", () => {
+  test("name the session's bound device; only session tokens do", () => {
     const did = id("dev")
     const bound = buildUserClaims({ ...asked, session: { ...session, boundDeviceId: did } })
     expect(parseClaims(bound)).toEqual({ ...user, did })
@@ -80,7 +80,7 @@ describe("a user's claims", () => {
     }
   })
 
-  test("name tenant and context where the session has them", () => {
+  test("name tenant and context if the session has them", () => {
     const place = { tenantId: id("ten"), contextId: id("ctx") }
     expect(buildUserClaims({ ...asked, session: { ...session, ...place } })).toMatchObject({
       tenant_id: place.tenantId,
@@ -163,14 +163,14 @@ describe("parsing claims", () => {
     expect(parseClaims(claims)).toBe(reason)
   })
 
-  test("takes three actors and refuses four", () => {
+  test("accepts three actors and refuses four", () => {
     const chain = (depth: number): object => (depth === 1 ? act : { ...act, act: chain(depth - 1) })
     expect(parseClaims({ ...delegated, act: chain(3) })).toMatchObject({ job_id: "job-1" })
     expect(parseClaims({ ...delegated, act: chain(4) })).toBe("DELEGATION_CHAIN_TOO_DEEP")
     expect(parseClaims({ ...delegated, act: chain(2_000) })).toBe("DELEGATION_CHAIN_TOO_DEEP")
   })
 
-  test("is the same whatever unknown claims there are", () => {
+  test("ignores unknown claims", () => {
     const known = new Set(Object.keys({ ...user, ...delegated, ...service, tenant_id: 0, context_id: 0, did: 0 }))
     const name = fc.string().filter((text) => !known.has(text) && text !== "__proto__")
     fc.assert(
@@ -193,7 +193,7 @@ describe("parsing claims", () => {
   })
 })
 
-test("a life of 900 seconds is taken, and versions of which all is the policy's", () => {
+test("a lifetime of 900 seconds is accepted, and so are versions that are all policy", () => {
   const claims = { ...user, exp: user.iat + 900, perm_ver: 7, pol_ver: 7 }
   expect(parseClaims(claims)).toMatchObject({ exp: user.iat + 900, perm_ver: 7, pol_ver: 7 })
 })

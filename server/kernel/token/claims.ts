@@ -1,15 +1,15 @@
-// The claims of an access token: the specification's, and what RFC 9068, RFC 8693 and RFC 9470 add. No name, no email,
-// no role and no permission travels in a token.
+// The claims of an access token: the specification's, and those of RFC 9068, RFC 8693 and RFC 9470. A token carries no
+// name, email, role or permission.
 import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { Reason } from "../errors.ts"
 import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import { parseId } from "../ids.ts"
 import type { Principal, Session } from "../records.ts"
 
-/** How the token was obtained. */
+/** The grant that the token was obtained with. */
 export type GrantType = "session" | "client_credentials" | "pat" | "on_behalf_of"
 
-/** Who acts for the subject; `act` inside it is who acted before (RFC 8693 section 4.1). */
+/** The actor; a nested `act` is the previous actor (RFC 8693 section 4.1). */
 export interface ActClaim {
   readonly sub: PrincipalId
   readonly principal_type: "service"
@@ -20,11 +20,11 @@ export interface ActClaim {
 /** Times are seconds since the Unix epoch. */
 export interface AccessTokenClaims {
   readonly iss: string
-  /** Always one: the service that the token is for. */
+  /** Always a single audience: the service that the token is for. */
   readonly aud: string
   readonly sub: PrincipalId
   readonly jti: string
-  /** The session of a signed-in user; absent for services, personal access tokens and delegated calls. */
+  /** The user's session; absent for services, personal access tokens and delegated calls. */
   readonly sid?: SessionId
   readonly principal_type: "user" | "service"
   readonly identity_id?: IdentityId
@@ -32,9 +32,9 @@ export interface AccessTokenClaims {
   readonly tenant_id?: TenantId
   readonly context_id?: ContextId
   readonly scp: readonly string[]
-  /** Rises with every change of what the principal may do in the app: the sum of both AuthorityVersions. */
+  /** Increases with every change of the principal's authority in the app: the sum of both AuthorityVersions. */
   readonly perm_ver: number
-  /** How much of it is the app's policy; the rest is the principal's own. */
+  /** The part of perm_ver that is the app's policy; the rest is the principal's. */
   readonly pol_ver?: number
   readonly amr: readonly string[]
   readonly iat: number
@@ -42,10 +42,10 @@ export interface AccessTokenClaims {
   readonly exp: number
   readonly client_id: string
   readonly gty: GrantType
-  /** The personal access token or the client secret that the token was obtained with. */
+  /** The personal access token or client secret that the token was obtained with. */
   readonly cred_id?: string
   readonly auth_time?: number
-  /** The subject's session that a delegated token came from: it ends with that session. */
+  /** The delegating user's session, whose end ends a delegated token. */
   readonly osid?: SessionId
   /** The device that the session is bound to. */
   readonly did?: DeviceId
@@ -53,25 +53,25 @@ export interface AccessTokenClaims {
   readonly job_id?: string
 }
 
-/** The shortest and the longest life of an access token. */
+/** Lifetime of an access token. */
 export const lifetimeSeconds = { min: 300, default: 600, max: 900 } as const
 
-/** Clocks may differ by this much. */
+/** Accepted clock skew. */
 export const skewSeconds = 30
 
-/** How long a revocation must be kept: no token that was issued before it is accepted later. Milliseconds. */
+/** How long a revocation must be stored: until every token issued before it has expired. Milliseconds. */
 export const longestTokenMs = (lifetimeSeconds.max + skewSeconds) * 1_000
 
-/** How many services may stand between the user and the caller, whatever a policy says. */
+/** Maximum number of services between the user and the caller, whatever a policy allows. */
 export const maxActDepth = 3
 
 /**
- * The claims of a signed-in user's token for one audience.
+ * Builds the claims of a user's token for one audience.
  *
  * @param of.clientId The provider client that the user signed in through.
  * @param of.nowSeconds Seconds since the Unix epoch.
- * @param of.lifetimeSeconds 300 to 900; 600 when it is not said.
- * @throws RangeError when the lifetime is out of range, or the session is not the principal's.
+ * @param of.lifetimeSeconds 300 to 900; default 600.
+ * @throws RangeError if the lifetime is out of range, or the session is not the principal's.
  */
 export function buildUserClaims(of: {
   issuer: string
@@ -123,12 +123,12 @@ export function buildUserClaims(of: {
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The claims in a verified token's payload. Claims that are not known are ignored.
+ * Parses the claims of a verified token's payload. Unknown claims are ignored.
  *
- * @param maxSeconds The longest life that is taken: an access token's, where it is not said.
- * @returns The first thing that is wrong, in the verifier's order: ISSUER_MISMATCH, AUDIENCE_MISMATCH, TOKEN_EXPIRED or
- *   TOKEN_NOT_YET_VALID for a claim of the wrong type, and for a life that is too long; DELEGATION_CHAIN_TOO_DEEP for more than
- *   three actors; MALFORMED_CREDENTIAL for everything else.
+ * @param maxSeconds Maximum lifetime; default is an access token's.
+ * @returns The claims, or the first problem in the verifier's order: ISSUER_MISMATCH, AUDIENCE_MISMATCH, TOKEN_EXPIRED
+ * or TOKEN_NOT_YET_VALID for a claim of the wrong type or too long a lifetime; DELEGATION_CHAIN_TOO_DEEP for more than
+ * three actors; MALFORMED_CREDENTIAL otherwise.
  */
 export function parseClaims(payload: unknown, maxSeconds: number = lifetimeSeconds.max): AccessTokenClaims | Reason {
   if (!isJson(payload)) return "MALFORMED_CREDENTIAL"
@@ -146,7 +146,7 @@ export function parseClaims(payload: unknown, maxSeconds: number = lifetimeSecon
   const { auth_time } = payload
   const did = idIn("dev", payload.did)
   if (auth_time !== undefined && !isCount(auth_time)) return "MALFORMED_CREDENTIAL"
-  // Only a session has a device: whoever acts for the user, or holds a token of the user's, is none of them.
+  // Only session tokens name a device: an actor or a personal access token is not the device.
   if (payload.did !== undefined && (did === undefined || who.gty !== "session")) return "MALFORMED_CREDENTIAL"
   return {
     ...who,
@@ -172,7 +172,7 @@ type Who = Pick<
   | ("sid" | "osid" | "act" | "job_id" | "gty" | "cred_id")
 >
 
-/** Subject, place and actor, in one of the shapes that a grant gives. */
+/** Parses subject, place and actor in one of the combinations that a grant allows. */
 function parseWho(payload: Json): Who | Reason {
   const app_id = idIn("app", payload.app_id)
   if (app_id === undefined) return "MALFORMED_CREDENTIAL"

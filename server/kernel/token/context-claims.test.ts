@@ -32,16 +32,16 @@ const of = {
   nowSeconds: 1_100,
 }
 
-test("a context is the subject's, for the sender, with no scope that the subject has not", () => {
+test("a context token has the subject's claims, the sender as audience, and no further scope", () => {
   const claims = buildContextClaims({ ...of, endsAtSeconds: undefined })
   expect(claims).toMatchObject({ sub: subject.sub, sid: subject.sid, aud: of.sender, jti: of.tokenId })
   expect([claims.scp, claims.iat, claims.exp]).toEqual([["web.use"], 1_100, 1_100 + 86_400])
 })
 
-test("a context does not outlive the subject's session", () => {
+test("a context token expires no later than the subject's session", () => {
   expect(buildContextClaims({ ...of, endsAtSeconds: 2_000 }).exp).toBe(2_000)
 })
 
-test("a context is not bound to the device of the session: the service posts, and the device does not", () => {
+test("a context token names no device: the service posts, not the device", () => {
   expect(buildContextClaims({ ...of, endsAtSeconds: undefined })).not.toHaveProperty("did")
 })

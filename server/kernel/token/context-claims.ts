@@ -1,19 +1,19 @@
-// The claims of a context token: for whom a service sends messages. It is shown to nobody as a bearer token: its type and
-// its keys are others, and its audience is the sender.
+// The claims of a context token, which states for whom a service sends messages. It cannot pass as a bearer token: its
+// type and keys differ, and its audience is the sender.
 import type { PrincipalId, TokenId } from "../ids.ts"
 import { type AccessTokenClaims, skewSeconds } from "./claims.ts"
 
-/** How long a context lives, in seconds: at most a day; one that a service acts with, as long as any access token may. */
+/** Maximum lifetime of a context token in seconds: one day; with an actor, that of an access token. */
 export const contextSeconds = { max: 86_400, delegated: 900 } as const
 
-/** How long the end of what a service gets contexts with must be kept: none from before is accepted later. Milliseconds. */
+/** How long a revocation must be stored so that no earlier context token is accepted. Milliseconds. */
 export const longestContextMs = (contextSeconds.max + skewSeconds) * 1_000
 
 /**
- * @param of.subject The claims of the access token that is exchanged, or of one that the service would get for itself.
- * @param of.sender The service that will send: nobody else's envelopes may carry it.
- * @param of.scopes Of the subject's.
- * @param of.endsAtSeconds When the subject's session ends at the latest; undefined without a session.
+ * @param of.subject Claims of the access token that is exchanged, or of one that the service would get for itself.
+ * @param of.sender The sending service: only its envelopes may carry the token.
+ * @param of.scopes Limited to the subject's.
+ * @param of.endsAtSeconds Latest end of the subject's session; undefined without a session.
  */
 export function buildContextClaims(of: {
   subject: AccessTokenClaims
@@ -24,7 +24,7 @@ export function buildContextClaims(of: {
   endsAtSeconds: number | undefined
 }): AccessTokenClaims {
   const { nowSeconds } = of
-  // A session's device makes its own calls: a message is posted by the service, also hours later.
+  // The device is omitted: the service posts the message, possibly hours after the device's call.
   const { did: _, ...subject } = of.subject
   const longest = subject.act === undefined ? contextSeconds.max : contextSeconds.delegated
   return {

@@ -34,9 +34,9 @@ const delegated = { ...withoutSession, gty: "on_behalf_of", osid: session.id, ac
 const account = { appId: app.id, tenantId: null, ownedAudiences: ["svc-web"] }
 const question: ContextQuestion = { account, subject: contextOf(claims), inactive: undefined, scopes: [] }
 
-describe("a service gets a context", () => {
+describe("a service gets a context token", () => {
   test.each<[string, Partial<ContextQuestion>, readonly string[]]>([
-    ["with all that the token has", {}, ["notes.read", "notes.write"]],
+    ["with all scopes of the token", {}, ["notes.read", "notes.write"]],
     ["with what it asks for", { scopes: ["notes.read"] }, ["notes.read"]],
     ["of a call that was made on behalf of a user", { subject: contextOf(delegated) }, ["notes.read", "notes.write"]],
   ])("%s", (_, change, scopes) => {
@@ -44,9 +44,9 @@ describe("a service gets a context", () => {
   })
 })
 
-describe("a service gets no context", () => {
+describe("a service gets no context token", () => {
   test.each<[string, Partial<ContextQuestion>, string]>([
-    ["of a token that is not taken", { subject: "TOKEN_EXPIRED" }, "TOKEN_EXPIRED"],
+    ["for a rejected token", { subject: "TOKEN_EXPIRED" }, "TOKEN_EXPIRED"],
     [
       "of a token that was not addressed to it",
       { account: { ...account, ownedAudiences: ["svc-x"] } },
@@ -73,7 +73,7 @@ describe("a service gets no context", () => {
   })
 })
 
-describe("the claims of a context", () => {
+describe("the claims of a context token", () => {
   const of = {
     subject: claims,
     sender: service,
@@ -83,18 +83,18 @@ describe("the claims of a context", () => {
     endsAtSeconds: undefined,
   }
 
-  test("are addressed to the sender, and the subject's otherwise", () => {
+  test("have the sender as audience, and are otherwise the subject's", () => {
     const { jti, ...context } = buildContextClaims(of)
     const { jti: before, ...token } = claims
     expect(context).toEqual({ ...token, aud: service, scp: ["notes.read"], exp: now + 86_400 })
     expect(jti).not.toBe(before)
   })
 
-  test("never have a scope that the subject has not", () => {
+  test("never have a scope that the subject lacks", () => {
     expect(buildContextClaims({ ...of, scopes: ["notes.read", "mail.send"] }).scp).toEqual(["notes.read"])
   })
 
-  test("end with the session, and soon where a service acts", () => {
+  test("expire with the session, and sooner with an actor", () => {
     expect(buildContextClaims({ ...of, endsAtSeconds: now + 60 }).exp).toBe(now + 60)
     expect(buildContextClaims({ ...of, subject: delegated, endsAtSeconds: now + 86_400 }).exp).toBe(now + 900)
   })

@@ -1,4 +1,4 @@
-// May a service send messages for whom it was called by? Without a clock or a store.
+// Decides whether a service may send messages on behalf of its caller. Pure.
 import type { AuthContext } from "../authz/context.ts"
 import { isWithin } from "../authz/envelope.ts"
 import { sessionOf } from "../authz/liveness.ts"
@@ -9,11 +9,11 @@ import type { OAuthError } from "./oauth-error.ts"
 
 export interface ContextQuestion {
   readonly account: Pick<ServiceAccount, "appId" | "tenantId" | "ownedAudiences">
-  /** Who the access token says called it, or why the token is not taken. Its audience is not checked yet. */
+  /** The caller of the access token, or why the token was rejected. Its audience is not checked yet. */
   readonly subject: AuthContext | Reason
-  /** Why the subject is not active now; undefined when it is. */
+  /** Why the subject is inactive; undefined if active. */
   readonly inactive: Reason | undefined
-  /** What was asked for; nothing asks for all that the token has. */
+  /** The requested scopes; empty requests all of the token's. */
   readonly scopes: readonly string[]
 }
 
@@ -22,9 +22,9 @@ export type ContextExchange =
   | { readonly refuse: true; readonly reason: Reason; readonly error: OAuthError }
 
 /**
- * The token was addressed to the service, so that it cannot use what it merely came by, and is of a person with a session,
- * whose end ends the context too. Nothing is given that the token does not have: for more there is on_behalf_of, and its
- * policy.
+ * The token must be addressed to the service, so that a service cannot use a token it obtained elsewhere. It must
+ * belong to a user with a session, whose end ends the context, too. The result has at most the token's scopes; for
+ * more, use on_behalf_of with its policy.
  */
 export function decideContext({ account, subject, inactive, scopes }: ContextQuestion): ContextExchange {
   if (typeof subject === "string") return refuse(subject)

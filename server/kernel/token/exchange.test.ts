@@ -100,7 +100,7 @@ const patToken = token({ gty: "pat" }, ["sid"])
 const delegatedToken = token({ gty: "on_behalf_of", act, job_id: "j", osid: session.id }, ["sid"])
 
 describe("an exchange", () => {
-  test("gives exactly what was asked for", () => {
+  test("grants exactly the requested scopes", () => {
     expect(decide({ scopes: ["notes.write", "notes.read"] })).toEqual({
       refuse: false,
       policy,
@@ -109,7 +109,7 @@ describe("an exchange", () => {
     })
   })
 
-  test("is given to an actor of a tenant for a user of the same", () => {
+  test("is granted to an actor of a tenant for a user of that tenant", () => {
     const actor = { ...question.actor, tenantId: tenant }
     expect(decide({ actor, ...subject(token({ tenant_id: tenant })) })).toMatchObject({ refuse: false })
     expect(decide({ actor })).toMatchObject({ reason: "TENANT_MISMATCH" })
@@ -128,7 +128,7 @@ describe("an exchange", () => {
     expect(decide(change)).toMatchObject({ refuse: false, lifetimeSeconds })
   })
 
-  test("takes the first policy that has both audience and scopes, and never joins two", () => {
+  test("uses the first policy with both audience and scopes, and never combines two", () => {
     const reads = { ...policy, id: newId("dpo", 2, random(1)), scopes: ["notes.read"] }
     const elsewhere = { ...policy, id: newId("dpo", 2, random(2)), scopes: ["notes.write"], audiences: ["svc-mail"] }
     expect(decide({ policies: [elsewhere, reads] })).toMatchObject({ policy: { id: reads.id } })
@@ -139,7 +139,7 @@ describe("an exchange", () => {
   })
 })
 
-// In the order of the checks: each row is broken at its own place and at every later one.
+// In the order of the checks: each row fails at its own check and is combined with every later one.
 const inOrder: [string, Partial<ExchangeQuestion>, string, string][] = [
   ["no policy", { policies: [] }, "DELEGATION_NOT_ALLOWED", "access_denied"],
   [
@@ -215,11 +215,11 @@ describe("no exchange", () => {
     expect(decide(change)).toEqual({ refuse: true, reason, error })
   })
 
-  test("tells of the first check that fails", () => {
+  test("reports the first check that fails", () => {
     const indexed = inOrder.map(([name, change, reason], index) => ({ name, change, reason, index }))
     for (const first of indexed) {
       for (const later of indexed.filter(({ index }) => index > first.index)) {
-        // Two rows may break one field; the earlier row's value stands then.
+        // If two rows change one field, the earlier row's value applies.
         const { reason } = { reason: "none", ...decide({ ...later.change, ...first.change }) }
         const at = indexed.filter((row) => row.reason === reason).map(({ index }) => index)
         expect(Math.min(...at), `${first.name}, then ${later.name}`).toBeLessThanOrEqual(first.index)
@@ -238,7 +238,7 @@ describe("no exchange", () => {
     expect(decide({ subject: { is: "delegation", delegation } })).toEqual(refused)
   })
 
-  test("under a standing delegation that the policy no longer takes", () => {
+  test("under a standing delegation that the policy no longer allows", () => {
     const change = {
       subject: { is: "delegation", delegation: standing },
       policies: [{ ...policy, allowStanding: false }],
@@ -261,7 +261,8 @@ describe("no exchange", () => {
     const change = { subject: { is: "delegation", delegation: standing } } as const
     const named = { ...policy, id: otherPolicy }
     const delegation = { ...standing, policyId: otherPolicy }
-    // Both policies would do for a token; only the named one does for the delegation, wherever it is in the list.
+    // Both policies would suffice for a token. A delegation may only use the one that it names, at any position in the
+    // list.
     expect(decide({ subject: { is: "delegation", delegation }, policies: [policy, named] })).toMatchObject({
       refuse: false,
       policy: { id: otherPolicy },
@@ -287,10 +288,10 @@ describe("no exchange", () => {
   })
 })
 
-test("nothing is ever granted beyond the subject, the policy, the actor and the request", () => {
+test("no scope is granted beyond those of subject, policy, actor and request", () => {
   const names = ["a", "b", "c", "d"]
   const targets = ["x", "y", "auth"]
-  // Often everything, so that what is granted is not the exception.
+  // Often all of them, so that grants are frequent.
   const some = fc.oneof({ weight: 2, arbitrary: fc.constant(names) }, { weight: 1, arbitrary: fc.subarray(names) })
   const audiences = fc.oneof(fc.constant(targets), fc.subarray(targets))
   const facts = fc.record({

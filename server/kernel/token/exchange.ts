@@ -1,18 +1,19 @@
-// May a service act for a user, and how far? The checks of RFC 8693 on-behalf-of, in one order, without a clock or a store.
+// Decides whether and how far a service may act for a user: the checks of RFC 8693 on-behalf-of, in a fixed order.
+// Pure.
 import type { AuthContext } from "../authz/context.ts"
 import type { Reason } from "../errors.ts"
 import type { TenantId } from "../ids.ts"
 import type { DelegationPolicy, ServiceAccount, StandingDelegation } from "../machine/records.ts"
 import type { OAuthError } from "./oauth-error.ts"
 
-/** The longest life of a delegated token, in seconds, whatever a policy says. */
+/** Maximum lifetime of a delegated token in seconds, whatever a policy allows. */
 export const maxDelegatedSeconds = 300
 
-/** What the service exchanges: the user's own token, or the leave that the user gave before. */
+/** The user's own token, or a standing delegation that the user granted before. */
 export type ExchangeSubject =
   | {
       readonly is: "token"
-      /** Who the verified token says is calling, or why it is not taken. Its audience is not checked yet. */
+      /** The caller of the verified token, or why the token was rejected. Its audience is not checked yet. */
       readonly context: AuthContext | Reason
     }
   | { readonly is: "delegation"; readonly delegation: StandingDelegation | undefined }
@@ -25,16 +26,16 @@ export interface ExchangeQuestion {
   /** The actor's policies in its app. */
   readonly policies: readonly DelegationPolicy[]
   readonly subject: ExchangeSubject
-  /** Why the subject is not active now: principal, identity, session, membership or token; undefined when it is. */
+  /** Why principal, identity, session, membership or token is inactive; undefined if all are active. */
   readonly inactive: Reason | undefined
-  /** What the subject holds now, over all audiences. */
+  /** Scopes that the subject holds now, over all audiences. */
   readonly subjectScopes: readonly string[]
   readonly audience: string
   /** The app's scopes for that audience. */
   readonly audienceScopes: readonly string[]
-  /** What was asked for: at least one. */
+  /** The requested scopes: at least one. */
   readonly scopes: readonly string[]
-  /** The issuer's own audience, which nobody is given on behalf of anybody. */
+  /** The auth service's own audience, which delegated tokens never get. */
   readonly authAudience: string
   readonly nowMs: number
 }
@@ -42,7 +43,7 @@ export interface ExchangeQuestion {
 export interface Exchange {
   readonly refuse: false
   readonly policy: DelegationPolicy
-  /** Exactly what was asked for. */
+  /** Exactly the requested scopes. */
   readonly scopes: readonly string[]
   /** 1 to 300. */
   readonly lifetimeSeconds: number
@@ -55,12 +56,12 @@ export interface NoExchange {
 }
 
 /**
- * Decides one exchange. A job must not run half authorised, so the whole of what was asked for is granted or nothing.
+ * Decides one exchange. It grants everything requested or nothing: a job must not run with half of its authority.
  *
- * The actor has been authenticated and is active. Then, in this order: a policy exists; the subject token is valid and
- * was addressed to the actor, so that a service cannot use what it merely came by; its subject is an active user with a
- * session; app and tenant are the actor's; the scopes are within subject, policy and actor; the audience is allowed and
- * is not the issuer's own; nobody acts in the subject token already.
+ * The actor is authenticated and active. The order of the checks: a policy exists; the subject token is valid and
+ * addressed to the actor (a service cannot use a token it obtained elsewhere); its subject is an active user with a
+ * session; app and tenant are the actor's; the scopes are within those of subject, policy and actor; the audience is
+ * allowed and not the auth service's; the subject token has no actor.
  */
 export function decideExchange(question: ExchangeQuestion): Exchange | NoExchange {
   const { actor, subject, nowMs } = question
@@ -76,7 +77,7 @@ export function decideExchange(question: ExchangeQuestion): Exchange | NoExchang
   if (token !== undefined && !actor.ownedAudiences.includes(token.audience)) return refuse("AUDIENCE_MISMATCH")
   if (token !== undefined) {
     if (token.principal.kind !== "USER") return refuse("PRINCIPAL_KIND_NOT_ALLOWED")
-    // A personal access token has no session that could end, so its tokens are not handed on.
+    // A personal access token has no session that could end, so its access tokens cannot be exchanged.
     if ((token.sessionId ?? token.delegation?.originSessionId ?? null) === null) return refuse("SUBJECT_TOKEN_INVALID")
   }
   if (question.inactive !== undefined) return refuse(question.inactive)
@@ -88,7 +89,7 @@ export function decideExchange(question: ExchangeQuestion): Exchange | NoExchang
   if (here.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
 
   const held = [question.subjectScopes, actor.scopes, ...(standing === undefined ? [] : [standing.scopes])]
-  // What the user's token for this very audience was narrowed to is not widened again.
+  // A subject token for the same audience limits the scopes to its own.
   if (token !== undefined && token.audience === question.audience) held.push([...token.scopes])
   const isHeld = question.scopes.length > 0 && held.every((scopes) => isWithin(question.scopes, scopes))
   const fitting = here.filter((policy) => isHeld && isWithin(question.scopes, policy.scopes))
@@ -108,7 +109,7 @@ export function decideExchange(question: ExchangeQuestion): Exchange | NoExchang
   return { refuse: false, policy, scopes: question.scopes, lifetimeSeconds }
 }
 
-/** Somebody else's delegation and none at all are one answer. */
+/** Another actor's delegation and an unknown one get the same answer. */
 function isUsable(
   delegation: StandingDelegation | undefined,
   { actor, nowMs }: ExchangeQuestion,

@@ -1,17 +1,17 @@
-// Which grant a token request is for. The short names are aliases of RFC 8693 token exchange, so both spellings end in
-// one of three grants, and everything else is refused by its RFC's code.
+// Determines the grant of a token request. The short names are aliases of RFC 8693 token exchange, so both spellings
+// map to one grant. Everything else gets the error code of its RFC.
 import { Refused } from "../errors.ts"
 
 export const tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 export const accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 export const patTokenType = "urn:signet:params:oauth:token-type:pat"
-/** For whom a service sends messages to mailboxes: no access token. */
+/** A context token: states for whom a service sends messages to mailboxes. It is not an access token. */
 export const contextTokenType = "urn:signet:params:oauth:token-type:context"
 
 /** The grants by their standard names. */
 export const canonicalGrants = ["client_credentials", tokenExchange] as const
 
-/** The parameters that decide it. Undefined: not sent. An empty credential was sent. */
+/** The parameters that select the grant. Undefined: not sent. An empty string counts as sent. */
 export interface GrantParameters {
   grantType: string
   pat?: string | undefined
@@ -27,13 +27,13 @@ export type Grant =
   | { is: "client_credentials" }
   | { is: "pat"; pat: string }
   | { is: "on_behalf_of"; subject: { is: "token"; token: string } | { is: "delegation"; id: string } }
-  /** A context token: for the service itself, or for whom it was called by. */
+  /** A context token for the service itself, or for the caller of the given token. */
   | { is: "own_context" }
   | { is: "context"; token: string }
 
 /**
- * The grant that the parameters ask for. Nothing that was sent is ignored: what does not belong to the grant refuses it,
- * since a server that drops a subject token would answer with the caller's own authority (Keycloak CVE-2026-9704).
+ * Returns the grant that the parameters request. A parameter that does not belong to the grant is an error, never
+ * ignored: a server that drops a subject token would answer with the caller's own authority (Keycloak CVE-2026-9704).
  *
  * @returns Refused: invalid_request or unsupported_grant_type.
  */
@@ -109,7 +109,7 @@ function contextGrant(parameters: GrantParameters): Grant | Refused {
   if (parameters.grantType !== tokenExchange) {
     return invalid("requested_token_type", "the grant gives no context tokens")
   }
-  // What is needed of an access token that is exchanged for another is needed of this.
+  // Requires the same parameters as the exchange of an access token.
   const exchange = refuseExtra(parameters, ["delegation"]) ?? onBehalfOf(parameters)
   if (exchange instanceof Refused || exchange.is !== "on_behalf_of") return exchange
   return exchange.subject.is === "token" ? { is: "context", token: exchange.subject.token } : exchange

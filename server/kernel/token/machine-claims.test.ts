@@ -56,7 +56,7 @@ describe("the claims of", () => {
     })
   })
 
-  test("a service name no person and no session", () => {
+  test("a service name no user and no session", () => {
     expect(service).toMatchObject({ sub: actor.principalId, principal_type: "service", gty: "client_credentials" })
     expect(service).toMatchObject({ client_id: "sac_1", cred_id: "scr_1", context_id: contextId })
     expect(Object.keys(service)).not.toContain("sid")
@@ -68,7 +68,7 @@ describe("the claims of", () => {
     expect(Object.keys(personal)).not.toContain("sid")
   })
 
-  test("a delegated call tell subject from actor, as the specification's table does", () => {
+  test("a delegated call distinguish subject and actor as in the specification", () => {
     const context = contextOf(delegated)
     expect(context.principal).toEqual({ id: principal.id, kind: "USER" })
     expect(context.actor).toEqual({ id: actor.principalId, kind: "SERVICE" })
@@ -79,7 +79,7 @@ describe("the claims of", () => {
   })
 })
 
-test("a user's token names the subject of what is exchanged for it; a service's names none", () => {
+test("a user's token yields the subject of an exchange; a service's yields none", () => {
   const own = contextOf({ ...delegated, gty: "session", sid: session.id })
   expect(subjectOfToken(own)).toEqual({ ...subject })
   expect(subjectOfToken(contextOf(service))).toBeUndefined()

@@ -1,12 +1,11 @@
-// The claims of tokens that machines get: a service's own, one for a personal access token, and one that a service acts
-// for a user with.
+// The claims of machine tokens: a service's own, those of a personal access token, and delegated ones.
 import type { AuthContext } from "../authz/context.ts"
 import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { ContextId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import type { Pat, ServiceAccount } from "../machine/records.ts"
 import type { AccessTokenClaims } from "./claims.ts"
 
-/** What every token is made with. Times are seconds since the Unix epoch. */
+/** Inputs of every token. Times are seconds since the Unix epoch. */
 export interface Issue {
   issuer: string
   audience: string
@@ -35,7 +34,7 @@ const placeOf = (tenantId: TenantId | null, contextId: ContextId | null) => ({
   ...(contextId === null ? {} : { context_id: contextId }),
 })
 
-/** @param of.credentialId The secret's id, or that of the key: see keyCredentialId. */
+/** @param of.credentialId Id of the secret, or of the key (keyCredentialId). */
 export function buildServiceClaims(
   of: Issue & {
     account: Pick<ServiceAccount, "principalId" | "appId" | "clientId">
@@ -57,7 +56,7 @@ export function buildServiceClaims(
   }
 }
 
-/** A token without a session: it ends with the personal access token. */
+/** Builds the claims of a token without a session. It ends with the personal access token. */
 export function buildPatClaims(
   of: Issue & {
     pat: Pick<Pat, "id" | "principalId" | "identityId" | "appId" | "tenantId">
@@ -73,26 +72,26 @@ export function buildPatClaims(
     app_id: pat.appId,
     ...placeOf(pat.tenantId, of.contextId),
     amr: [],
-    // No client takes part, and RFC 9068 section 2.2 wants one named.
+    // RFC 9068 section 2.2 requires a client_id, and no client takes part.
     client_id: pat.id,
     gty: "pat",
     cred_id: pat.id,
   }
 }
 
-/** Whom a delegated token is about, from the user's token or from the standing delegation. */
+/** The subject of a delegated token, from the user's token or the standing delegation. */
 export interface DelegatedSubject {
   principalId: PrincipalId
   identityId: IdentityId
   tenantId: TenantId | null
   contextId: ContextId | null
-  /** The session that the token ends with; null when the user is away. */
+  /** The session whose end ends the token; null if the user is absent. */
   originSessionId: SessionId | null
   amr: readonly string[]
   authTimeMs: number | null
 }
 
-/** @param of.credentialId The standing delegation's id, or what the actor proved itself with. */
+/** @param of.credentialId Id of the standing delegation, or of the actor's credential. */
 export function buildDelegatedClaims(
   of: Issue & {
     subject: DelegatedSubject
@@ -120,7 +119,7 @@ export function buildDelegatedClaims(
   }
 }
 
-/** The subject of a user's own token. Undefined for what is no user's. */
+/** Returns the subject of a user's token; undefined for other tokens. */
 export function subjectOfToken(context: AuthContext): DelegatedSubject | undefined {
   if (context.identityId === null) return undefined
   const { amr } = context.claims

@@ -15,7 +15,7 @@ describe("narrowing", () => {
     expect(narrowed(asked, fallback, ...ceilings)).toEqual(expected)
   })
 
-  test("never gives what was not asked for, or what a ceiling does not have", () => {
+  test("never yields an unrequested scope, or one beyond a ceiling", () => {
     const some = fc.subarray(["a", "b", "c", "d"])
     fc.assert(
       fc.property(some, some, fc.array(some, { minLength: 1, maxLength: 3 }), (asked, fallback, ceilings) => {

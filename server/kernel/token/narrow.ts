@@ -1,10 +1,10 @@
 import { intersect } from "../authz/scopes.ts"
 
 /**
- * What the grants `client_credentials` and `pat` give: of what is asked for, or else of the default, whatever every
- * ceiling has. Undefined when something was asked for and nothing of it is left.
+ * Returns the scopes of the grants `client_credentials` and `pat`: the requested or default ones that every ceiling
+ * includes. Undefined if scopes were requested and none remains.
  *
- * @param asked Empty: nothing was asked for.
+ * @param asked Empty: none were requested.
  */
 export function narrowed(
   asked: readonly string[],

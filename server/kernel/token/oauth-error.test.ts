@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { type Reason, refusals } from "../errors.ts"
 import { oauthErrorOf, oauthErrors } from "./oauth-error.ts"
 
-describe("a refusal is called", () => {
+describe("the OAuth code of a refusal is", () => {
   test.each<[Reason, string]>([
     ["CLIENT_INVALID", "invalid_client"],
     ["CLIENT_NOT_ALLOWED", "unauthorized_client"],
@@ -26,12 +26,12 @@ describe("a refusal is called", () => {
     expect(oauthErrorOf(reason, {})).toBe(error)
   })
 
-  test("what it says itself", () => {
+  test("the one in its metadata", () => {
     expect(oauthErrorOf("TOKEN_EXPIRED", { error: "invalid_grant" })).toBe("invalid_grant")
     expect(oauthErrorOf("TOKEN_EXPIRED", { error: "__proto__" })).toBe("invalid_token")
   })
 
-  test.each(Object.keys(refusals) as Reason[])("%s: something with a status", (reason) => {
+  test.each(Object.keys(refusals) as Reason[])("%s: a code with an error status", (reason) => {
     expect(oauthErrors[oauthErrorOf(reason, {})]).toBeGreaterThanOrEqual(400)
   })
 })

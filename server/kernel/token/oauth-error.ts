@@ -1,4 +1,5 @@
-// What RFC 6749 section 5.2 and its relatives call a refusal. The reason says more; stock clients know only these.
+// OAuth error codes of RFC 6749 section 5.2 and related RFCs, for standard clients. The refusal's reason is more
+// specific.
 import { type Reason, type Refused, refusals } from "../errors.ts"
 
 export const oauthErrors = {
@@ -19,7 +20,7 @@ export const oauthErrors = {
   server_error: 500,
 } as const
 
-/** An error code; its number in `oauthErrors` is the HTTP status. */
+/** An error code. `oauthErrors` maps it to its HTTP status. */
 export type OAuthError = keyof typeof oauthErrors
 
 const special: Partial<Record<Reason, OAuthError>> = {
@@ -37,7 +38,7 @@ const special: Partial<Record<Reason, OAuthError>> = {
   CANCELED: "temporarily_unavailable",
 }
 
-/** The code of a refusal: the one that it carries as `error`, or the usual one for its reason. */
+/** Returns the code of a refusal: its metadata's `error`, else the default for its reason. */
 export function oauthErrorOf(reason: Reason, metadata: Refused["metadata"]): OAuthError {
   const { error } = metadata
   if (error !== undefined && isOAuthError(error)) return error

@@ -8,7 +8,7 @@ const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) 
 const prefixes: readonly OpaquePrefix[] = ["sgrt_", "sgpat_", "sgsec_"]
 const known = `sgpat_${"0".repeat(12)}${"A".repeat(32)}295c7g`
 
-/** Gives the scripted bytes first and zeros afterwards. */
+/** Returns the scripted bytes first, then zeros. */
 function scripted(...bytes: number[]) {
   return { bytes: (length: number) => Uint8Array.from({ length }, () => bytes.shift() ?? 0) }
 }
@@ -50,13 +50,13 @@ describe("an opaque secret", () => {
     for (const prefix of prefixes) expect(parseOpaque(prefix, text)).toBeUndefined()
   })
 
-  test("shows 12 characters to look it up by", () => {
+  test("exposes 12 lookup characters", () => {
     expect(lookupIdOf("sgpat_", known)).toBe("000000000000")
   })
 })
 
 describe("random characters", () => {
-  test("are as likely as each other: bytes that would favour some are thrown away", () => {
+  test("are uniformly distributed: biased bytes are rejected", () => {
     expect(randomBase62(3, scripted(255, 248, 247, 0, 61, 62))).toBe("z0z")
   })
 

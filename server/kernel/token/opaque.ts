@@ -1,7 +1,8 @@
-// Opaque secrets: a prefix that scanners know, 12 characters to look up by, 32 that are secret, 6 that check the rest.
+// Opaque secrets: a prefix for secret scanners, 12 characters for lookup, 32 secret characters, and a 6-character
+// checksum.
 import type { Random } from "../ports.ts"
 
-/** Of a refresh token, a personal access token, a service's secret, an invitation. */
+/** Refresh token, personal access token, service secret, invitation. */
 export type OpaquePrefix = "sgrt_" | "sgpat_" | "sgsec_" | "sginv_"
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -11,7 +12,7 @@ const checkLength = 6
 const shape = /^[0-9A-Za-z]{50}$/
 
 /**
- * A new secret: the prefix and 50 characters of base62, of which 32 (190 bits) are secret.
+ * Creates a secret: the prefix and 50 base62 characters, of which 32 (190 bits) are secret.
  *
  * @see parseOpaque
  */
@@ -21,8 +22,8 @@ export function buildOpaque(prefix: OpaquePrefix, random: Random): string {
 }
 
 /**
- * The text, if it is such a secret by its shape and checksum alone; otherwise undefined. Tells typing errors and
- * garbage from tokens without a look-up; it says nothing about whether the token was ever issued.
+ * Returns the text if its shape and checksum are valid; otherwise undefined. Detects typing errors without a lookup. It
+ * does not say whether the secret was ever issued.
  */
 export function parseOpaque(prefix: OpaquePrefix, text: string): string | undefined {
   if (!text.startsWith(prefix) || !shape.test(text.slice(prefix.length))) return undefined
@@ -30,12 +31,12 @@ export function parseOpaque(prefix: OpaquePrefix, text: string): string | undefi
   return checkOf(body) === text.slice(-checkLength) ? text : undefined
 }
 
-/** The 12 characters after the prefix, which may be stored in the clear. */
+/** Returns the 12 characters after the prefix, which may be stored in plain text. */
 export function lookupIdOf(prefix: OpaquePrefix, token: string): string {
   return token.slice(prefix.length, prefix.length + lookupLength)
 }
 
-/** Characters of base62, each as likely as the others: bytes from 248 on are thrown away, because 62 * 4 = 248. */
+/** Returns uniformly distributed base62 characters. Bytes from 248 on are rejected, because 62 * 4 = 248. */
 export function randomBase62(length: number, random: Random): string {
   let text = ""
   while (text.length < length) {
@@ -46,7 +47,7 @@ export function randomBase62(length: number, random: Random): string {
   return text
 }
 
-/** The checksum as 6 digits of base62, the highest first: 62^6 > 2^32. */
+/** The checksum as 6 base62 digits, most significant first: 62^6 > 2^32. */
 function checkOf(body: string): string {
   let rest = crc32(body)
   let text = ""

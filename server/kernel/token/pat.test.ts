@@ -17,7 +17,7 @@ describe("a new personal access token", () => {
   const asked = { audiences: ["svc-notes"], scopes: ["notes.read"], lifeDays: 0 }
   const grounds = { app, membership, authAudience, nowMs }
 
-  test("is bound to what was asked for, for 90 days or as long as was asked", () => {
+  test("is bound to the request, for 90 days or the requested time", () => {
     const bound = { allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
     expect(planPat(asked, grounds)).toEqual({ ...bound, expiresAtMs: nowMs + 90 * day })
     expect(planPat({ ...asked, lifeDays: 365 }, grounds)).toEqual({ ...bound, expiresAtMs: nowMs + 365 * day })
@@ -38,7 +38,7 @@ describe("a new personal access token", () => {
     expect(planPat({ ...asked, ...change }, { ...grounds, ...ground })).toBe(reason)
   })
 
-  test("may have a scope that the membership names", () => {
+  test("may have a scope of the membership", () => {
     const admin = { ...membership, scopes: ["notes.admin"] }
     expect(planPat({ ...asked, scopes: ["notes.admin"] }, { ...grounds, membership: admin })).toMatchObject({
       scopes: ["notes.admin"],
@@ -70,7 +70,7 @@ const decide = (change: Partial<PatFacts>, asked: Partial<PatExchangeRequest> = 
   decidePatExchange({ ...facts, ...change }, { ...any, ...asked }, { authAudience, nowMs: atMs })
 
 describe("a personal access token is exchanged", () => {
-  test("for all that it allows, when nothing else is asked for", () => {
+  test("for all that it allows by default", () => {
     expect(decide({})).toEqual({
       is: "grant",
       pat,
@@ -80,12 +80,12 @@ describe("a personal access token is exchanged", () => {
     })
   })
 
-  test("for fewer scopes, and for those only that it has", () => {
+  test("for fewer scopes, and only for its own", () => {
     expect(decide({}, { scopes: ["notes.write"] })).toMatchObject({ scopes: ["notes.write"] })
     expect(decide({}, { scopes: ["notes.admin", "notes.read"] })).toMatchObject({ scopes: ["notes.read"] })
   })
 
-  test("for no scope that its owner has lost since", () => {
+  test("for no scope that its owner has lost", () => {
     const scopes = app.scopes.map((scope) => ({ ...scope, isDefault: scope.key === "notes.read" }))
     expect(decide({ app: { ...app, scopes } })).toMatchObject({ scopes: ["notes.read"] })
     const admin = { ...pat, scopes: ["notes.admin"] }
@@ -101,7 +101,7 @@ describe("a personal access token is exchanged", () => {
     expect(decide({ pat: own, app: { ...app, audiences: [], scopes } })).toMatchObject({ audience: authAudience })
   })
 
-  test("in a context that it is not bound to only when it is bound to none", () => {
+  test("for any context if it is bound to none, else only for its own", () => {
     expect(decide({}, { contextId: context })).toMatchObject({ is: "grant", contextId: context })
     const bound = { ...pat, contextId: context }
     expect(decide({ pat: bound })).toMatchObject({ is: "grant", contextId: context })
@@ -135,7 +135,7 @@ describe("a personal access token is exchanged", () => {
   })
 })
 
-test("a granted scope is always of the token, of the request and of what the owner holds now", () => {
+test("a granted scope is always in the token, in the request, and held by the owner now", () => {
   const names = ["a.read", "a.write", "b.read", "b.write"]
   const audiences = ["svc-a", "svc-b", "auth"]
   const some = fc.subarray(names)

@@ -1,4 +1,4 @@
-// What a personal access token may be made with, and what it may be exchanged for.
+// Rules for creating personal access tokens and for exchanging them.
 import { intersect, scopesHeld } from "../authz/scopes.ts"
 import type { Reason } from "../errors.ts"
 import { principalInactivity } from "../identity/principal.ts"
@@ -8,12 +8,12 @@ import type { App, Identity, Membership, Principal } from "../records.ts"
 
 const dayMs = 86_400_000
 
-/** The life of a personal access token. There is none without an end. */
+/** Lifetime of a personal access token, which always expires. */
 export const patLifeDays = { default: 90, max: 365 } as const
 
 export type PatState = "ACTIVE" | "EXPIRED" | "REVOKED" | "LEAKED"
 
-/** How a personal access token stands now: what ended it first counts. */
+/** Returns the current state. If a token was revoked and expired, the earlier event counts. */
 export function patState(pat: Pick<Pat, "revokedAtMs" | "revokeReason" | "expiresAtMs">, nowMs: number): PatState {
   if (pat.revokedAtMs !== null && pat.revokedAtMs < pat.expiresAtMs) {
     return pat.revokeReason === "LEAKED" ? "LEAKED" : "REVOKED"
@@ -24,11 +24,11 @@ export function patState(pat: Pick<Pat, "revokedAtMs" | "revokeReason" | "expire
 export interface PatRequest {
   audiences: readonly string[]
   scopes: readonly string[]
-  /** 0 for the usual life. */
+  /** 0 means the default lifetime. */
   lifeDays: number
 }
 
-/** What decides besides the request: the app, and the caller's membership at the place where the token will count. */
+/** The app, and the caller's membership at the place of the new token. */
 export interface PatGrounds {
   app: Pick<App, "audiences" | "scopes">
   membership: Pick<Membership, "status" | "scopes"> | undefined
@@ -37,10 +37,10 @@ export interface PatGrounds {
 }
 
 /**
- * What a new personal access token is bound to: all that was asked for, or the reason why not. Never more than its maker
- * holds.
+ * Returns the bindings of a new personal access token: everything requested, or why it is refused. Never exceeds its
+ * creator's scopes.
  *
- * @throws RangeError when the life is over the longest.
+ * @throws RangeError if the lifetime exceeds the maximum.
  */
 export function planPat(
   asked: PatRequest,
@@ -58,20 +58,20 @@ export function planPat(
   return { allowedAudiences: audiences, scopes, expiresAtMs: nowMs + (lifeDays || patLifeDays.default) * dayMs }
 }
 
-/** What is known when a personal access token is presented. */
+/** The stored facts about a presented personal access token. */
 export interface PatFacts {
   pat: Pat | undefined
   principal: Pick<Principal, "status"> | undefined
   identity: Pick<Identity, "status"> | undefined
   app: Pick<App, "status" | "audiences" | "scopes"> | undefined
-  /** Of the app as a whole. */
+  /** Membership of the whole app. */
   membership: Pick<Membership, "status" | "scopes"> | undefined
-  /** Of the tenant and context that the access token is for; the app's own where it is for none. */
+  /** Membership of the access token's tenant and context; the app's own if it has neither. */
   placeMembership: Pick<Membership, "status" | "scopes"> | undefined
 }
 
 export interface PatExchangeRequest {
-  /** Empty: the only one that the token allows. */
+  /** Empty: the only audience that the token allows. */
   audience: string
   /** Empty: all that the token allows. */
   scopes: readonly string[]
@@ -84,17 +84,17 @@ export type PatExchange =
   | { is: "grant"; pat: Pat; audience: string; scopes: readonly string[]; contextId: ContextId | null }
   | { is: "refuse"; reason: Reason; field?: string }
 
-/** The context that the access token is for; undefined when the token is bound to another. */
+/** Returns the context of the access token; undefined if the token is bound to another context. */
 export function contextAsked(pat: Pat, asked: ContextId | null): ContextId | null | undefined {
   if (asked === null || asked === pat.contextId) return pat.contextId
   return pat.contextId === null ? asked : undefined
 }
 
 /**
- * What presenting a personal access token gives: one audience, and of the scopes asked for those that the token has and
- * that its owner holds there now. It may be less than was asked for, and never nothing.
+ * Decides the exchange of a personal access token: one audience, and those requested scopes that the token has and its
+ * owner holds there now. The result may have fewer scopes than requested, never none.
  *
- * @param authAudience The auth service's own, which needs no registration.
+ * @param authAudience The auth service's own audience, which needs no registration.
  */
 export function decidePatExchange(
   facts: PatFacts,

@@ -1,14 +1,14 @@
-// What an administrator may put into a policy, and a user into a standing delegation. Decided when they are made; an
-// exchange decides again, with what holds then.
+// Limits on delegation policies and standing delegations, checked at creation. Every exchange checks again against
+// current data.
 import type { DelegationPolicy } from "../machine/records.ts"
 import type { App } from "../records.ts"
 
-/** The longest that a standing delegation holds, in seconds. */
+/** Maximum lifetime of a standing delegation, in seconds. */
 export const maxStandingSeconds = 30 * 86_400
 
 /**
- * The field of a new policy that names what it may not: an audience that is the issuer's own or that the actor may not
- * call, or a scope that the app does not have for one of the audiences. Undefined when it may.
+ * Returns the field of a new policy that is not allowed; undefined if valid. It must not name the auth service's own
+ * audience, an audience that the actor may not call, or a scope that the app lacks for these audiences.
  */
 export function policyFault(
   policy: Pick<DelegationPolicy, "audiences" | "scopes">,
@@ -20,7 +20,7 @@ export function policyFault(
   return policy.scopes.every((scope) => known.includes(scope)) ? undefined : "scopes"
 }
 
-/** The same of a new standing delegation: it stays within its policy, and within what the user holds now. */
+/** Same for a new standing delegation: it must stay within its policy and within the user's current scopes. */
 export function standingFault(
   delegation: { audiences: readonly string[]; scopes: readonly string[] },
   of: { policy: Pick<DelegationPolicy, "audiences" | "scopes">; held: readonly string[] },

@@ -1,7 +1,7 @@
 import { idOf } from "../../ids.ts"
 import type { Conversation, Directive, KeyPackageRecord, Leaf, MessagingDevice, WelcomeRecord } from "../records.ts"
 
-/** 16 or more bytes that differ by number. */
+/** Bytes (32 by default) that differ by number. */
 export const bytes = (number: number, length = 32): Uint8Array => new Uint8Array(length).fill(number)
 
 export const user = (number: number) => idOf("prn", bytes(number, 16))
@@ -9,7 +9,7 @@ export const device = (number: number) => idOf("dev", bytes(number, 16))
 export const place = { appId: idOf("app", bytes(1, 16)), tenantId: null }
 export const nowMs = 1_700_000_000_000
 
-/** Devices 10, 11, … are user 1's, 20, 21, … user 2's. */
+/** Devices 10, 11, … belong to user 1; 20, 21, … to user 2. */
 export const leaf = (leafIndex: number, number: number, joinedEpoch = 1n): Leaf => ({
   leafIndex,
   deviceId: device(number),
