@@ -1,5 +1,6 @@
-// A sign-in while the program runs: who is signed in, the access tokens, and when the next ones are due.
-import { type AccessToken, type AccessTokens, newest, refreshAtMs, usableToken } from "./access-tokens.ts"
+// The sign-in of a running program: its state, its access tokens, and the time of the next refresh. `session/decide.ts`
+// decides; this file performs the effects.
+import { type AccessToken, type AccessTokens, newest, usableToken } from "./access-tokens.ts"
 import type { Tokens } from "./auth-calls.ts"
 import { type Changes, createChanges } from "./changes.ts"
 import type { Platform } from "./client.ts"
@@ -7,7 +8,16 @@ import { type LoggedOutReason, SignetError } from "./errors.ts"
 import type { Keep, KeptRecord } from "./keep.ts"
 import { encodeMessage, type Message, parseMessage } from "./messages.ts"
 import type { SessionRecord } from "./record.ts"
-import { createRefresher, type Outcome } from "./refresh.ts"
+import { createRefresher, type RefreshSteps } from "./refresh.ts"
+import {
+  audiencesOf,
+  decide,
+  firstState,
+  isRefusedAgain,
+  type LiveEffect,
+  type LiveEvent,
+  type LiveState,
+} from "./session/decide.ts"
 import type { SessionState } from "./session.ts"
 import { randomFraction } from "./text.ts"
 
@@ -15,14 +25,14 @@ export interface LiveSession {
   readonly states: Changes<SessionState>
   readonly ready: Promise<void>
   /**
-   * A token with some time left.
+   * Returns a token that is valid for a call.
    *
-   * @param refused One that a service did not take, though it should be good: another is wanted.
+   * @param refused a valid token that a service rejected: another one is requested.
    */
   token(audience: string, refused?: AccessToken): Promise<AccessToken>
-  /** Somebody has signed in here, and is on the shelf. */
+  /** Accepts a sign-in that is stored. */
   begin(kept: KeptRecord, tokens: AccessTokens): void
-  /** The session has ended here, and is off the shelf. */
+  /** Accepts a sign-out, after the stored session is removed. */
   end(reason: LoggedOutReason): void
   wake(): void
   suspend(): void
@@ -31,114 +41,193 @@ export interface LiveSession {
 
 export interface LiveSessionDeps extends Pick<Platform, "clock" | "random" | "lock" | "channel"> {
   readonly keep: Keep
-  /** Wanted with every refresh. */
+  /** Requested with every refresh. */
   readonly audiences: readonly string[]
   present(record: SessionRecord, audiences: readonly string[]): Promise<Tokens>
 }
 
-/** As the service takes them. */
-const maxAudiences = 8
 /** How long other tabs have to send tokens that they have. */
 const askMs = 150
-/** A service that refuses every token does not have them all refreshed. */
-const betweenRefusalsMs = 5_000
-const retryMs = { first: 1_000, longest: 60_000 }
+
+/** The machine of a session: its state, and the one way to change it. */
+interface Machine {
+  readonly state: LiveState
+  readonly states: Changes<SessionState>
+  /** Resolves when the reads that the event caused have ended. */
+  apply(event: LiveEvent): Promise<void>
+}
 
 export function createLiveSession(deps: LiveSessionDeps): LiveSession {
-  const { clock, keep, channel, random } = deps
-  const states = createChanges<SessionState>({ is: "starting" })
-  const refresher = createRefresher(deps)
-  let tokens: AccessTokens = new Map()
-  let flight: { audiences: readonly string[]; done: Promise<void> } | undefined
-  let cancelTimer = () => {}
-  let failures = 0
-  let lastRefusalMs = Number.NEGATIVE_INFINITY
-  /** How often something was heard of the shelf. */
-  let news = 0
-  let isClosed = false
-
-  const sessionId = () => (states.current.is === "signedIn" ? states.current.user.sessionId : undefined)
-  const post = (message: Message) => channel?.post(encodeMessage(message))
-  const usable = (audience: string) => usableToken(tokens, audience, clock.nowMs())
-
-  function signedIn({ record: { user } }: KeptRecord): void {
-    if (sessionId() === user.sessionId) return
-    tokens = new Map()
-    cancelTimer()
-    states.set({ is: "signedIn", user })
-  }
-
-  function loggedOut(reason: LoggedOutReason): void {
-    tokens = new Map()
-    cancelTimer()
-    if (states.current.is !== "loggedOut" || states.current.reason !== reason) states.set({ is: "loggedOut", reason })
-  }
-
-  /** Newer tokens win, whichever way they came. */
-  function take(received: AccessTokens): void {
-    const merged = new Map(tokens)
-    for (const [audience, token] of received) {
-      if (token.generation >= (merged.get(audience)?.generation ?? 0)) merged.set(audience, token)
-    }
-    tokens = merged
-    failures = 0
-    const atMs = refreshAtMs(new Map([...tokens].filter(([audience]) => usable(audience))), randomFraction(random))
-    if (atMs !== undefined) schedule(atMs - clock.nowMs())
-  }
-
-  function schedule(inMs: number): void {
-    cancelTimer()
-    if (!isClosed) cancelTimer = clock.after(Math.max(0, inMs), refreshInBackground)
-  }
-
-  function refreshInBackground(): void {
-    if (sessionId() === undefined) return
-    refresh([], () => false).catch((error) => {
-      const asked = error instanceof SignetError ? (error.retryAfterMs ?? 0) : 0
-      const backoffMs = Math.min(retryMs.longest, retryMs.first * 2 ** failures++) * (0.5 + randomFraction(random) / 2)
-      schedule(Math.max(asked, backoffMs))
+  const { clock, channel } = deps
+  let unsubscribe = () => {}
+  const machine = createMachine(deps, {
+    refresh: () => refresh([], () => false),
+    end: () => unsubscribe(),
+  })
+  const refresh = createSharedRefresh(deps, machine)
+  if (channel !== undefined) {
+    unsubscribe = channel.subscribe((posted) => {
+      const message = parseMessage(posted)
+      if (message !== undefined) void machine.apply({ on: "message", message })
     })
   }
+  const ready = machine.apply({ on: "storeChanged", reason: "NOT_SIGNED_IN" })
 
-  /** What is on the shelf, read after the last that was heard of it: a slow reading undoes no newer one. */
-  async function read(): Promise<KeptRecord | undefined> {
-    for (;;) {
-      const before = news
-      const kept = await keep.load()
-      if (before === news) return kept
+  return {
+    states: machine.states,
+    ready,
+    async token(audience, refused) {
+      await ready
+      const usable = () => usableToken(machine.state.tokens, audience, clock.nowMs())
+      const isEnough = () => isNewer(usable(), refused)
+      if (!isEnough()) {
+        if (refused !== undefined && !refresh.isUnderWay()) {
+          if (isRefusedAgain(machine.state, clock.nowMs())) return refused
+          void machine.apply({ on: "rejected" })
+        }
+        await ensureSignedIn(machine)
+        await refresh([audience], isEnough)
+      }
+      const token = usable()
+      if (token === undefined) throw new SignetError("ANSWER_INVALID", "the service returned no token for the audience")
+      return token
+    },
+    begin: ({ record: { user } }, tokens) => void machine.apply({ on: "signedIn", user, tokens }),
+    end: (reason) => void machine.apply({ on: "signedOut", reason }),
+    wake: () => void machine.apply({ on: "wake" }),
+    suspend: () => void machine.apply({ on: "suspend" }),
+    close: () => void machine.apply({ on: "close" }),
+  }
+}
+
+const isNewer = (token: AccessToken | undefined, than: AccessToken | undefined): boolean =>
+  token !== undefined && (than === undefined || token.generation > than.generation)
+
+/** @throws SignetError NOT_SIGNED_IN, STORE_FAILED */
+async function ensureSignedIn(machine: Machine): Promise<void> {
+  const { view } = machine.state
+  if (view.is === "loggedOut") await machine.apply({ on: "storeChanged", reason: view.reason })
+  if (machine.state.view.is !== "signedIn") throw notSignedIn(machine.state.view)
+}
+
+/** Performs the effects of each decision in their order. Nothing awaits between an event and its state. */
+function createMachine(
+  { clock, random, keep, channel }: LiveSessionDeps,
+  host: { readonly refresh: () => Promise<void>; readonly end: () => void },
+): Machine {
+  const states = createChanges<SessionState>(firstState.view)
+  let state = firstState
+  let cancelTimer = () => {}
+
+  function apply(event: LiveEvent): Promise<void> {
+    const decision = decide(state, event, { nowMs: clock.nowMs(), chance: randomFraction(random) })
+    state = decision.state
+    return Promise.all(decision.effects.map(perform)).then(() => undefined)
+  }
+
+  function perform(effect: LiveEffect): Promise<void> | undefined {
+    switch (effect.do) {
+      case "show":
+        states.set(effect.view)
+        return undefined
+      case "post":
+        channel?.post(encodeMessage(effect.message))
+        return undefined
+      case "read": {
+        const { read, facts } = effect
+        return keep
+          .load()
+          .then(
+            (kept): LiveEvent => ({ on: "read", read, facts, user: kept?.record.user }),
+            (): LiveEvent => ({ on: "readFailed", read }),
+          )
+          .then(apply)
+      }
+      case "refresh":
+        host.refresh().catch((error: unknown) => {
+          const askedMs = error instanceof SignetError ? (error.retryAfterMs ?? 0) : 0
+          return apply({ on: "refreshFailed", askedMs })
+        })
+        return undefined
+      case "startTimer":
+        cancelTimer()
+        cancelTimer = clock.after(effect.inMs, () => void apply({ on: "timer" }))
+        return undefined
+      case "stopTimer":
+        cancelTimer()
+        return undefined
+      case "resumeChannel":
+        channel?.resume()
+        return undefined
+      case "suspendChannel":
+        channel?.suspend()
+        return undefined
+      case "end":
+        host.end()
+        channel?.suspend()
+        states.close()
+        return undefined
     }
   }
 
+  return {
+    get state() {
+      return state
+    },
+    states,
+    apply,
+  }
+}
+
+interface SharedRefresh {
   /**
-   * What is on the shelf is what counts: another tab may have signed in or out.
+   * Joins a refresh that is under way, unless it lacks one of the audiences.
    *
-   * @param reason Why a sign-in that this client knew is gone. Before the first reading it knew none.
+   * @param isEnough true if no refresh is needed any more.
    */
-  async function reload(reason: LoggedOutReason): Promise<void> {
-    news++
-    try {
-      const kept = await read()
-      if (kept === undefined) loggedOut(reasonWithout(states.current, reason))
-      else signedIn(kept)
-    } catch {
-      // A store that is locked for now ends nothing that is known.
-      if (states.current.is === "starting") loggedOut("STORE_FAILED")
+  (first: readonly string[], isEnough: () => boolean): Promise<void>
+  isUnderWay(): boolean
+}
+
+function createSharedRefresh(deps: LiveSessionDeps, machine: Machine): SharedRefresh {
+  const { clock, audiences: configured } = deps
+  const refresher = createRefresher(deps)
+  let flight: { audiences: readonly string[]; done: Promise<void> } | undefined
+
+  async function refreshNow(audiences: readonly string[], isEnough: () => boolean): Promise<void> {
+    const since = newest(machine.state.tokens)
+    const areUsable = () => audiences.every((one) => usableToken(machine.state.tokens, one, clock.nowMs()))
+    const isServed = () => isEnough() || (newest(machine.state.tokens) > since && areUsable())
+    const steps: RefreshSteps = {
+      async isEnough(kept) {
+        void machine.apply({ on: "found", user: kept.record.user })
+        return isServed() || (mayOthersHave(deps, machine, kept) && (await askTabs(deps, kept, isServed)))
+      },
+      present: (record) => deps.present(record, audiences),
+    }
+    const outcome = await refresher.refresh(steps)
+    switch (outcome.is) {
+      case "enough":
+        return void machine.apply({ on: "enough" })
+      case "refreshed":
+        return void machine.apply({ on: "refreshed", user: outcome.kept.record.user, tokens: outcome.tokens })
+      case "ended": {
+        const { sessionId, reason } = outcome
+        void machine.apply({ on: "ended", sessionId, reason })
+        throw new SignetError(reason, "the session has ended: sign in again")
+      }
+      case "gone":
+        void machine.apply({ on: "gone" })
+        throw new SignetError("NOT_SIGNED_IN", "no user is signed in")
     }
   }
 
-  /** Every audience that is in use, those that must be first. */
-  function wanted(first: readonly string[]): string[] {
-    const inUse = [...tokens.keys()].filter((audience) => usable(audience))
-    return [...new Set([...first, ...deps.audiences, ...inUse])].slice(0, maxAudiences)
-  }
-
-  /** Joins a refresh that is under way, unless it asks for other audiences. */
   async function refresh(first: readonly string[], isEnough: () => boolean): Promise<void> {
     while (flight !== undefined && !first.every((audience) => flight?.audiences.includes(audience))) {
       await flight.done.catch(() => undefined)
     }
     if (flight === undefined) {
-      const audiences = wanted(first)
+      const audiences = audiencesOf(machine.state, { first, configured }, clock.nowMs())
       const done = refreshNow(audiences, isEnough).finally(() => {
         flight = undefined
       })
@@ -147,151 +236,39 @@ export function createLiveSession(deps: LiveSessionDeps): LiveSession {
     await flight.done
   }
 
-  async function refreshNow(audiences: readonly string[], isEnough: () => boolean): Promise<void> {
-    const since = newest(tokens)
-    const isServed = () => isEnough() || (newest(tokens) > since && audiences.every((audience) => usable(audience)))
-    const outcome = await refresher.refresh({
-      async isEnough(kept) {
-        signedIn(kept)
-        return isServed() || (mayOthersHave(kept) && (await ask(kept, isServed)))
-      },
-      present: (record) => deps.present(record, audiences),
-    })
-    settle(outcome)
-  }
-
-  function settle(outcome: Outcome): void {
-    news++
-    switch (outcome.is) {
-      case "enough":
-        return
-      case "refreshed":
-        signedIn(outcome.kept)
-        take(outcome.tokens)
-        post({ is: "tokens", sessionId: outcome.kept.record.user.sessionId, tokens: outcome.tokens })
-        return
-      case "ended":
-        loggedOut(outcome.reason)
-        post(outcome)
-        throw new SignetError(outcome.reason, "the session has ended")
-      case "gone":
-        loggedOut(states.current.is === "loggedOut" ? states.current.reason : "LOGGED_OUT_ELSEWHERE")
-        throw new SignetError("NOT_SIGNED_IN", "nobody is signed in")
-    }
-  }
-
-  /** The tokens that came with what is on the shelf are not ours, and still good. */
-  const mayOthersHave = ({ record: { generation, tokensGoodUntilMs } }: KeptRecord) =>
-    channel !== undefined && clock.nowMs() < tokensGoodUntilMs && newest(tokens) < generation
-
-  async function ask({ record }: KeptRecord, isServed: () => boolean): Promise<boolean> {
-    let stop = () => {}
-    await new Promise<void>((resolve) => {
-      const endWait = clock.after(askMs, resolve)
-      // Heard after the listener that takes the tokens.
-      const endHearing = channel?.subscribe(() => isServed() && resolve())
-      stop = () => {
-        endWait()
-        endHearing?.()
-      }
-      post({ is: "ask", sessionId: record.user.sessionId })
-    })
-    stop()
-    return isServed()
-  }
-
-  function hear(message: Message | undefined): void {
-    switch (message?.is) {
-      case "ask":
-        if (message.sessionId !== sessionId()) return
-        post({ is: "tokens", sessionId: message.sessionId, tokens: new Map([...tokens].filter(([of]) => usable(of))) })
-        return
-      case "tokens":
-        if (message.sessionId === sessionId()) take(message.tokens)
-        else void reload("LOGGED_OUT_ELSEWHERE").then(() => message.sessionId === sessionId() && take(message.tokens))
-        return
-      case "signedIn":
-        void reload("LOGGED_OUT_ELSEWHERE")
-        return
-      case "ended":
-        if (message.sessionId === sessionId()) void reload(message.reason)
-        return
-    }
-  }
-
-  const unsubscribe = channel?.subscribe((message) => hear(parseMessage(message)))
-  const ready = reload("NOT_SIGNED_IN")
-
-  return {
-    states,
-    ready,
-    async token(audience, refused) {
-      await ready
-      const isNewer = (token: AccessToken | undefined) =>
-        token !== undefined && (refused === undefined || token.generation > refused.generation)
-      const isEnough = () => isNewer(usable(audience))
-      if (!isEnough()) {
-        if (refused !== undefined && flight === undefined) {
-          if (Math.abs(clock.nowMs() - lastRefusalMs) < betweenRefusalsMs) return refused
-          lastRefusalMs = clock.nowMs()
-        }
-        if (states.current.is === "loggedOut") await reload(states.current.reason)
-        if (states.current.is !== "signedIn") throw notSignedIn(states.current)
-        await refresh([audience], isEnough)
-      }
-      const token = usable(audience)
-      if (token === undefined) throw new SignetError("ANSWER_INVALID", "the service gave no token for the audience")
-      return token
-    },
-    begin(kept, received) {
-      news++
-      signedIn(kept)
-      take(received)
-      post({ is: "signedIn" })
-      post({ is: "tokens", sessionId: kept.record.user.sessionId, tokens: received })
-    },
-    end(reason) {
-      news++
-      const ended = sessionId()
-      loggedOut(reason)
-      if (ended !== undefined) post({ is: "ended", sessionId: ended, reason: "LOGGED_OUT_ELSEWHERE" })
-    },
-    wake() {
-      channel?.resume()
-      void reload("LOGGED_OUT_ELSEWHERE").then(() => {
-        const dueMs = refreshAtMs(tokens, 1)
-        if (dueMs === undefined) return
-        failures = 0
-        if (dueMs <= clock.nowMs()) refreshInBackground()
-        else schedule(dueMs - clock.nowMs())
-      })
-    },
-    suspend() {
-      cancelTimer()
-      channel?.suspend()
-    },
-    close() {
-      isClosed = true
-      cancelTimer()
-      unsubscribe?.()
-      channel?.suspend()
-      states.close()
-    },
-  }
+  return Object.assign(refresh, { isUnderWay: () => flight !== undefined })
 }
 
-function reasonWithout(before: SessionState, reason: LoggedOutReason): LoggedOutReason {
-  switch (before.is) {
-    case "starting":
-      return "NOT_SIGNED_IN"
-    case "signedIn":
-      return reason
-    case "loggedOut":
-      return before.reason
-  }
+/** True if another tab may have the tokens that were issued with the stored record. */
+const mayOthersHave = (
+  { channel, clock }: LiveSessionDeps,
+  { state }: Machine,
+  { record: { generation, tokensGoodUntilMs } }: KeptRecord,
+): boolean => channel !== undefined && clock.nowMs() < tokensGoodUntilMs && newest(state.tokens) < generation
+
+/** Asks the other tabs for tokens. @returns true if a tab has sent them in time. */
+async function askTabs(
+  { channel, clock }: LiveSessionDeps,
+  { record }: KeptRecord,
+  isServed: () => boolean,
+): Promise<boolean> {
+  const ask: Message = { is: "ask", sessionId: record.user.sessionId }
+  let stop = () => {}
+  await new Promise<void>((resolve) => {
+    const endWait = clock.after(askMs, resolve)
+    // Hears a message after the listener that accepts its tokens.
+    const endHearing = channel?.subscribe(() => isServed() && resolve())
+    stop = () => {
+      endWait()
+      endHearing?.()
+    }
+    channel?.post(encodeMessage(ask))
+  })
+  stop()
+  return isServed()
 }
 
 const notSignedIn = (state: SessionState): SignetError =>
   state.is === "loggedOut" && state.reason === "STORE_FAILED"
-    ? new SignetError("STORE_FAILED", "what was kept of the sign-in does not open")
-    : new SignetError("NOT_SIGNED_IN", "nobody is signed in")
+    ? new SignetError("STORE_FAILED", "the stored sign-in cannot be opened")
+    : new SignetError("NOT_SIGNED_IN", "no user is signed in")

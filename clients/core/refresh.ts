@@ -1,33 +1,29 @@
-// One refresh, under the lock that everything with this sign-in shares. What is presented was stored before, with the
-// key that tells a repeated request from a stolen token; so whatever is lost on the way is asked for again.
-import { type AccessTokens, receivedTokens } from "./access-tokens.ts"
+// Performs a refresh under the lock that all tabs and processes of a sign-in share. `session/refresh-turn.ts` decides.
 import type { Tokens } from "./auth-calls.ts"
 import { endingReasons, type ServiceReason, SignetError } from "./errors.ts"
 import type { Keep, KeptRecord } from "./keep.ts"
 import type { Clock, Lock, Random } from "./ports.ts"
 import type { SessionRecord } from "./record.ts"
+import {
+  beginTurn,
+  decideTurn,
+  type Outcome,
+  type RefreshMemory,
+  type TurnEffect,
+  type TurnEvent,
+} from "./session/refresh-turn.ts"
 import { randomText } from "./text.ts"
 
-export type Outcome =
-  | { readonly is: "refreshed"; readonly kept: KeptRecord; readonly tokens: AccessTokens }
-  /** Another tab has done it meanwhile. */
-  | { readonly is: "enough"; readonly kept: KeptRecord }
-  /** The service will not refresh this session again, and it is off the shelf. */
-  | { readonly is: "ended"; readonly sessionId: string; readonly reason: ServiceReason }
-  /** Nobody is signed in any more. */
-  | { readonly is: "gone" }
-
-export interface Refresher {
-  /** @throws SignetError; nobody is signed out by a failure. */
-  refresh(of: {
-    /** Whether there is no need any more, now that it is our turn. */
-    isEnough: (kept: KeptRecord) => Promise<boolean>
-    present: (record: SessionRecord) => Promise<Tokens>
-  }): Promise<Outcome>
+export interface RefreshSteps {
+  /** True if no refresh is needed any more, now that this process holds the lock. */
+  isEnough(kept: KeptRecord): Promise<boolean>
+  present(record: SessionRecord): Promise<Tokens>
 }
 
-/** How often another may have been faster before somebody must be wrong. */
-const rounds = 4
+export interface Refresher {
+  /** @throws SignetError; a failure ends no session. */
+  refresh(steps: RefreshSteps): Promise<Exclude<Outcome, { is: "overtaken" }>>
+}
 
 export const newRetryKey = (random: Random): string => randomText(random, 128)
 
@@ -38,68 +34,51 @@ export interface RefresherDeps {
   readonly random: Random
 }
 
-export function createRefresher({ keep, lock, clock, random }: RefresherDeps): Refresher {
-  let generation = 0
-  /** What the shelf did not take, and the revision that it follows. It is presented only after it has been stored. */
-  let unsaved: { after: string; record: SessionRecord } | undefined
-
-  /**
-   * The record, with what could not be saved before.
-   *
-   * @throws SignetError STORE_FAILED while it still cannot.
-   */
-  async function current(): Promise<KeptRecord | undefined> {
-    const kept = await keep.load()
-    if (kept === undefined || unsaved?.after !== kept.revision) return kept
-    const { record } = unsaved
-    // While it still cannot be stored, nothing is presented: the old token is forgiven once lost, not for as long as a
-    // disk is full.
-    const revision = await keep.put(record, kept.revision)
-    unsaved = undefined
-    return revision === undefined ? keep.load() : { revision, record }
-  }
-
-  async function save(kept: KeptRecord, record: SessionRecord): Promise<KeptRecord | undefined> {
-    try {
-      const revision = await keep.put(record, kept.revision)
-      return revision === undefined ? undefined : { revision, record }
-    } catch {
-      // The tokens are good all the same, and the old token with its key gets the new one again.
-      unsaved = { after: kept.revision, record }
-      return kept
-    }
-  }
-
+export function createRefresher(deps: RefresherDeps): Refresher {
+  let memory: RefreshMemory = { generation: 0 }
   return {
-    refresh: ({ isEnough, present }) =>
-      lock.run(async (): Promise<Outcome> => {
-        for (let round = 0; round < rounds; round++) {
-          const kept = await current()
-          if (kept === undefined) return { is: "gone" }
-          if (await isEnough(kept)) return { is: "enough", kept }
-          const answer = await present(kept.record).catch(endingOf)
-          if ("reason" in answer) {
-            const isOurs = await keep.remove(kept.revision).catch(() => true)
-            if (isOurs) return { is: "ended", sessionId: kept.record.user.sessionId, reason: answer.reason }
-            // A holder that was frozen comes back with an old token; whoever overtook it has the session.
-            continue
-          }
-          const nowMs = clock.nowMs()
-          generation = Math.max(generation, kept.record.generation) + 1
-          const saved = await save(kept, {
-            ...{ user: kept.record.user, refreshToken: answer.refreshToken, retryKey: newRetryKey(random), generation },
-            tokensGoodUntilMs: nowMs + answer.expiresIn * 1_000,
-          })
-          const tokens = receivedTokens(answer, { generation, nowMs })
-          if (saved !== undefined) return { is: "refreshed", kept: saved, tokens }
+    refresh: (steps) =>
+      deps.lock.run(async () => {
+        for (let decision = beginTurn(memory); ; ) {
+          const { turn, effect } = decision
+          memory = turn.memory
+          if (effect.do !== "end") decision = decideTurn(turn, await perform(deps, steps, effect))
+          else if (effect.outcome.is !== "overtaken") return effect.outcome
+          else throw new SignetError("LOCK_BUSY", "other tabs change this sign-in all the time: try again later")
         }
-        throw new SignetError("LOCK_BUSY", "others change this sign-in all the time")
       }),
   }
 }
 
-function endingOf(error: unknown): { reason: ServiceReason } {
+async function perform(
+  { keep, clock, random }: RefresherDeps,
+  { isEnough, present }: RefreshSteps,
+  effect: Exclude<TurnEffect, { do: "end" }>,
+): Promise<TurnEvent> {
+  switch (effect.do) {
+    case "load":
+      return { on: "loaded", kept: await keep.load() }
+    case "check":
+      return { on: "checked", isEnough: await isEnough(effect.kept) }
+    case "present":
+      return present(effect.record).then(
+        (answer) => ({ on: "answered", answer, nowMs: clock.nowMs(), newRetryKey: newRetryKey(random) }),
+        (error) => ({ on: "refused", reason: endingReasonOf(error) }),
+      )
+    case "put": {
+      const { record, expected, mayFail } = effect
+      const written = keep.put(record, expected).then((revision): TurnEvent => ({ on: "written", revision }))
+      return mayFail ? written.catch(() => ({ on: "writeFailed" })) : written
+    }
+    case "remove":
+      // Where the removal fails, the session has ended all the same.
+      return { on: "removed", isOurs: await keep.remove(effect.expected).catch(() => true) }
+  }
+}
+
+/** @throws The error, if it does not end the session. */
+function endingReasonOf(error: unknown): ServiceReason {
   const reason = error instanceof SignetError ? endingReasons.find((each) => each === error.reason) : undefined
   if (reason === undefined) throw error
-  return { reason }
+  return reason
 }

@@ -1,5 +1,4 @@
-// Ways of signing in. The call and the writing down are one turn under the lock, so that no refresh of another tab comes
-// between them.
+// Ways of signing in. Call and write happen under one lock, so that no refresh of another tab comes between them.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type {
   ConfirmMagicLinkResponse,
@@ -39,102 +38,36 @@ const linkNote = "magic link"
 const deviceNote = "device token"
 
 export function createSignIns(deps: SignInDeps): SignIns {
-  const { config, client, clock, keep, random, lock } = deps
-  const common = ({ tenantId, contextId, invitationCode, cancelDeletion }: SignInOptions) => ({
-    appId: config.appId,
-    platform: WirePlatform[config.platform ?? "WEB"],
-    audiences: [...deps.audiences],
-    cookieMode: client.isCookie,
-    ...(config.device && { device: config.device }),
-    ...(tenantId !== undefined && { tenantId }),
-    ...(contextId !== undefined && { contextId }),
-    ...(invitationCode !== undefined && { invitationCode }),
-    ...(cancelDeletion !== undefined && { cancelDeletion }),
-  })
-
-  function checkEnabled(provider: EnabledProvider): void {
-    if (config.providers.includes(provider)) return
-    throw new SignetError("PROVIDER_NOT_ENABLED", `${provider} is not among the providers of this client`)
-  }
-
-  /** The sign-in is on the shelf before anybody hears of it; what cannot be kept is ended at the service again. */
-  const signIn = (call: () => Promise<Answer>): Promise<SignedIn> =>
-    lock.run(async () => {
-      const before = await keep.load().catch(() => undefined)
-      const answer = await answered(call())
-      const { refreshToken, ...received } = checkTokens(client, answer)
-      const user = userOf(answer)
-      const nowMs = clock.nowMs()
-      const tokens = receivedTokens(received, { generation: 1, nowMs })
-      const tokensGoodUntilMs = nowMs + received.expiresIn * 1_000
-      const record = { user, refreshToken, retryKey: newRetryKey(random), generation: 1, tokensGoodUntilMs }
-      const revision = await keep.put(record, "any").catch(async (error: unknown) => {
-        await endAtService(deps, refreshToken)
-        throw error
-      })
-      if (revision === undefined) throw new SignetError("STORE_FAILED", "the sign-in could not be written")
-      // A cookie has replaced the last one. Nobody waits for this: the session ends by itself, too.
-      if (before?.record.refreshToken !== undefined) void endAtService(deps, before.record.refreshToken)
-      deps.live.begin({ revision, record }, tokens)
-      // Nobody is signed out for want of it. In cookie mode there is none: a cookie carries it.
-      const deviceToken = "deviceToken" in answer ? answer.deviceToken : ""
-      if (deviceToken !== "") await keep.putNote(deviceNote, { deviceToken }).catch(() => undefined)
-      return { user, created: answer.created }
-    })
+  const { config, client, keep, random } = deps
 
   return {
     newNonce: () => randomText(random, 192),
     newPkce: () => newPkce(deps),
 
     async startSignIn({ provider, connection = "", redirectUri = "" }) {
-      checkEnabled(provider)
-      const { appId, platform } = common({})
+      checkEnabled(deps, provider)
+      const { appId, platform } = requestOf(deps, {})
       const { deviceId = "" } = config.device ?? {}
       const asked = { appId, platform, provider: Provider[provider], connection, deviceId, redirectUri }
       const { nonce, transaction } = await answered(client.startSignIn(asked, callOptions))
       return { nonce, transaction }
     },
 
-    async login({ provider, connection, nonce, transaction, credential, profileHints, ...options }) {
-      checkEnabled(provider)
-      const note = `profile hints ${provider}`
-      const { name, email } = profileHints ?? {}
-      const told: Note = { ...(name && { name }), ...(email && { email }) }
-      const isTold = Object.keys(told).length > 0
-      // The provider does not say it twice: it is kept until the service has it. Nobody is kept out for want of it.
-      if (isTold) await keep.putNote(note, told).catch(() => undefined)
-      const hints = isTold ? told : await keep.loadNote(note).catch(() => undefined)
-      const signedIn = await signIn(() =>
-        client.externalLogin(
-          {
-            ...common(options),
-            provider: Provider[provider],
-            ...(connection !== undefined && { connection }),
-            ...(nonce !== undefined && { nonce }),
-            ...(transaction !== undefined && { transaction }),
-            ...(hints && { profileHints: hints }),
-            credential: credentialOf(credential),
-          },
-          callOptions,
-        ),
-      )
-      if (hints) await keep.removeNote(note).catch(() => undefined)
-      return signedIn
-    },
+    login: (options) => loginWithProvider(deps, options),
 
     async loginWithPassword({ email, password, ...options }) {
-      checkEnabled("EMAIL_PASSWORD")
+      checkEnabled(deps, "EMAIL_PASSWORD")
       const device = await keep.loadNote(deviceNote).catch(() => undefined)
-      const request = { ...common(options), email, password, ...device }
-      return signIn(() => client.emailPasswordLogin(request, callOptions))
+      const request = { ...requestOf(deps, options), email, password, ...device }
+      return signIn(deps, () => client.emailPasswordLogin(request, callOptions))
     },
 
     async sendMagicLink(email, { redirectUri = config.redirectUri } = {}) {
-      checkEnabled("MAGIC_LINK")
+      checkEnabled(deps, "MAGIC_LINK")
       if (redirectUri === undefined) {
         throw new SignetError("CONFIGURATION_INVALID", "a magic link needs a redirectUri")
       }
-      const { appId, platform } = common({})
+      const { appId, platform } = requestOf(deps, {})
       const pkce = config.requireSameDevice ? await newPkce(deps) : undefined
       if (pkce) await keep.putNote(linkNote, { codeVerifier: pkce.codeVerifier })
       else await keep.removeNote(linkNote).catch(() => undefined)
@@ -143,17 +76,94 @@ export function createSignIns(deps: SignInDeps): SignIns {
     },
 
     async confirmMagicLink(tokenHash, options = {}) {
-      checkEnabled("MAGIC_LINK")
+      checkEnabled(deps, "MAGIC_LINK")
       const codeVerifier = (await keep.loadNote(linkNote).catch(() => undefined))?.codeVerifier
       const verifier = codeVerifier !== undefined && { codeVerifier }
-      const signedIn = await signIn(() =>
-        client.confirmMagicLink({ ...common(options), tokenHash, ...verifier }, callOptions),
-      )
+      const request = { ...requestOf(deps, options), tokenHash, ...verifier }
+      const signedIn = await signIn(deps, () => client.confirmMagicLink(request, callOptions))
       await keep.removeNote(linkNote).catch(() => undefined)
       return signedIn
     },
   }
 }
+
+function checkEnabled({ config }: SignInDeps, provider: EnabledProvider): void {
+  if (config.providers.includes(provider)) return
+  throw new SignetError("PROVIDER_NOT_ENABLED", `${provider} is not among the providers of this client`)
+}
+
+/** The fields that every sign-in has. */
+const requestOf = (
+  { config, client, audiences }: SignInDeps,
+  { tenantId, contextId, invitationCode, cancelDeletion }: SignInOptions,
+) => ({
+  appId: config.appId,
+  platform: WirePlatform[config.platform ?? "WEB"],
+  audiences: [...audiences],
+  cookieMode: client.isCookie,
+  ...(config.device && { device: config.device }),
+  ...(tenantId !== undefined && { tenantId }),
+  ...(contextId !== undefined && { contextId }),
+  ...(invitationCode !== undefined && { invitationCode }),
+  ...(cancelDeletion !== undefined && { cancelDeletion }),
+})
+
+async function loginWithProvider(
+  deps: SignInDeps,
+  { provider, connection, nonce, transaction, credential, profileHints, ...options }: Parameters<Signet["login"]>[0],
+): Promise<SignedIn> {
+  const { client, keep } = deps
+  checkEnabled(deps, provider)
+  const note = `profile hints ${provider}`
+  const { name, email } = profileHints ?? {}
+  const given: Note = { ...(name && { name }), ...(email && { email }) }
+  const isGiven = Object.keys(given).length > 0
+  // The provider states them once: they are stored until the service has them. A sign-in does not fail without them.
+  if (isGiven) await keep.putNote(note, given).catch(() => undefined)
+  const hints = isGiven ? given : await keep.loadNote(note).catch(() => undefined)
+  const request = {
+    ...requestOf(deps, options),
+    provider: Provider[provider],
+    ...(connection !== undefined && { connection }),
+    ...(nonce !== undefined && { nonce }),
+    ...(transaction !== undefined && { transaction }),
+    ...(hints && { profileHints: hints }),
+    credential: credentialOf(credential),
+  }
+  const signedIn = await signIn(deps, () => client.externalLogin(request, callOptions))
+  if (hints) await keep.removeNote(note).catch(() => undefined)
+  return signedIn
+}
+
+/**
+ * Signs in under the lock. The session is stored before the app sees it; one that cannot be stored is ended at the service.
+ *
+ * @throws SignetError STORE_FAILED, and the reasons of the call.
+ */
+const signIn = (deps: SignInDeps, call: () => Promise<Answer>): Promise<SignedIn> =>
+  deps.lock.run(async () => {
+    const { client, clock, keep, random } = deps
+    const before = await keep.load().catch(() => undefined)
+    const answer = await answered(call())
+    const { refreshToken, ...received } = checkTokens(client, answer)
+    const user = userOf(answer)
+    const nowMs = clock.nowMs()
+    const tokens = receivedTokens(received, { generation: 1, nowMs })
+    const tokensGoodUntilMs = nowMs + received.expiresIn * 1_000
+    const record = { user, refreshToken, retryKey: newRetryKey(random), generation: 1, tokensGoodUntilMs }
+    const revision = await keep.put(record, "any").catch(async (error: unknown) => {
+      await endAtService(deps, refreshToken)
+      throw error
+    })
+    if (revision === undefined) throw new SignetError("STORE_FAILED", "the sign-in could not be written")
+    // A new cookie replaces the old one. A refresh token is ended in the background: it expires, too.
+    if (before?.record.refreshToken !== undefined) void endAtService(deps, before.record.refreshToken)
+    deps.live.begin({ revision, record }, tokens)
+    // A sign-in does not fail without it. In cookie mode a cookie carries it.
+    const deviceToken = "deviceToken" in answer ? answer.deviceToken : ""
+    if (deviceToken !== "") await keep.putNote(deviceNote, { deviceToken }).catch(() => undefined)
+    return { user, created: answer.created }
+  })
 
 async function newPkce({
   random,

@@ -1,12 +1,6 @@
-// A Connect transport that calls with the session's token. What a service refused before it did anything is sent again:
-// once with another token, and once after the wait that it asked for.
-import type {
-  DescMessage,
-  DescMethodStreaming,
-  DescMethodUnary,
-  MessageInitShape,
-  MessageShape,
-} from "@bufbuild/protobuf"
+// A Connect transport that calls with the session's token. It retries a call that a service refused before any effect: once
+// with another token, and once after the wait that the service asks for.
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError, type StreamResponse, type Transport } from "@connectrpc/connect"
 import type { AccessToken } from "./access-tokens.ts"
@@ -35,48 +29,11 @@ const refreshable: readonly FailureReason[] = [
 /** The longest that a call waits because the service said so. Milliseconds. */
 const longestWaitMs = 30_000
 
-export function createSessionTransport({ inner, clock, token }: TransportDeps): Transport {
-  /** One call: its token, its deadline, and what it may still try. */
-  function begin(signal: AbortSignal | undefined, timeoutMs: number | undefined, isRepeatable: boolean) {
-    const startMs = clock.nowMs()
-    // As everywhere in Connect, none that is not above zero.
-    const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
-    const leftMs = () => (limitMs === undefined ? undefined : limitMs - (clock.nowMs() - startMs))
-    let mayRefresh = true
-    let mayWait = true
-    let current: AccessToken | undefined
-
-    return {
-      leftMs,
-      /** The headers with the token. */
-      async headers(header: HeadersInit | undefined): Promise<Headers> {
-        current ??= await orGivenUp(token().catch(throwConnect), signal, leftMs(), clock)
-        if ((leftMs() ?? 1) <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded)
-        const headers = new Headers(header)
-        headers.set("authorization", `Bearer ${current.token}`)
-        return headers
-      },
-      /** Returns when the call may be sent again; throws when it may not. */
-      async mend(error: unknown): Promise<void> {
-        const failed = ConnectError.from(error)
-        if (mayRefresh && isRefreshable(failed)) {
-          mayRefresh = false
-          const next = await orGivenUp(token(current).catch(throwConnect), signal, leftMs(), clock)
-          if (next.token === current?.token) throw failed
-          current = next
-          return
-        }
-        const waitMs = mayWait && isSafeToRepeat(failed, isRepeatable) ? retryAfterOf(failed) : undefined
-        if (waitMs === undefined || waitMs > Math.min(longestWaitMs, leftMs() ?? longestWaitMs)) throw failed
-        mayWait = false
-        await orGivenUp(new Promise<void>((resolve) => clock.after(waitMs, resolve)), signal, leftMs(), clock)
-      },
-    }
-  }
-
+export function createSessionTransport(deps: TransportDeps): Transport {
+  const { inner } = deps
   return {
     async unary(method, signal, timeoutMs, header, input, contextValues) {
-      const call = begin(signal, timeoutMs, isRepeatable(method))
+      const call = beginCall(deps, signal, timeoutMs, isRepeatable(method))
       for (;;) {
         const headers = await call.headers(header)
         try {
@@ -87,23 +44,16 @@ export function createSessionTransport({ inner, clock, token }: TransportDeps): 
       }
     },
 
-    async stream<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodStreaming<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeadersInit | undefined,
-      input: AsyncIterable<MessageInitShape<I>>,
-      contextValues?: Parameters<Transport["stream"]>[5],
-    ): Promise<StreamResponse<I, O>> {
-      const call = begin(signal, timeoutMs, isRepeatable(method))
-      // What was said once cannot be said again, unless it was all in one message.
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const call = beginCall(deps, signal, timeoutMs, isRepeatable(method))
+      // A consumed input cannot be sent again, unless it was one message.
       const isOpenAgain = method.methodKind === "server_streaming"
       const first = isOpenAgain ? await collect(input) : []
       const open = async () => {
-        const said = isOpenAgain ? replay(first) : input
-        return inner.stream(method, signal, call.leftMs(), await call.headers(header), said, contextValues)
+        const sent = isOpenAgain ? replay(first) : input
+        return inner.stream(method, signal, call.leftMs(), await call.headers(header), sent, contextValues)
       }
-      const opened = async (): Promise<StreamResponse<I, O>> => {
+      const opened = async (): ReturnType<typeof open> => {
         for (;;) {
           try {
             return await open()
@@ -113,27 +63,85 @@ export function createSessionTransport({ inner, clock, token }: TransportDeps): 
           }
         }
       }
-
-      /** Refusals come when a stream is read. After its first message it is never opened again. */
-      async function* messages(stream: StreamResponse<I, O>): AsyncIterable<MessageShape<O>> {
-        for (let at = stream; ; ) {
-          let isBegun = false
-          try {
-            for await (const message of at.message) {
-              isBegun = true
-              yield message
-            }
-            return
-          } catch (error) {
-            if (isBegun || !isOpenAgain) throw error
-            await call.mend(error)
-            at = await opened()
-          }
-        }
-      }
       const stream = await opened()
-      return { ...stream, message: messages(stream) }
+      return { ...stream, message: messagesOf(stream, call, isOpenAgain ? opened : undefined) }
     },
+  }
+}
+
+/** One call: its token, its deadline, and the retries that are left. */
+interface Call {
+  /** Milliseconds until the deadline; undefined without one. */
+  leftMs(): number | undefined
+  /** The headers with the token. */
+  headers(header: HeadersInit | undefined): Promise<Headers>
+  /** Returns when the call may be sent again. @throws The error, if it may not. */
+  mend(error: unknown): Promise<void>
+}
+
+function beginCall(
+  { clock, token }: TransportDeps,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  isRepeatable: boolean,
+): Call {
+  const startMs = clock.nowMs()
+  // As everywhere in Connect, a limit of zero or less is none.
+  const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
+  const leftMs = () => (limitMs === undefined ? undefined : limitMs - (clock.nowMs() - startMs))
+  let mayRefresh = true
+  let mayWait = true
+  let current: AccessToken | undefined
+
+  return {
+    leftMs,
+    async headers(header) {
+      current ??= await orGivenUp(token().catch(throwConnect), signal, leftMs(), clock)
+      if ((leftMs() ?? 1) <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded)
+      const headers = new Headers(header)
+      headers.set("authorization", `Bearer ${current.token}`)
+      return headers
+    },
+    async mend(error) {
+      const failed = ConnectError.from(error)
+      if (mayRefresh && isRefreshable(failed)) {
+        mayRefresh = false
+        const next = await orGivenUp(token(current).catch(throwConnect), signal, leftMs(), clock)
+        if (next.token === current?.token) throw failed
+        current = next
+        return
+      }
+      const waitMs = mayWait && isSafeToRepeat(failed, isRepeatable) ? retryAfterOf(failed) : undefined
+      if (waitMs === undefined || waitMs > Math.min(longestWaitMs, leftMs() ?? longestWaitMs)) throw failed
+      mayWait = false
+      await orGivenUp(new Promise<void>((resolve) => clock.after(waitMs, resolve)), signal, leftMs(), clock)
+    },
+  }
+}
+
+/**
+ * The messages of a stream. A refusal arrives when the stream is read; after its first message it is never opened again.
+ *
+ * @param reopen undefined for a stream that cannot be opened again.
+ */
+async function* messagesOf<I extends DescMessage, O extends DescMessage>(
+  stream: StreamResponse<I, O>,
+  call: Call,
+  reopen: (() => Promise<StreamResponse<I, O>>) | undefined,
+): AsyncIterable<MessageShape<O>> {
+  for (let at = stream; ; ) {
+    let isBegun = false
+    try {
+      for await (const message of at.message) {
+        isBegun = true
+        yield message
+      }
+      return
+    } catch (error) {
+      if (isBegun || reopen === undefined) throw error
+      await call.mend(error)
+      at = await reopen()
+    }
   }
 }
 

@@ -3,6 +3,8 @@ import type { Mutant } from "./mutant.ts"
 const redirects = "test/story/redirect-sign-in.test.ts"
 
 const live = { file: "clients/core/live-session.ts", test: "clients/core/live-session.test.ts" }
+const decisions = { file: "clients/core/session/decide.ts", test: "clients/core/live-session.test.ts" }
+const turn = { file: "clients/core/session/refresh-turn.ts", test: "clients/core/live-session.test.ts" }
 const refresh = { file: "clients/core/refresh.ts", test: "clients/core/live-session.test.ts" }
 const calls = { file: "clients/core/transport.ts", test: "clients/core/transport.test.ts" }
 const faults = "test/story/client-faults.test.ts"
@@ -22,24 +24,24 @@ export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "a token that was not stored is presented all the same",
     ...refresh,
-    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
-    to: "const revision = await keep.put(record, kept.revision).catch(() => kept.revision)\n    unsaved",
+    from: 'written.catch(() => ({ on: "writeFailed" })) : written',
+    to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: expected }))',
     test: faults,
     name: "no token is presented that was not stored",
   },
   {
     fault: "a token is presented again and again while its successor cannot be stored",
     ...refresh,
-    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
-    to: "const revision = await keep.put(record, kept.revision).catch(() => undefined)\n    unsaved",
+    from: 'written.catch(() => ({ on: "writeFailed" })) : written',
+    to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: undefined }))',
     test: faults,
     name: "no token is presented that was not stored",
   },
   {
     fault: "a slow reading of the shelf brings back who has left",
-    ...live,
-    from: "if (before === news) return kept",
-    to: "return kept",
+    ...decisions,
+    from: "if (event.facts !== state.facts)",
+    to: "if (event.facts < 0)",
     name: "however slowly its record was opened",
   },
   {
@@ -60,59 +62,59 @@ export const identityClientMutants: readonly Mutant[] = [
   },
   {
     fault: "an old holder's token is put over a newer one",
-    ...refresh,
-    from: "await keep.put(record, kept.revision)\n      return revision === undefined",
-    to: 'await keep.put(record, "any")\n      return revision === undefined',
+    ...turn,
+    from: "expected: kept.revision, mayFail: true",
+    to: 'expected: "any", mayFail: true',
     name: "does not put an old token over",
   },
   {
     fault: "an old holder ends the session of who overtook it",
-    ...refresh,
-    from: "await keep.remove(kept.revision)",
-    to: 'await keep.remove("any")',
+    ...turn,
+    from: '{ do: "remove", expected: step.kept.revision }',
+    to: '{ do: "remove", expected: "any" }',
     name: "comes back with what is old",
   },
   {
     fault: "any refusal ends a session",
     ...refresh,
     from: "if (reason === undefined) throw error",
-    to: 'if (reason === undefined) return { reason: "SESSION_REVOKED" }',
+    to: 'if (reason === undefined) return "SESSION_REVOKED"',
     name: "does not end by",
   },
   {
     fault: "tabs refresh beside each other",
     ...live,
-    from: "return isServed() || (mayOthersHave(kept) && (await ask(kept, isServed)))",
+    from: "return isServed() || (mayOthersHave(deps, machine, kept) && (await askTabs(deps, kept, isServed)))",
     to: "return false",
     test: sessions,
     name: "one of them refreshes",
   },
   {
     fault: "tokens of two people are mixed",
-    ...live,
-    from: '    tokens = new Map()\n    cancelTimer()\n    states.set({ is: "signedIn", user })',
-    to: '    cancelTimer()\n    states.set({ is: "signedIn", user })',
+    ...decisions,
+    from: 'show({ ...state, tokens: new Map() }, { is: "signedIn", user })',
+    to: 'show(state, { is: "signedIn", user })',
     name: "their tokens are not mixed",
   },
   {
     fault: "another page ends a session by saying so",
-    ...live,
-    from: "void reload(message.reason)",
-    to: "loggedOut(message.reason)",
+    ...decisions,
+    from: "message.sessionId === sessionId ? reread(state, { reason: message.reason }) : stay(state)",
+    to: "logOut(state, message.reason)",
     name: "taken only as far as it can be read",
   },
   {
     fault: "a service that takes no token has them refreshed for ever",
     ...live,
-    from: "if (Math.abs(clock.nowMs() - lastRefusalMs) < betweenRefusalsMs) return refused",
+    from: "if (isRefusedAgain(machine.state, clock.nowMs())) return refused",
     to: "",
     name: "takes none of them",
   },
   {
     fault: "a stream is opened again in its middle",
     ...calls,
-    from: "if (isBegun || !isOpenAgain) throw error",
-    to: "if (!isOpenAgain) throw error",
+    from: "if (isBegun || reopen === undefined) throw error",
+    to: "if (reopen === undefined) throw error",
     name: "is never opened again after it",
   },
   {
@@ -125,7 +127,7 @@ export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "a refused call is made for ever",
     ...calls,
-    from: "          mayRefresh = false\n",
+    from: "        mayRefresh = false\n",
     to: "",
     name: "that is refused twice is refused",
   },
@@ -148,7 +150,7 @@ export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "a sign-in that was not kept lives on at the service",
     file: "clients/core/sign-in.ts",
-    from: "await endAtService(deps, refreshToken)\n        throw error",
+    from: "await endAtService(deps, refreshToken)\n      throw error",
     to: "throw error",
     test: signIns,
     name: "has ended at the service",
@@ -213,7 +215,7 @@ export const identityClientMutants: readonly Mutant[] = [
   },
   {
     fault: "a page that is shown while it starts reports a sign-out",
-    file: "clients/core/live-session.ts",
+    file: "clients/core/session/decide.ts",
     from: 'case "starting":\n      return "NOT_SIGNED_IN"',
     to: 'case "starting":\n      return reason',
     test: "test/story/client-session.test.ts",
