@@ -44,7 +44,7 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "key packages of a former key outlive a renewal that stops",
-    file: "clients/core/messaging/device/device.ts",
+    file: "clients/core/messaging/device/device-record.ts",
     from: "before.hasFormerKeyPackages || isNext",
     to: "before.hasFormerKeyPackages",
     test: absence,
@@ -52,8 +52,8 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "a device whose papers have ended never comes back",
-    file: "clients/core/messaging/device/device.ts",
-    from: "return isHere && nowSeconds(papers) < Number(notAfter)",
+    file: "clients/core/messaging/device/registration.ts",
+    from: "return isHere && nowSeconds(enrollment) < Number(notAfter)",
     to: "return isHere",
     test: absence,
     name: "who comes back after 500 days and signs in anew is the device that it was, and goes on",

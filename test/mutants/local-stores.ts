@@ -74,9 +74,9 @@ export const localStoreMutants: readonly Mutant[] = [
   },
   {
     fault: "the tab that comes last keeps its issuer keys",
-    file: `${core}/device/device.ts`,
-    from: "versionOf(issuerKeySet) > versionOf(kept)",
-    to: "versionOf(issuerKeySet) !== versionOf(kept)",
+    file: `${core}/device/device-record.ts`,
+    from: "versionOf(issuerKeySet) > versionOf(before.issuerKeySet)",
+    to: "versionOf(issuerKeySet) !== versionOf(before.issuerKeySet)",
     test: `${core}/device/device.test.ts`,
     name: "of key sets that tabs keep, the older one last, the newest stays",
     row: "the older one last",

@@ -217,8 +217,8 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a device takes another user's credential for its own",
-    file: "clients/core/messaging/device/device.ts",
-    from: "hex(body.userId) === hex(papers.owner.user) &&",
+    file: "clients/core/messaging/device/registration.ts",
+    from: "hex(body.userId) === hex(owner.user) &&",
     to: "",
     test: enrolling,
     name: "a device does not take a credential of another user for its own",
@@ -226,8 +226,8 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a device takes another device's credential for its own",
-    file: "clients/core/messaging/device/device.ts",
-    from: ' &&\n      hex(body.deviceId) === hex(bytesOfId("dev", answeredId("dev", device.id)))',
+    file: "clients/core/messaging/device/registration.ts",
+    from: ' && hex(body.deviceId) === hex(bytesOfId("dev", answeredId("dev", deviceId)))',
     to: "",
     test: enrolling,
     name: "a device does not take a credential of another device for its own",

@@ -1,0 +1,99 @@
+import { create } from "@bufbuild/protobuf"
+import {
+  type DeviceRecord,
+  DeviceRecordSchema,
+  type IdentityKey,
+  IdentityKeySchema,
+} from "@signet/proto/client/v1/records"
+import { hex } from "../crypto/bytes.ts"
+import type { Signer } from "../crypto/identity.ts"
+import type { Suite } from "../crypto/suite.ts"
+import type { Storage } from "../deps.ts"
+import { MessagingError } from "../errors.ts"
+import { deviceSpace } from "../store/store.ts"
+import { allKeysOf, signingKeysOf, withoutDevice } from "./device-record.ts"
+
+const place = { space: deviceSpace, table: "device", key: "self" } as const
+
+/** The device's record, as this process has read it last, and the signers of its keys. */
+export interface StoredDevice {
+  readonly record: DeviceRecord | undefined
+  /** @throws MessagingError DEVICE_ENDED before registration */
+  registered(): { readonly record: DeviceRecord; readonly key: IdentityKey }
+  /** Reads the record: another tab may have written. @returns the generation of the store */
+  load(): Promise<bigint>
+  /** Changes the stored record. @param next returns the same record for no change, and may run again. */
+  change(next: (before: DeviceRecord) => DeviceRecord): Promise<DeviceRecord>
+  /** Drops the device, and wipes its keys. */
+  drop(): Promise<void>
+  /** Wipes the keys in memory. */
+  wipe(): void
+  /** @param publicKey of a key of this device, which stands for it. */
+  signerOf(publicKey: Uint8Array): Signer | undefined
+  newKey(): Promise<IdentityKey>
+}
+
+export async function openStoredDevice({
+  store,
+  rows,
+  suite,
+}: Storage & { readonly suite: Suite }): Promise<StoredDevice> {
+  let record: DeviceRecord | undefined
+  const signers = new Map<string, Signer>()
+
+  const device: StoredDevice = {
+    get record() {
+      return record
+    },
+    registered() {
+      if (record?.key === undefined || record.deviceId === "") {
+        throw new MessagingError("DEVICE_ENDED", "this store has no registered device")
+      }
+      return { record, key: record.key }
+    },
+    async load() {
+      const { generation, values } = await store.read(deviceSpace, [place])
+      const [sealed] = values
+      record = sealed && (await rows.read(place, DeviceRecordSchema, sealed))
+      for (const { seed, publicKey } of signingKeysOf(record)) {
+        signers.set(hex(publicKey), (message) => suite.sign(seed, message))
+      }
+      return generation
+    },
+    async change(next) {
+      for (;;) {
+        const generation = await device.load()
+        const before = record ?? create(DeviceRecordSchema)
+        const after = next(before)
+        if (after === before) return before
+        const op = await rows.put(place, DeviceRecordSchema, after)
+        const done = await store.transact(deviceSpace, generation, [op])
+        if (done !== "ok") continue
+        await device.load()
+        return after
+      }
+    },
+    async drop() {
+      let dropped: IdentityKey[] = []
+      await device.change((before) => {
+        const after = withoutDevice(before)
+        dropped = after === before ? [] : allKeysOf(before)
+        return after
+      })
+      if (dropped.length > 0) signers.clear()
+      for (const { seed } of dropped) seed.fill(0)
+    },
+    wipe() {
+      for (const { seed } of allKeysOf(record)) seed.fill(0)
+      signers.clear()
+      record = undefined
+    },
+    signerOf: (publicKey) => signers.get(hex(publicKey)),
+    async newKey() {
+      const { seed, publicKey } = await suite.signatureKeyPair()
+      return create(IdentityKeySchema, { seed, publicKey })
+    },
+  }
+  await device.load()
+  return device
+}
