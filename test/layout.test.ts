@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
+import { parseAst } from "vitest/node"
 
 // Who may import whom. A folder that is not named here fails, and so does an import that its row does not list.
 // Tests may import what they like.
@@ -150,6 +151,38 @@ const closesCycle: readonly string[] = [
   "server/store/durable/env.ts -> server/store/durable/user/object.ts",
 ]
 
+// Functions of more than `mostLines` lines, by file and name. The list may only shrink.
+const mostLines = 80
+const tooLong: readonly string[] = [
+  "server/blobs/s3.ts createS3Blobs",
+  "server/edge/worker/issuer-keys.ts createIssuerKeys",
+  "server/edge/worker/streams/stream.ts openStream",
+  "server/guard/guard.ts createGuard",
+  "server/guard/key-set.ts createKeySet",
+  "server/guard/mailbox.ts createMailbox",
+  "server/guard/revocation-feed.ts createRevocationFeed",
+  "server/kernel/revocation/revocation-set.ts createRevocationSet",
+  "server/keys/issuer-keys.ts createIssuerKeyRing",
+  "server/keys/key-ring.ts createKeyRing",
+  "server/node/app.ts createApp",
+  "server/node/config.ts parseConfig",
+  "server/node/program.ts startProgram",
+  "server/providers/idp-c.ts createIdpC",
+  "server/rpc/auth/sign-in/methods.ts signInMethods",
+  "server/rpc/messaging/attachment/attachment-service.ts attachmentService",
+  "server/rpc/messaging/conversation/conversation-service.ts conversationService",
+  "server/rpc/messaging/conversation/subscribe/subscribe.ts subscribe",
+  "server/rpc/revocation/feed.ts createRevocationFeed",
+  "server/rpc/service-account/service-account-service.ts serviceAccountService",
+  "server/rpc/transfer/read.ts recordOf",
+  "server/rpc/transfer/told.ts kindOf",
+  "server/store/durable/devices.ts durableDevices",
+  "server/store/postgres/admin/grants.ts grants",
+  "server/store/postgres/admin/principals.ts principals",
+  "server/store/postgres/identity/identities.ts identities",
+  "server/wakeups/bus.ts createPostgresBus",
+]
+
 const root = resolve(import.meta.dirname, "..")
 const sources = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
   (path) => path.endsWith(".ts") && !/(^|\/)(node_modules|dist|\.\w+)\//.test(path) && path.includes("/"),
@@ -237,6 +270,27 @@ function leadsTo(graph: ImportGraph, from: string, to: string, seen = new Set<st
   return [...(graph.get(from) ?? [])].some((next) => leadsTo(graph, next, to, seen))
 }
 
+/** Names of the functions of TypeScript code that have more lines than `mostLines`. A nested function counts twice. */
+function longFunctions(code: string): string[] {
+  const found: string[] = []
+  const lines = (start: number, end: number) => code.slice(start, end).split("\n").length
+  const visit = (value: unknown, name: string): void => {
+    if (typeof value !== "object" || value === null) return
+    if (Array.isArray(value)) {
+      for (const each of value) visit(each, name)
+      return
+    }
+    const { type, start, end, id, key } = Object(value)
+    const own = id?.name ?? key?.name ?? name
+    if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(type)) {
+      if (lines(start, end) > mostLines) found.push(own)
+    }
+    for (const child of Object.values(value)) visit(child, own)
+  }
+  visit(parseAst(code, { lang: "ts" }), "")
+  return found
+}
+
 const isTest = (path: string) => /\.test\.ts$|(^|\/)testing\/|\/vectors\//.test(path)
 const read = (path: string) => readFileSync(join(root, path), "utf8")
 
@@ -283,6 +337,19 @@ describe("the layout", () => {
     ])
     expect(importsOnCycles(graph)).toEqual(["b -> c", "c -> b"])
     expect(importsOnCycles(graph, ["c -> b"])).toEqual([])
+  })
+
+  test("has no function of more than 80 lines in the server and the client core, but for those in the list", () => {
+    const measured = sources.filter((path) => /^(server|clients\/core)\//.test(path) && !isTest(path))
+    const found = measured.flatMap((path) => longFunctions(read(path)).map((name) => `${path} ${name}`))
+    expect(found.toSorted()).toEqual(tooLong)
+  })
+
+  test("sees a long function", () => {
+    const body = "\n".repeat(mostLines - 1)
+    expect(longFunctions(`const one = () => {${body}}`)).toEqual([])
+    expect(longFunctions(`const one = () => {${body}\n}`)).toEqual(["one"])
+    expect(longFunctions(`const all = { async two() {${body}\n} }`)).toEqual(["two"])
   })
 
   test("lets only the engine import the MLS library", () => {

@@ -2,20 +2,21 @@ import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
+import type { Context } from "./context.ts"
 import { groupToSend, statusOf, unknownConversation } from "./conversation/status.ts"
 import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
 import { advance, readAndReset } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
-import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
+import type { ConversationInfo, DeviceInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
 import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
-import { encryptMessage, sendText } from "./sending/outbox.ts"
-import { flushIfActive, listOutbox, queueText } from "./sending/queue.ts"
+import { encryptMessage, type SentMessage, sendText } from "./sending/outbox.ts"
+import { flushIfActive, listOutbox, type QueuedMessage, queueText } from "./sending/queue.ts"
 import { type Sketch, sketchOf } from "./state/held.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
@@ -28,25 +29,9 @@ import { verification } from "./verification/verification.ts"
 /** Opens the messenger of one device on the primitives of a platform. */
 export async function createMessengerWith(options: MessengerOptions, primitives: Primitives): Promise<Messenger> {
   const { context, events, scope } = await openContext({ ...options, store: closable(options.store) }, primitives)
-  const { store, rows, device, calls, owner } = context
+  const { store, rows, device } = context
   const queue = createQueue()
   const closing = new AbortController()
-
-  const infoOf = async (conversationId: string): Promise<ConversationInfo> => {
-    const found = describe(conversationId, sketchOf(await context.door(conversationId).held()))
-    if (found === undefined) throw unknownConversation()
-    return found
-  }
-  const createOne = async (asked: NewConversation): Promise<ConversationInfo> => {
-    const id = await createConversation(context, asked)
-    const made = await infoOf(id)
-    if (made.status !== "waiting" && made.status !== "stranded") return made
-    // Whoever was first has let this device in, or will; or nobody can, and the group is replaced.
-    await joinAll(context)
-    if (made.waitsFor !== "keyPackages") await context.lane(id, () => readAndReset(context, id))
-    await trying(context, id, () => context.lane(id, () => flushIfActive(context, id)))
-    return infoOf(id)
-  }
 
   async function close() {
     closing.abort()
@@ -59,55 +44,31 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     get deviceId() {
       return device.id ?? ""
     },
-    createDirectConversation: (peerUserId) => createOne({ peerUserId }),
-    createGroupConversation: (userIds) => createOne({ userIds }),
+    createDirectConversation: (peerUserId) => createAndJoin(context, { peerUserId }),
+    createGroupConversation: (userIds) => createAndJoin(context, { userIds }),
     encryptMessage: (conversationId, plaintext) => encryptMessage(context, conversationId, plaintext),
     processIncoming: ({ conversationId, envelope }) => processIncoming(context, queue, conversationId, envelope),
     addMembers: (conversationId, userIds) =>
       ask(context, conversationId, { case: "add", value: { userIds: [...userIds] } }),
     removeMembers: (conversationId, userIds) =>
       ask(context, conversationId, { case: "remove", value: { userIds: [...userIds] } }),
-    async send(conversationId, plaintext) {
-      const queued = await queueText(context, conversationId, plaintext)
-      if (queued === undefined) return sendText(context, conversationId, plaintext)
-      inBackground(context, conversationId, () => advance(context, conversationId))
-      return queued
-    },
+    send: (conversationId, plaintext) => send(context, conversationId, plaintext),
     outbox: (conversationId) => listOutbox(context, conversationId),
     sendAttachment: (conversationId, source, attachment) => sendAttachment(context, conversationId, source, attachment),
     openAttachment: (conversationId, seq) => openAttachment(context, conversationId, seq),
     uploads: (conversationId) => listUploads(context, conversationId),
     cancelUpload: (conversationId, uploadId) => cancelUpload(context, conversationId, uploadId),
-    async leave(conversationId) {
-      groupToSend(await context.door(conversationId).held())
-      const { directive } = await calls.conversations.leaveConversation({ conversationId })
-      // Without one there was nobody else, and the conversation is closed.
-      const status = directive === undefined ? Status.REMOVED : Status.LEAVING
-      await changeRecord(context, conversationId, (record) => ({ ...record, status }))
-    },
+    leave: (conversationId) => leave(context, conversationId),
     async rejoin(conversationId) {
       const { record } = await context.door(conversationId).held()
       if (record === undefined) throw unknownConversation()
       await context.lane(conversationId, () => requestRejoin(context, conversationId))
     },
     refreshKeys: (conversationId) => ask(context, conversationId, { case: "update", value: {} }),
-    async conversations() {
-      const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
-      const found = await Promise.all(ids.map(async (id) => describe(id, await context.door(id).sketch())))
-      return found.filter((one) => one !== undefined)
-    },
+    conversations: () => listConversations(context),
     conversation: async (id) => describe(id, sketchOf(await context.door(id).held())),
     timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
-    async devices() {
-      const found = await listDevices(context, owner.userId)
-      return found.map(({ id, status, platform, createdAt }) => ({
-        id,
-        isThisOne: id === device.id,
-        isRevoked: status === Device_Status.REVOKED,
-        platform,
-        createdAtMs: createdAt === undefined ? 0 : timestampMs(createdAt),
-      }))
-    },
+    devices: () => listOwnDevices(context),
     revokeDevice: (deviceId) => revokeDevice(context, deviceId),
     startAnew: () => startAnew(context),
     verification: verification(context),
@@ -122,6 +83,61 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     close,
   }
+}
+
+/** Creates a conversation. If another device was first, this one joins, or waits for its welcome. */
+async function createAndJoin(context: Context, asked: NewConversation): Promise<ConversationInfo> {
+  const id = await createConversation(context, asked)
+  const made = await infoOf(context, id)
+  if (made.status !== "waiting" && made.status !== "stranded") return made
+  await joinAll(context)
+  // Without a member that could add this device, a direct conversation is reset.
+  if (made.waitsFor !== "keyPackages") await context.lane(id, () => readAndReset(context, id))
+  await trying(context, id, () => context.lane(id, () => flushIfActive(context, id)))
+  return infoOf(context, id)
+}
+
+async function send(
+  context: Context,
+  conversationId: string,
+  plaintext: Uint8Array,
+): Promise<SentMessage | QueuedMessage> {
+  const queued = await queueText(context, conversationId, plaintext)
+  if (queued === undefined) return sendText(context, conversationId, plaintext)
+  inBackground(context, conversationId, () => advance(context, conversationId))
+  return queued
+}
+
+async function leave(context: Context, conversationId: string): Promise<void> {
+  groupToSend(await context.door(conversationId).held())
+  const { directive } = await context.calls.conversations.leaveConversation({ conversationId })
+  // Without a directive there was no other member, and the conversation is closed.
+  const status = directive === undefined ? Status.REMOVED : Status.LEAVING
+  await changeRecord(context, conversationId, (record) => ({ ...record, status }))
+}
+
+async function listConversations({ store, door }: Context): Promise<ConversationInfo[]> {
+  const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
+  const found = await Promise.all(ids.map(async (id) => describe(id, await door(id).sketch())))
+  return found.filter((one) => one !== undefined)
+}
+
+async function listOwnDevices(context: Context): Promise<DeviceInfo[]> {
+  const found = await listDevices(context, context.owner.userId)
+  return found.map(({ id, status, platform, createdAt }) => ({
+    id,
+    isThisOne: id === context.device.id,
+    isRevoked: status === Device_Status.REVOKED,
+    platform,
+    createdAtMs: createdAt === undefined ? 0 : timestampMs(createdAt),
+  }))
+}
+
+/** @throws MessagingError CONVERSATION_UNKNOWN */
+async function infoOf({ door }: Context, conversationId: string): Promise<ConversationInfo> {
+  const found = describe(conversationId, sketchOf(await door(conversationId).held()))
+  if (found === undefined) throw unknownConversation()
+  return found
 }
 
 function describe(id: string, { record, memberUserIds, processedSeq }: Sketch): ConversationInfo | undefined {

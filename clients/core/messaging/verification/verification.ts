@@ -77,86 +77,91 @@ export interface Verification {
 }
 
 export function verification(context: Context): Verification {
-  const { owner } = context
-  const fingerprintOf = fingerprintsIn(context)
-
-  const side = async (userId: string) => {
-    const looked = await look(context, userId)
-    return { ...looked, userId: bytesOfId("prn", userId), fingerprint: fingerprintOf(userId, looked.active) }
+  const parts: Parts = { context, fingerprintOf: fingerprintsIn(context) }
+  const accepted = async (userId: string, compared: Compared, by: ComparedBy): Promise<void> => {
+    await accept(context, userId, compared, by)
+    await confirmResets(context, userId)
   }
-  const viewOf = async (userId: string): Promise<SafetyView & { readonly compared: Compared }> => {
-    if (userId === owner.userId) throw new RangeError("one's own code is for others to scan")
-    const [local, remote] = [await side(owner.userId), await side(userId)]
-    const listed = <T extends { head: ListedDevices["head"] }>(one: T) => ({
-      ...one,
-      listVersion: one.head?.version ?? 0n,
-    })
-    return {
-      tenantId: owner.tenant,
-      appId: owner.app,
-      local: listed(local),
-      remote: listed(remote),
-      compared: remote,
-    }
-  }
-  const numberOf = async (userId: string) => {
-    const [own, theirs] = [await side(owner.userId), await side(userId)]
-    return { ...theirs, number: safetyNumber(own.fingerprint, theirs.fingerprint) }
-  }
-  const describe = async (
-    userId: string,
-    { number, active }: { readonly number: string; readonly active: readonly DeviceKey[] },
-  ): Promise<UserVerification> => {
-    const peer = await readPeer(context, userId)
-    const { record } = peer
-    const isCompared = record?.status === Status.VERIFIED || record?.status === Status.CHANGED
-    const accepted = new Set(record?.acceptedKeys.map(hex))
-    return {
-      userId,
-      status: statusOf(peer),
-      comparedBy: isCompared && (record.method === "qr" || record.method === "number") ? record.method : undefined,
-      comparedAtMs: isCompared ? Number(record.atMs) : undefined,
-      safetyNumber: number,
-      devices: active.map(({ deviceId, key }) => ({
-        deviceId,
-        fingerprint: digits(deviceFingerprint(safetyUser(context, userId), safetyDevice({ deviceId, key }))),
-        isCompared: accepted.has(hex(key)),
-      })),
-      listFault: record?.listFault || undefined,
-    }
-  }
-
   return {
     status: async (userId) => statusOf(await readPeer(context, userId)),
-    of: async (userId) => describe(userId, await numberOf(userId)),
+    of: async (userId) => describe(context, userId, await numberOf(parts, userId)),
     async markVerified(userId, compared) {
-      const now = await numberOf(userId)
-      // Digits of other scripts look alike, and are others.
+      const now = await numberOf(parts, userId)
+      // Digits of other scripts look the same, and are other characters.
       if (compared.replaceAll(/[ \n]/g, "") !== now.number.replaceAll(" ", "")) {
         throw new MessagingError("COMPARISON_FAILED", "this is not the number")
       }
-      await accept(context, userId, now, "number")
-      await confirmResets(context, userId)
-      return describe(userId, now)
+      await accepted(userId, now, "number")
+      return describe(context, userId, now)
     },
-    qrCode: async (userId) => buildSafetyQr(await viewOf(userId)),
+    qrCode: async (userId) => buildSafetyQr(await viewOf(parts, userId)),
     async scan(userId, scanned) {
-      const view = await viewOf(userId)
+      const view = await viewOf(parts, userId)
       try {
         checkSafetyQr(scanned, view)
       } catch (cause) {
         if (!(cause instanceof CanonicalError)) throw cause
         throw new MessagingError("COMPARISON_FAILED", cause.code, { cause })
       }
-      await accept(context, userId, view.compared, "qr")
-      await confirmResets(context, userId)
-      return describe(userId, await numberOf(userId))
+      await accepted(userId, view.compared, "qr")
+      return describe(context, userId, await numberOf(parts, userId))
     },
     async groupCode(conversationId) {
       const { seat } = await context.door(conversationId).held()
       if (seat === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
       return digits(epochAuthenticator(seat.group))
     },
+  }
+}
+
+interface Parts {
+  readonly context: Context
+  readonly fingerprintOf: (userId: string, active: readonly DeviceKey[]) => Uint8Array
+}
+
+/** One user's side of a comparison, by the newest signed list. */
+async function sideOf({ context, fingerprintOf }: Parts, userId: string) {
+  const looked = await look(context, userId)
+  return { ...looked, userId: bytesOfId("prn", userId), fingerprint: fingerprintOf(userId, looked.active) }
+}
+
+async function viewOf(parts: Parts, userId: string): Promise<SafetyView & { readonly compared: Compared }> {
+  const { owner } = parts.context
+  if (userId === owner.userId) throw new RangeError("one's own code is for others to scan")
+  const [local, remote] = [await sideOf(parts, owner.userId), await sideOf(parts, userId)]
+  const listed = <T extends { head: ListedDevices["head"] }>(one: T) => ({
+    ...one,
+    listVersion: one.head?.version ?? 0n,
+  })
+  return { tenantId: owner.tenant, appId: owner.app, local: listed(local), remote: listed(remote), compared: remote }
+}
+
+async function numberOf(parts: Parts, userId: string): Promise<Compared & { readonly number: string }> {
+  const [own, theirs] = [await sideOf(parts, parts.context.owner.userId), await sideOf(parts, userId)]
+  return { ...theirs, number: safetyNumber(own.fingerprint, theirs.fingerprint) }
+}
+
+async function describe(
+  context: Context,
+  userId: string,
+  { number, active }: { readonly number: string; readonly active: readonly DeviceKey[] },
+): Promise<UserVerification> {
+  const peer = await readPeer(context, userId)
+  const { record } = peer
+  const isCompared = record?.status === Status.VERIFIED || record?.status === Status.CHANGED
+  const accepted = new Set(record?.acceptedKeys.map(hex))
+  return {
+    userId,
+    status: statusOf(peer),
+    comparedBy: isCompared && (record.method === "qr" || record.method === "number") ? record.method : undefined,
+    comparedAtMs: isCompared ? Number(record.atMs) : undefined,
+    safetyNumber: number,
+    devices: active.map(({ deviceId, key }) => ({
+      deviceId,
+      fingerprint: digits(deviceFingerprint(safetyUser(context, userId), safetyDevice({ deviceId, key }))),
+      isCompared: accepted.has(hex(key)),
+    })),
+    listFault: record?.listFault || undefined,
   }
 }
 
