@@ -1,4 +1,5 @@
 import type { Node } from "ts-mls/ratchetTree.js"
+import type { Sender } from "ts-mls/sender.js"
 import type { UpdatePath } from "ts-mls/updatePath.js"
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
@@ -43,6 +44,14 @@ test.each<
   ],
   ["that is too short", (path) => ({ ...path, nodes: path.nodes.slice(1) }), "not the length"],
   [
+    "that is too long",
+    ({ leafNode, nodes }) => ({
+      leafNode,
+      nodes: [...nodes, { hpkePublicKey: suite.random(32), encryptedPathSecret: [] }],
+    }),
+    "not the length",
+  ],
+  [
     "that leaves a recipient out",
     (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, encryptedPathSecret: [] })) }),
     "not one ciphertext for each recipient",
@@ -78,6 +87,16 @@ test.each<
     },
     "belongs to another member",
   ],
+  [
+    "to another device, with its own key",
+    async (_, { seat }) => {
+      const { current, identity } = seat("A")
+      const other = { ...identity, credential: utf8("Z") }
+      const kit = { ...testKit(suite), deviceOf: () => "whichever" }
+      return pathIn((await stageUpdate(kit, current(), { aad, identity: other })).commit)
+    },
+    "stays with its device",
+  ],
   ["made for another leaf", (_, { seat }) => pathOf(seat("C")), "not signed by its own key"],
 ])("a path %s is refused", async (_, bend, why) => {
   const cast = await roomOf(suite, "A", "B", "C", "D")
@@ -86,6 +105,16 @@ test.each<
   const b = cast.seat("B")
   await expect(b.engine.process(b.current(), commit, accept)).rejects.toThrow(why)
 })
+
+test.each<[Sender]>([[{ senderType: "new_member_commit" }], [{ senderType: "external", senderIndex: 0 }]])(
+  "a commit of %j is refused, whoever signed it",
+  async (sender) => {
+    const { seat } = await roomOf(suite, "A", "B")
+    const commit = await forgeCommit(suite, seat("A").current(), { path: await pathOf(seat("A")), sender })
+    const followed = seat("B").engine.process(seat("B").current(), commit, accept)
+    await expect(followed).rejects.toThrow("only members commit")
+  },
+)
 
 test("a path that tells one member another secret is refused by that member", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C", "D")
@@ -175,6 +204,29 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
   const bent: Tree = { nodes: bend(tree.nodes), hashes: [] }
   const hash = await treeHash(kit, { ...bent, hashes: [] })
   await expect(checkTree(kit, bent, { ...context, treeHash: hash })).rejects.toThrow(why)
+})
+
+test("a tree is refused that is not the one of the group, or whose parents its members came to later", async () => {
+  const kit = testKit(suite)
+  const check = async ({ seat }: Awaited<ReturnType<typeof roomOf>>, root: number, unmergedLeaves: number[]) => {
+    const { tree, context } = opened(seat("A").current())
+    const bent: Tree = { nodes: bendParent(tree.nodes, root, { unmergedLeaves }), hashes: [] }
+    await checkTree(kit, bent, { ...context, treeHash: await treeHash(kit, { ...bent, hashes: [] }) })
+  }
+  const two = await roomOf(suite, "A", "B")
+  await two.room.update("A")
+  await check(two, 1, [])
+  // A alone vouches for the root, and is listed as come later.
+  await expect(check(two, 1, [0])).rejects.toThrow("vouches")
+  const four = await roomOf(suite, "A", "B", "C")
+  await four.room.remove("A", ["B"])
+  await four.room.add("A", [await ourSeat(suite, "B2")])
+  await check(four, 3, [1])
+  // In the place of B, which did come later.
+  await expect(check(four, 3, [0])).rejects.toThrow("vouches")
+  const { tree, context } = opened(two.seat("A").current())
+  const other = { ...context, treeHash: suite.random(32) }
+  await expect(checkTree(kit, tree, other)).rejects.toThrow("not the tree that the group agreed on")
 })
 
 test("a tree in which a parent in between does not list an unmerged leaf is refused", async () => {
