@@ -20,7 +20,14 @@ import { type CommitChange, type Member, stateTag } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
 import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
-import { checkChange, checkMembers, checkReceiptSeen, type VerifiedCommit, verifyCommit } from "./commit.ts"
+import {
+  checkChange,
+  checkMembers,
+  checkReceiptSeen,
+  checkResultingState,
+  type VerifiedCommit,
+  verifyCommit,
+} from "./commit.ts"
 import type { VerificationContext } from "./verification-context.ts"
 
 const { alice, bob, appId, tenantId, now, day, id, credentialFields, credentialKey, leaf, otherLeaf } = world
@@ -120,6 +127,17 @@ const bent = ({ credential, ...rest }: Member): Member => {
   return { ...rest, credential: changed }
 }
 
+test("nobody is let in, and no keys are renewed, beside what the proof names", async () => {
+  const newcomer = await member(1, bobs)
+  const ghost = await papersFor([await member(1, { ...bobs, serial: 9n })], MembershipOp.ADD)
+  const adding = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
+  const code = (reason: string) => expect.objectContaining({ code: reason })
+  expect(() => checkChange(verification, ghost, [committer], adding)).toThrow(code("GHOST_MEMBER"))
+  expect(() => checkChange(verification, { ...ghost, proof: undefined }, [committer], adding)).toThrow(
+    code("PROOF_MISSING"),
+  )
+})
+
 test("a device that is in is not let in once more, under another key either", async () => {
   await expect(add(await member(1))).rejects.toMatchObject({ reason: "DEVICE_TWICE" })
   const others = [committer, await member(1, bobs)]
@@ -138,6 +156,23 @@ test("nobody is a third in a conversation of two, nor another one in their place
   checkMembers(unknown, [committer, await member(1, bobs)])
   const three = [committer, await member(1, bobs), third]
   expect(() => checkMembers(unknown, three)).toThrow(expect.objectContaining(reason))
+})
+
+test("a removal leaves those who may be there", async () => {
+  const [second, third] = [await member(1, bobs), await member(2, { userId: id(0x5a), deviceId: id(0x5b) })]
+  const { baseStateTag, baseEpoch } = world.proofFields
+  const signed = await issueMembershipProof(
+    {
+      ...world.proofFields,
+      ...{ baseStateTag, baseEpoch, op: MembershipOp.REMOVE, added: [] },
+      removed: [{ credentialHash: hash("device-credential", third.credential) }],
+    },
+    world.proofKey,
+  )
+  const proof = verifyMembershipProof(signed, world.proofExpectation)
+  const papers: VerifiedCommit = { receipt: {} as CommitReceipt, proof, atSeconds: now }
+  const on = { ...verification, record: direct }
+  checkChange(on, papers, [committer, second, third], { ...nothing, removed: [third] })
 })
 
 test("what makes a new conversation does not pass in one that has members", async () => {
@@ -172,17 +207,23 @@ interface Elsewhere {
   readonly epoch?: bigint
   readonly seen?: Uint8Array
   readonly op?: MembershipOp
+  readonly proof?: Partial<typeof proofFields>
+  readonly isProofless?: boolean
+  readonly receipt?: Partial<typeof world.receiptFields>
+  readonly signer?: typeof world.receiptKey
+  readonly isOwnReset?: boolean
 }
+const { proofHash } = world.receiptFields
+const otherGroup = Uint8Array.of(...id(1), ...id(2))
+const { op: _, ...proofFields } = world.proofFields
 
 /** Papers of a commit of epoch 1, and a receipt for whatever it is. */
-async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD }: Elsewhere) {
+async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD, ...papers }: Elsewhere) {
   const [a, b] = [await ourSeat(suite, "A"), await ourSeat(suite, "B")]
   const room = await openRoom(a, world.mlsGroupId)
   await room.add("A", [b])
-  const proof = await issueMembershipProof(
-    { ...world.proofFields, baseEpoch: 1n, baseStateTag: stateTag(b.current()), op },
-    world.proofKey,
-  )
+  const fields = { ...proofFields, baseEpoch: 1n, baseStateTag: stateTag(b.current()), op, ...papers.proof }
+  const proof = papers.isProofless ? new Uint8Array() : await issueMembershipProof(fields, world.proofKey)
   const aad = buildEnvelopeAad({
     conversationId: world.conversationId,
     kind: EnvelopeKind.COMMIT,
@@ -195,9 +236,10 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
       ...world.receiptFields,
       epoch: 1n,
       commitHash: hash("commit", made),
-      proofHash: hash("membership-proof", proof),
+      proofHash: papers.isProofless ? new Uint8Array() : hash("membership-proof", proof),
+      ...papers.receipt,
     },
-    world.receiptKey,
+    papers.signer ?? world.receiptKey,
   )
   const seat: Seat = {
     group: b.current(),
@@ -207,11 +249,46 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
     identityKey: b.identity.signatureKey,
     treeHash: new Uint8Array(),
   }
-  return verifyCommit(verification, seat, create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt }))
+  const envelope = create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt })
+  return verifyCommit(verification, seat, envelope, papers.isOwnReset)
 }
 
 test("a commit in its place passes", async () => {
   expect(await check({})).toMatchObject({ atSeconds: now, proof: { body: { op: MembershipOp.ADD } } })
+  expect(await check({ isProofless: true })).toMatchObject({ proof: undefined })
+})
+
+/** A reset follows neither our receipt nor our state: this device was not in the group before. */
+const ownReset: Elsewhere = {
+  ...{ isOwnReset: true, op: MembershipOp.RESET, seen: new Uint8Array() },
+  ...{ proof: { baseStateTag: world.bytes32(5) }, receipt: { previousReceiptHash: world.bytes32(6) } },
+}
+
+test("an own reset passes, and is one", async () => {
+  expect(await check(ownReset)).toMatchObject({ proof: { body: { op: MembershipOp.RESET } } })
+  await expect(check({ ...ownReset, op: MembershipOp.ADD })).rejects.toMatchObject({ reason: "GROUP_NOT_NEW" })
+})
+
+test.each<[string, Elsewhere, string]>([
+  ["a receipt of another key", { signer: world.listKey }, "RECEIPT_"],
+  ["a receipt of another conversation", { receipt: { conversationId: id(0x7a) } }, "RECEIPT_WRONG_CONVERSATION"],
+  ["a receipt of another group", { receipt: { mlsGroupId: otherGroup } }, "RECEIPT_WRONG_GROUP"],
+  ["a receipt of another epoch", { receipt: { epoch: 2n } }, "RECEIPT_WRONG_EPOCH"],
+  ["a receipt of another position", { receipt: { seq: 10n } }, "RECEIPT_WRONG_SEQ"],
+  ["a receipt of another commit", { receipt: { commitHash: world.bytes32(1) } }, "RECEIPT_WRONG_COMMIT"],
+  ["a receipt of another proof", { receipt: { proofHash: world.bytes32(1) } }, "RECEIPT_WRONG_PROOF"],
+  ["a receipt of a proof where it has none", { isProofless: true, receipt: { proofHash } }, "RECEIPT_WRONG_PROOF"],
+  ["a receipt of another descent", { receipt: { previousReceiptHash: world.bytes32(6) } }, "RECEIPT_FORK"],
+  ["a receipt from tomorrow", { receipt: { acceptedAtMs: (now + day) * 1_000n } }, "RECEIPT_FROM_FUTURE"],
+  ["a proof of another state", { proof: { baseStateTag: world.bytes32(5) } }, "PROOF_FORK"],
+  ["a proof of another epoch", { proof: { baseEpoch: 2n } }, "PROOF_FUTURE_EPOCH"],
+  ["a proof of another group", { proof: { mlsGroupId: otherGroup } }, "PROOF_WRONG_GROUP"],
+  ["a proof of another conversation", { proof: { conversationId: id(0x7a) } }, "PROOF_WRONG_CONVERSATION"],
+  ["a proof of another tenant", { proof: { tenantId: id(0x23) } }, "PROOF_WRONG_TENANT"],
+  ["a proof of another app", { proof: { appId: id(0x34) } }, "PROOF_WRONG_APP"],
+  ["a proof that had expired", { proof: { issuedAt: now - day } }, "PROOF_EXPIRED"],
+])("a commit with %s is refused", async (_, papers, code) => {
+  await expect(check(papers)).rejects.toMatchObject({ code: expect.stringContaining(code) })
 })
 
 test.each<[string, Elsewhere, string]>([
@@ -247,6 +324,14 @@ test.each<[string, Elsewhere, string]>([
   ["with a proof that resets, inside the group", { op: MembershipOp.RESET }, "GROUP_NOT_NEW"],
 ])("a commit %s is refused, whatever its receipt says", async (_, elsewhere, reason) => {
   await expect(check(elsewhere)).rejects.toMatchObject({ name: "Forked", reason })
+})
+
+test("a commit that led to the state that its receipt names has led there", () => {
+  const receipt = { body: { resultingStateTag: world.bytes32(5) } } as CommitReceipt
+  const verified: VerifiedCommit = { receipt, proof: undefined, atSeconds: now }
+  checkResultingState(verified, world.bytes32(5))
+  const differs = expect.objectContaining({ reason: "STATE_TAG_DIFFERS", stateTag: world.bytes32(6) })
+  expect(() => checkResultingState(verified, world.bytes32(6))).toThrow(differs)
 })
 
 test("before the first receipt nobody has seen one", () => {

@@ -40,7 +40,7 @@ export function verifyReset(
   const id = bytesOfId("cnv", conversationId)
   const frame = frameOf(envelope.message)
   const isNext = frame.kind === "commit" && frame.epoch === group.epoch && envelope.epoch === group.epoch
-  const isOfConversation = frame.groupId.length === 32 && equalBytes(frame.groupId.subarray(0, 16), id)
+  const isOfConversation = equalBytes(frame.groupId.subarray(0, 16), id)
   if (!record.isDirect || !isNext || !isOfConversation) throw new Forked("ENVELOPE_MISPLACED")
   const aad = parseEnvelopeAad(frame.aad, { conversationId: id, kind: EnvelopeKind.COMMIT })
   const receipt = verifyCommitReceipt(envelope.receipt, {

@@ -2,11 +2,14 @@ import { create } from "@bufbuild/protobuf"
 import { type ConversationRecord, ConversationRecordSchema } from "@signet/proto/client/v1/records"
 import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
+import { alice, credentialBytes, id, leaf } from "../../../../proto/canonical/testing/world.ts"
 import { isMessagingError } from "../errors.ts"
-import { checkWelcomeOrder, lastSeqBefore } from "./welcome-order.ts"
+import { idOf } from "../ids.ts"
+import { checkWelcomeOrder, lastSeqBefore, type ReadSoFar } from "./welcome-order.ts"
 
 type Order = Pick<Welcome, "mlsGroupId" | "commitSeq" | "conversationKind">
 
+const alices = { leaf: 0, credential: credentialBytes, signatureKey: leaf.publicKey }
 const mlsGroupId = new Uint8Array(32).fill(7)
 const record = create(ConversationRecordSchema, { mlsGroupId, joinedSeq: 5n })
 const next: Order = { mlsGroupId, commitSeq: 12n, conversationKind: ConversationKind.GROUP }
@@ -48,4 +51,35 @@ test("a welcome of the place of a reset leads into the group that the log showed
   expect(isRefused(() => check({ ...direct, mlsGroupId: other }, reset, 12n))).toBe(true)
   // Beyond that place the group was reset once more.
   check({ ...direct, mlsGroupId: other, commitSeq: 13n }, reset, 12n)
+})
+
+test.each<[string, Partial<ReadSoFar>, Partial<ConversationRecord>]>([
+  ["that the device has followed already", { processedSeq: 12n }, {}],
+  ["that the device was let in at, whatever it followed since", { processedSeq: 3n }, { joinedSeq: 12n }],
+  ["after which it has read something", { hasLaterEntry: true }, {}],
+])("a welcome to a place %s is refused", (_, read, change) => {
+  const order = (so: Partial<ReadSoFar>, stored: Partial<ConversationRecord>) =>
+    checkWelcomeOrder(
+      next,
+      {
+        processedSeq: 11n,
+        hasLaterEntry: false,
+        ...so,
+        record: create(ConversationRecordSchema, { ...record, ...stored }),
+      },
+      [],
+    )
+  order({}, { joinedSeq: 11n })
+  expect(isRefused(() => order(read, change))).toBe(true)
+})
+
+test("a welcome to a direct conversation leads to its two users", () => {
+  const users = [idOf("prn", alice), idOf("prn", id(0x5a))]
+  const direct = create(ConversationRecordSchema, { ...record, isDirect: true, directUserIds: users })
+  const order = { ...next, conversationKind: ConversationKind.DIRECT }
+  const check = (stored: ConversationRecord) =>
+    checkWelcomeOrder(order, { record: stored, processedSeq: 11n, hasLaterEntry: false }, [alices])
+  check(direct)
+  const others = create(ConversationRecordSchema, { ...direct, directUserIds: users.slice(1) })
+  expect(() => check(others)).toThrow(expect.objectContaining({ reason: "THIRD_USER" }))
 })

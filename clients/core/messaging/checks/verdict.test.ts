@@ -1,0 +1,32 @@
+import { CanonicalError } from "@signet/canonical/errors"
+import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { expect, test } from "vitest"
+import { EngineRefused } from "../mls.ts"
+import { Forked, faultOf, isVerdict, mayBeOwnClock, mayBeStaleKeys, type Verdict, verdictReason } from "./verdict.ts"
+
+const signed = (code: ConstructorParameters<typeof CanonicalError>[0]) => new CanonicalError(code)
+
+test.each<[Verdict, string, Fault]>([
+  [new Forked("STATE_TAG_DIFFERS"), "STATE_TAG_DIFFERS", Fault.STATE_TAG_MISMATCH],
+  [new Forked("RECEIPT_SEEN_DIFFERS"), "RECEIPT_SEEN_DIFFERS", Fault.RECEIPT_INVALID],
+  [new Forked("RECEIPT_TOLD_DIFFERS"), "RECEIPT_TOLD_DIFFERS", Fault.RECEIPT_INVALID],
+  [new Forked("THIRD_USER"), "THIRD_USER", Fault.MEMBERSHIP_INVALID],
+  [signed("RECEIPT_FORK"), "RECEIPT_FORK", Fault.RECEIPT_INVALID],
+  [signed("PROOF_EXPIRED"), "PROOF_EXPIRED", Fault.MEMBERSHIP_INVALID],
+  [new EngineRefused("MLS_BAD_PATH", "bad"), "MLS_BAD_PATH", Fault.COMMIT_UNPROCESSABLE],
+])("%s is a verdict that is reported as what it is", (verdict, reason, fault) => {
+  expect([isVerdict(verdict), verdictReason(verdict), faultOf(verdict)]).toEqual([true, reason, fault])
+})
+
+test("what went wrong here is no verdict", () => {
+  expect(isVerdict(new Error("RECEIPT_FORK"))).toBe(false)
+})
+
+test("newer keys may change a verdict of an unknown key, and another clock one of a time to come", () => {
+  const stale = (verdict: Verdict) => [mayBeStaleKeys(verdict), mayBeOwnClock(verdict)]
+  expect(stale(signed("PROOF_UNKNOWN_ISSUER_KEY"))).toEqual([true, false])
+  expect(stale(signed("CRED_ISSUER_KEY_NOT_VALID"))).toEqual([true, false])
+  expect(stale(signed("PROOF_EXPIRED"))).toEqual([false, false])
+  expect(stale(signed("RECEIPT_FROM_FUTURE"))).toEqual([false, true])
+  expect(stale(new Forked("THIRD_USER"))).toEqual([false, false])
+})
