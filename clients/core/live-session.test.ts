@@ -274,3 +274,164 @@ test("what another page of the origin posts is taken only as far as it can be re
   expect(await keep.load()).toBeDefined()
   live.close()
 })
+
+describe("tokens that other tabs post", () => {
+  const posted = (sessionId: string, generation: number) => ({
+    ...{ version: 1, is: "tokens", sessionId },
+    tokens: [["auth", { token: "posted", generation, sinceMs: 0, goodUntilMs: 9e15 }]],
+  })
+
+  test("are taken where they are newer, and of the same session", async () => {
+    const { open } = await worldOf()
+    const channel = memoryChannels()
+    const live = open({ channel: channel() })
+    const { token } = await live.token("auth")
+    const stranger = channel()
+    stranger.post(posted("ses_1", 1))
+    stranger.post(posted("ses_2", 9))
+    await settled()
+    expect((await live.token("auth")).token).toBe(token)
+    stranger.post(posted("ses_1", 2))
+    await settled()
+    expect((await live.token("auth")).token).toBe("posted")
+    live.close()
+  })
+
+  test("of a session that this one has not read of yet are taken after the shelf was read", async () => {
+    const { open, keep, record, presented } = await worldOf()
+    const channel = memoryChannels()
+    const live = open({ channel: channel() })
+    await live.ready
+    await keep.put({ ...record, user: user("ses_2") }, "any")
+    channel().post(posted("ses_2", 9))
+    await settled()
+    expect([live.states.current, (await live.token("auth")).token]).toMatchObject([
+      { user: { sessionId: "ses_2" } },
+      "posted",
+    ])
+    expect(presented).toEqual([])
+    live.close()
+  })
+
+  test("are given to tabs of the same session alone, while they are good", async () => {
+    const { open, clock } = await worldOf()
+    const channel = memoryChannels()
+    const live = open({ channel: channel() })
+    await live.token("auth")
+    const [stranger, heard] = [channel(), [] as unknown[]]
+    stranger.subscribe((message) => heard.push(message))
+    const ask = async (sessionId: string) => {
+      stranger.post({ version: 1, is: "ask", sessionId })
+      await settled()
+      return heard.splice(0)
+    }
+    expect(await ask("ses_2")).toEqual([])
+    expect(await ask("ses_1")).toMatchObject([{ is: "tokens", tokens: [["auth", { token: "auth 1" }]] }])
+    clock.jump(11 * minutes)
+    expect(await ask("ses_1")).toMatchObject([{ is: "tokens", tokens: [] }])
+    live.close()
+  })
+})
+
+test("tokens for other audiences are refreshed after the refresh that is under way, one at a time", async () => {
+  const { open, presented } = await worldOf()
+  const live = open()
+  await Promise.all(["svc-1", "svc-2", "svc-1"].map((audience) => live.token(audience)))
+  expect(presented.map(({ token, audiences }) => [token, audiences])).toEqual([
+    ["r", ["svc-1", "auth"]],
+    ["r'", ["svc-2", "auth", "svc-1"]],
+  ])
+  live.close()
+})
+
+test("an answer without the audience that was asked for is told", async () => {
+  const { open, says } = await worldOf()
+  const live = open()
+  says(async () => ({ refreshToken: "r2", accessTokens: { auth: "token" }, expiresIn: 600 }))
+  await expect(live.token("svc")).rejects.toMatchObject({ reason: "ANSWER_INVALID" })
+  live.close()
+})
+
+describe("nothing is refreshed", () => {
+  test("after the client was closed, also where a refresh was under way", async () => {
+    const { open, presented, clock } = await worldOf()
+    const live = open()
+    const token = live.token("auth")
+    await live.ready
+    live.close()
+    await token
+    await clock.pass(20 * minutes)
+    expect(presented).toHaveLength(1)
+  })
+
+  test("after the session has ended in the background", async () => {
+    const { open, refuses, clock } = await worldOf()
+    let runs = 0
+    const lock = memoryLock()
+    const live = open({
+      lock: {
+        run(work) {
+          runs++
+          return lock.run(work)
+        },
+      },
+    })
+    await live.token("auth")
+    refuses("REFRESH_TOKEN_REUSED")
+    await clock.pass(10 * minutes)
+    expect([runs, live.states.current]).toEqual([2, { is: "loggedOut", reason: "REFRESH_TOKEN_REUSED" }])
+    await clock.pass(20 * minutes)
+    expect(runs).toBe(2)
+    live.close()
+  })
+})
+
+describe("what is on the shelf", () => {
+  test("that is gone when it is to be refreshed was ended elsewhere", async () => {
+    const { open, keep } = await worldOf()
+    const live = open()
+    await live.ready
+    await keep.remove("any")
+    await expect(live.token("auth")).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
+    expect(live.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT_ELSEWHERE" })
+    live.close()
+  })
+
+  test("and cannot be read for now ends nothing that is known", async () => {
+    const { open, shelf } = await worldOf()
+    const live = open()
+    await live.ready
+    shelf.read = () => Promise.reject(new Error("locked"))
+    live.wake()
+    await settled()
+    expect(live.states.current.is).toBe("signedIn")
+    live.close()
+  })
+
+  test("is read again where nobody was signed in", async () => {
+    const { open, keep, record } = await worldOf()
+    await keep.remove("any")
+    const live = open()
+    await expect(live.token("auth")).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
+    await keep.put(record, "any")
+    expect((await live.token("auth")).token).toBe("auth 1")
+    live.close()
+  })
+})
+
+test("a page that wakes after its tokens' time refreshes at once, and one that is frozen not at all", async () => {
+  const { open, presented, clock } = await worldOf()
+  const live = open()
+  await live.token("auth")
+  live.wake()
+  await settled()
+  expect(presented).toHaveLength(1)
+  clock.jump(11 * minutes)
+  live.wake()
+  await settled()
+  expect(presented).toHaveLength(2)
+  live.suspend()
+  await clock.pass(20 * minutes)
+  expect(presented).toHaveLength(2)
+  live.close()
+})

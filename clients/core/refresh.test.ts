@@ -1,0 +1,79 @@
+import { expect, test } from "vitest"
+import type { Tokens } from "./auth-calls.ts"
+import { createKeep } from "./keep.ts"
+import type { SessionRecord } from "./record.ts"
+import { createRefresher } from "./refresh.ts"
+import { memoryBox, memoryLock, memoryShelf, random, testClock } from "./testing/memory-platform.ts"
+
+const user = {
+  ...{ sessionId: "ses_1", identityId: "idn_1", principalId: "prn_1" },
+  ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
+}
+const record: SessionRecord = { user, refreshToken: "r", retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
+const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
+
+/** A service that gives each token a next one, and a shelf that may be full. */
+async function worldOf(during: (round: number) => Promise<unknown> = async () => undefined) {
+  const shelf = memoryShelf()
+  const { write } = shelf
+  const keep = createKeep(of, { shelf, refreshToken: { in: "box", box: memoryBox() } })
+  await keep.put(record, "any")
+  const refresher = createRefresher({ keep, lock: memoryLock(), clock: testClock(), random })
+  const presented: string[] = []
+  const present = async ({ refreshToken, retryKey }: SessionRecord): Promise<Tokens> => {
+    presented.push(`${refreshToken} ${retryKey === "k" ? "first" : "next"}`)
+    await during(presented.length)
+    return { refreshToken: `${refreshToken}'`, accessTokens: { auth: "token" }, expiresIn: 600 }
+  }
+  return {
+    ...{ keep, presented },
+    refresh: () => refresher.refresh({ isEnough: async () => false, present }),
+    full(isFull: boolean) {
+      shelf.write = isFull ? () => Promise.reject(new Error("the disk is full")) : write
+    },
+  }
+}
+
+test("what could not be stored is stored before it is presented, and never over what another stored", async () => {
+  const world = await worldOf()
+  world.full(true)
+  expect(await world.refresh()).toMatchObject({ is: "refreshed" })
+  // Nothing is presented that is not stored.
+  await expect(world.refresh()).rejects.toMatchObject({ reason: "STORE_FAILED" })
+  expect(world.presented).toEqual(["r first"])
+  world.full(false)
+  expect(await world.refresh()).toMatchObject({ is: "refreshed", kept: { record: { refreshToken: "r''" } } })
+  expect(world.presented).toEqual(["r first", "r' next"])
+  expect(await world.refresh()).toMatchObject({ is: "refreshed" })
+  expect(world.presented.at(-1)).toBe("r'' next")
+
+  const raced = await worldOf()
+  raced.full(true)
+  await raced.refresh()
+  raced.full(false)
+  await raced.keep.put({ ...record, refreshToken: "s", generation: 5 }, "any")
+  expect(await raced.refresh()).toMatchObject({ kept: { record: { refreshToken: "s'", generation: 6 } } })
+})
+
+test("a generation is above the last of this program and of the shelf", async () => {
+  const world = await worldOf()
+  await world.refresh()
+  await world.refresh()
+  await world.keep.put({ ...record, generation: 1 }, "any")
+  expect(await world.refresh()).toMatchObject({ kept: { record: { generation: 4 } } })
+})
+
+test("who is overtaken at every turn gives up, and stays signed in", async () => {
+  let generation = 1
+  const world = await worldOf(() => world.keep.put({ ...record, refreshToken: "s", generation: ++generation }, "any"))
+  await expect(world.refresh()).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  expect(world.presented).toHaveLength(4)
+  expect((await world.keep.load())?.record.refreshToken).toBe("s")
+})
+
+test("nobody is signed in where nothing is kept, and nothing is presented", async () => {
+  const world = await worldOf()
+  await world.keep.remove("any")
+  expect(await world.refresh()).toEqual({ is: "gone" })
+  expect(world.presented).toEqual([])
+})
