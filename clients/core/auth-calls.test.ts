@@ -1,7 +1,10 @@
-import { createRouterTransport } from "@connectrpc/connect"
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { expect, test } from "vitest"
-import { createAuthClient, present } from "./auth-calls.ts"
+import { answered, checkTokens, createAuthClient, present, type Tokens } from "./auth-calls.ts"
+import { SignetError } from "./errors.ts"
+import { rest } from "./rest.ts"
 import { memoryBox, memoryPlatforms, testClock } from "./testing/memory-platform.ts"
 
 /** A service that refreshes whatever session its caller's cookie, or token, is of. */
@@ -45,4 +48,65 @@ test("a cookie of somebody who signed in unnoticed gives nobody their tokens, an
   const { refreshed, loggedOut } = worldOf("cookie", "ses_2")
   await expect(refreshed).rejects.toMatchObject({ reason: "REFRESH_TOKEN_INVALID" })
   expect(loggedOut).toEqual(["app_1"])
+})
+
+const places = { cookie: { in: "cookie" }, box: { in: "box", box: memoryBox() } } as const
+
+test.each([
+  ["cookie", "include", "web", { appId: "app_1", retryKey: "k", audiences: ["auth"] }],
+  ["box", "omit", null, { refreshToken: "r", retryKey: "k", audiences: ["auth"] }],
+] as const)("a refresh by %s carries that and no other credential", async (place, credentials, marker, body) => {
+  const seen: RequestInit[] = []
+  const platform = memoryPlatforms({ clock: testClock(), wire: rest }).tab({
+    refreshToken: places[place],
+    async fetch(_, init) {
+      seen.push(init ?? {})
+      const refreshToken = place === "box" ? "next" : undefined
+      return Response.json({ accessTokens: { auth: "t" }, expiresIn: 600, refreshToken, session: { id: "ses_1" } })
+    },
+  })
+  const user = { sessionId: "ses_1", identityId: "idn_1", principalId: "prn_1" }
+  const none = { primaryEmail: undefined, tenantId: undefined, contextId: undefined }
+  const kept = { refreshToken: place === "box" ? "r" : undefined, retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
+  const record = { user: { ...user, ...none }, ...kept }
+  const client = createAuthClient("https://auth.example", platform)
+  const { refreshToken } = await present(client, { appId: "app_1", record, audiences: ["auth"] })
+  expect(refreshToken).toBe(place === "box" ? "next" : undefined)
+  const [request] = seen
+  expect([request?.credentials, new Headers(request?.headers).get("x-signet-client")]).toEqual([credentials, marker])
+  expect(JSON.parse(new TextDecoder().decode(new Uint8Array(await new Response(request?.body).arrayBuffer())))).toEqual(
+    body,
+  )
+})
+
+test.each<["cookie" | "box", string, Partial<Tokens>]>([
+  ["box", "that have ended", { expiresIn: 0 }],
+  ["box", "that are none", { accessTokens: {} }],
+  ["box", "without a refresh token", { refreshToken: "" }],
+  ["cookie", "with a refresh token beside the cookie", { refreshToken: "r" }],
+])("a %s lives on no tokens %s", (place, _, change) => {
+  const platform = memoryPlatforms({ clock: testClock(), wire: rest }).tab({ refreshToken: places[place] })
+  const client = createAuthClient("https://auth.example", platform)
+  const good: Tokens = { refreshToken: place === "box" ? "r" : "", accessTokens: { auth: "t" }, expiresIn: 1 }
+  expect(checkTokens(client, good)).toEqual({ ...good, refreshToken: place === "box" ? "r" : undefined })
+  const invalid = expect.objectContaining({ reason: "ANSWER_INVALID" })
+  expect(() => checkTokens(client, { ...good, ...change })).toThrow(invalid)
+})
+
+const refused = new ConnectError("refused", Code.Unauthenticated)
+refused.details.push({ desc: ErrorInfoSchema, value: { reason: "SESSION_REVOKED", domain: "signet" } })
+
+test.each<[string, unknown, string]>([
+  ["what the service said", refused, "SESSION_REVOKED"],
+  ["a call that was called off", new ConnectError("off", Code.Canceled), "CANCELED"],
+  ["a proxy's answer", new ConnectError("no", Code.Unauthenticated), "UNREACHABLE"],
+  ["no answer", new TypeError("fetch failed"), "UNREACHABLE"],
+])("%s is told as such", async (_, error, reason) => {
+  await expect(answered(Promise.reject(error))).rejects.toMatchObject({ name: "SignetError", reason })
+})
+
+test("a failure of the client's own stays itself", async () => {
+  const error = new SignetError("LOCK_BUSY", "busy")
+  await expect(answered(Promise.reject(error))).rejects.toBe(error)
+  expect(await answered(Promise.resolve(1))).toBe(1)
 })

@@ -49,6 +49,21 @@ test("a sign-in of another app or service is not there, and what is put under an
   }
 })
 
+test("nothing is sealed before there is a key for it", async () => {
+  const { shelf } = keeps()
+  const box = memoryBox()
+  let keys = 0
+  const keyed: typeof box = {
+    ...box,
+    async createKey() {
+      keys++
+    },
+    seal: (...of) => (keys > 0 ? box.seal(...of) : Promise.reject(new Error("no key"))),
+  }
+  await createKeep(of, { shelf, refreshToken: { in: "box", box: keyed } }).put(record, "any")
+  expect(keys).toBe(1)
+})
+
 test("what another has changed meanwhile is neither written over nor removed", async () => {
   const { boxed } = keeps()
   const first = (await boxed().put(record, "any")) ?? expect.fail("not written")

@@ -109,6 +109,7 @@ describe("tokens are refreshed", () => {
     const tries = presented.length - 1
     await clock.pass(5 * minutes)
     expect(tries).toBeGreaterThanOrEqual(1)
+    expect(presented.length - 1).toBeGreaterThan(tries)
     expect(presented.length).toBeLessThan(24)
     expect(live.states.current.is).toBe("signedIn")
     refuses("RATE_LIMITED", 20 * minutes)
@@ -333,6 +334,127 @@ describe("tokens that other tabs post", () => {
   })
 })
 
+describe("two tabs", () => {
+  test("refresh once, whether the other was there before, or asks, or waits for the lock", async () => {
+    const { open, presented } = await worldOf()
+    const [here, there] = [open(), open()]
+    const both = await Promise.all([here.token("auth"), there.token("auth")])
+    expect(both.map(({ token }) => token)).toEqual(["auth 1", "auth 1"])
+    const late = open()
+    expect((await late.token("auth")).token).toBe("auth 1")
+    expect(presented).toHaveLength(1)
+    for (const tab of [here, there, late]) tab.close()
+  })
+
+  test("whose tokens are due at the same moment refresh once", async () => {
+    const { open, presented, clock } = await worldOf()
+    const same = { random: { bytes: (length: number) => new Uint8Array(length) } }
+    const [here, there] = [open(same), open(same)]
+    await Promise.all([here.token("auth"), there.token("auth")])
+    await clock.pass(9 * minutes)
+    expect(presented).toHaveLength(2)
+    for (const tab of [here, there]) tab.close()
+  })
+
+  test("of which none answers refresh after a moment, and without a channel at once", async () => {
+    const { open, presented, clock } = await worldOf()
+    const [here, alone] = [open(), open({ channel: undefined })]
+    await here.token("auth")
+    here.suspend()
+    expect((await alone.token("auth")).token).toBe("auth 2")
+    const late = open()
+    const asked = late.token("auth")
+    await settled()
+    expect(presented).toHaveLength(2)
+    await clock.pass(150)
+    expect((await asked).token).toBe("auth 3")
+    for (const tab of [here, alone, late]) tab.close()
+  })
+
+  test("hear who signs in, with the tokens, and who signs out", async () => {
+    const { open, keep, presented, record } = await worldOf()
+    await keep.remove("any")
+    const channel = memoryChannels()
+    const [here, there, stranger] = [open({ channel: channel() }), open({ channel: channel() }), channel()]
+    const heard: unknown[] = []
+    stranger.subscribe((message) => heard.push(message))
+    await Promise.all([here.ready, there.ready])
+    const revision = (await keep.put(record, "any")) ?? ""
+    const token = { token: "first", generation: 1, sinceMs: 0, goodUntilMs: 9e15 }
+    here.begin({ revision, record }, new Map([["auth", token]]))
+    await settled()
+    for (const tab of [here, there]) {
+      expect([tab.states.current.is, (await tab.token("auth")).token]).toEqual(["signedIn", "first"])
+    }
+    expect([presented, heard]).toMatchObject([[], [{ is: "signedIn" }, { is: "tokens" }]])
+    await keep.remove("any")
+    here.end("LOGGED_OUT")
+    here.end("LOGGED_OUT")
+    await settled()
+    expect(here.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT" })
+    expect(there.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT_ELSEWHERE" })
+    expect(heard.slice(2)).toMatchObject([{ is: "ended", sessionId: "ses_1" }])
+    for (const tab of [here, there]) tab.close()
+  })
+})
+
+test("what was refused once is not wanted again, and two calls that were refused at once both get another", async () => {
+  const { open, presented, clock } = await worldOf()
+  const live = open()
+  const first = await live.token("auth")
+  const both = await Promise.all([live.token("auth", first), live.token("auth", first)])
+  expect(both.map(({ token }) => token)).toEqual(["auth 2", "auth 2"])
+  await clock.pass(6_000)
+  expect((await live.token("auth", first)).token).toBe("auth 2")
+  expect(presented).toHaveLength(2)
+  live.close()
+})
+
+test("another's sign-in that is found at the refresh has the tokens, and not those of before", async () => {
+  const { open, keep, record } = await worldOf()
+  const live = open({ channel: undefined })
+  await live.token("auth")
+  await keep.put({ ...record, user: user("ses_2"), refreshToken: "s", generation: 9 }, "any")
+  await live.token("svc")
+  expect(live.states.current).toMatchObject({ user: { sessionId: "ses_2" } })
+  expect((await live.token("auth")).token).toBe("auth 2")
+  live.close()
+})
+
+test("tokens are those of the user who is shown, also where a shelf became full while another signed in", async () => {
+  const { open, keep, record, says, shelf } = await worldOf()
+  const channel = memoryChannels()
+  const live = open({ channel: channel() })
+  const shown: unknown[] = []
+  live.states.subscribe((state) => shown.push(state.is === "signedIn" && state.user.sessionId))
+  says(async () => {
+    await keep.put({ ...record, user: user("ses_2") }, "any")
+    channel().post({ version: 1, is: "signedIn" })
+    await settled()
+    shelf.write = () => Promise.reject(new Error("the disk is full"))
+    return { refreshToken: "r'", accessTokens: { auth: "of ses_1" }, expiresIn: 600 }
+  })
+  expect((await live.token("auth")).token).toBe("of ses_1")
+  expect(shown).toEqual([false, "ses_1", "ses_2", "ses_1"])
+  live.close()
+})
+
+test("who signs out while a refresh waits for its turn has signed out", async () => {
+  const { open, keep } = await worldOf()
+  const lock = memoryLock()
+  const live = open({ lock })
+  await live.ready
+  const end = lock.run(async () => {
+    await keep.remove("any")
+    await settled()
+    live.end("LOGGED_OUT")
+  })
+  await expect(live.token("auth")).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
+  await end
+  expect(live.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT" })
+  live.close()
+})
+
 test("tokens for other audiences are refreshed after the refresh that is under way, one at a time", async () => {
   const { open, presented } = await worldOf()
   const live = open()
@@ -362,6 +484,11 @@ describe("nothing is refreshed", () => {
     await token
     await clock.pass(20 * minutes)
     expect(presented).toHaveLength(1)
+    const other = open()
+    await other.token("auth")
+    other.close()
+    await clock.pass(20 * minutes)
+    expect(presented).toHaveLength(2)
   })
 
   test("after the session has ended in the background", async () => {
@@ -377,6 +504,8 @@ describe("nothing is refreshed", () => {
       },
     })
     await live.token("auth")
+    await live.token("auth")
+    expect(runs).toBe(1)
     refuses("REFRESH_TOKEN_REUSED")
     await clock.pass(10 * minutes)
     expect([runs, live.states.current]).toEqual([2, { is: "loggedOut", reason: "REFRESH_TOKEN_REUSED" }])

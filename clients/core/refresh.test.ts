@@ -18,7 +18,8 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
   const { write } = shelf
   const keep = createKeep(of, { shelf, refreshToken: { in: "box", box: memoryBox() } })
   await keep.put(record, "any")
-  const refresher = createRefresher({ keep, lock: memoryLock(), clock: testClock(), random })
+  const clock = testClock()
+  const refresher = createRefresher({ keep, lock: memoryLock(), clock, random })
   const presented: string[] = []
   const present = async ({ refreshToken, retryKey }: SessionRecord): Promise<Tokens> => {
     presented.push(`${refreshToken} ${retryKey === "k" ? "first" : "next"}`)
@@ -26,8 +27,16 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
     return { refreshToken: `${refreshToken}'`, accessTokens: { auth: "token" }, expiresIn: 600 }
   }
   return {
-    ...{ keep, presented },
-    refresh: () => refresher.refresh({ isEnough: async () => false, present }),
+    ...{ keep, presented, clock },
+    refresh: (isEnough = false) => refresher.refresh({ isEnough: async () => isEnough, present }),
+    /** The next write comes after another's. */
+    overtake(by: SessionRecord) {
+      shelf.write = async (name, bytes, expected) => {
+        shelf.write = write
+        await keep.put(by, "any")
+        return write(name, bytes, expected)
+      }
+    },
     full(isFull: boolean) {
       shelf.write = isFull ? () => Promise.reject(new Error("the disk is full")) : write
     },
@@ -53,6 +62,28 @@ test("what could not be stored is stored before it is presented, and never over 
   raced.full(false)
   await raced.keep.put({ ...record, refreshToken: "s", generation: 5 }, "any")
   expect(await raced.refresh()).toMatchObject({ kept: { record: { refreshToken: "s'", generation: 6 } } })
+})
+
+test("what could not be stored goes where another stores meanwhile", async () => {
+  const world = await worldOf()
+  world.full(true)
+  await world.refresh()
+  world.full(false)
+  world.overtake({ ...record, refreshToken: "s", generation: 5 })
+  expect(await world.refresh()).toMatchObject({ kept: { record: { refreshToken: "s'", generation: 6 } } })
+  expect(world.presented.at(-1)).toBe("s first")
+})
+
+test("what came meanwhile is enough: nothing is presented", async () => {
+  const world = await worldOf()
+  expect(await world.refresh(true)).toMatchObject({ is: "enough", kept: { record } })
+  expect(world.presented).toEqual([])
+})
+
+test("the shelf knows how long the tokens serve", async () => {
+  const world = await worldOf()
+  await world.refresh()
+  expect((await world.keep.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
 })
 
 test("a generation is above the last of this program and of the shelf", async () => {

@@ -32,4 +32,10 @@ test("a call has the token of its audience and no cookie, on the page's own orig
   expect(seen.map(({ credentials }) => credentials)).toEqual(["omit", "omit"])
   const said = seen.map(({ headers }) => new Headers(headers).get("authorization"))
   expect(said).toEqual(["Bearer of auth", "Bearer of svc-notes"])
+  // Whoever gets the auth service's token can act as the person there.
+  const invalid = expect.objectContaining({ reason: "CONFIGURATION_INVALID" })
+  expect(() => session.transport({ baseUrl: "https://notes.example" })).toThrow(invalid)
+  expect(() => session.transport({ audience: "svc-notes", baseUrl: "http://notes.example" })).toThrow(invalid)
+  session.transport({ audience: "svc-notes", baseUrl: "https://notes.example" })
+  session.transport({ baseUrl: "https://app.example" })
 })

@@ -1,0 +1,118 @@
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { expect, test } from "vitest"
+import { createAuthClient } from "./auth-calls.ts"
+import { createChanges } from "./changes.ts"
+import { SignetError } from "./errors.ts"
+import { createKeep } from "./keep.ts"
+import type { LiveSession } from "./live-session.ts"
+import { createLogout } from "./logout.ts"
+import { memoryBox, memoryLock, memoryShelf, random, testClock } from "./testing/memory-platform.ts"
+
+const user = {
+  ...{ sessionId: "ses_1", identityId: "idn_1", principalId: "prn_1" },
+  ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
+}
+
+/** A sign-in on the shelf, and a service that may be out of reach. */
+async function worldOf(place: "cookie" | "box", isAnybody = true) {
+  const shelf = memoryShelf()
+  const refreshToken = place === "cookie" ? ({ in: place } as const) : ({ in: place, box: memoryBox() } as const)
+  const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
+  const keep = createKeep(of, { shelf, refreshToken })
+  const kept = { retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
+  const record = { user, refreshToken: place === "box" ? "r" : undefined, ...kept }
+  if (isAnybody) await keep.put(record, "any")
+  const told: unknown[] = []
+  const ended: string[] = []
+  const state = { isUp: true, isBusy: false }
+  const wire = () =>
+    createRouterTransport(({ service }) => {
+      service(AuthService, {
+        logout({ appId, refreshToken: token }) {
+          if (!state.isUp) throw new ConnectError("down", Code.Unavailable)
+          told.push({ appId, token })
+          return {}
+        },
+      })
+    })
+  const lock = memoryLock()
+  const client = createAuthClient(of.authBaseUrl, { clock: testClock(), random, shelf, lock, refreshToken, wire })
+  const live: LiveSession = {
+    states: createChanges({ is: "loggedOut", reason: "NOT_SIGNED_IN" }),
+    ready: Promise.resolve(),
+    token: () => Promise.reject(new Error("not in this test")),
+    end: (reason) => ended.push(reason),
+    ...{ begin() {}, wake() {}, suspend() {}, close() {} },
+  }
+  const busy: typeof lock = {
+    run: (work) => (state.isBusy ? Promise.reject(new SignetError("LOCK_BUSY", "busy")) : lock.run(work)),
+  }
+  return {
+    ...{ keep, record, told, ended, state, live },
+    ...createLogout({ config: of, client, keep, live, lock: busy }),
+    isDue: async () => (await keep.loadNote("logout")) !== undefined,
+  }
+}
+
+test.each([
+  ["cookie", { appId: "app_1", token: "" }],
+  ["box", { appId: "", token: "r" }],
+] as const)("a session by %s ends at the service and here", async (place, told) => {
+  const world = await worldOf(place)
+  expect(await world.logout()).toEqual({ endedAtService: true })
+  expect([world.told, world.ended, await world.isDue()]).toEqual([[told], ["LOGGED_OUT"], false])
+  expect(await world.keep.load()).toBeUndefined()
+})
+
+test("where nobody is signed in, nothing is asked of the service", async () => {
+  const world = await worldOf("cookie", false)
+  expect(await world.logout()).toEqual({ endedAtService: false })
+  expect([world.told, world.ended, await world.isDue()]).toEqual([[], ["LOGGED_OUT"], false])
+  world.live.states.set({ is: "signedIn", user })
+  expect(await world.logout()).toEqual({ endedAtService: true })
+})
+
+test("a cookie whose session could not be ended is ended later, once, unless somebody has signed in since", async () => {
+  const world = await worldOf("cookie")
+  world.state.isUp = false
+  expect(await world.logout()).toEqual({ endedAtService: false })
+  await world.finish()
+  expect(await world.isDue()).toBe(true)
+  world.state.isUp = true
+  await world.finish()
+  await world.finish()
+  expect([world.told.length, await world.isDue()]).toEqual([1, false])
+  world.state.isUp = false
+  await world.keep.put(world.record, "any")
+  await world.logout()
+  await world.keep.put(world.record, "any")
+  world.state.isUp = true
+  await world.finish()
+  expect([world.told.length, await world.isDue()]).toEqual([1, false])
+})
+
+test("a token that could not be ended is gone, and nothing is left to do", async () => {
+  const world = await worldOf("box")
+  world.state.isUp = false
+  expect(await world.logout()).toEqual({ endedAtService: false })
+  expect([await world.keep.load(), await world.isDue()]).toEqual([undefined, false])
+  await world.keep.putNote("logout", { is: "due" })
+  world.state.isUp = true
+  await world.finish()
+  expect(world.told).toEqual([])
+})
+
+test("a lock that is held for too long keeps nobody from signing out", async () => {
+  const world = await worldOf("box")
+  world.state.isBusy = true
+  expect(await world.logout()).toEqual({ endedAtService: true })
+  expect(await world.keep.load()).toBeUndefined()
+})
+
+test("what could not be removed is told, and here it has ended", async () => {
+  const world = await worldOf("box")
+  world.keep.remove = () => Promise.reject(new SignetError("STORE_FAILED", "full"))
+  await expect(world.logout()).rejects.toMatchObject({ reason: "STORE_FAILED" })
+  expect(world.ended).toEqual(["LOGGED_OUT"])
+})
