@@ -1,16 +1,22 @@
 import { createCipheriv, createHash, hkdfSync } from "node:crypto"
 import { inspect } from "node:util"
-import { create } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { createRouterTransport } from "@connectrpc/connect"
 import { concat, utf8 } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { Attachment_Status, type AttachmentSchema } from "@signet/proto/messaging/v1/records"
 import { describe, expect, test } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
+import { makeCalls } from "../calls.ts"
+import type { Context } from "../context.ts"
+import { idOf } from "../ids.ts"
 import { plaintextOf, type Sealed, sealedAttachment, somewhere } from "../testing/attachment-bytes.ts"
 import type { AttachmentPlace } from "./chunk-cipher.ts"
 import { chunkCipher } from "./chunk-cipher.ts"
-import { ciphertextIn } from "./ciphertext.ts"
+import { ciphertextIn, remoteCiphertext } from "./ciphertext.ts"
 import { openedAttachment, type ReadOptions } from "./download.ts"
-import { headerBytes, layoutOf, padme, tagBytes } from "./layout.ts"
+import { headerBytes, isPartSize, layoutOf, padme, tagBytes } from "./layout.ts"
 import { acceptManifest } from "./manifest.ts"
 import { sealRange } from "./source.ts"
 
@@ -160,7 +166,10 @@ test.each<[string, Record<string, unknown>]>([
   ["of another conversation", { conversationId: new Uint8Array(16).fill(77) }],
   ["of another sender", { senderCredentialHash: new Uint8Array(32).fill(77) }],
   ["of a later version", { version: 2 }],
+  ["with a short id", { attachmentId: new Uint8Array(15) }],
   ["with a short key", { key: new Uint8Array(16) }],
+  ["with a long salt", { salt: new Uint8Array(17) }],
+  ["with a short hash", { ciphertextSha256: new Uint8Array(31) }],
   ["with a size that is not that of its ciphertext", { plaintextSize: 4_000_000n }],
   ["with a size beyond every limit", { plaintextSize: 2n ** 63n }],
   ["with chunks that are too small", { chunkSize: 16 }],
@@ -174,7 +183,7 @@ test.each<[string, Record<string, unknown>]>([
   expect(acceptManifest(changed, { conversation, senderCredentialHash })).toBeUndefined()
 })
 
-test.each(["../x", "a/b", "c:\\d", "..", "a\u202egpj.exe", "a\nb", "x".repeat(256)])(
+test.each(["../x", "a/b", "c:\\d", ".", "..", "a\u202egpj.exe", "a\nb", "x".repeat(256)])(
   "a name that is a path, or misleads, is dropped: %j",
   async (fileName) => {
     const { manifest } = await sealedAttachment(plaintextOf(1))
@@ -183,6 +192,20 @@ test.each(["../x", "a/b", "c:\\d", "..", "a\u202egpj.exe", "a\nb", "x".repeat(25
     expect(acceptManifest(changed, { conversation, senderCredentialHash })?.fileName).toBe("")
   },
 )
+
+test("a name and a media type that are good are kept, and a type that is none is dropped", async () => {
+  const { manifest } = await sealedAttachment(plaintextOf(1))
+  const { conversation, senderCredentialHash } = somewhere
+  const taken = (change: { fileName?: string; mediaType?: string }) =>
+    acceptManifest(create(AttachmentManifestSchema, { ...manifest, ...change }), { conversation, senderCredentialHash })
+  expect(taken({ fileName: "x".repeat(255), mediaType: "text/plain" })).toMatchObject({
+    fileName: "x".repeat(255),
+    mediaType: "text/plain",
+  })
+  for (const mediaType of ["text", "text/html; charset=x", "TEXT/plain", "a/b/c"]) {
+    expect(taken({ mediaType })?.mediaType, mediaType).toBe("")
+  }
+})
 
 test("the ciphertext is what the written format says, made with other code", async () => {
   const plaintext = plaintextOf(chunk + 10)
@@ -221,6 +244,98 @@ test.each<[string, number, boolean]>([
   ["half a byte", 0.5, false],
 ])("%s fits: %#", (_, size, fits) => {
   expect(layoutOf(size, 65_536) !== undefined).toBe(fits)
+})
+
+test.each<[number, boolean, boolean]>([
+  [4_095, false, false],
+  [4_096, true, true],
+  [5_000.5, false, true],
+  [1_048_576, true, true],
+  [1_048_577, false, true],
+  [8_388_608, false, true],
+  [8_388_609, false, false],
+])("%d bytes are a chunk: %s, and a part: %s", (size, isChunk, isPart) => {
+  expect([layoutOf(1, size) !== undefined, isPartSize(size)]).toEqual([isChunk, isPart])
+})
+
+test("chunks are those that there are", async () => {
+  const layout = layoutOf(2 * chunk, chunk) ?? expect.fail("a size")
+  const cipher = await chunkCipher(
+    (await sealedAttachment(plaintextOf(1))).manifest,
+    somewhere,
+    layout,
+    new Uint8Array(7),
+  )
+  for (const index of [-1, 2]) {
+    await expect(cipher.seal(index, new Uint8Array(1))).rejects.toThrow(RangeError)
+    await expect(cipher.open(index, new Uint8Array(20))).rejects.toThrow(RangeError)
+  }
+})
+
+describe("a range", () => {
+  test.each<[number, number | undefined]>([
+    [-1, 2],
+    [0.5, 2],
+    [0, 1.5],
+    [2, 1],
+    [0, 11],
+    [11, undefined],
+  ])("from %d to %s is none of ten bytes", async (from, to) => {
+    const attachment = opened(await sealedAttachment(plaintextOf(10)))
+    expect(() => attachment.stream({ from, ...(to !== undefined && { to }) })).toThrow(RangeError)
+    if (to !== undefined) await expect(attachment.read(from, to)).rejects.toThrow(RangeError)
+  })
+
+  test("of nothing asks for nothing, and one that was called off is not read", async () => {
+    const { manifest } = await sealedAttachment(plaintextOf(10))
+    const attachment = openedAttachment(manifest, somewhere, () => Promise.reject(new Error("asked")))
+    expect(await attachment.read(3, 3)).toEqual(new Uint8Array())
+    await expect(attachment.read(3, 4)).rejects.toThrow("asked")
+    const off = opened(await sealedAttachment(plaintextOf(10))).read(0, 1, {
+      signal: AbortSignal.abort(new Error("off")),
+    })
+    await expect(off).rejects.toThrow("off")
+  })
+})
+
+test("sizes that do not fit each other do not open", async () => {
+  const { manifest } = await sealedAttachment(plaintextOf(10))
+  const other = create(AttachmentManifestSchema, { ...manifest, ciphertextSize: manifest.ciphertextSize + 1n })
+  const open = () => openedAttachment(other, somewhere, () => Promise.reject(new Error("asked")))
+  expect(open).toThrow(expect.objectContaining({ reason: "ATTACHMENT_TAMPERED" }))
+})
+
+describe("what the service says that it has", () => {
+  const sealedSize = 1_000
+  const good = { status: Attachment_Status.COMPLETE, size: BigInt(sealedSize), partSize: 4_096 }
+  function remote(attachment: MessageInitShape<typeof AttachmentSchema> | undefined) {
+    const transport = createRouterTransport(({ service }) => {
+      service(AttachmentService, {
+        getAttachment: () => ({ attachment }),
+        downloadPart: () => ({ data: new Uint8Array(sealedSize).fill(7) }),
+      })
+    })
+    const clock = { nowMs: () => 0, after: () => () => undefined }
+    const random = { bytes: (length: number) => new Uint8Array(length) }
+    const session = { accessToken: async () => "", renewToken: async () => "" }
+    const calls = makeCalls({ transport, session, device: () => undefined, clock, random })
+    // The parts of a messenger that a download needs.
+    const context = { calls, clock, random } as unknown as Context
+    return remoteCiphertext(context, idOf("att", new Uint8Array(16)), sealedSize)()
+  }
+
+  test("is read where it is what was sent", async () => {
+    expect(await (await remote(good)).read(998, 1_000)).toEqual(new Uint8Array([7, 7]))
+  })
+
+  test.each<[string, Parameters<typeof remote>[0]]>([
+    ["nothing", undefined],
+    ["not whole", { ...good, status: Attachment_Status.UPLOADING }],
+    ["of another size", { ...good, size: 1_001n }],
+    ["in parts that are too small", { ...good, partSize: 4_095 }],
+  ])("%s is not read", async (_, attachment) => {
+    await expect(remote(attachment)).rejects.toMatchObject({ reason: "ATTACHMENT_TAMPERED" })
+  })
 })
 
 test("under one key and place there is one plaintext: a source that has changed is not sent", async () => {

@@ -46,7 +46,7 @@ export async function chunkCipher(
   const header = headerOf(chunkSize, salt, prefix)
   const additionalData = new Uint8Array(sha256(header))
   const parametersOf = (index: number) => {
-    if (index < 0 || index >= chunkCount || index > 0xffff_ffff) throw new RangeError("no such chunk")
+    if (index < 0 || index >= chunkCount) throw new RangeError("no such chunk")
     const iv = new Uint8Array(prefixBytes + 5)
     iv.set(prefix)
     new DataView(iv.buffer).setUint32(prefixBytes, index)

@@ -123,6 +123,28 @@ test("a snapshot of another generation does not open, whatever its envelope says
   await expect(openSnapshot(sealed, place, generation + 1n, claimed)).rejects.toThrow(SecretBoxError)
 })
 
+test("a state that names another generation inside than outside is refused", async () => {
+  const later = generation + 1n
+  const { tenantId, appId, userId, deviceId, conversationId } = place
+  const purpose = `state-snapshot/v2 ${tenantId} ${appId} ${userId} ${deviceId} ${conversationId} ${later}`
+  const inside = await sealed.seal(purpose, encodeSnapshot(small))
+  const envelope = { formatVersion: currentFormat, generation: later, sealed: inside }
+  const at = encode(SealedStateV1Schema, create(SealedStateV1Schema, envelope))
+  await expect(openSnapshot(sealed, place, later, at)).rejects.toMatchObject({
+    reason: "STATE_TAMPERED",
+    message: expect.stringContaining("another generation than its envelope"),
+  })
+})
+
+test("bytes that are no state are refused as such, and a failure of the box stays one", async () => {
+  await expect(openSnapshot(sealed, place, generation, Uint8Array.of(1, 2, 3))).rejects.toMatchObject({
+    reason: "STATE_TAMPERED",
+  })
+  const other = sealedRows(testBox("another"), scope)
+  const at = await sealSnapshot(sealed, place, small)
+  await expect(openSnapshot(other, place, generation, at)).rejects.toThrow(SecretBoxError)
+})
+
 test("a snapshot of a later version is refused as such", async () => {
   const envelope = { formatVersion: currentFormat + 1, generation, sealed: new Uint8Array(9) }
   const later = encode(SealedStateV1Schema, create(SealedStateV1Schema, envelope))

@@ -4,6 +4,7 @@ import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { issueDeviceList, maxListAheadSeconds } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
+import { issueIssuerKeySet, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
@@ -35,6 +36,7 @@ function read(
   seen?: { version: bigint; hash: Uint8Array },
   ahead = 0n,
   credential = credentialBytes,
+  issuer = { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys },
 ) {
   const newestVersion = ahead + [...lists.keys()].reduce((newest, version) => (version > newest ? version : newest), 0n)
   const transport = createRouterTransport(({ service }) => {
@@ -54,7 +56,6 @@ function read(
   const random = { bytes: (length: number) => new Uint8Array(length) }
   const calls = makeCalls({ transport, session, device: () => undefined, clock, random })
   const owner = { appId: "", tenantId: "", userId: "", app: appId, tenant: tenantId, user: id(1) }
-  const issuer = { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys }
   return readDevices({ calls, owner, issuer, verify: verifyEd25519, clock }, userId, seen)
 }
 
@@ -78,6 +79,7 @@ test("a first time, the newest is believed; then, what follows from it", async (
   expect(await read(new Map())).toEqual({ head: undefined, active: [] })
 })
 
+const nextFields = { ...listFields, listVersion: 4n, previousHash: seen.hash, issuedAt: now - day }
 const withThird = (version: bigint, list: Uint8Array) => new Map([[3n, third]]).set(version, list)
 test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
   [
@@ -106,6 +108,31 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
     "one from tomorrow",
     withThird(4n, await signed(4n, { previous: seen.hash, issuedAt: now + day })),
     "LIST_FROM_FUTURE",
+  ],
+  [
+    "one of another key",
+    withThird(4n, await issueDeviceList(nextFields, world.strangerKey)),
+    "LIST_UNKNOWN_ISSUER_KEY",
+  ],
+  [
+    "one of a key for something else",
+    withThird(4n, await issueDeviceList(nextFields, world.proofKey)),
+    "LIST_ISSUER_KEY_PURPOSE",
+  ],
+  [
+    "one of another user",
+    withThird(4n, await issueDeviceList({ ...nextFields, userId: world.bob }, listKey)),
+    "LIST_WRONG_USER",
+  ],
+  [
+    "one of another tenant",
+    withThird(4n, await issueDeviceList({ ...nextFields, tenantId: id(0x99) }, listKey)),
+    "LIST_WRONG_TENANT",
+  ],
+  [
+    "one of another app",
+    withThird(4n, await issueDeviceList({ ...nextFields, appId: id(0x99) }, listKey)),
+    "LIST_WRONG_APP",
   ],
   ["what is no list", withThird(4n, Uint8Array.of(1, 2, 3)), "CPB_"],
 ])("%s is refused", async (_, lists, code) => {
@@ -158,4 +185,27 @@ test("a list issued up to the accepted clock difference ahead is read, and not o
     signed(4n, { previous: seen.hash, issuedAt: now + seconds }).then((list) => withThird(4n, list))
   expect(await read(await ahead(maxListAheadSeconds), seen)).toMatchObject({ head: { version: 4n } })
   await expect(read(await ahead(maxListAheadSeconds + 1n), seen)).rejects.toMatchObject({ code: "LIST_FROM_FUTURE" })
+})
+
+test("a list of a key that is not known yet is read with newer keys, and one that was seen needs none", async () => {
+  const { keys, issuerId } = world.keySetFields
+  const without = await issueIssuerKeySet({ ...world.keySetFields, keys: keys.slice(0, 3) }, world.root)
+  const old = verifyIssuerKeySet(without, { roots: [world.root.publicKey], issuerId, atSeconds: now })
+  let [current, refreshes] = [old, 0]
+  const issuer = {
+    keys: () => current,
+    async refresh() {
+      refreshes++
+      current = world.issuerKeys
+      return current
+    },
+  }
+  expect(await read(new Map([[3n, third]]), seen, 0n, credentialBytes, issuer)).toMatchObject({ head: seen })
+  expect(refreshes).toBe(0)
+  const lists = withThird(4n, fourth)
+  expect(await read(lists, seen, 0n, credentialBytes, issuer)).toMatchObject({ head: { version: 4n } })
+  expect(refreshes).toBe(1)
+  const wrong = withThird(4n, await issueDeviceList({ ...nextFields, appId: id(0x99) }, listKey))
+  await expect(read(wrong, seen, 0n, credentialBytes, issuer)).rejects.toMatchObject({ code: "LIST_WRONG_APP" })
+  expect(refreshes).toBe(1)
 })
