@@ -17,7 +17,7 @@ export const auditMutants: readonly Mutant[] = [
     from: 'return isStamped(seals, row, isBefore) ? undefined : "EVENT_FORGED"',
     to: "return undefined",
     test: tampering,
-    name: "an event that was changed by somebody who made all links after it anew: the stamp tells",
+    name: "a changed event with rewritten links: the stamp shows it",
   },
   {
     fault: "what has no stamp is of before when its link says so",
@@ -25,8 +25,8 @@ export const auditMutants: readonly Mutant[] = [
     from: "link.seq <= (unstampedUntil.get(link.shard) ?? 0n)",
     to: "link.linkedAtMs < 1_000",
     test: store,
-    name: "an event without a stamp is none of before either when its link is dated back",
-    row: "is none of before either when its link is dated back",
+    name: "an event without a stamp is refused with a backdated link",
+    row: "is refused with a backdated link",
   },
   {
     fault: "an event may be in any chain",
@@ -34,7 +34,7 @@ export const auditMutants: readonly Mutant[] = [
     from: 'if (shardOf(row) !== link.shard) return "LINK_REORDERED"',
     to: "",
     test: store,
-    name: "an event in another chain than its own is named, since its own's readers would not miss it",
+    name: "an event in another chain than its own is reported",
   },
   {
     fault: "chains may end before a checkpoint says",
@@ -50,7 +50,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "(kept.get(number) ?? jws) === jws",
     to: "true",
     test: tampering,
-    name: "checkpoints that were made anew as well: those that were kept elsewhere tell",
+    name: "rewritten checkpoints: external copies show it",
   },
   {
     fault: "a stamp leaves out what names a person",
@@ -66,7 +66,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "await eraseKeys(db, [id, ...(principal === undefined ? [] : [principal.id])], nowMs)",
     to: "",
     test: store,
-    name: "what names a person is gone with them, and the chain is whole as before",
+    name: "an erased person's fields are unreadable, and the chain stays valid",
   },
   {
     fault: "who is denied without end is written down without end",

@@ -12,7 +12,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "where id = $1 for update of conversation for share of gate`",
     to: "where id = $1 for share of gate`",
     test: races,
-    name: "messages of many at once are all there, once, in one order",
+    name: "concurrent messages are appended once each, in one order",
   },
   {
     fault: "a commit is decided on what was there before the wait",
@@ -20,7 +20,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "await run(trx, lockText, [id])",
     to: "",
     test: races,
-    name: "of two to twelve commits at one epoch one wins, and the log stays dense",
+    name: "of two to twelve concurrent commits one wins, and the log stays dense",
   },
   {
     fault: "a leaf of before the wait counts after it",
@@ -28,7 +28,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "row.seen_epoch === row.epoch",
     to: "true",
     test: races,
-    name: "who waits for the commit that removes it is no member when it goes on",
+    name: "an append that waited for its device's removal is refused",
   },
   {
     fault: "a commit that was accepted is told a conflict when it comes again",
@@ -45,7 +45,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "if (!isTaken(error)) throw error",
     to: "throw error",
     test: races,
-    name: "messages of many at once are all there, once, in one order",
+    name: "concurrent messages are appended once each, in one order",
   },
   {
     fault: "claims take a package that another claim has under its hands",
@@ -124,7 +124,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "where welcome.id = $1 for update`",
     to: "where welcome.id = $1`",
     test: races,
-    name: "a welcome that is consumed with eight keys at once",
+    name: "a welcome is consumed with one of eight concurrent keys",
   },
   {
     fault: "what welcomes have in common stays when all are consumed",
@@ -132,7 +132,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "await run(trx, forgetTailText, [[welcome.conversationId], [welcome.commitSeq]])",
     to: "",
     test: races,
-    name: "a welcome that is consumed with eight keys at once",
+    name: "a welcome is consumed with one of eight concurrent keys",
   },
   {
     fault: "a welcome for one is kept where it is not erased",
@@ -140,7 +140,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "|| others.length === 0",
     to: "",
     test: `${store}/welcomes.test.ts`,
-    name: "nothing of one, which may be sealed for it",
+    name: "nothing of a single welcome, which may be encrypted for its device",
   },
   {
     fault: "a tree goes while a pending welcome names it",
@@ -148,7 +148,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "and welcome.status = 'PENDING'",
     to: "and welcome.status = 'VOID'",
     test: `${store}/welcomes.test.ts`,
-    name: "keep their tree until they go",
+    name: "keep their tree until they expire",
   },
   {
     fault: "a log is pruned under a member that has not read it",

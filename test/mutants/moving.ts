@@ -11,7 +11,7 @@ export const movingMutants: readonly Mutant[] = [
     from: " and gate.is_open",
     to: "",
     test: tests,
-    name: "waits for a write that has entered, and is told to those that waited",
+    name: "waits for a write in progress, and refuses writes that waited",
   },
   {
     fault: "an import takes over what is another place's",
@@ -19,7 +19,7 @@ export const movingMutants: readonly Mutant[] = [
     from: "if (row?.count !== distinct.length) throw invalid()",
     to: "",
     test: tests,
-    name: "nothing of another place is touched",
+    name: "and another place is unchanged",
   },
   {
     fault: "a place is opened by whoever asks",
@@ -27,7 +27,7 @@ export const movingMutants: readonly Mutant[] = [
     from: 'return state === "RECEIVING" && isOurs ? go("OPEN") : refuse',
     to: 'return go("OPEN")',
     test: tests,
-    name: "steps may be taken again, and no other transfer takes them",
+    name: "steps are idempotent, and refused for another transfer",
   },
   {
     fault: "a source that has let go opens again",
@@ -35,7 +35,7 @@ export const movingMutants: readonly Mutant[] = [
     from: 'if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")',
     to: 'if ((state === "HOLDING" || state === "HELD" || state === "GIVEN") && isOurs) return go("OPEN")',
     test: tests,
-    name: "all of it is exported, in pages of any size, and is the same where it was imported",
+    name: "a place is exported in pages of any size, and the import is equal",
   },
   {
     fault: "what objects refuse while they are held is a fault to who calls",

@@ -23,7 +23,7 @@ export const revocationMutants: readonly Mutant[] = [
     from: "for update skip locked\n), placed",
     to: "for update\n), placed",
     test: logs,
-    name: "who writes to an entry that waits holds up no other",
+    name: "a write to a pending entry delays no other entry",
   },
   {
     fault: "an expired entry is told",
@@ -31,7 +31,7 @@ export const revocationMutants: readonly Mutant[] = [
     from: "where seq > $1 and expires_at > $2",
     to: "where seq > $1 and $2 = $2",
     test: logs,
-    name: "what has expired is told nobody, and its going is no gap",
+    name: "an expired entry is not published, and leaves no gap",
   },
   {
     fault: "an entry that changes is told nobody until it has its new place",
@@ -39,7 +39,7 @@ export const revocationMutants: readonly Mutant[] = [
     from: "  is_pending = true`",
     to: "  seq = null`",
     test: logs,
-    name: "what changes is told at its old place until it has its new one",
+    name: "a changed entry keeps its old sequence number until it has a new one",
   },
   {
     fault: "a restored database gives out versions again",
@@ -47,7 +47,7 @@ export const revocationMutants: readonly Mutant[] = [
     from: "await run(trx, raiseAuthoritiesText, [])",
     to: "",
     test: "server/store/postgres/admin/authority.test.ts",
-    name: "after a restore no version is given out again",
+    name: "after a restore no principal's version is issued twice",
   },
   {
     fault: "one key signs for every purpose",

@@ -9,7 +9,7 @@ const lastText = lastMark + insertText
 
 test("the driver has the version whose private methods a batch overrides", () => {
   const file = new URL("../../../node_modules/pg/package.json", import.meta.url)
-  // Before another version: compare lib/query.js and lib/connection.js with batched-query.ts (decision 0044).
+  // Before an upgrade, compare lib/query.js and lib/connection.js with batched-query.ts (decision 0044).
   expect(JSON.parse(readFileSync(file, "utf8")).version).toBe("8.23.1")
 })
 
@@ -34,7 +34,7 @@ describeOnEachStore("a statement that opens or ends its transaction", (kind) => 
     return before[0]?.now.getTime() === after[0]?.now.getTime()
   }
 
-  test("answers with its own rows, and all of the transaction is kept", async () => {
+  test("returns its own rows, and the whole transaction is committed", async () => {
     const [first, middle, last] = [next++, next++, next++]
     const rows = await transaction(async (trx) => {
       const rows = await run<{ id: number }>(trx, `${insertText} returning id`, [first, null])
@@ -76,7 +76,7 @@ describeOnEachStore("a statement that opens or ends its transaction", (kind) => 
   test.each([
     ["when it is first", insertText],
     ["when it is last", lastText],
-  ])("keeps nothing when it is refused %s, and works again on the same connection", async (_, text) => {
+  ])("rolls back when it fails %s, and the connection stays usable", async (_, text) => {
     const [taken, other] = [next++, next++]
     await run(opened.db, insertText, [taken, null])
     const refused = transaction(async (trx) => {
@@ -90,14 +90,14 @@ describeOnEachStore("a statement that opens or ends its transaction", (kind) => 
     expect(await isKept(other)).toBe(true)
   })
 
-  test("fails when the commit fails, and keeps nothing", async () => {
+  test("fails when the commit fails, and rolls back", async () => {
     const id = next++
     await expect(transaction((trx) => run(trx, lastText, [id, 0]))).rejects.toMatchObject({ code: "23503" })
     expect(await isKept(id)).toBe(false)
     expect(await isInTransaction(opened.db)).toBe(false)
   })
 
-  test("that cannot be parsed yet is parsed when it can", async () => {
+  test("that could not be parsed is parsed again later", async () => {
     const text = `insert into batched_${next} (id) values ($1)`
     for (let i = 0; i < 2; i++) {
       await expect(transaction((trx) => run(trx, text, [1]))).rejects.toMatchObject({ code: "42P01" })
@@ -107,7 +107,7 @@ describeOnEachStore("a statement that opens or ends its transaction", (kind) => 
     expect(await run(opened.db, `select id from batched_${next++}`, [])).toHaveLength(2)
   })
 
-  test("is not done outside of a transaction that does not open", async () => {
+  test("is not executed when its transaction does not open", async () => {
     const [unknown, known] = [`insert into batched (id) values ($1) -- ${next}`, insertText]
     for (const [text, values] of [
       [unknown, [next]],

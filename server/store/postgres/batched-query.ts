@@ -1,19 +1,19 @@
-// A statement that brings its transaction's BEGIN or COMMIT along: one round trip instead of two or three. All of it goes
-// before one Sync, so that the server, where one part fails, does none of what follows. The only file that overrides private
-// methods of `pg` (decision 0044); its test holds the version that they were read in.
+// A statement that is sent with its transaction's BEGIN or COMMIT: one round trip instead of two or three. All messages
+// precede one Sync, so the server skips the rest after a failure. This is the only file that overrides private methods
+// of `pg` (decision 0044); its test pins the driver's version.
 import { type PoolClient, Query, type QueryConfig, type Submittable } from "pg"
 
-/** Begins a statement that is its transaction's last: it is committed with it, in one round trip. */
+/** Marks a transaction's last statement, which is committed in the same round trip. */
 export const lastMark = "/* last */ "
 
 export interface Batch {
-  /** What opens the transaction; undefined where it is open. */
+  /** The statement that opens the transaction; undefined if it is open. */
   readonly opens: string | undefined
-  /** Commits after the statement. */
+  /** True to commit after the statement. */
   readonly commits: boolean
 }
 
-/** What `pg` sends, of the extended query protocol. */
+/** The messages of the extended query protocol that `pg` sends. */
 interface Wire {
   parse(message: { text: string; name: string; types: readonly number[] }): void
   bind(message: { portal: string; statement: string; values: readonly unknown[] }): void
@@ -22,7 +22,7 @@ interface Wire {
   readonly submittedNamedStatements: Record<string, string>
 }
 
-/** What the query does with the answers, in their order; not in the types of `pg`, whose version is pinned. */
+/** The handlers of the answers, in order. The types of `pg` omit them; its version is pinned. */
 interface Submitted {
   name: string | undefined
   portal: string
@@ -35,7 +35,7 @@ interface Submitted {
 const Submitted = Query as unknown as new (config: QueryConfig, callback: Callback) => Submitted
 type Callback = (error: Error | null, result: unknown) => void
 
-/** @returns The statement's result, once all of the batch is done. */
+/** @returns The statement's result, after the whole batch has completed. */
 export function sendBatch(client: PoolClient, config: QueryConfig, batch: Batch): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>()
   const query = new BatchedQuery(config, batch, (error, result) => (error ? reject(error) : resolve(result)))
@@ -45,7 +45,7 @@ export function sendBatch(client: PoolClient, config: QueryConfig, batch: Batch)
 
 class BatchedQuery extends Submitted {
   readonly batch: Batch
-  /** Parts of the batch that are not complete. */
+  /** The parts of the batch that are not complete. */
   left: readonly ("begin" | "statement" | "commit")[] = []
   #statement: string | undefined
 
@@ -62,7 +62,7 @@ class BatchedQuery extends Submitted {
       "statement",
       ...(commits ? ["commit" as const] : []),
     ]
-    // `pg` takes what the server has parsed for the statement of this name; it has parsed BEGIN first.
+    // `pg` reuses the statement that the server parsed under this name, but BEGIN is parsed first.
     if (opens !== undefined) {
       this.#statement = this.name
       this.name = undefined
@@ -96,7 +96,7 @@ class BatchedQuery extends Submitted {
   }
 }
 
-/** A statement without parameters and rows. */
+/** Sends a statement without parameters and rows. */
 function command(wire: Wire, text: string): void {
   wire.parse({ text, name: "", types: [] })
   wire.bind({ portal: "", statement: "", values: [] })

@@ -1,4 +1,5 @@
-// Each query beside rows that differ from the row asked for in one column: a missing condition answers with a neighbour.
+// Runs each query next to rows that differ in one column from the requested row, so that a missing condition returns a
+// wrong row.
 import type { Store, Tx } from "@signet/kernel/ports"
 import type { RefreshToken, Session } from "@signet/kernel/records"
 import * as samples from "@signet/kernel/testing/machine-records"
@@ -21,7 +22,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
   })
   afterAll(() => opened.close())
 
-  /** Another membership of the person, the newest one of all. */
+  /** Another membership of the person, newer than all others. */
   const join = (tx: Tx, of: Person, change: Partial<Person["membership"]>) =>
     tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), ...change })
 
@@ -62,7 +63,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("a session that ends leaves the time at which a token of it was revoked before", async () => {
+  test("ending a session keeps the earlier revocation time of its token", async () => {
     const { session } = await putSession(store)
     await store.transaction(async (tx) => {
       const early = newToken(session, { revokedAtMs: 3_000 })
@@ -72,7 +73,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("a rotation prolongs no session that ended, and no token that was revoked alone", async () => {
+  test("a rotation prolongs neither an ended session nor a revoked token", async () => {
     const change = { nowMs, idleExpiresAtMs: 99_000, retryKeyHash: null, successorSealed: null }
     const rotate = (tx: Tx, { id }: RefreshToken, session: Session) =>
       tx.refreshTokens.rotate(id, change, newToken(session, { previousTokenId: id }))
@@ -99,7 +100,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
       const inner = await join(tx, ada, { tenantId, contextId, status: "SUSPENDED" })
       const around = await join(tx, ada, { tenantId, status: "SUSPENDED" })
       const other = await putOwnApp(tx)
-      // Newer than all of them, and live.
+      // Newer than all of them, and active.
       for (const place of [{}, { tenantId }, { tenantId, contextId }]) {
         await join(tx, ada, { ...place, appId: other.id })
         await join(tx, bob, place)
@@ -167,14 +168,14 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     expect(nobody.membership).toBeUndefined()
   })
 
-  test("revocations that concern a token: of its own kinds and keys, before their time", async () => {
+  test("revocations of a token: of its own kinds and keys, before their expiry", async () => {
     const [principalId, actorId, sessionId] = [freshId("prn"), freshId("prn"), freshId("ses")]
     const [tenantId, contextId, appId] = [freshId("ten"), freshId("ctx"), freshId("app")]
     const [credentialId, tokenId, issuedAtMs] = ["c-1", "t-1", 4_000]
     const of = { principalId, actorId, sessionId, appId, tenantId, contextId, credentialId, tokenId }
     const find = async () => (await opened.liveness.find({ ...of, issuedAtMs, nowMs })).revoked
     const table = [
-      // kind, key, issued_before, expires_at, what is told of it
+      // kind, key, issued_before, expires_at, expected kinds
       ["PRINCIPAL", principalId, null, nowMs + 1, ["PRINCIPAL"]],
       ["PRINCIPAL", principalId, null, nowMs, []],
       ["PRINCIPAL", principalId, issuedAtMs + 1, nowMs + 1, ["TOKEN"]],
@@ -182,7 +183,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
       ["PRINCIPAL", principalId, issuedAtMs + 1, nowMs, []],
       ["PRINCIPAL", actorId, issuedAtMs + 1, nowMs + 1, ["TOKEN"]],
       ["PRINCIPAL", actorId, issuedAtMs, nowMs + 1, []],
-      // The actor's own status says so.
+      // The actor's own status covers this.
       ["PRINCIPAL", actorId, null, nowMs + 1, []],
       ["SESSION", sessionId, null, nowMs + 1, ["SESSION"]],
       ["CREDENTIAL", credentialId, null, nowMs + 1, ["CREDENTIAL"]],
@@ -214,7 +215,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     }
   })
 
-  test("a revocation is lifted of its kind and key, and the time of an earlier lift stays", async () => {
+  test("a revocation is lifted by kind and key, and an earlier lift keeps its time", async () => {
     const [one, two, appId] = [freshId("prn"), freshId("prn"), freshId("app")]
     const entries = [
       { kind: "PRINCIPAL", key: one, expiresAtMs: 90_000 },
@@ -232,7 +233,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("people: living users, by address or subject, with a live membership at the place", async () => {
+  test("people: undeleted users, by address or subject, with a live membership at the place", async () => {
     const ada = await putPerson(store)
     const email = `${ada.principal.id}@example.com`
     const [tenantId, contextId] = [freshId("ten"), freshId("ctx")]
@@ -266,7 +267,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     for (const [by, within, isFound] of table)
       expect([by, within, await find(by, within)]).toEqual([by, within, isFound ? found : []])
 
-    // What is not found any more, a column each.
+    // The searches that no longer find the person after one column changed.
     const both = async () => [
       await find({ email }),
       await find({ provider, issuer, subject }),
@@ -295,7 +296,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     expect(await both()).toEqual([found, found, found])
   })
 
-  test("the end of a principal leaves what was revoked before, and what belongs to others", async () => {
+  test("ending a principal keeps earlier revocation times, and the credentials of others", async () => {
     const [service, other] = [await putService(store), await putService(store)]
     const [ada, bob] = [await putPerson(store), await putPerson(store)]
     const keyOf = ({ account }: typeof service, revokedAtMs: number | null) => ({
@@ -342,7 +343,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("locks: of those who are active or locked, lifted of those who are locked, due at their time", async () => {
+  test("locks: set on active or locked principals, lifted from locked ones, due at their time", async () => {
     const [ada, bob, eve] = [await putPerson(store), await putPerson(store), await putPerson(store)]
     await store.transaction(async (tx) => {
       const lock = (of: Person, expiresAtMs: number) =>
@@ -359,7 +360,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("a service's secrets and keys: its own, though another has a key of the same id", async () => {
+  test("a service's secrets and keys: its own, also when another service has a key with the same id", async () => {
     const [service, other] = [await putService(store), await putService(store)]
     await store.transaction(async (tx) => {
       const kid = freshId("scr")
@@ -453,7 +454,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("active and lasting users are users: no service, though it is a member", async () => {
+  test("active and lasting users never include a service, even as a member", async () => {
     const { principal } = await putService(store)
     const [suspended, ada] = [await putPerson(store), await putPerson(store)]
     const ids = [principal.id, suspended.principal.id, ada.principal.id]
@@ -465,7 +466,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("an invitation of a membership: the one that is pending; a list: of one context", async () => {
+  test("the pending invitation of a membership; the list of one context", async () => {
     const [ada, bob] = [await putPerson(store), await putPerson(store)]
     await store.transaction(async (tx) => {
       const context = newContext()
@@ -529,7 +530,7 @@ describeOnEachStore("a query answers for its own rows", (kind) => {
     })
   })
 
-  test("a password that is held is that account's own", async () => {
+  test("a held password belongs to one account", async () => {
     const [one, other] = [new Uint8Array(32).fill(3), new Uint8Array(32).fill(4)]
     await store.transaction(async (tx) => {
       await tx.passwordHolds.hold(one, nowMs)

@@ -47,7 +47,7 @@ test("migrations keep to portable SQL", async () => {
 })
 
 describeOnEachStore("migrations", (kind) => {
-  test("do nothing the second time, add what is new, and refuse what was changed", async () => {
+  test("are idempotent, add new files, and refuse changed ones", async () => {
     const { db, close } = await openTestStore(kind)
     const files = await readMigrations()
     expect(await migrate(db)).toEqual([])
@@ -57,7 +57,7 @@ describeOnEachStore("migrations", (kind) => {
     expect(await isMigrated(db, [...files, next])).toBe(false)
     expect(await migrate(db, [...files, next])).toEqual(["9999_next"])
     expect(await isMigrated(db, [...files, next])).toBe(true)
-    // An older program still serves on what a newer one added.
+    // An older program still runs on a newer schema.
     expect(await isMigrated(db, files)).toBe(true)
 
     const changed = [...files, { ...next, sha256: "2".repeat(64) }]
@@ -66,7 +66,7 @@ describeOnEachStore("migrations", (kind) => {
     await close()
   })
 
-  test("that fail leave nothing behind", async () => {
+  test("that fail are rolled back", async () => {
     const { db, close } = await openTestStore(kind)
     const broken = { name: "9999_broken", text: "create table half (id text); select nothing;", sha256: "1".repeat(64) }
     await expect(migrate(db, [...(await readMigrations()), broken])).rejects.toMatchObject({ code: "42703" })
@@ -77,7 +77,7 @@ describeOnEachStore("migrations", (kind) => {
 })
 
 describeOnPostgres("migrations from several processes", () => {
-  test("of four at once, one migrates an empty database, and all go on", async () => {
+  test("of four concurrent processes, one migrates an empty database, and all succeed", async () => {
     const database = await createTestDatabase({ migrated: false })
     const programs = Array.from({ length: 4 }, () => openPostgres(database.url, { maxConnections: 2 }))
     const applied = await Promise.all(programs.map(({ db }) => migrate(db)))
@@ -89,7 +89,7 @@ describeOnPostgres("migrations from several processes", () => {
     await database.drop()
   })
 
-  test("a database without any is not ready", async () => {
+  test("a database without migrations is not ready", async () => {
     const database = await createTestDatabase({ migrated: false })
     const { db, close } = openPostgres(database.url)
     expect(await isMigrated(db)).toBe(false)

@@ -1,5 +1,5 @@
-// Migrations are plain SQL files, forward only: expand first, contract in a later release. A shipped file is never
-// edited, which the checksums that the database keeps make certain.
+// Applies the migrations: plain SQL files, forward only. A release first expands the schema, and a later one contracts
+// it. The database stores a checksum of each file, so a shipped file cannot be edited.
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -29,24 +29,24 @@ export async function readMigrations(): Promise<readonly SqlFile[]> {
 }
 
 /**
- * Brings the database to this program's migrations. Safe to run from several processes at once, and again.
+ * Applies the missing migrations. Concurrent and repeated calls are safe.
  *
- * @returns The names of those that this call applied.
- * @throws Error when a migration that the database has is another than the program's of the same name.
+ * @returns The names of the migrations that this call applied.
+ * @throws Error when the database has another version of a migration.
  */
 export async function migrate(db: Database, files?: readonly SqlFile[]): Promise<readonly string[]> {
   const migrations = files ?? (await readMigrations())
   return db.connection().execute((session) => unhurried(session, () => migrateWith(session, migrations)))
 }
 
-/** A migration takes, and waits for another process's, as long as it needs. */
+/** Runs without timeouts: a migration, and the wait for another process's, takes as long as it needs. */
 async function unhurried<T>(session: Database, work: () => Promise<T>): Promise<T> {
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
   for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`set ${bound} = 0`))
   try {
     return await work()
   } finally {
-    // A session that cannot be reset is gone.
+    // A session whose timeouts cannot be reset is lost anyway.
     for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`reset ${bound}`)).catch(() => undefined)
   }
 }
@@ -61,7 +61,7 @@ async function migrateWith(db: Database, migrations: readonly SqlFile[]): Promis
   return (results ?? []).filter((result) => result.status === "Success").map((result) => result.migrationName)
 }
 
-/** True when the database has every migration of this program, unchanged. It may have newer ones: those only add. */
+/** True when the database has every migration of this program, unchanged. Newer ones may follow: they only add. */
 export async function isMigrated(db: Database, files?: readonly SqlFile[]): Promise<boolean> {
   try {
     const [migrations, kept] = await Promise.all([files ?? readMigrations(), readChecksums(db)])

@@ -6,17 +6,17 @@ import { lastMark, sendBatch } from "./batched-query.ts"
 const mostNames = 500
 
 /**
- * The pool, with statements that have parameters prepared once a connection: the server then neither parses nor plans
- * them again. Behind PgBouncer this takes version 1.21 or newer with `max_prepared_statements`.
+ * The pool, with statements that have parameters prepared once per connection: the server then neither parses nor plans
+ * them again. Behind PgBouncer this needs version 1.21 or later with `max_prepared_statements`.
  *
- * @param onError Told of connections that broke between two statements. The next statement fails by itself.
+ * @param onError Called for a connection that broke between two statements. The next statement fails on its own.
  */
 export function namedStatements(pool: Pool, onError: (error: unknown) => void): PostgresPool {
   const names = new Map<string, string>()
   const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()
 
-  // A name is of the text, so that every connection and every process has the same for the same. The number of
-  // statements is that of the program's texts; the bound is for lists of changing length.
+  // The name is a hash of the text, so that every connection and process uses the same one. The number of statements is
+  // bounded for texts with lists of varying length.
   const nameOf = (text: string): string | undefined => {
     const known = names.get(text)
     if (known !== undefined || names.size >= mostNames) return known
@@ -26,7 +26,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
   }
 
   const wrap = (client: PoolClient): PostgresPoolClient => {
-    // The pool listens to idle connections only; without a listener, losing one that is in use ends the process.
+    // The pool listens only to idle connections. Without a listener, the loss of a used one would end the process.
     client.on("error", onError)
     let opens: string | undefined
     let isCommitted = false
@@ -40,7 +40,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
       return result
     }
 
-    /** What need not be sent; undefined for all else. */
+    /** The answer of a command that need not be sent; undefined for any other command. */
     const answered = (text: string): { command: string; rowCount: number; rows: never[] } | undefined => {
       const isOpening = text.startsWith("start transaction")
       const isOver = (text === "commit" && isCommitted) || ((text === "commit" || text === "rollback") && opens)
@@ -75,9 +75,9 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
   }
 }
 
-/** PostgreSQL quotes the row that it refused, with everything that is in it: no log and no caller may see that. */
+/** PostgreSQL quotes the refused row with all its values, which must reach neither logs nor callers. */
 function withoutRow(error: unknown): never {
-  // By its shape: PGlite has an error class of its own.
+  // By its shape, because PGlite has its own error class.
   if (error instanceof Error && "detail" in error) error.detail = undefined
   if (error instanceof Error && "where" in error) error.where = undefined
   throw error

@@ -1,5 +1,5 @@
-// A database to keep things in: PostgreSQL where there is one, else PGlite in a folder (pglite/open.ts). Both are used
-// through `pg`, so that statements, types, error codes and transactions are the same.
+// Opens the database: PostgreSQL, or PGlite in a folder (pglite/open.ts). Both are used through `pg`, so that
+// statements, types, error codes and transactions are the same.
 import { Kysely, PostgresDialect } from "kysely"
 import { Pool, type PoolConfig, types } from "pg"
 import { namedStatements } from "./named-statements.ts"
@@ -8,29 +8,25 @@ import type { Database } from "./sql.ts"
 
 export interface OpenDatabase {
   db: Database
-  /** How many connections there are, how many of them nobody uses, and how many callers wait for one. */
+  /** The number of connections, of idle connections, and of callers that wait for one. */
   connections(): { readonly total: number; readonly idle: number; readonly waiting: number }
-  /** Waits for what is under way, then lets go of connections, folder and timers. */
+  /** Waits for running statements, then closes connections, folder and timers. */
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Connections to PostgreSQL at most; 10 unless told otherwise. */
+  /** The most connections to PostgreSQL; 10 by default. */
   maxConnections?: number
   /**
-   * Seconds that a statement may take at most; half of them for waiting on a lock, and a third for a transaction that
-   * does nothing: a process that has stopped gives up what it has locked before others give up waiting. No bound unless
-   * told otherwise.
+   * The statement timeout in seconds. The lock timeout is half of it, and the timeout of an idle transaction a third: a
+   * stopped process loses its locks before others give up waiting. No timeouts by default.
    */
   statementSeconds?: number
-  /**
-   * Told of what went wrong behind the scenes and is tried again: a connection that broke while nobody used it, a
-   * round of housekeeping.
-   */
+  /** Called for background errors that are retried: an idle connection that broke, a round of housekeeping. */
   onError?: (error: unknown) => void
 }
 
-/** Opens PostgreSQL at a `postgres://` address. Connects with the first statement, not before. */
+/** Opens PostgreSQL at a `postgres://` address. Connects with the first statement. */
 export function openPostgres(databaseUrl: string, options: OpenOptions = {}): OpenDatabase {
   const config = {
     connectionString: databaseUrl,
@@ -44,7 +40,7 @@ export function openPostgres(databaseUrl: string, options: OpenOptions = {}): Op
   return { db, connections, close: () => db.destroy() }
 }
 
-/** Settings of each session, in milliseconds. */
+/** The timeouts of each session, in milliseconds. */
 function timeouts(seconds: number | undefined): PoolConfig {
   if (seconds === undefined) return {}
   const ms = seconds * 1_000
@@ -55,7 +51,7 @@ function timeouts(seconds: number | undefined): PoolConfig {
   }
 }
 
-/** A connection's settings as kysely. Without an 'error' listener a lost idle connection would end the process. */
+/** Opens kysely on a pool. Without an 'error' listener the loss of an idle connection would end the process. */
 export function kyselyOn(
   config: PoolConfig,
   onError: (error: unknown) => void = () => {},
@@ -71,7 +67,7 @@ export function kyselyOn(
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>
   oid === types.builtins.INT8 ? parseInt8 : types.getTypeParser(oid, format ?? "text")
 
-/** A 64-bit integer (a count, say) as a number, or an error where a number could not hold it. */
+/** A 64-bit integer as a number. @throws RangeError beyond 2^53 - 1 */
 function parseInt8(text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new RangeError("a 64-bit integer does not fit a number")

@@ -2,7 +2,7 @@ import type { Page } from "@signet/kernel/page"
 import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely"
 import { at } from "./sql.ts"
 
-/** Of a list that is newest first and by id: what comes after the cursor. */
+/** The rows after the cursor in a list that is newest first, then by id. */
 export function after(before: Page["before"]): RawBuilder<boolean> {
   return before === null ? sql`true` : sql`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`
 }
@@ -15,7 +15,7 @@ export function newestFirst<DB, T extends keyof DB, Row>(
   return query.where(after(before)).orderBy(sql`created_at`, "desc").orderBy(sql`id`, "desc").limit(size)
 }
 
-/** Rows that have this value; all of them for null. */
+/** The rows with this value; all rows for null. */
 export function only(column: string, value: string | null): RawBuilder<boolean> {
   return value === null ? sql`true` : sql`${sql.ref(column)} = ${value}`
 }

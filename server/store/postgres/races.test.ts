@@ -1,5 +1,5 @@
-// What one database session alone never shows: transactions that meet. On READ COMMITTED, as the program runs, and on
-// SERIALIZABLE, as engines with nothing else do.
+// Concurrent transactions, which one session alone never shows: at READ COMMITTED, as the program runs, and at
+// SERIALIZABLE, for engines that have nothing else.
 import { Refused } from "@signet/kernel/errors"
 import type { RefreshToken, Session } from "@signet/kernel/records"
 import { CompiledQuery, sql } from "kysely"
@@ -12,7 +12,7 @@ import { createStore } from "./store.ts"
 import { sweep } from "./sweep.ts"
 import { newToken, putApp, putSession } from "./testing/people.ts"
 
-describeOnPostgres("transactions that meet", () => {
+describeOnPostgres("concurrent transactions", () => {
   describe.each(["read committed", "serializable"] as const)("%s", (isolationLevel) => {
     let opened: TestStore
     beforeAll(async () => {
@@ -24,7 +24,7 @@ describeOnPostgres("transactions that meet", () => {
     })
     afterAll(() => opened.close())
 
-    /** A refresh, as the handlers do it: the session's lock, the token, its successor. */
+    /** A refresh as the handlers do it: lock the session, read the token, insert its successor. */
     const refresh = (session: Session, token: RefreshToken, nowMs: number): Promise<RefreshToken | "late"> =>
       opened.store.transaction(async (tx) => {
         const locked = await tx.sessions.lockByRefreshToken([token.tokenHash])
@@ -36,7 +36,7 @@ describeOnPostgres("transactions that meet", () => {
         return successor
       })
 
-    test("50 refreshes of one token at once make one successor", async () => {
+    test("50 concurrent refreshes of one token make one successor", async () => {
       const { session, token } = await putSession(opened.store)
       const outcomes = await Promise.all(Array.from({ length: 50 }, () => refresh(session, token, 5_000)))
       expect(outcomes.filter((outcome) => outcome !== "late")).toHaveLength(1)
@@ -46,7 +46,7 @@ describeOnPostgres("transactions that meet", () => {
       expect((await opened.store.transaction((tx) => tx.sessions.find(session.id)))?.rotation).toBe(1)
     })
 
-    test("a session that ends while it is refreshed keeps no token that is not revoked", async () => {
+    test("a session that ends during a refresh has no active token", async () => {
       for (let round = 0; round < 20; round++) {
         const { person, session, token } = await putSession(opened.store)
         const ending =
@@ -60,13 +60,13 @@ describeOnPostgres("transactions that meet", () => {
       }
     })
 
-    test("of 10 that end one session at once, one did", async () => {
+    test("of 10 concurrent calls that end one session, one does", async () => {
       const { session } = await putSession(opened.store)
       const end = () => opened.store.transaction((tx) => tx.sessions.end(session.id, "REVOKED", "logout", 6_000))
       expect((await Promise.all(Array.from({ length: 10 }, end))).filter(Boolean)).toHaveLength(1)
     })
 
-    test("sweeps and refreshes do not stop each other", async () => {
+    test("sweeps and refreshes do not block each other", async () => {
       const all = await Promise.all(Array.from({ length: 8 }, () => putSession(opened.store)))
       const sweeps = Array.from({ length: 4 }, () => sweep(opened.db, 1))
       const outcomes = await Promise.all(all.map(({ session, token }) => refresh(session, token, 5_000)))
@@ -74,7 +74,7 @@ describeOnPostgres("transactions that meet", () => {
       expect(outcomes).not.toContain("late")
     })
 
-    test("work that lost a deadlock runs again", async () => {
+    test("work that lost a deadlock is retried", async () => {
       const [one, other] = [await putSession(opened.store), await putSession(opened.store)]
       const both = Promise.withResolvers<void>()
       let [runs, locks] = [0, 0]
@@ -93,7 +93,7 @@ describeOnPostgres("transactions that meet", () => {
     })
   })
 
-  test("work that failed to serialize runs again and sees what the other did", async () => {
+  test("work that failed to serialize is retried and sees the other's change", async () => {
     const opened = await openTestStore("postgres", { isolationLevel: "serializable" })
     await putApp(opened.store)
     const { session } = await putSession(opened.store)
@@ -114,7 +114,7 @@ describeOnPostgres("transactions that meet", () => {
     await opened.close()
   })
 
-  test("a database that cannot be reached is unavailable, not broken", async () => {
+  test("an unreachable database is refused as UNAVAILABLE", async () => {
     const { db, close } = openPostgres("postgres://postgres@127.0.0.1:1/none")
     const store = createStore(db, { audit: testAuditWriting() })
     const refused = store.transaction((tx) => tx.refreshTokens.find([]))
@@ -123,7 +123,7 @@ describeOnPostgres("transactions that meet", () => {
     await close()
   })
 
-  test("who holds a lock and does nothing loses it before others stop waiting", async () => {
+  test("an idle transaction loses its lock before others stop waiting", async () => {
     const opened = await openTestStore("postgres", { statementSeconds: 0.3 })
     await putApp(opened.store)
     const { session } = await putSession(opened.store)
@@ -145,14 +145,14 @@ describeOnPostgres("transactions that meet", () => {
     await opened.close()
   })
 
-  test("a wait for a lock that lasts is unavailable", async () => {
+  test("a lock timeout is refused as UNAVAILABLE", async () => {
     const opened = await openTestStore("postgres", { statementSeconds: 0.6 })
     await putApp(opened.store)
     const { session } = await putSession(opened.store)
     const locked = Promise.withResolvers<void>()
     let isOver = false
     const first = opened.store.transaction(async (tx) => {
-      // Busy, and so not ended for doing nothing.
+      // The transaction runs statements, so the idle timeout does not end it.
       while (!isOver) {
         await tx.sessions.lock(session.id)
         locked.resolve()
@@ -166,7 +166,7 @@ describeOnPostgres("transactions that meet", () => {
     await opened.close()
   })
 
-  test("a connection that is lost in the middle is unavailable, and the next transaction has another", async () => {
+  test("a lost connection is refused as UNAVAILABLE, and the next transaction has a new one", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 2 })
     const { rows } = await sql<{ pid: number }>`select 0 as pid`.execute(opened.db)
     expect(rows).toEqual([{ pid: 0 }])

@@ -4,29 +4,31 @@ import { Refused } from "@signet/kernel/errors"
 const attempts = 40
 const longestPauseMs = 250
 
-/** Serialization failure and deadlock: PostgreSQL gave up one of two transactions, which may run again (SQLSTATE). */
+/**
+ * SQLSTATE of a serialization failure and a deadlock: PostgreSQL aborted one of two transactions, which may be retried.
+ */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"])
 
-/** A text with a zero character, which PostgreSQL cannot keep. */
+/** A text with a zero character, which PostgreSQL cannot store. */
 const unkeepable = "22021"
 
-/** No room on the disk, or more than PostgreSQL keeps in one value (53100, 54000); of the system under PGlite. */
+/** The disk is full, or a value is too large for PostgreSQL (53100, 54000); the system's code under PGlite. */
 const full: ReadonlySet<string> = new Set(["53100", "54000", "ENOSPC"])
 
 /**
- * Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300); or it took
- * longer than a session may: a statement, a lock, a transaction (57014, 55P03, 25P03, 25P04).
+ * Codes of the system and of PostgreSQL: no connection, or a lost one (classes 08 and 57P, and 53300), or a timeout of
+ * a statement, lock or transaction (57014, 55P03, 25P03, 25P04).
  */
 const lostCodes =
   /^(08\w{3}|57P0[123]|53300|57014|55P03|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
-/** What `pg` says of the same without a code. */
+/** Messages of `pg` for the same errors, without a code. */
 const lostMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client .* is not queryable)/
 
 /**
- * Runs work again while it fails in a way that another run mends: 40 times at most, with growing random pauses.
+ * Retries work after a transient failure: up to 40 attempts with growing random pauses.
  *
- * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached. STORAGE_FULL when there is
- *   no room. INVALID_FIELD for a text with a zero character.
+ * @throws Refused UNAVAILABLE when no attempt succeeded, and when the database is unreachable. STORAGE_FULL when the
+ *   disk is full. INVALID_FIELD for a text with a zero character.
  */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-// The tables, as kysely sees them. Times are Date in rows and milliseconds in records; nothing else of a row is changed.
+// The kysely types of the tables. Rows have Date where records have milliseconds; other values are equal.
 import type {
   AppId,
   ContextId,

@@ -1,10 +1,10 @@
-// What the table files share: hot statements as constants, and the seam between rows and records.
+// Shared by the table files: constant statements, and the mapping between rows and records.
 import { CompiledQuery, type Kysely } from "kysely"
 import type { Tables } from "./schema.ts"
 
 export type Database = Kysely<Tables>
 
-/** Runs a statement that is a constant: kysely's builder costs more than the statement on hot paths. */
+/** Runs a constant statement. On hot paths kysely's builder costs more than the statement. */
 export async function run<Row>(db: Database, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
   return (await db.executeQuery<Row>(CompiledQuery.raw(text, [...values]))).rows
 }
@@ -14,7 +14,7 @@ export function insertInto(table: keyof Tables, columns: readonly string[]): str
   return `insert into ${table} (${columns.join(", ")}) values (${columns.map((_, i) => `$${i + 1}`).join(", ")})`
 }
 
-/** An instant as rows keep it. */
+/** An instant as a row value. */
 export const at = (ms: number): Date => new Date(ms)
 export const atOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
 export const msOrNull = (date: Date | null): number | null => (date === null ? null : date.getTime())

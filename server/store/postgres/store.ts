@@ -36,18 +36,18 @@ import { inTransaction } from "./transaction.ts"
 export interface StoreOptions {
   readonly audit: AuditWriting
   readonly isolationLevel?: IsolationLevel
-  /** Called when revocations were committed. */
+  /** Called after revocations were committed. */
   readonly onRevoked?: () => void
 }
 
 /**
- * @param options.isolationLevel READ COMMITTED unless told otherwise; the row locks are enough for it, and everything
- *   also holds on engines that only have SERIALIZABLE.
+ * @param options.isolationLevel READ COMMITTED by default: the row locks are sufficient. SERIALIZABLE is correct too,
+ *   for engines that have nothing else.
  */
 export function createStore(db: Database, options: StoreOptions): Store {
   const { audit, isolationLevel = "read committed", onRevoked } = options
   const migrations = readMigrations()
-  // Told when somebody asks, not before.
+  // The error is thrown where the migrations are awaited.
   migrations.catch(() => {})
   const limits = limitCounts(db)
   const transactions = { isolationLevel, audit, onRevoked }

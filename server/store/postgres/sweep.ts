@@ -1,20 +1,22 @@
-// What has had its time goes, a little at a time: no statement holds many locks or writes much log at once.
+// Deletes expired records in small batches: no statement holds many locks or writes much log at once.
 import { skewSeconds } from "@signet/kernel/token/claims"
 import { CompiledQuery } from "kysely"
 import { eraseOldDays } from "./audit/audit-keys.ts"
 import { retried } from "./retry.ts"
 import { at, type Database } from "./sql.ts"
 
-/** How long ended sessions, expired tokens and secrets stay: a copied token is told apart that long. */
+/**
+ * How long ended sessions and expired tokens and secrets are kept, so that the reuse of a copied token is recognized.
+ */
 const keepMs = 90 * 86_400_000
 const batch = 1_000
-/** Of each kind in one sweep; the next sweep goes on. */
+/** Batches of each kind in one sweep; the next sweep continues. */
 const mostBatches = 50
 
 export interface Swept {
   idTokenUses: number
   magicLinks: number
-  /** Successors erased because their retry window ended or they were confirmed. */
+  /** Sealed successors erased because their retry window ended or they were confirmed. */
   sealedSuccessors: number
   refreshTokens: number
   sessions: number
@@ -22,7 +24,7 @@ export interface Swept {
   assertionUses: number
   pats: number
   secrets: number
-  /** Full buckets and forgotten locks. */
+  /** Full buckets and expired lockouts. */
   limits: number
 }
 
@@ -44,7 +46,7 @@ const eraseSuccessors = `update refresh_token set successor_sealed = null, retry
 const deleteRefreshTokens = `delete from refresh_token where id in (
   select id from refresh_token where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
 
-// No token of an ended session expires after the session: they went before it.
+// No token expires after its session, so the tokens were deleted before.
 const deleteSessions = `delete from session where id in (
   select id from session where absolute_expires_at <= $1
   order by absolute_expires_at limit ${batch} for update skip locked)`
@@ -66,7 +68,7 @@ const deleteForgottenLocks = `delete from lockout where key in (
   select key from lockout where forgotten_at_us <= $1::bigint limit ${batch} for update skip locked)`
 
 /**
- * Erases what is of no more use. Any number of processes may sweep at once; every few minutes is enough.
+ * Deletes expired records. Several processes may sweep at once; one sweep every few minutes is enough.
  *
  * @param nowMs Milliseconds since the Unix epoch.
  */

@@ -7,11 +7,11 @@ import { hasRevoked } from "./token/revocations.ts"
 export interface TransactionOptions {
   readonly isolationLevel: IsolationLevel
   readonly audit: AuditWriting
-  /** Called when revocations were committed: they wait for their places in the log. */
+  /** Called after revocations were committed, which then wait for their sequence numbers. */
   readonly onRevoked?: (() => void) | undefined
 }
 
-/** One transaction, which ends with what it has appended to the audit: all of both is kept, or nothing. */
+/** Runs one transaction, and commits its audit events with it. */
 export async function inTransaction<T>(
   db: Database,
   { isolationLevel, audit: writing, onRevoked }: TransactionOptions,

@@ -1,4 +1,4 @@
-// Administrators who meet each other, and people who sign in meanwhile.
+// Concurrent changes by administrators, and sign-ins during them.
 import type { Place } from "@signet/kernel/administration/ports"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { Store } from "@signet/kernel/ports"
@@ -33,7 +33,7 @@ describeOnPostgres("administrators that meet", () => {
 
     const winners = (outcomes: readonly boolean[]) => outcomes.filter(Boolean).length
 
-    test("of ten who present one invitation's code, one takes it", async () => {
+    test("of ten calls with one invitation's code, one accepts it", async () => {
       const invitation = newInvitation()
       await store.transaction((tx) => tx.invitations.insert(invitation))
       const outcomes = await each((i) =>
@@ -47,7 +47,7 @@ describeOnPostgres("administrators that meet", () => {
       expect(winners(outcomes)).toBe(1)
     })
 
-    test("of ten grants of one role at one node, one is made", async () => {
+    test("of ten grants of one role at one node, one is inserted", async () => {
       const { principal } = await putPerson(store)
       const role = newRole()
       await store.transaction((tx) => tx.roles.insert(role))
@@ -57,7 +57,7 @@ describeOnPostgres("administrators that meet", () => {
       expect(live).toHaveLength(1)
     })
 
-    test("of ten who link one account, one has it", async () => {
+    test("of ten calls that link one account, one succeeds", async () => {
       const { account } = newPerson()
       const people = await each(() => putPerson(store))
       const outcomes = await Promise.all(
@@ -72,7 +72,7 @@ describeOnPostgres("administrators that meet", () => {
       expect(found?.identityId).toBe(people[outcomes.indexOf(true)]?.identity.id)
     })
 
-    test("a role and the deletion of its permission: one of them gives way", async () => {
+    test("a role and the deletion of its permission: one of them fails", async () => {
       const outcomes = await each(async () => {
         const permission = newPermission()
         await store.transaction((tx) => tx.roles.insertPermission(permission))
@@ -94,7 +94,7 @@ describeOnPostgres("administrators that meet", () => {
       return (await query.where("status", "=", "ACTIVE").execute()).length
     }
 
-    test.each(["app", "tenant", "context"] as const)("nobody stays signed in to a suspended %s", async (what) => {
+    test.each(["app", "tenant", "context"] as const)("no session survives the suspension of its %s", async (what) => {
       const [own, people] = [newApp(), await each(() => putPerson(store))]
       const client = newClient({ appId: own.id })
       const tenant = newTenant({ appId: own.id })
@@ -137,7 +137,7 @@ describeOnPostgres("administrators that meet", () => {
       expect(late).toBe(false)
     })
 
-    test("nobody stays signed in whose membership was suspended", async () => {
+    test("no session survives the suspension of its membership", async () => {
       const people = await each(() => putPerson(store))
       await Promise.all(
         people.flatMap((person) => [

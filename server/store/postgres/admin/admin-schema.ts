@@ -1,4 +1,4 @@
-// The tables of 0004_administration.sql, as kysely sees them; schema.ts has the others.
+// The kysely types of the tables in 0004_administration.sql; schema.ts has the others.
 import type { Context, Grant, GrantLevel, Invitation, PlaceStatus, Role } from "@signet/kernel/administration/records"
 import type {
   AppId,

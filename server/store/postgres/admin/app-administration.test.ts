@@ -26,7 +26,7 @@ describeOnEachStore("apps and provider clients, administered", (kind) => {
     })
   })
 
-  test("apps are listed newest first, of one instant by id", async () => {
+  test("apps are listed newest first, then by id", async () => {
     const apps = [9_000, 8_000, 9_000].map((createdAtMs) => newApp({ createdAtMs }))
     await store.transaction(async (tx) => {
       for (const app of apps) await tx.administration.insertApp(app)
@@ -36,7 +36,7 @@ describeOnEachStore("apps and provider clients, administered", (kind) => {
     })
   })
 
-  test("an app has one client of a provider on a platform, and lists its own", async () => {
+  test("an app has one client per provider and platform, and lists its own", async () => {
     await store.transaction(async (tx) => {
       const [{ id: appId }, other] = [await putOwnApp(tx), await putOwnApp(tx)]
       const web = newClient({ appId, createdAtMs: 5, clientSecretSealed: Uint8Array.of(7) })
@@ -50,7 +50,7 @@ describeOnEachStore("apps and provider clients, administered", (kind) => {
     })
   })
 
-  test("notifications are taken by enabled clients of active apps", async () => {
+  test("notifications are for enabled clients of active apps", async () => {
     await store.transaction(async (tx) => {
       const provider = "IDP_B"
       const [own, stopped] = [await putOwnApp(tx), await putOwnApp(tx)]

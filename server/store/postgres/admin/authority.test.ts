@@ -12,7 +12,7 @@ import { newContext, newGrant, newRole, newTenant, putOwnApp } from "../testing/
 import { freshId, newPerson, type Person } from "../testing/people.ts"
 import { restartRevocationLog } from "../token/revocation-log.ts"
 
-/** Somebody who is a member of an app of their own, with a role to be granted. */
+/** A member of an app of their own, with a role to grant. */
 async function world(tx: Tx, scopes: App["scopes"] = []) {
   const app = await putOwnApp(tx)
   await tx.apps.putApp({ ...app, scopes })
@@ -33,7 +33,7 @@ describeOnEachStore("authority", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("rises by one, with what raised it or not at all", async () => {
+  test("rises by one in the transaction of its change", async () => {
     const { appId, principalId, grant } = await opened.store.transaction((tx) => world(tx))
     const find = () => opened.store.transaction((tx) => tx.authorities.find(principalId, appId))
     const before = await find()
@@ -48,7 +48,7 @@ describeOnEachStore("authority", (kind) => {
     expect(await opened.store.transaction((tx) => tx.revocations.find([principalId], 0))).toEqual([])
   })
 
-  test("that is taken away is told with the version that lacks it, for as long as tokens and contexts live", async () => {
+  test("that is removed is published as a minimum version, for the life of tokens and contexts", async () => {
     const { appId, principalId, grant, role } = await opened.store.transaction((tx) => world(tx))
     await opened.store.transaction(async (tx) => {
       await tx.grants.insert(grant)
@@ -65,14 +65,14 @@ describeOnEachStore("authority", (kind) => {
     const nobody = { actorId: null, sessionId: null, credentialId: null, tokenId: null }
     const { minimum, current } = await opened.liveness.find({ ...question, ...nobody })
     expect(minimum).toEqual(current)
-    // More is no reason to refuse what there was.
+    // A wider authority does not refuse earlier tokens.
     await opened.store.transaction((tx) => tx.grants.insert({ ...grant, id: freshId("grt") }))
     const after = await opened.liveness.find({ ...question, ...nobody })
     expect(after.minimum).toEqual(minimum)
     expect(after.current?.principal).toBe(Number(current?.principal) + 1)
   })
 
-  test("after a restore no version is given out again, of whomever", async () => {
+  test("after a restore no principal's version is issued twice", async () => {
     const one = await opened.store.transaction((tx) => world(tx))
     const find = () => opened.store.transaction((tx) => tx.authorities.find(one.principalId, one.appId))
     const backup = await find()
@@ -85,7 +85,7 @@ describeOnEachStore("authority", (kind) => {
     expect((await find()).principal).toBeGreaterThan(after.principal + 100_000)
   })
 
-  test("of one is not that of another, nor that in another app", async () => {
+  test("is separate for each principal and app", async () => {
     await opened.store.transaction(async (tx) => {
       const [one, other] = [await world(tx), await world(tx)]
       await tx.grants.insert(one.grant)
@@ -97,7 +97,7 @@ describeOnEachStore("authority", (kind) => {
     })
   })
 
-  test("is shown at a place: what holds there, as far as scopes let use it", async () => {
+  test("has a snapshot at a place, limited by the scopes there", async () => {
     await opened.store.transaction(async (tx) => {
       const scopes = [
         { key: "notes.write", audience: "svc-notes", isDefault: true, permissions: ["notes.note.edit"] },
@@ -157,7 +157,7 @@ describeOnPostgres("authority that many change at once", () => {
     })
     afterAll(() => opened.close())
 
-    test("rises once for each, and what it tells never falls", async () => {
+    test("rises once per change, and a published minimum never decreases", async () => {
       const { appId, principalId, role, grant } = await opened.store.transaction((tx) => world(tx))
       const grants = Array.from({ length: 8 }, (_, i) => ({
         ...{ ...grant, id: freshId("grt"), resource: { type: "note", id: String(i) } },

@@ -1,4 +1,4 @@
-// The one place where versions rise: whatever changes authority calls it in its own transaction.
+// The only file that raises versions: every change of authority calls it in its own transaction.
 import type { AuthorityChange } from "@signet/kernel/authz/authority-change"
 import type { Authorities } from "@signet/kernel/authz/ports"
 import type { AppId, PrincipalId } from "@signet/kernel/ids"
@@ -11,7 +11,7 @@ const raised = (table: string) => `version = ${table}.version + 1,
   min_version = case when excluded.min_version > 0 then ${table}.version + 1 else ${table}.min_version end`
 const raiseText = `insert into authority_version (principal_id, app_id, version, min_version) values ($1, $2, 1, $3)
 on conflict (principal_id, app_id) do update set ${raised("authority_version")} returning app_id, version`
-// Memberships are never deleted: they name every app that the principal was ever in.
+// Memberships are never deleted, so they name every app that the principal was a member of.
 const raiseEverywhereText = `insert into authority_version (principal_id, app_id, version, min_version)
 select distinct principal_id, app_id, 1, 0 from membership where principal_id = $1 order by app_id
 on conflict (principal_id, app_id) do update set ${raised("authority_version")}`
@@ -23,11 +23,11 @@ const findText = `select
 
 interface Raised {
   app_id: AppId
-  /** The driver's text of a bigint. */
+  /** A bigint as the driver returns it. */
   version: string | number
 }
 
-/** What the principal may do in the app changed. */
+/** Raises the version of the principal's authority in one app. */
 export async function raiseAuthority(
   db: Database,
   of: { principalId: PrincipalId; appId: AppId },
@@ -48,12 +48,15 @@ export async function raiseAuthority(
   await revocations(db).add(entries)
 }
 
-/** The principal's status changed, for every app. No minimum: what ends it says so of all its tokens. */
+/**
+ * Raises the version in every app, because the principal's status changed. Sets no minimum: a revocation of the
+ * principal covers all of its tokens.
+ */
 export async function raiseAuthorityEverywhere(db: Database, id: PrincipalId): Promise<void> {
   await run(db, raiseEverywhereText, [id])
 }
 
-/** What roles and scopes of the app mean changed, whoever has them. */
+/** Raises the version of the app's roles and scopes, for all principals. */
 export async function raisePolicy(db: Database, appId: AppId, change: AuthorityChange, nowMs: number): Promise<void> {
   if (change === "none") return
   const rows = await run<Raised>(db, raisePolicyText, [appId, minimumOf(change)])
@@ -68,7 +71,7 @@ export async function raisePolicy(db: Database, appId: AppId, change: AuthorityC
   await revocations(db).add(entries)
 }
 
-/** For what is inserted: above 0 says that the version that comes of it is the new minimum. */
+/** The minimum for an inserted row: above 0, the new version is the minimum. */
 const minimumOf = (change: AuthorityChange): number => (change === "narrower" ? 1 : 0)
 
 export function authorities(db: Database): Authorities {

@@ -17,7 +17,7 @@ describeOnEachStore("grants", (kind) => {
   })
   afterAll(() => opened.close())
 
-  /** An app with a tenant, a context in it and a role; what is granted there is granted to the person. */
+  /** An app with a tenant, a context in the tenant and a role, which is granted to the person at these places. */
   async function world(tx: Tx) {
     const { id: appId } = await putOwnApp(tx)
     const tenant = newTenant({ appId })
@@ -53,7 +53,7 @@ describeOnEachStore("grants", (kind) => {
     })
   })
 
-  test("what was revoked, or ran out, is no obstacle to the next", async () => {
+  test("a revoked or expired grant does not block the next one", async () => {
     await store.transaction(async (tx) => {
       const { make } = await world(tx)
       const first = make({ expiresAtMs: 100 })
@@ -69,7 +69,7 @@ describeOnEachStore("grants", (kind) => {
     })
   })
 
-  test("grants are listed by place, principal and role; a principal's are those that are active", async () => {
+  test("grants are listed by place, principal and role; a principal's list has the active ones", async () => {
     const other = await putPerson(store)
     await store.transaction(async (tx) => {
       const { appId, tenantId, contextId, make } = await world(tx)

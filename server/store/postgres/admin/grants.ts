@@ -19,7 +19,7 @@ export function grants(db: Database): Grants {
         .onConflict((conflict) =>
           conflict
             .expression(nodeColumns)
-            // A literal: a parameter does not match the partial index.
+            // A literal, because a parameter does not match the partial index.
             .where(sql<boolean>`status = 'ACTIVE'`)
             .doNothing(),
         )
@@ -86,7 +86,7 @@ export function grants(db: Database): Grants {
         .where("status", "=", "ACTIVE")
         .returningAll()
         .execute()
-      // Whoever had it: one change of the app's policy says so of all.
+      // One entry covers all holders: a change of the app's policy.
       const [first] = rows
       if (first !== undefined) await raisePolicy(db, first.app_id, "narrower", nowMs)
       return rows.map(grantFromRow)
@@ -94,7 +94,7 @@ export function grants(db: Database): Grants {
   }
 }
 
-/** One that ran out is not in the way of its successor: it ended when its time was over. */
+/** Revokes an expired grant as of its expiry, so that it does not block the next one. */
 async function giveWay(db: Database, { principalId, roleId, createdAtMs }: Grant): Promise<void> {
   await db
     .updateTable("role_grant")

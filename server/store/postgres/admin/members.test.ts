@@ -38,7 +38,7 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
-  test("active users of a place are found, and nobody else", async () => {
+  test("only active users of a place are found", async () => {
     const [ada, bob, gone] = [await putPerson(store), await putPerson(store), await putPerson(store)]
     const guest = await putPerson(store)
     await store.transaction(async (tx) => {
@@ -49,7 +49,7 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(ada, {})
       await put(ada, { tenantId })
       await put(bob, {})
-      // Members of a context alone: of nothing above it.
+      // Members of a context only, not of a place above it.
       await put(bob, { tenantId, contextId: freshId("ctx") })
       await put(guest, { contextId: freshId("ctx") })
       await put(gone, { status: "SUSPENDED" })
@@ -65,7 +65,7 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
-  test("who is gone from a place is told from who is suspended or locked there", async () => {
+  test("removed users of a place are distinguished from suspended and locked ones", async () => {
     const [ada, locked, suspended, removed, deleted] = [
       await putPerson(store),
       await putPerson(store),
@@ -90,7 +90,7 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(removed, { tenantId, status: "REMOVED" })
       await put(deleted)
       await put(deleted, { tenantId })
-      // Members of a context alone: of nothing above it.
+      // Members of a context only, not of a place above it.
       await put(removed, { tenantId, contextId: freshId("ctx") })
       await put(guest, { contextId: freshId("ctx") })
       await tx.principals.end(deleted.principal.id, "DEACTIVATED", 5)
@@ -128,7 +128,7 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
-  test("an invitation is found by its code under any pepper in use, and keeps its answer", async () => {
+  test("an invitation is found by its code under every current pepper, and keeps its answer", async () => {
     await store.transaction(async (tx) => {
       const made = newInvitation({ invitedBy: person.principal.id, scopes: ["notes.admin"] })
       await tx.invitations.insert(made)
@@ -143,7 +143,7 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
-  test("invitations are listed in their app, and in a tenant its own", async () => {
+  test("invitations are listed per app or per tenant", async () => {
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const tenant = newTenant({ appId })

@@ -12,7 +12,7 @@ where p.id = any($1::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
   and exists (select from membership m where ${isMember} and m.tenant_id is null)
   and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))`
 
-// Who is suspended or locked may come back.
+// A suspended or locked user may become active again.
 const isLasting =
   "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED')"
 const goneUsersText = `select asked.id from unnest($1::text[]) as asked(id) where not exists (

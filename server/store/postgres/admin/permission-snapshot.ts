@@ -6,7 +6,7 @@ import type { AppId, ContextId, PrincipalId, RoleId, TenantId } from "@signet/ke
 import type { AppScope } from "@signet/kernel/records"
 import { at, type Database, msOrNull, run } from "../sql.ts"
 
-// One statement: versions, grants, roles and scopes are of one instant.
+// One statement, so that versions, grants, roles and scopes are from one snapshot.
 const findText = `select app.scopes, authority_version.version as principal_version, policy_version.version as policy_version,
   g.role_id, g.tenant_id, g.context_id, g.resource_type, g.resource_id, g.expires_at, role.key, role.permissions,
   role.inheritable

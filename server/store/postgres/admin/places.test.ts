@@ -13,7 +13,7 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("a tenant is kept, changes its name and status, and is listed in its app", async () => {
+  test("a tenant is stored, changes its name and status, and is listed in its app", async () => {
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const [older, newer] = [newTenant({ appId, createdAtMs: 5 }), newTenant({ appId, createdAtMs: 6 })]
@@ -29,7 +29,7 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
     })
   })
 
-  test("a context is kept, changes, and is listed in its app and its tenant", async () => {
+  test("a context is stored, changes, and is listed in its app and its tenant", async () => {
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const [tenant, other] = [newTenant({ appId }), newTenant({ appId })]
@@ -49,7 +49,7 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
   })
 
   test.each(["find", "hold"] as const)(
-    "%s: what is missing, another app's or another tenant's is not there",
+    "%s: a missing place, or one of another app or tenant, is not found",
     async (how) => {
       await store.transaction(async (tx) => {
         const [{ id: appId }, stranger] = [await putOwnApp(tx), await putOwnApp(tx)]

@@ -11,8 +11,8 @@ export interface PlaceRow {
 /**
  * The three columns of PlaceRow.
  *
- * @param of The statement's parameters; of the inner two, the empty text stands for none.
- * @param lock What follows each look-up, such as "for key share".
+ * @param of The statement's parameters. For tenant and context, the empty text stands for none.
+ * @param lock The lock clause of each look-up, such as "for key share".
  */
 export const placeText = ({ appId, tenantId, contextId }: Record<keyof Place, string>, lock = ""): string => `
   (select status from app where id = ${appId} ${lock}) as app,

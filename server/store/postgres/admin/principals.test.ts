@@ -26,7 +26,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
   })
   afterAll(() => opened.close())
 
-  /** A person with a session, its token and a personal access token, and what is left of them. */
+  /** A person with a session, its token and a personal access token, and a function that counts the active ones. */
   async function putUser() {
     const { person, session, token } = await putSession(store)
     const pat = newPat(person)
@@ -64,7 +64,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     expect(await stranger.state()).toEqual(untouched)
   })
 
-  test("a failure on the way leaves everything as it was", async () => {
+  test("a failed transaction changes nothing", async () => {
     const { person, state } = await putUser()
     const failed = store.transaction(async (tx) => {
       await tx.principals.end(person.principal.id, "SUSPENDED", 5_000)
@@ -75,7 +75,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
   })
 
   test.each(["pat", "refresh_token", "revocation"] as const)(
-    "a failure of the statement on %s leaves everything as it was",
+    "a failed statement on %s changes nothing",
     async (table) => {
       const { person, state } = await putUser()
       const blocking = `alter table ${table} add constraint broken check (${table === "revocation" ? "kind <> 'PRINCIPAL'" : "revoked_at is null"}) not valid`
@@ -108,7 +108,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     })
   })
 
-  test("who was suspended may resume, and what was ended stays ended; who was deactivated may not", async () => {
+  test("a suspended principal may resume without its revoked credentials; a deactivated one may not", async () => {
     const { person, session, pat, state } = await putUser()
     await store.transaction(async (tx) => {
       expect(await tx.principals.resume(person.principal.id, 5)).toBe(false)
@@ -127,7 +127,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     })
   })
 
-  test("a lock's revocation lasts as long as what was issued before it, or as the lock", async () => {
+  test("a lock's revocation lasts as long as earlier tokens, or as the lock", async () => {
     const { person } = await putUser()
     const { id } = person.principal
     const locked = (expiresAtMs: number, nowMs: number) =>
@@ -140,7 +140,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     expect(await entry(6_000)).toEqual([{ kind: "PRINCIPAL", key: id, expiresAtMs: certificateEndMs + 1_000 }])
   })
 
-  test("who was deactivated may come back for 30 days, without what was ended", async () => {
+  test("a deactivated principal may be reactivated for 30 days, without its revoked credentials", async () => {
     const [ada, bob] = [await putUser(), await putUser()]
     const deactivatedAt = async () => {
       const query = opened.db.selectFrom("principal").select("deactivated_at").where("id", "=", ada.person.principal.id)
@@ -164,7 +164,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     expect(back.revoked.toSorted()).toEqual(["CREDENTIAL", "PRINCIPAL before", "SESSION"])
   })
 
-  test("a revocation is kept until the later of its expiries, and found by key", async () => {
+  test("a revocation is stored until the later of its expiries, and found by key", async () => {
     const key = freshId("jti")
     const entry = (expiresAtMs: number) => ({ kind: "TOKEN", key, expiresAtMs }) as const
     await store.transaction(async (tx) => {
@@ -177,7 +177,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     })
   })
 
-  test("a client's assertion is taken once; another client may use the same jti", async () => {
+  test("a client's assertion is accepted once; another client may use the same jti", async () => {
     const [client, other, jti] = [freshId("sac"), freshId("sac"), freshId("jti")]
     await store.transaction(async (tx) => {
       expect(await tx.assertionUses.use(client, jti, 9_000)).toBe(true)
@@ -188,7 +188,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
 })
 
 describeOnPostgres("the end of a principal that meets others", () => {
-  test("a token or session that is made at the same time under the principal's lock ends too", async () => {
+  test("a token or session that a concurrent transaction inserts is revoked too", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 4 })
     await putApp(opened.store)
     const person = await putPerson(opened.store)
@@ -214,7 +214,7 @@ describeOnPostgres("the end of a principal that meets others", () => {
     await opened.close()
   })
 
-  test("of twenty uses of one assertion at once, one is taken", async () => {
+  test("of twenty concurrent uses of one assertion, one is accepted", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 20 })
     const jti = freshId("jti")
     const uses = await Promise.all(

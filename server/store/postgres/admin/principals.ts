@@ -20,7 +20,7 @@ export function principals(db: Database): Principals {
     },
 
     async end(id, status, nowMs) {
-      // Suspended may become deactivated, and nothing that is gone comes back this way.
+      // A suspended principal may become deactivated. A deactivated or deleted one does not change here.
       const from =
         status === "SUSPENDED" ? (["ACTIVE", "LOCKED"] as const) : (["ACTIVE", "LOCKED", "SUSPENDED"] as const)
       const changed = await db
@@ -56,7 +56,8 @@ export function principals(db: Database): Principals {
         .returning("id")
         .execute()
       if (changed.length === 0) return false
-      // Tokens and envelope certificates from before the lock outlive a short one: its end is published in the same entry.
+      // Tokens and envelope certificates from before the lock outlive a short lock, so the entry lasts as long as they
+      // do.
       const entryExpiresAtMs = Math.max(expiresAtMs, nowMs + longestCertificateMs)
       await revocations(db).add([{ kind: "PRINCIPAL", key: id, expiresAtMs: entryExpiresAtMs }])
       await raiseAuthorityEverywhere(db, id)
@@ -96,14 +97,14 @@ export function principals(db: Database): Principals {
 
 export const noLock = { lock_expires_at: null, lock_reason: null }
 
-/** What it signed in with stays ended; what it signs in with from now on counts. */
+/** Lifts the revocation. Revoked credentials stay revoked; later sign-ins are valid. */
 async function comeBack(db: Database, id: PrincipalId, nowMs: number): Promise<true> {
   await revocations(db).lift({ kind: "PRINCIPAL", key: id }, nowMs)
   await raiseAuthorityEverywhere(db, id)
   return true
 }
 
-/** Sessions, personal access tokens, secrets and keys, with their revocations and that of the principal itself. */
+/** Revokes the principal and its sessions, personal access tokens, secrets and keys, and publishes the revocations. */
 export async function endCredentials(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
   await endWhere(db, [only("principal_id", id)], "principal_ended", nowMs)
   const pats = await endPats(db, id, nowMs)
@@ -140,7 +141,7 @@ export async function endPats(db: Database, id: PrincipalId, nowMs: number): Pro
   return ended.map((row) => row.id)
 }
 
-/** Secrets and keys of the service that the principal is, if it is one. */
+/** Revokes the secrets and keys of the principal's service account, if it has one. */
 async function endSecrets(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {
   const account = await db.selectFrom("service_account").select("id").where("principal_id", "=", id).executeTakeFirst()
   if (account === undefined) return []

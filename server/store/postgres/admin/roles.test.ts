@@ -30,14 +30,14 @@ describeOnEachStore("permissions and roles", (kind) => {
     })
   })
 
-  test("a permission stays while a role that is not archived names it", async () => {
+  test("a permission cannot be deleted while an active role names it", async () => {
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const permission = newPermission({ appId })
       const role = newRole({ appId, permissions: [permission.key] })
       await tx.roles.insertPermission(permission)
       await tx.roles.insert(role)
-      // Another app's role of the same words is no obstacle.
+      // Another app's role with the same permission key does not block the deletion.
       await tx.roles.insert(newRole({ appId: (await putOwnApp(tx)).id, permissions: [permission.key] }))
       expect(await tx.roles.deletePermission(permission, 5)).toBe(false)
       await tx.roles.update({ ...role, status: "ARCHIVED" })
@@ -63,7 +63,7 @@ describeOnEachStore("permissions and roles", (kind) => {
     })
   })
 
-  test("a role changes but for its place and key; a tenant sees the app's roles and its own, nobody else's", async () => {
+  test("a role's place and key never change; a tenant sees the app's roles and its own", async () => {
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const [tenant, other] = [newTenant({ appId }), newTenant({ appId })]

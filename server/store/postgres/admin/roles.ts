@@ -23,7 +23,7 @@ export function roles(db: Database): Roles {
         .onConflict((conflict) =>
           conflict
             .expression(sql`app_id, (coalesce(tenant_id, '')), key`)
-            // A literal: a parameter does not match the partial index.
+            // A literal, because a parameter does not match the partial index.
             .where(sql<boolean>`status = 'ACTIVE'`)
             .doNothing(),
         )
@@ -103,7 +103,7 @@ function permissions(db: Database): Permissions {
     },
 
     async deletePermission({ id, appId, key }, nowMs) {
-      // Two statements: the second sees the role of whoever held the permission while the first waited.
+      // Two statements: the second sees a role that another transaction inserted while the first waited for the lock.
       await db.selectFrom("permission").select("id").where("id", "=", id).forUpdate().execute()
       const deleted = await db
         .deleteFrom("permission")
@@ -132,7 +132,7 @@ function permissions(db: Database): Permissions {
         .returning("id")
         .execute()
       if (deleted.length === 0) return false
-      // What nothing names gave nobody anything.
+      // No role or scope named the permission, so nobody loses authority.
       await raisePolicy(db, appId, "wider", nowMs)
       return true
     },

@@ -1,4 +1,5 @@
-// Events, links and checkpoints as they come, and what is missed, dropped or put into a chain.
+// Events, links and checkpoints as the store writes them, and what verification reports after they are removed or
+// inserted.
 import { eventHash, linkHash } from "@signet/kernel/audit/chain"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -18,7 +19,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
   })
   afterAll(() => opened?.close())
 
-  test("are whole when nobody touched them, one for each place", async () => {
+  test("are valid when unchanged, one per place", async () => {
     const { flaws, ...counted } = await verify(opened.db, kept)
     expect(flaws).toEqual([])
     expect(counted).toEqual({ chains: 3, links: 19, checkpoints: 3, waiting: 0, unstamped: 0 })
@@ -26,7 +27,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
 
   const inTenant = (what: string, seq: bigint) => expect.objectContaining({ what, shard: tenantId, seq })
 
-  test("an event is linked once, whoever links at the same time, and waits for nobody", async () => {
+  test("an event is linked once by concurrent linkers, and appending waits for none", async () => {
     const before = await verify(opened.db)
     const events = Array.from({ length: 40 }, () => event())
     await Promise.all([...events.map((one) => append(one)), ...Array.from({ length: 8 }, () => link())])
@@ -35,7 +36,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect(after).toMatchObject({ flaws: [], links: before.links + events.length, waiting: 0 })
   })
 
-  test("an event waits at most as long as is allowed, and one that is deleted meanwhile is missed", async () => {
+  test("an event that is unlinked for too long, or deleted before it is linked, is reported", async () => {
     const waiting = event()
     await append(waiting)
     expect(await verify(opened.db)).toMatchObject({ flaws: [], waiting: 1 })
@@ -47,7 +48,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect((await verify(opened.db)).flaws).toEqual([])
   })
 
-  test("an event and what it tells of are kept together or not at all", async () => {
+  test("an event and its change are committed together or not at all", async () => {
     const person = await putApp(opened.store).then(() => putPerson(opened.store))
     const before = await verify(opened.db)
     const failing = opened.store.transaction(async (tx) => {
@@ -67,7 +68,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect((await verify(opened.db)).links).toBe(before.links)
   })
 
-  test("what names a person is gone with them, and the chain is whole as before", async () => {
+  test("an erased person's fields are unreadable, and the chain stays valid", async () => {
     await putApp(opened.store)
     const { identity, principal } = await putPerson(opened.store)
     const bystander = await putPerson(opened.store)
@@ -86,9 +87,9 @@ describeOnEachStore("the chains of the audit", (kind) => {
       })
     expect(await seen()).toEqual(Array(3).fill("192.0.2.0/24 false"))
     await opened.store.transaction((tx) => tx.accounts.erase(identity.id, 5_000))
-    // The bystander's network is the bystander's.
+    // Another person's network stays readable.
     expect(await seen()).toEqual(["192.0.2.0/24 false", "null true", "null true"])
-    // Also what the same process, which knew the key, still had to say.
+    // The same process still knows the key, but must not seal with it.
     await append(event({ actorPrincipalId: principal.id }))
     await link()
     expect((await seen()).filter((one) => one === "null true")).toHaveLength(3)
@@ -97,7 +98,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect(key.rows).toEqual([{ key_sealed: null }])
   })
 
-  test("what is dropped up to a checkpoint is missed by nobody, and what else is taken away is", async () => {
+  test("events dropped up to a checkpoint are not reported, other missing events are", async () => {
     const dropped = await dropUntil(opened.db, testAuditWriting(), {
       untilMs: 3_500,
       nowMs: clock.nowMs,
@@ -124,7 +125,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect(without.some((one) => one.what === "LINK_MISSING" && one.seq === 1n)).toBe(true)
   })
 
-  /** Links an event that is in no chain, as anybody can who may insert. */
+  /** Links an event that is in no chain, as an attacker with insert rights could. */
   async function linkInto(db: Database, shard: string, eventId: AuditEvent["id"], linkedAtMs: number): Promise<void> {
     const [row] = await db.selectFrom("audit_event").selectAll().where("id", "=", eventId).execute()
     const { rows: heads } = await run(db, "select * from audit_link where shard = $1 order by seq desc limit 1", [
@@ -149,8 +150,8 @@ describeOnEachStore("the chains of the audit", (kind) => {
   }
 
   test.each([
-    ["is one of before, not of now", () => clock.nowMs],
-    ["is none of before either when its link is dated back", () => 1],
+    ["is refused with the current time", () => clock.nowMs],
+    ["is refused with a backdated link", () => 1],
   ])("an event without a stamp %s", async (_, linkedAtMs) => {
     const flaws = await attacked(async (db) => {
       await run(
@@ -163,7 +164,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect(flaws[0]).toMatchObject({ what: "EVENT_UNSTAMPED", shard: "-", eventId: "aud_0" })
   })
 
-  test("an event in another chain than its own is named, since its own's readers would not miss it", async () => {
+  test("an event in another chain than its own is reported", async () => {
     const hidden = event()
     await append(hidden)
     const flaws = await attacked((db) => linkInto(db, appId, hidden.id, clock.nowMs))
@@ -172,7 +173,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect((await verify(opened.db)).flaws).toEqual([])
   })
 
-  test("an event that waits again although it is linked stops nothing", async () => {
+  test("a linked event that is pending again blocks nothing", async () => {
     const { rows } = await run(opened.db, "select event_id from audit_link limit 1")
     await run(opened.db, "insert into audit_pending (event_id) values ($1)", [rows[0]?.event_id])
     await append(event())
@@ -181,7 +182,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect((await verify(opened.db)).flaws).toEqual([])
   })
 
-  test("a checkpoint of a clock that ran ahead puts off none, and its time is the one that was signed", async () => {
+  test("a checkpoint in the future delays no other, and keeps its signed time", async () => {
     const atMs = clock.nowMs
     clock.nowMs += 10 * 365 * 86_400_000
     const ahead = await checkpoint()
@@ -193,7 +194,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect(flaws).toMatchObject([{ what: "CHECKPOINT_CHANGED", checkpoint: 1n }])
   })
 
-  test("a checkpoint with a number of somebody's choice is told of, and what is missing before it not without end", async () => {
+  test("a forged checkpoint number is reported, with a bounded list of missing ones", async () => {
     const flaws = await attacked((db) =>
       run(
         db,

@@ -1,4 +1,4 @@
-// Links events that were committed, one process at a time. Nobody who appends waits for it.
+// Links committed events into chains, in one process at a time. Appending never waits for it.
 import { type AuditLink, type Head, nextLink, origin } from "@signet/kernel/audit/chain"
 import { shardOf } from "@signet/kernel/audit/row"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
@@ -10,12 +10,12 @@ import { fromHeadRow } from "./audit-link-row.ts"
 import { fromAuditRow } from "./audit-row.ts"
 import type { AuditEventTable } from "./audit-schema.ts"
 
-/** In one transaction. */
+/** Events per transaction. */
 const batch = 500
 
 const lockText = "update audit_chain set version = version + 1 where id = 1"
 
-// What was told to wait once more by another process, while it was linked, is linked no second time.
+// An event that another process marked as pending while it was linked is not linked twice.
 const pendingText = `select audit_event.*,
   exists (select from audit_link where audit_link.event_id = audit_event.id) as is_linked from audit_pending
 join audit_event on audit_event.id = audit_pending.event_id order by audit_pending.event_id limit ${batch}`
@@ -33,27 +33,27 @@ const forgetText = "delete from audit_pending where event_id = any($1::text[])"
 
 export interface LinkedBatch {
   readonly linked: number
-  /** There may be more to link. */
+  /** True if more events may be pending. */
   readonly isFull: boolean
-  /** Events that somebody else wrote or changed before they were linked. They are linked as they are found. */
+  /** Events that were inserted or changed outside the service before they were linked. They are linked unchanged. */
   readonly forged: readonly string[]
 }
 
-/** Takes the lock that all changes of the chains are made under, until the transaction ends. */
+/** Takes the lock for all changes of the chains, until the transaction ends. */
 export async function lockChains(trx: Database): Promise<void> {
-  // An update, not a lock: a second process waits for it at every isolation level, or runs again.
+  // An update, not a lock: a second process waits for it, or is retried, at every isolation level.
   await run(trx, lockText, [])
 }
 
-/** True when some event waits to be linked. */
+/** True when an event is pending. */
 export async function isAnyPending(db: Database): Promise<boolean> {
   return (await run(db, "select 1 from audit_pending limit 1", [])).length > 0
 }
 
 /**
- * Links what waits, oldest first, each event once whoever else does the same. All of the batch or nothing of it.
+ * Links pending events, oldest first, in one transaction. Concurrent calls link each event once.
  *
- * @param nowMs Asked under the lock, so that links are in the order of their times.
+ * @param nowMs Called under the lock, so that links are in the order of their times.
  */
 export function linkPending(db: Database, seals: AuditSeals, nowMs: () => number): Promise<LinkedBatch> {
   return retried(() =>
@@ -87,7 +87,7 @@ async function headsOf(trx: Database, shards: readonly string[]): Promise<Map<st
   const found = new Map(heads.map((row) => [row.shard, fromHeadRow(row)]))
   const rest = shards.filter((shard) => !found.has(shard))
   if (rest.length === 0) return found
-  // Chains all of whose links were dropped.
+  // Chains whose links were all dropped.
   const starts = await run<{ shard: string; seq: number; hash: Uint8Array }>(trx, startsText, [rest])
   for (const row of starts) found.set(row.shard, fromHeadRow(row))
   return found

@@ -1,4 +1,4 @@
-// Signed statements of where the chains end, one a period, whichever process makes it.
+// Signed checkpoints of the heads of all chains: one per period, made by any process.
 
 import { buildCheckpoint, type Checkpoint, type CheckpointClaims, inOrder } from "@signet/kernel/audit/checkpoint"
 import type { AuditEvent } from "@signet/kernel/audit/event"
@@ -13,7 +13,7 @@ import type { AuditWriting } from "./audit-writing.ts"
 
 const lastText = "select * from audit_checkpoint order by number desc limit 1"
 
-// Shards by steps through the index, not by reading all links. Those that have not grown since are under an older root.
+// Finds shards by index skips instead of reading all links. A shard that has not grown is covered by an earlier root.
 const grownText = `with recursive shards (shard) as (
   select min(shard) from audit_link
   union all
@@ -35,14 +35,14 @@ interface Options {
   readonly writing: AuditWriting
   readonly iss: string
   readonly nowMs: number
-  /** How long after the last one. */
+  /** The period after the last checkpoint, in milliseconds. */
   readonly everyMs: number
   readonly sign: (claims: CheckpointClaims) => string
-  /** What is written down of it. */
+  /** The audit event of the checkpoint. */
   readonly event: (checkpoint: Pick<Checkpoint, "number" | "jws">) => AuditEvent
 }
 
-/** Makes a checkpoint when the last one is old enough. @returns Undefined when none was due. */
+/** Makes a checkpoint if one is due. @returns Undefined when none is due. */
 export async function makeCheckpoint(db: Database, options: Options): Promise<Checkpoint | undefined> {
   const { writing, iss, nowMs, everyMs, sign, event } = options
   const { seals } = writing
@@ -82,13 +82,13 @@ export async function makeCheckpoint(db: Database, options: Options): Promise<Ch
 
 const dayMs = 86_400_000
 
-/** A day ahead is no difference of clocks: one that once ran wrong must not put off all that follow. */
+/** A time more than a day ahead is an error, not clock skew: it must not delay all later checkpoints. */
 const isDueAfter = (lastMs: number, nowMs: number, everyMs: number): boolean =>
   nowMs - lastMs >= everyMs || lastMs - nowMs > dayMs
 
 const oldText = "select 1 from audit_link where linked_at <= $1 limit 1"
 
-// Programs of before, which ran beside this one, left events that nobody was told to link.
+// An older program that ran at the same time left events that are not marked as pending.
 const adoptText = `insert into audit_pending (event_id) select id from audit_event
 where stamp is null and not exists (select from audit_link where audit_link.event_id = audit_event.id)
 on conflict (event_id) do nothing`
@@ -96,7 +96,10 @@ on conflict (event_id) do nothing`
 const unstampedText = `select 1 from audit_pending
 join audit_event on audit_event.id = audit_pending.event_id where stamp is null limit 1`
 
-/** What is linked after the first checkpoint has to have a stamp: by then all is linked that has none. */
+/**
+ * True when the first checkpoint may be made. Every later link needs a stamp, so all events without one must be linked
+ * before.
+ */
 async function isFirstDue(db: Database, linkedUntilMs: number): Promise<boolean> {
   if ((await run(db, oldText, [at(linkedUntilMs)])).length === 0) return false
   await run(db, adoptText, [])

@@ -1,4 +1,4 @@
-// The audit of long ago goes, chain by chain, up to where a checkpoint said that it ended: what is left verifies from there.
+// Drops old audit events of each chain, up to a head that a checkpoint signed. The rest verifies from that head.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { CompiledQuery } from "kysely"
 import { at, bytes, type Database, run } from "../sql.ts"
@@ -26,8 +26,8 @@ export interface Dropped {
 }
 
 /**
- * Drops what checkpoints of before this moment cover; those stay. Where a chain begins from then on is stamped, so that
- * nobody else can make one begin later. For the tables' owner.
+ * Drops the events that checkpoints before `untilMs` cover; the checkpoints stay. Each chain's new start is stamped, so
+ * that nobody else can make a chain start later. Requires the rights of the tables' owner.
  */
 export function dropUntil(
   db: Database,
@@ -57,7 +57,10 @@ export function dropUntil(
 
 const restampText = "update audit_start set stamp = $3 where shard = $1 and seq = $2"
 
-/** Has the key that stamps now stamp where chains begin. For the tables' owner, in the transaction that retires a key. */
+/**
+ * Stamps the chains' starts with the current key, in the transaction that retires a key. Requires the rights of the
+ * tables' owner.
+ */
 export async function restampStarts(trx: Database, seals: AuditWriting["seals"]): Promise<void> {
   const rows = await run<{ shard: string; seq: number; hash: Uint8Array; stamp: Uint8Array }>(
     trx,
@@ -66,7 +69,7 @@ export async function restampStarts(trx: Database, seals: AuditWriting["seals"])
   )
   for (const row of rows) {
     const head = fromHeadRow(row)
-    // One that nobody of the service stamped stays as it is, and verification names it.
+    // A start without a valid stamp is not restamped, so verification reports it.
     if (seals.stampedBy(startText(head), bytes(row.stamp))?.until !== null) continue
     await run(trx, restampText, [head.shard, head.seq.toString(), Buffer.from(seals.stamp(startText(head)))])
   }

@@ -1,4 +1,4 @@
-// Chains and checkpoints, page by page, for whoever verifies them elsewhere.
+// Pages of chains and checkpoints for external verification.
 import type { Head } from "@signet/kernel/audit/chain"
 import { inOrder } from "@signet/kernel/audit/checkpoint"
 import type { AuditLog } from "@signet/kernel/ports"

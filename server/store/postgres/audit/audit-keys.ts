@@ -1,11 +1,11 @@
-// The keys that personal fields of the audit are sealed under: one a person, made with their first event.
+// The keys that seal personal fields of the audit: one per person, created with the person's first event.
 import { dayOwnerPrefix } from "@signet/kernel/audit/row"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
 import { at, bytes, type Database, run } from "../sql.ts"
 
 const mostKnown = 10_000
 
-/** Keys that this process knows and the database has: nobody waits for them again. */
+/** Committed keys that this process remembers, so that it does not read them again. */
 export interface KnownKeys {
   get(owner: string): Uint8Array | undefined
   add(keys: ReadonlyMap<string, Uint8Array>): void
@@ -28,7 +28,8 @@ const insertText = `insert into audit_data_key (owner, key_sealed, created_at) v
 on conflict (owner) do nothing returning owner`
 
 /**
- * The owner's key; made where there is none. A newcomer's takes no look at the table, so sign-ins do not meet there.
+ * The owner's key, created if missing. A new owner's key is inserted without a look-up, so concurrent sign-ins do not
+ * block each other.
  *
  * @returns Null when it was erased.
  */
@@ -46,7 +47,7 @@ export async function ownKey(
 
 const findText = "select owner, key_sealed from audit_data_key where owner = any($1::text[]) and key_sealed is not null"
 
-/** Those of the owners that have one: always the database's, never what a process remembers. */
+/** The keys of these owners, always from the database and never from the process's memory. */
 export async function findKeys(
   db: Database,
   seals: AuditSeals,
@@ -67,7 +68,7 @@ select owner, null, $2, $2 from unnest($1::text[]) as owner order by owner
 on conflict (owner) do update set key_sealed = null, erased_at = excluded.erased_at
 where audit_data_key.erased_at is null`
 
-/** What was sealed under these keys is gone, and nothing is sealed under them again. */
+/** Erases the keys: their sealed fields become unreadable, and the owners get no new key. */
 export async function eraseKeys(db: Database, owners: readonly string[], nowMs: number): Promise<void> {
   await run(db, eraseText, [owners, at(nowMs)])
 }
@@ -76,7 +77,7 @@ const eraseDaysText = `update audit_data_key set key_sealed = null, erased_at = 
 where owner in (select owner from audit_data_key
   where owner like '${dayOwnerPrefix}%' and key_sealed is not null and created_at <= $2 limit 100)`
 
-/** What was of nobody known goes with the key of its day. */
+/** Erases the day keys of events without a known person. */
 export async function eraseOldDays(db: Database, nowMs: number, keepMs: number): Promise<void> {
   await run(db, eraseDaysText, [at(nowMs), at(nowMs - keepMs)])
 }

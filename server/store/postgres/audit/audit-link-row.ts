@@ -1,4 +1,4 @@
-// Links and heads as rows.
+// Maps links and heads to rows.
 import type { AuditLink, Head } from "@signet/kernel/audit/chain"
 import type { Checkpoint } from "@signet/kernel/audit/checkpoint"
 import type { Linked } from "@signet/kernel/audit/verify-chains"
@@ -29,7 +29,7 @@ export const fromCheckpointRow = (row: Selectable<AuditTables["audit_checkpoint"
   stamp: bytes(row.stamp),
 })
 
-/** A link joined with its event, of which all columns are null where it is gone. */
+/** A link joined with its event, whose columns are all null if it was dropped. */
 export type LinkedRow = Selectable<AuditLinkTable> & (Selectable<AuditEventTable> | { id: null })
 
 export const linkedColumns = "audit_event.*, audit_link.*"

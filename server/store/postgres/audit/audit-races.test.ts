@@ -1,4 +1,4 @@
-// Two processes append and link at once, at both isolation levels: nobody gives up, and each event is linked once.
+// Two processes append and link at once, at both isolation levels: no call fails, and each event is linked once.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { testAuditWriting, testSeals } from "../../../../test/support/audit-writing.ts"
@@ -70,13 +70,13 @@ describeOnPostgres("the audit under load", () => {
       await linkPending(opened.db, testSeals, Date.now)
       const after = await verified()
       expect(after).toMatchObject({ flaws: [], waiting: 0, links: before.links + 100 })
-      // Who links is in nobody's way: at most those start again who made the same key at the same time.
+      // Linking blocks no append: at most the transactions that created the same key at the same time are retried.
       const runs = both.reduce((all, one) => all + one.runs, 0)
       expect(runs).toBeLessThanOrEqual(isolationLevel === "serializable" ? 250 : 50)
     })
     const one = freshId("prn")
 
-    test("what is personal opens again for all of them", async () => {
+    test("the personal fields of all events open again", async () => {
       const [first, second] = processes()
       await first?.store.transaction((tx) => tx.audit.append(event({ actorPrincipalId: one })))
       const list = second?.store.transaction((tx) => {

@@ -1,4 +1,4 @@
-// The seam between audit rows and events.
+// Maps audit events to rows.
 import type { AuditRow } from "@signet/kernel/audit/row"
 import type { Selectable } from "kysely"
 import { at, bytesOrNull } from "../sql.ts"

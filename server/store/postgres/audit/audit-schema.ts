@@ -1,4 +1,4 @@
-// The tables of the audit and of its chains.
+// The kysely types of the audit's tables.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { AppId, AuditEventId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "@signet/kernel/ids"
 

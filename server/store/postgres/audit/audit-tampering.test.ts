@@ -1,4 +1,4 @@
-// Whoever can write to the database changes what the audit says, and is told of.
+// An attacker with write access to the database changes the audit, and verification reports it.
 import { eventHash, type Head, linkHash } from "@signet/kernel/audit/chain"
 import { stampedText } from "@signet/kernel/audit/row"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -21,7 +21,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
     where other.shard = audit_link.shard and other.seq = 11 - audit_link.seq)
     where shard = '${tenantId}' and seq in (5, 6)`
 
-  /** Everything anew from a link on, as somebody does who knows how links are made. */
+  /** Rewrites every link from one on, as an attacker does who knows how links are made. */
   async function relink(db: Database, from: number, isStamped: boolean): Promise<void> {
     const before = await run(db, "select * from audit_link where shard = $1 and seq = $2", [tenantId, from - 1])
     const [prev = {}] = before.rows
@@ -51,7 +51,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
   const ofCheckpoint = (what: string, checkpoint: bigint) => expect.objectContaining({ what, checkpoint })
   const change = `update audit_event set outcome = 'FAILURE' where id = ${eventAt(5)}`
 
-  describe("name the first thing that is wrong", () => {
+  describe("report the first defect", () => {
     test.each<[string, string | string[], () => unknown]>([
       ["an event that was changed", change, () => inTenant("EVENT_CHANGED", 5n)],
       [
@@ -70,7 +70,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
         () => inTenant("LINK_MISSING", 5n),
       ],
       [
-        "links that changed places",
+        "swapped links",
         [
           `update audit_link set seq = 1000 where shard = '${tenantId}' and seq = 5`,
           `update audit_link set seq = 5 where shard = '${tenantId}' and seq = 6`,
@@ -88,7 +88,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
         `update audit_link set linked_at = linked_at + interval '1 hour' where shard = '${tenantId}' and seq = 5`,
         () => inTenant("LINK_CHANGED", 5n),
       ],
-      ["hashes that changed places", swap("event_hash, hash"), () => inTenant("LINK_CHANGED", 5n)],
+      ["swapped hashes", swap("event_hash, hash"), () => inTenant("LINK_CHANGED", 5n)],
       [
         "a tail that was cut, against the checkpoint",
         [
@@ -116,7 +116,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
         () => ofCheckpoint("CHECKPOINT_CHANGED", 3n),
       ],
       [
-        "a checkpoint that was taken away: its event tells of it",
+        "a deleted checkpoint, which its event names",
         ["delete from audit_checkpoint_head where number = 3", "delete from audit_checkpoint where number = 3"],
         () => ofCheckpoint("CHECKPOINT_MISSING", 3n),
       ],
@@ -127,7 +127,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
       expect(flaws[0]).toEqual(expected())
     })
 
-    test("an event that somebody else inserted, linked or not", async () => {
+    test("a forged event, linked or not", async () => {
       const insert = (db: Database, stamp: string) =>
         run(
           db,
@@ -143,7 +143,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
       ])
     })
 
-    test("an event that was changed by somebody who made all links after it anew: the stamp tells", async () => {
+    test("a changed event with rewritten links: the stamp shows it", async () => {
       const flaws = await attacked(async (db) => {
         await run(db, change)
         await relink(db, 5, false)
@@ -151,7 +151,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
       expect(flaws[0]).toEqual(inTenant("EVENT_FORGED", 5n))
     })
 
-    test("a past that was written anew by somebody who has the service's key too: the checkpoint tells", async () => {
+    test("a history rewritten with the service's key: the checkpoint shows it", async () => {
       const flaws = await attacked(async (db) => {
         await run(db, change)
         await relink(db, 5, true)
@@ -159,7 +159,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
       expect(flaws[0]).toMatchObject({ what: "CHAIN_REWRITTEN", shard: tenantId, checkpoint: 2n })
     })
 
-    test("checkpoints that were made anew as well: those that were kept elsewhere tell", async () => {
+    test("rewritten checkpoints: external copies show it", async () => {
       const forged = new Map([...kept, [2n, "another"]])
       expect((await verify(opened.db, forged)).flaws).toMatchObject([{ what: "CHECKPOINT_CHANGED", checkpoint: 2n }])
       const later = new Map([...kept, [9n, "of later"]])

@@ -1,4 +1,4 @@
-// What happens to the audit of before there were chains.
+// The upgrade of an audit from before the chains.
 import { CompiledQuery } from "kysely"
 import { expect, test } from "vitest"
 import { testAuditWriting, testSeals } from "../../../../test/support/audit-writing.ts"
@@ -35,7 +35,7 @@ const verify = (db: Database) =>
   verifyAudit(db, { seals: testSeals, nowMs: Date.now(), patienceMs: 60_000, open: () => undefined, kept: new Map() })
 
 describeOnPostgres("the audit of before there were chains", () => {
-  test("is linked as it is found, and the column of addresses that no stamp covers is dropped", async () => {
+  test("is linked unchanged, and the address column that no stamp covers is dropped", async () => {
     const database = await createTestDatabase({ migrated: false })
     const { db, close } = openPostgres(database.url, { maxConnections: 2 })
     const files = await readMigrations()
@@ -46,7 +46,7 @@ describeOnPostgres("the audit of before there were chains", () => {
     await asBefore(db, "aud_1")
     await db.executeQuery(CompiledQuery.raw("update audit_event set request_ip_truncated = '192.0.2.0/24'"))
     await migrate(db, files)
-    // Every column is one that the stamp covers, but the stamp.
+    // The stamp covers every column except itself.
     expect((await columns(db)).toSorted()).toEqual(Object.keys(auditTypes).toSorted())
     await linkPending(db, testSeals, Date.now)
     expect(await verify(db)).toMatchObject({ flaws: [], links: 1, unstamped: 1 })
@@ -56,7 +56,7 @@ describeOnPostgres("the audit of before there were chains", () => {
 })
 
 describeOnEachStore("the first checkpoint", (kind) => {
-  test("is made a period after the first link, and not while something of before waits", async () => {
+  test("is made a period after the first link, and not while an older event is pending", async () => {
     const { db, store, close } = await openTestStore(kind)
     const event = (id = freshId("aud")) => ({
       id,
@@ -93,7 +93,7 @@ describeOnEachStore("the first checkpoint", (kind) => {
         .execute(),
     ).toHaveLength(1)
 
-    // The address of nobody known is under the key of its day, which goes after ninety days.
+    // An address of no known person is sealed under its day's key, which is erased after ninety days.
     const keys = async () => (await db.selectFrom("audit_data_key").selectAll().execute()).map((key) => key.key_sealed)
     expect(await keys()).toEqual([expect.any(Uint8Array)])
     await sweep(db, Date.now() + 89 * 86_400_000)

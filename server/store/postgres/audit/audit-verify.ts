@@ -1,4 +1,4 @@
-// Reads the whole audit as it is at one moment, a page at a time, and judges it.
+// Verifies the whole audit in one snapshot, page by page.
 import type { Head } from "@signet/kernel/audit/chain"
 import type { CheckpointClaims } from "@signet/kernel/audit/checkpoint"
 import { type Flaw, flaw } from "@signet/kernel/audit/flaw"
@@ -36,7 +36,7 @@ export interface VerifiedAudit {
   readonly chains: number
   readonly links: number
   readonly checkpoints: number
-  /** Events that wait to be linked. */
+  /** Pending events. */
   readonly waiting: number
   readonly unstamped: number
 }
@@ -44,14 +44,14 @@ export interface VerifiedAudit {
 interface Options {
   readonly seals: AuditSeals
   readonly nowMs: number
-  /** How long an event may wait to be linked. */
+  /** How long an event may be pending, in milliseconds. */
   readonly patienceMs: number
   readonly open: (jws: string) => CheckpointClaims | undefined
-  /** Statements that were kept elsewhere, by number. */
+  /** External copies of checkpoints, by number. */
   readonly kept: ReadonlyMap<bigint, string>
 }
 
-/** Judges chains, events that wait, and checkpoints; flaws of chains come first. */
+/** Verifies chains, pending events and checkpoints. Flaws of chains come first. */
 export const verifyAudit = (db: Database, options: Options): Promise<VerifiedAudit> =>
   db
     .transaction()
@@ -59,7 +59,7 @@ export const verifyAudit = (db: Database, options: Options): Promise<VerifiedAud
     .setAccessMode("read only")
     .execute((trx) => verifyAuditIn(trx, options))
 
-/** The same of what a transaction sees: all of it as of one moment, if its isolation is such. */
+/** As `verifyAudit`, in the given transaction, which must read one snapshot. */
 export async function verifyAuditIn(trx: Database, options: Options): Promise<VerifiedAudit> {
   const { seals, nowMs, patienceMs, open, kept } = options
   const { starts, flaws: forgedStarts } = await startsOf(trx, seals)
@@ -69,7 +69,7 @@ export async function verifyAuditIn(trx: Database, options: Options): Promise<Ve
   const stampEnds = new Map<bigint, ReadonlyMap<string, bigint>>()
   for (const { checkpoint } of ends) stampEnds.set(checkpoint, await headsAt(trx, checkpoint))
   const chains = await verifyChains(seals, linksOf(trx), { unstampedUntil, starts, stampEnds })
-  // The checkpoint that ends a key's stamps is pinned by its hash, and by it all before: the key's owner can replace none.
+  // A key's last checkpoint is pinned by its hash, and with it all earlier ones, so the key's owner cannot replace any.
   const checkpoints = new Map([
     ...chains.checkpoints,
     ...ends.map(({ checkpoint, hash }) => [checkpoint, hash] as const),
@@ -137,7 +137,7 @@ async function* checkpointsOf(db: Database): AsyncGenerator<CheckedCheckpoint> {
 const firstHeadsText = `select head.shard, head.seq, head.hash from audit_checkpoint_head as head
 where head.number = (select min(number) from audit_checkpoint)`
 
-/** Where the chains ended at the first checkpoint; null when there is none. */
+/** The chains' heads at the first checkpoint; null when there is none. */
 async function firstHeads(db: Database): Promise<ReadonlyMap<string, bigint> | null> {
   const rows = (await run<Parameters<typeof fromHeadRow>[0]>(db, firstHeadsText, [])).map(fromHeadRow)
   if (rows.length > 0) return new Map(rows.map(({ shard, seq }) => [shard, seq]))
@@ -148,17 +148,17 @@ async function firstHeads(db: Database): Promise<ReadonlyMap<string, bigint> | n
 const headsAtText = `select distinct on (shard) shard, seq, hash from audit_checkpoint_head
 where number <= $1 order by shard, number desc`
 
-/** Where each chain ended at a checkpoint: one that had not grown is named by an earlier one. */
+/** The chains' heads at a checkpoint. A chain that had not grown is named by an earlier one. */
 async function headsAt(db: Database, checkpoint: bigint): Promise<ReadonlyMap<string, bigint>> {
   const rows = await run<Parameters<typeof fromHeadRow>[0]>(db, headsAtText, [checkpoint.toString()])
   return new Map(rows.map(fromHeadRow).map(({ shard, seq }) => [shard, seq]))
 }
 
-/** What is stamped where chains begin. */
+/** The stamped text of a chain's start. */
 export const startText = ({ shard, seq, hash }: Head): string =>
   JSON.stringify(["signet audit start v1", shard, seq.toString(), hex(hash)])
 
-/** The last start of each chain; one that the service has not stamped is none. */
+/** The last start of each chain. A start without a valid stamp is a flaw. */
 async function startsOf(
   db: Database,
   seals: AuditSeals,
@@ -172,7 +172,7 @@ async function startsOf(
   const flaws: Flaw[] = []
   for (const row of rows) {
     const head = fromHeadRow(row)
-    // A retired key stamps no start: `restampStarts` has the new key stamp those of before.
+    // A retired key's stamp is invalid: `restampStarts` has stamped older starts with the current key.
     if (seals.stampedBy(startText(head), bytes(row.stamp))?.until === null) starts.set(head.shard, head)
     else flaws.push(flaw("LINK_CHANGED", { shard: head.shard, seq: head.seq }))
   }

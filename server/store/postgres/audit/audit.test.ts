@@ -64,7 +64,7 @@ describeOnEachStore("the audit", (kind) => {
     store.transaction(({ audit }) => audit.list({ ...everything, ...filter }, { size: 100, before: null }))
   const times = async (filter: Partial<AuditFilter>) => (await list(filter)).map(({ occurredAtMs }) => occurredAtMs)
 
-  test("gives back what was appended, newest first", async () => {
+  test("returns the appended events, newest first", async () => {
     const newestFirst = events.toSorted((a, b) => b.occurredAtMs - a.occurredAtMs || (a.id < b.id ? 1 : -1))
     expect(await list({})).toStrictEqual(newestFirst)
   })
@@ -76,20 +76,20 @@ describeOnEachStore("the audit", (kind) => {
     ["a context", { appId, tenantId, contextId }, [4]],
     ["an app and a tenant that is not in it", { appId: otherAppId, tenantId }, []],
     ["a kind", { kinds: ["key.published"] }, [1]],
-    ["kinds, also such as there are none", { kinds: ["grant.revoked", "key.published", "no.kind"] }, [5, 1]],
+    ["kinds, also unknown ones", { kinds: ["grant.revoked", "key.published", "no.kind"] }, [5, 1]],
     ["an outcome", { outcome: "DENIED" }, [5]],
-    ["a principal who called, or whose affairs it was", { principalId: ada }, [4, 3, 2]],
+    ["a principal as actor or subject", { principalId: ada }, [4, 3, 2]],
     ["a principal in an app", { appId, principalId: ada }, [4, 3]],
     ["a type of target", { targetType: "grant" }, [4, 3]],
     ["a target", { targetId: "g2" }, [4]],
     ["a target of another type", { targetType: "signing_key", targetId: "g2" }, []],
-    ["a time, with its beginning and without its end", { fromMs: 3, untilMs: 5 }, [4, 3]],
-    ["no time at all", { fromMs: 5, untilMs: 5 }, []],
+    ["a time range, with its start and without its end", { fromMs: 3, untilMs: 5 }, [4, 3]],
+    ["an empty time range", { fromMs: 5, untilMs: 5 }, []],
   ])("is listed by %s", async (_, filter, expected) => {
     expect(await times(filter)).toEqual(expected)
   })
 
-  test("is listed in pages that have every event once, also those of one millisecond", async () => {
+  test("is listed in pages that have every event once, also events of one millisecond", async () => {
     const all = await list({})
     const paged = await store.transaction(async ({ audit }) => {
       const found: AuditEvent[] = []

@@ -15,10 +15,10 @@ import type { AuditWriting } from "./audit-writing.ts"
 
 const columns = Object.keys(auditTypes) as (keyof AuditEventTable)[]
 
-/** What most transactions append at most: they have a text each, which is the faster way. */
+/** Most transactions append no more. Each count has its own statement, which is faster. */
 const mostByValues = 4
 
-/** One round trip; each event waits to be linked. */
+/** Inserts events and marks them as pending, in one round trip. */
 function byValues(count: number): string {
   const width = columns.length
   const rows = Array.from(
@@ -32,7 +32,7 @@ insert into audit_event (${columns.join(", ")}) values ${rows.join(", ")}`
 
 const textsByValues = Array.from({ length: mostByValues }, (_, i) => byValues(i + 1))
 
-/** As many as there are, in one text. */
+/** Inserts any number of events with one statement text. */
 const textByArrays = `with event as (
   insert into audit_event (${columns.join(", ")})
   select * from unnest(${columns.map((column, i) => `$${i + 1}::${auditTypes[column]}[]`).join(", ")}) returning id)
@@ -59,7 +59,7 @@ async function insertRows(db: Database, rows: readonly AuditEventTable[], isLast
  * CTEs that write one event.
  *
  * @param first The number of the first parameter of its values.
- * @param condition When it is written.
+ * @param condition An SQL condition for the write.
  */
 export function appendText(first: number, condition: string): string {
   const values = columns.map((column, i) => `$${first + i}::${auditTypes[column]}`).join(", ")
@@ -67,7 +67,7 @@ export function appendText(first: number, condition: string): string {
 appended as (insert into audit_event (${columns.join(", ")}) select ${values} where ${condition})`
 }
 
-/** The values of an event, in order; undefined where the database has to say under which key it is sealed. */
+/** The values of an event, in order; undefined if the owner's key must be read from the database first. */
 export function appendValues({ seals, known }: AuditWriting, event: AuditEvent): readonly unknown[] | undefined {
   const owner = personalOf(event) === null ? null : keyOwnerOf(event)
   const key = owner === null ? null : known.get(owner)
@@ -80,9 +80,9 @@ const knownText = "select id from audit_event where id = any($1::text[])"
 
 /** The audit of one transaction. */
 export interface OpenAuditLog extends AuditLog {
-  /** Writes what was appended. */
+  /** Writes the appended events. */
   flush(): Promise<void>
-  /** The same, and commits with it: the last thing that a transaction does. */
+  /** As `flush`, with the commit in the same round trip: the last statement of a transaction. */
   finish(): Promise<void>
   /** The transaction was committed. */
   committed(): void
@@ -93,7 +93,7 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
   let appended: AuditEvent[] = []
   let hasWritten = false
 
-  /** Kept for others to use once it is certain that it stays. */
+  /** The key is remembered for other transactions only after the commit. */
   async function keyOf(owner: string, nowMs: number): Promise<Uint8Array | null> {
     const key = known.get(owner) ?? made.get(owner) ?? (await ownKey(db, seals, owner, nowMs))
     if (key !== null) made.set(owner, key)
@@ -144,7 +144,7 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
       const rows = await db
         .selectFrom("audit_event")
         .selectAll()
-        // The place is a text of its own each, so that its index serves.
+        // App and tenant have a condition of their own, so that their index is used.
         .where(only("app_id", filter.appId))
         .where(only("tenant_id", filter.tenantId))
         .where(sql<boolean>`occurred_at >= coalesce(${atOrNull(filter.fromMs)}::timestamptz, '-infinity')`)
@@ -168,7 +168,7 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
   }
 }
 
-// One text whatever is filtered by: texts are prepared on every connection, and only so many are.
+// One statement text for all filters: every text is prepared on every connection, and their number is bounded.
 const same = (column: keyof AuditEventTable, value: string | null) =>
   sql<boolean>`(${value}::text is null or ${sql.ref(column)} = ${value})`
 

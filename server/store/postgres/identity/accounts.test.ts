@@ -13,7 +13,7 @@ describeOnEachStore("accounts and identities, administered", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("an account is linked once, whoever has it and in whatever status", async () => {
+  test("an account key is inserted once, whatever its identity and status", async () => {
     const [ada, bob] = [await putPerson(store), await putPerson(store)]
     await store.transaction(async (tx) => {
       const account = {
@@ -35,7 +35,7 @@ describeOnEachStore("accounts and identities, administered", (kind) => {
     })
   })
 
-  test("an account changes what may change; to another identity it goes only when it was unlinked", async () => {
+  test("an account moves to another identity only when it is unlinked", async () => {
     const [ada, bob] = [await putPerson(store), await putPerson(store)]
     const change = {
       email: "new@example.com",
@@ -57,7 +57,7 @@ describeOnEachStore("accounts and identities, administered", (kind) => {
     })
   })
 
-  test("an identity that is about to be deleted is due at its time, the oldest first", async () => {
+  test("due deletions are listed oldest first", async () => {
     const [ada, bob, eve] = [await putPerson(store), await putPerson(store), await putPerson(store)]
     await store.transaction(async (tx) => {
       const leave = (person: typeof ada, deletesAtMs: number) =>

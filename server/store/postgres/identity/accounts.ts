@@ -42,7 +42,7 @@ export function accountAdministration(db: Database): AccountAdministration {
         .updateTable("provider_account")
         .set((row) => ({
           ...change,
-          // The right side sees the row as it was.
+          // The right side sees the row before the update.
           identity_id: row.case().when("status", "=", "UNLINKED").then(identityId).else(row.ref("identity_id")).end(),
         }))
         .where("id", "=", id)
@@ -62,7 +62,7 @@ export function accountAdministration(db: Database): AccountAdministration {
       const rows = await db
         .selectFrom("identity")
         .select("id")
-        // A literal: the index is of these only.
+        // A literal, because a parameter does not match the partial index.
         .where(sql<boolean>`status = 'DELETION_PENDING'`)
         .where("deletes_at", "<=", at(nowMs))
         .orderBy("deletes_at")

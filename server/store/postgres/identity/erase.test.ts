@@ -19,7 +19,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
   })
   afterAll(() => opened.close())
 
-  /** Somebody of whom every field that tells about a person bears the mark. */
+  /** A person whose personal fields all contain the mark. */
   async function putMarked() {
     const { identity, account, principal, membership } = newPerson()
     const person = {
@@ -82,7 +82,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     return { ...person, session, ended, token, pat, standing, grant, offered, given, taken }
   }
 
-  /** How many rows of the whole database bear the mark. */
+  /** The number of rows in each table of the database that contain the mark. */
   async function marked(): Promise<Record<string, number>> {
     const tables = await sql<{ name: string }>`
       select table_name as name from information_schema.tables where table_schema = 'public' order by 1`.execute(
@@ -101,7 +101,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     return found
   }
 
-  test("leaves nothing of the person but ids, and ends everything that was theirs", async () => {
+  test("leaves only the person's ids, and revokes all credentials", async () => {
     const bystander = await putPerson(store)
     const person = await putMarked()
     expect(await marked()).toEqual({
@@ -155,7 +155,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     })
   })
 
-  test("is for ever: nothing brings it back, and again changes nothing", async () => {
+  test("is permanent and idempotent", async () => {
     const person = await putPerson(store)
     await store.transaction(async (tx) => {
       const { identity, principal } = person
@@ -168,7 +168,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     })
   })
 
-  test("the same person at the provider is a newcomer afterwards, with other ids", async () => {
+  test("the same provider account makes a new person afterwards, with other ids", async () => {
     const person = await putPerson(store)
     const again = newPerson()
     await store.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-// What is left of somebody whose identity was deleted: rows with their ids, and nothing of the person in them.
+// Erases a person: the rows keep their ids and lose every personal field.
 import type { IdentityId, PrincipalId } from "@signet/kernel/ids"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { sql } from "kysely"
@@ -8,7 +8,9 @@ import { eraseKeys } from "../audit/audit-keys.ts"
 import { at, type Database } from "../sql.ts"
 import { revocations } from "../token/revocations.ts"
 
-/** Ids stay taken for ever; the account keys do not: who comes back is a newcomer. Again changes nothing. */
+/**
+ * Ids are never reused. Account keys are: the same provider account makes a new person. Repeating it changes nothing.
+ */
 export async function erase(db: Database, id: IdentityId, nowMs: number): Promise<void> {
   const erased = await db
     .updateTable("identity")
@@ -18,7 +20,7 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
     .returning("id")
     .execute()
   if (erased.length === 0) return
-  // In the order of a sign-in: identity, principal, accounts.
+  // The lock order of a sign-in: identity, principal, accounts.
   const [principal] = await db
     .updateTable("principal")
     .set({ status: "DELETED", deactivated_at: null, ...noLock })
@@ -36,7 +38,7 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
   }
   await eraseSessions(db, id)
   await eraseAccounts(db, id)
-  // What the audit says of where they were opens no more; its chain stays what it is.
+  // The audit's network addresses become unreadable; its chain stays valid.
   await eraseKeys(db, [id, ...(principal === undefined ? [] : [principal.id])], nowMs)
 }
 
@@ -52,7 +54,7 @@ async function endDelegations(db: Database, id: PrincipalId, nowMs: number): Pro
   await revocations(db).add(ended.map(({ id: key }) => ({ kind: "CREDENTIAL", key, expiresAtMs })))
 }
 
-/** Why somebody was given something tells of them. */
+/** Revokes the grants. The reason of a grant may contain personal data, so it is erased too. */
 async function endGrants(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
   await db
     .updateTable("role_grant")
@@ -63,7 +65,7 @@ async function endGrants(db: Database, id: PrincipalId, nowMs: number): Promise<
   await db.updateTable("role_grant").set({ reason: "" }).where("principal_id", "=", id).execute()
 }
 
-/** Those that they were offered, and those that they gave. */
+/** Revokes the invitations to the person and those that the person issued. */
 async function endInvitations(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
   await db
     .updateTable("invitation")

@@ -1,7 +1,7 @@
 import type { IdTokenUses } from "@signet/kernel/ports"
 import { at, type Database, run } from "../sql.ts"
 
-// Waits for a sign-in that is under way with the same token.
+// Waits for a concurrent sign-in with the same token.
 const useText =
   "insert into id_token_use (token_hash, expires_at) values ($1, $2) on conflict (token_hash) do nothing returning 1"
 

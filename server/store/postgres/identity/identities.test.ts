@@ -23,7 +23,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("an app and its provider client come back as they were put", async () => {
+  test("an app and its provider client are stored unchanged", async () => {
     const sealed = { ...providerClient, clientSecretSealed: Uint8Array.of(0, 1, 255), providerTenant: "team-1" }
     await store.transaction(async (tx) => {
       expect(await tx.apps.findApp(app.id)).toStrictEqual(app)
@@ -34,7 +34,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     })
   })
 
-  test("what nobody put is not found", async () => {
+  test("an unknown record is not found", async () => {
     await store.transaction(async (tx) => {
       expect(await tx.apps.findApp(freshId("app"))).toBeUndefined()
       expect(await tx.apps.findConnections(app.id, "IDP_B", "WEB")).toEqual([])
@@ -72,7 +72,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     })
   })
 
-  test("an identity comes with its account and its principal", async () => {
+  test("an identity is stored with its account and its principal", async () => {
     const { identity, account, principal } = await putPerson(store)
     await store.transaction(async (tx) => {
       expect(await tx.identities.findIdentity(identity.id)).toStrictEqual(identity)
@@ -83,7 +83,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     })
   })
 
-  test("a taken account key inserts nothing", async () => {
+  test("an existing account key inserts nothing", async () => {
     const first = await putPerson(store)
     const second = newPerson()
     const account = { ...second.account, subject: first.account.subject }
@@ -110,7 +110,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     })
   })
 
-  test("a used account keeps the newest email and is linked again, unless it is blocked", async () => {
+  test("a used account stores the newest email and is linked again, unless it is blocked", async () => {
     const { account, identity } = await putPerson(store)
     const mark = (email: string | null) =>
       store.transaction((tx) => tx.identities.markAccountUsed(account.id, email, 9))
@@ -147,14 +147,14 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     expect(await find()).toStrictEqual(again)
   })
 
-  test("a provider's token is taken once", async () => {
+  test("a provider's token is accepted once", async () => {
     const hash = new Uint8Array(32).fill(7)
     const use = () => store.transaction((tx) => tx.idTokenUses.use(hash, 5_000))
     expect(await use()).toBe(true)
     expect(await use()).toBe(false)
   })
 
-  test("a transaction that throws leaves nothing", async () => {
+  test("a transaction that throws is rolled back", async () => {
     const person = newPerson()
     const work = store.transaction(async (tx) => {
       await tx.identities.insertIdentity(person.identity, person.account, person.principal)
@@ -164,7 +164,7 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     expect(await store.transaction((tx) => tx.identities.findIdentity(person.identity.id))).toBeUndefined()
   })
 
-  test("a text with a zero character is the caller's mistake", async () => {
+  test("a text with a zero character is refused as INVALID_FIELD", async () => {
     const { identity } = await putPerson(store)
     const put = store.transaction((tx) => tx.identities.setPrimaryEmail(identity.id, "a\0@example.com", 1))
     await expect(put).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "INVALID_FIELD")
@@ -211,7 +211,7 @@ describeOnPostgres("sign-ins that meet", () => {
   })
   afterAll(() => opened.close())
 
-  test("50 first sign-ins of one account at once make one identity, and all see it", async () => {
+  test("50 concurrent first sign-ins of one account make one identity, and all see it", async () => {
     const { subject } = newPerson().account
     const outcomes = await Promise.all(
       Array.from({ length: 50 }, () => {
@@ -229,7 +229,7 @@ describeOnPostgres("sign-ins that meet", () => {
     expect(await opened.db.selectFrom("principal").select("id").execute()).toHaveLength(1)
   })
 
-  test("of 20 uses of one provider token at once, one counts", async () => {
+  test("of 20 concurrent uses of one provider token, one is accepted", async () => {
     const hash = new Uint8Array(32).fill(9)
     const uses = await Promise.all(
       Array.from({ length: 20 }, () => opened.store.transaction((tx) => tx.idTokenUses.use(hash, 5_000))),
@@ -237,7 +237,7 @@ describeOnPostgres("sign-ins that meet", () => {
     expect(uses.filter(Boolean)).toHaveLength(1)
   })
 
-  test("a sign-in whose rival rolls back goes through", async () => {
+  test("a sign-in succeeds when its concurrent rival rolls back", async () => {
     const [rival, person] = [newPerson(), newPerson()]
     const account = { ...rival.account, identityId: person.identity.id, id: person.account.id }
     const [inserted, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

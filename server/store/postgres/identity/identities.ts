@@ -23,8 +23,8 @@ export const accountColumns = [
 ] as const satisfies readonly (keyof ProviderAccountTable)[]
 const identityColumns = ["id", "status", "primary_email", "deletes_at", "created_at", "updated_at"] as const
 
-// The account comes first: its key decides, and a sign-in that is under way with the same key is waited for. Foreign
-// keys are checked when the statement ends, when all three rows are there.
+// The account is inserted first: its key decides, and the insert waits for a concurrent sign-in with the same key.
+// Foreign keys are checked at the end of the statement, when all three rows exist.
 const insertIdentityText = `
 with account as (
   insert into provider_account

@@ -1,7 +1,7 @@
 import type { MagicLinks } from "@signet/kernel/ports"
 import { at, type Database } from "../sql.ts"
 
-/** More than may be asked for in a day. */
+/** More than the limits permit in a day. */
 const mostLive = 64
 
 export function magicLinks(db: Database): MagicLinks {

@@ -20,13 +20,15 @@ const columns = [
 ] as const
 
 const ended = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
-/** The statuses of a membership that is over, as a list of literals. */
+/** The final statuses of a membership, as a list of literals. */
 export const endedText = ended.map((status) => `'${status}'`).join(", ")
 
 type Memberships = Pick<Identities, "findMembership" | "findMemberships" | "insertMembership">
 
 export function memberships(db: Database): Memberships {
-  /** The one that is live or may become so; else the newest that ended, so that who was removed is no newcomer. */
+  /**
+   * The membership that is live or pending, else the newest ended one, so that a removed member is not treated as new.
+   */
   const findMembership: Memberships["findMembership"] = async (principalId, appId, tenantId, contextId) => {
     const row = await db
       .selectFrom("membership")
@@ -64,7 +66,7 @@ export function memberships(db: Database): Memberships {
         .onConflict((conflict) =>
           conflict
             .expression(sql`principal_id, app_id, (coalesce(tenant_id, '')), (coalesce(context_id, ''))`)
-            // A literal: a parameter does not match the partial index.
+            // A literal, because a parameter does not match the partial index.
             .where(sql<boolean>`status in ('INVITED', 'REQUESTED', 'ACTIVE', 'SUSPENDED')`)
             .doNothing(),
         )
@@ -76,7 +78,7 @@ export function memberships(db: Database): Memberships {
       }
       const { principalId, appId, tenantId, contextId } = membership
       const found = await findMembership(principalId, appId, tenantId, contextId)
-      if (found === undefined) throw new Error("a membership was in the way and is gone")
+      if (found === undefined) throw new Error("a conflicting membership disappeared")
       return found
     },
   }

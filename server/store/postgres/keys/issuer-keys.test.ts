@@ -19,7 +19,7 @@ describeOnEachStore("issuer keys", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("come back as they were added, and the first of a purpose and generation stays", async () => {
+  test("are stored unchanged, and the first key of a purpose and generation wins", async () => {
     const store = createIssuerKeyStore(opened.db)
     expect(await store.list()).toEqual([])
     await store.add([])
@@ -30,7 +30,7 @@ describeOnEachStore("issuer keys", (kind) => {
     expect(await store.list()).toEqual([key(5, { purpose: "LIST" }), ...kept])
   })
 
-  test("of two processes that make them at once are the same for both", async () => {
+  test("created by two concurrent processes are the same for both", async () => {
     const store = createIssuerKeyStore(opened.db)
     await Promise.all([6, 7, 8, 9].map((fill) => store.add([key(fill, { purpose: "CREDENTIAL" })])))
     expect((await store.list()).filter(({ purpose }) => purpose === "CREDENTIAL")).toHaveLength(1)

@@ -1,7 +1,7 @@
 import type { IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { at, bytes, type Database } from "../sql.ts"
 
-/** The table of 0006_issuer_keys.sql, as kysely sees it. */
+/** The store of the table in 0006_issuer_keys.sql. */
 export function createIssuerKeyStore(db: Database): IssuerKeyStore {
   return {
     async list() {

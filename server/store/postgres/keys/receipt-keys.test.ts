@@ -15,7 +15,7 @@ describeOnEachStore("receipt keys of backends elsewhere", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("come back as they were added, stay as they were when they are added again, and go", async () => {
+  test("are stored unchanged, are not replaced by a repeated add, and can be removed", async () => {
     const store = createReceiptKeyStore(opened.db)
     await store.add(key(2))
     await store.add(key(1))

@@ -1,7 +1,7 @@
 import type { ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { at, bytes, type Database } from "../sql.ts"
 
-/** The table of 0015_receipt_keys.sql, as kysely sees it. */
+/** The store of the table in 0015_receipt_keys.sql. */
 export function createReceiptKeyStore(db: Database): ReceiptKeyStore {
   return {
     async list() {

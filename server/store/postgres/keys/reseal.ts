@@ -1,4 +1,4 @@
-// Seals every row of the sealed columns under the key that seals now, a page in a transaction, while servers read and write.
+// Reseals every row of the sealed columns under the current sealing key, one page per transaction, while servers run.
 import { type SealedColumn, sealedColumns } from "@signet/kernel/keys/sealed-columns"
 import { CompiledQuery } from "kysely"
 import { retried } from "../retry.ts"
@@ -6,26 +6,26 @@ import { bytes, type Database, run } from "../sql.ts"
 
 const page = 200
 
-/** The value under the key that seals now; `"current"` when it is so already, undefined when it does not open. */
+/** Reseals a value; `"current"` if its key is current, undefined if it does not open. */
 export type Reseal = (
   of: Pick<SealedColumn, "scheme"> & { label: ReturnType<SealedColumn["labelOf"]> },
   sealed: Uint8Array,
 ) => Uint8Array | "current" | undefined
 
 export interface Pass {
-  /** Values there are. */
+  /** The number of values. */
   readonly seen: number
-  /** Those that were under another key. */
+  /** The number of values that were under another key. */
   readonly resealed: number
-  /** Columns with values that open under no key of the settings, and how many each. */
+  /** The number of values, by column, that no configured key opens. */
   readonly unopened: ReadonlyMap<string, number>
 }
 
 /**
- * Reads every sealed value once, and stores those that were under another key anew. What a server wrote meanwhile stays: a
- * value is replaced only where it is still what was read. A pass that is cut short is simply begun again.
+ * Reads every sealed value once, and reseals those under another key. A value is replaced only if no server has changed
+ * it meanwhile. An interrupted pass can be repeated.
  *
- * @param options.isDry Counts, and stores nothing.
+ * @param options.isDry True to count without storing.
  */
 export async function resealAll(
   db: Database,
@@ -70,7 +70,7 @@ async function resealColumn(
     return key.map((name) => row[name])
   }
 
-  /** @returns How many were still what was read. */
+  /** @returns The number of values that were unchanged and so replaced. */
   function put(changed: readonly { row: Row; sealed: Uint8Array }[]): Promise<number> {
     if (changed.length === 0) return Promise.resolve(0)
     return retried(() =>
@@ -93,7 +93,7 @@ async function resealColumn(
 function textsOf({ table, column, key, also }: SealedColumn) {
   const keys = key.join(", ")
   const from = (first: number) => key.map((_, i) => `$${i + first}`).join(", ")
-  // A key that has signed its last has no private half: its value is empty.
+  // A retired key has no private half, and its value is empty.
   const some = `from ${table} where length(${column}) > 0`
   const select = `select ${[...key, ...also].join(", ")}, ${column} as sealed ${some}`
   return {

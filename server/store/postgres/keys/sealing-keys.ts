@@ -1,16 +1,16 @@
-// Which sealing key seals, and which processes have which.
+// The state of sealing keys, and the keys that each process holds.
 import type { SealingKeyHolder, SealingKeyRecord } from "@signet/kernel/keys/sealing"
 import type { Selectable } from "kysely"
 import { retried } from "../retry.ts"
 import { at, bytesOrNull, type Database, msOrNull, run } from "../sql.ts"
 import type { SealingKeyTable, SealingTables } from "./key-schema.ts"
 
-/** A process that is not seen for longer has ended: it looks every few seconds. */
+/** A process reports every few seconds; one that has not reported for longer counts as ended. */
 export const holderSeconds = 60
 
 const listText = "select * from sealing_key order by created_at, id"
 
-/** Oldest first. */
+/** All sealing keys, oldest first. */
 export async function listSealingKeys(db: Database): Promise<readonly SealingKeyRecord[]> {
   return (await run<Selectable<SealingKeyTable>>(db, listText, [])).map((row) => ({
     id: row.id,
@@ -24,7 +24,10 @@ export async function listSealingKeys(db: Database): Promise<readonly SealingKey
 const adoptText = `insert into sealing_key (id, status, created_at)
 select $1, 'CURRENT', $2 where not exists (select from sealing_key) on conflict do nothing`
 
-/** Names the key that is in use where none is named yet: at a first start, and at the first of this version. */
+/**
+ * Records the configured key if none is recorded: at an installation's first start, and at the first start of this
+ * version.
+ */
 export async function adoptSealingKey(db: Database, id: string, nowMs: number): Promise<void> {
   await run(db, adoptText, [id, at(nowMs)])
 }
@@ -33,8 +36,8 @@ const holdText = `insert into sealing_key_holder (process, key_ids, seals_with, 
 on conflict (process) do update set seals_with = excluded.seals_with, seen_at = excluded.seen_at`
 
 /**
- * Says that a process runs, and returns the keys as they are after that: a rotation that begins sees the process, or the
- * process sees the rotation.
+ * Records that a process runs, then returns the keys. So a new rotation sees the process, or the process sees the
+ * rotation.
  */
 export const holdSealingKeys = (
   db: Database,
@@ -58,22 +61,22 @@ export async function dropHolder(db: Database, process: string): Promise<void> {
 const holdersText = `select key_ids, seals_with from sealing_key_holder
 where seen_at > now() - make_interval(secs => ${holderSeconds})`
 
-/** The processes that run. */
+/** The running processes. */
 export async function listHolders(db: Database): Promise<readonly SealingKeyHolder[]> {
   const rows = await run<Pick<SealingTables["sealing_key_holder"], "key_ids" | "seals_with">>(db, holdersText, [])
   return rows.map(({ key_ids, seals_with }) => ({ keyIds: key_ids, sealsWith: seals_with }))
 }
 
-// Every transaction locks its own virtual id. Those of the database's own workers have no user.
+// Every transaction locks its own virtual id. The database's own workers have no user.
 const transactionsText = `select virtualxid as id from pg_locks
 where locktype = 'virtualxid' and granted and pid in (select pid from pg_stat_activity
   where datname = current_database() and usesysid is not null and pid <> pg_backend_pid())`
 
-/** The transactions of others that are open now. */
+/** The open transactions of other sessions. */
 export const listTransactions = async (db: Database): Promise<readonly string[]> =>
   (await run<{ id: string }>(db, transactionsText, [])).map(({ id }) => id)
 
-/** Keeps processes from coming until the transaction ends. */
+/** Blocks new processes until the transaction ends. */
 export async function lockHolders(trx: Database): Promise<void> {
   await run(trx, "lock table sealing_key_holder in exclusive mode", [])
   await run(trx, `delete from sealing_key_holder where seen_at < now() - interval '1 day'`, [])
@@ -84,7 +87,7 @@ const startTexts = [
   "insert into sealing_key (id, status, created_at) values ($1, 'CURRENT', $2)",
 ] as const
 
-/** From now on the new key seals. */
+/** Makes the new key the current one. */
 export async function startSealingRotation(
   trx: Database,
   { from, to, stampSealed, nowMs }: { from: string; to: string; stampSealed: Uint8Array; nowMs: number },
@@ -93,12 +96,12 @@ export async function startSealingRotation(
   await run(trx, startTexts[1], [to, at(nowMs)])
 }
 
-/** No row is left under the key. */
+/** Records that no row is sealed under the key. */
 export async function markResealed(db: Database, id: string, nowMs: number): Promise<void> {
   await run(db, "update sealing_key set resealed_at = $2 where id = $1 and status = 'PREVIOUS'", [id, at(nowMs)])
 }
 
-/** The key neither seals nor opens from now on. */
+/** Retires the key: it neither seals nor opens. */
 export async function retireSealingKey(trx: Database, id: string, stampSealed: Uint8Array): Promise<void> {
   const text = "update sealing_key set status = 'RETIRED', stamp_sealed = $2 where id = $1 and status = 'PREVIOUS'"
   await run(trx, text, [id, Buffer.from(stampSealed)])

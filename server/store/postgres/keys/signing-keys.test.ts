@@ -26,7 +26,7 @@ describeOnEachStore("signing keys", (kind) => {
   afterEach(() => opened.db.deleteFrom("signing_key").execute())
   afterAll(() => opened.close())
 
-  test("come back as they were returned, oldest first; those left out stay", async () => {
+  test("are stored as returned, oldest first; omitted keys stay unchanged", async () => {
     const [older, newer] = [key("b", "CURRENT", 1), key("a", "NEXT", 2)]
     expect(await opened.signingKeys.list()).toEqual([])
     expect(await opened.signingKeys.change(() => [newer, older])).toStrictEqual([older, newer])
@@ -41,7 +41,7 @@ describeOnEachStore("signing keys", (kind) => {
     expect(await opened.signingKeys.list()).toStrictEqual(after)
   })
 
-  test("change places in one step, in whatever order they are returned", async () => {
+  test("swap their statuses in one transaction, in any order", async () => {
     await opened.signingKeys.change(() => [key("a", "CURRENT"), key("b", "NEXT")])
     const rotated = await opened.signingKeys.change((keys) =>
       keys
@@ -54,7 +54,7 @@ describeOnEachStore("signing keys", (kind) => {
     ])
   })
 
-  test("there is no second current key, and a throw changes nothing", async () => {
+  test("a second current key is impossible, and a throw changes nothing", async () => {
     await opened.signingKeys.change(() => [key("a", "CURRENT")])
     const second = opened.signingKeys.change(() => [key("b", "CURRENT")])
     await expect(second).rejects.toMatchObject({ code: "23505" })
@@ -67,7 +67,7 @@ describeOnEachStore("signing keys", (kind) => {
 })
 
 describeOnPostgres("signing keys of several processes", () => {
-  test("of 20 that find no key at once, one makes it", async () => {
+  test("of 20 concurrent processes that find no key, one creates it", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 20 })
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>

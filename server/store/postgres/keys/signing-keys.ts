@@ -16,7 +16,7 @@ const columns = [
   "retired_at",
 ] as const satisfies readonly (keyof SigningKeyTable)[]
 
-/** @param onRevoked Called when a key was found to be no longer ours alone. */
+/** @param onRevoked Called after a compromised key was revoked. */
 export function createSigningKeys(db: Database, onRevoked: () => void = () => {}): SigningKeys {
   return {
     list: () => list(db),
@@ -28,7 +28,7 @@ export function createSigningKeys(db: Database, onRevoked: () => void = () => {}
           .transaction()
           .setIsolationLevel("read committed")
           .execute(async (trx) => {
-            // An update, not a lock: a second process waits for it at every isolation level, or runs again.
+            // An update, not a lock: a second process waits for it, or is retried, at every isolation level.
             await trx
               .updateTable("signing_key_set")
               .set((row) => ({ version: row("version", "+", 1) }))
@@ -36,7 +36,7 @@ export function createSigningKeys(db: Database, onRevoked: () => void = () => {}
               .execute()
             const before = await list(trx)
             const changed = work(before).filter((key) => !before.includes(key))
-            // There is never a second CURRENT key of a purpose: the old one steps down before the new one is written.
+            // A purpose never has two CURRENT keys: the old key changes before the new one is written.
             const current = changed.filter((key) => key.status === "CURRENT")
             const ended = changed.filter(({ status }) => status === "COMPROMISED")
             await revocations(trx).add(ended.map(revocationOf))
@@ -51,7 +51,10 @@ export function createSigningKeys(db: Database, onRevoked: () => void = () => {}
   }
 }
 
-/** Verifiers may have it cached for a day, and whoever has it signs on. It was published a day after it signed its last. */
+/**
+ * Verifiers may cache the key for a day, and its thief can still sign. It stayed published for a day after its last
+ * use.
+ */
 const forgottenAfterMs = 3 * 86_400_000
 
 const revocationOf = ({ kid, createdAtMs, retiredAtMs }: SigningKeyRecord) => ({

@@ -1,11 +1,11 @@
-// The tables of 0003_limits.sql, as kysely sees them. Times are microseconds since the Unix epoch.
+// The kysely types of the tables in 0003_limits.sql. Times are microseconds since the Unix epoch.
 
 export interface LimitTables {
   rate_limit: RateLimitTable
   lockout: LockoutTable
 }
 
-/** A bucket, and what the last call met. */
+/** A bucket, and the result of its last call. */
 export interface RateLimitTable {
   key: Uint8Array
   step_us: number

@@ -22,7 +22,7 @@ describeOnEachStore("counts", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("are those of the kernel's bucket, whatever the window and the times", async () => {
+  test("equal the kernel's bucket for every window and time", async () => {
     const calls = fc.array(
       fc.record({
         gapMs: fc.integer({ min: -2_000, max: 20_000 }),
@@ -47,7 +47,7 @@ describeOnEachStore("counts", (kind) => {
     )
   })
 
-  test("of failures are those of the kernel's lock", async () => {
+  test("of failures equal the kernel's lockout", async () => {
     const policies = fc.record({
       failures: fc.integer({ min: 1, max: 3 }),
       seconds: fc.integer({ min: 1, max: 60 }),
@@ -74,7 +74,7 @@ describeOnEachStore("counts", (kind) => {
     )
   })
 
-  test("of one call are taken from each bucket by itself, in the order asked", async () => {
+  test("of one call are taken from each bucket separately, in order", async () => {
     const [a, b] = [freshKey(), freshKey()]
     const [one, two] = [
       { limit: 1, seconds: 60 },
@@ -91,18 +91,18 @@ describeOnEachStore("counts", (kind) => {
     expect(await grantedOf(asks)).toEqual([false, false])
   })
 
-  test("are put back when another bucket refused the call", async () => {
+  test("are returned when another bucket refused the call", async () => {
     const ask = [{ key: freshKey(), window: { limit: 1, seconds: 60 } }]
     const granted = async () => (await opened.store.limits.take(ask, [], start)).counted[0]?.granted
     expect(await granted()).toBe(true)
     await opened.store.limits.giveBack(ask)
     expect([await granted(), await granted()]).toEqual([true, false])
-    // It was refused, so there is nothing to put back.
+    // The call was refused, so nothing is returned.
     await opened.store.limits.giveBack(ask)
     expect(await granted()).toBe(false)
   })
 
-  test("inside of a transaction go with it", async () => {
+  test("inside of a transaction roll back with it", async () => {
     const key = freshKey()
     const ask = [{ key, window: { limit: 1, seconds: 60 } }]
     const fault = new Error("rolled back")
@@ -116,7 +116,7 @@ describeOnEachStore("counts", (kind) => {
 })
 
 describeOnPostgres("counts of many at once", () => {
-  test("add up: of three times the limit exactly the limit is granted", async () => {
+  test("of three times the limit grant exactly the limit", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 20 })
     const [own, shared] = [freshKey(), freshKey()]
     const asks = [

@@ -3,12 +3,15 @@ import { mostLocks } from "@signet/kernel/limits/lockout"
 import type { Ask, Counted, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import { type Database, run } from "../sql.ts"
 
-// kernel/limits/bucket.ts in SQL; a test holds the two together. Every bucket of a call in one statement, in the order
-// of their keys, so that two calls never wait for each other.
+// kernel/limits/bucket.ts in SQL; a test compares the two. One statement counts every bucket of a call in the order of
+// their keys, so that two calls never deadlock.
 const before = "least(greatest(kept.full_at_us, $4::bigint), $4::bigint + excluded.span_us)"
 const isGranted = `${before} + excluded.step_us <= $4::bigint + excluded.span_us`
 
-/** Counts, in CTEs of $1 to $5 (see countingValues): `counted` has a row for each bucket, and for each lock in the way. */
+/**
+ * Counts in CTEs with the parameters $1 to $5 (see countingValues). `counted` has a row for each bucket and each active
+ * lock.
+ */
 export const countingText = `taken as (
   insert into rate_limit as kept (key, step_us, span_us, full_at_us, was_granted)
   select key, step_us, span_us, $4::bigint + step_us, true
@@ -30,7 +33,7 @@ const takeText = `with ${countingText} select key, until_us, was_granted from co
 const giveBackText =
   "update rate_limit set full_at_us = full_at_us - step_us where key = any($1::bytea[]) and was_granted"
 
-// kernel/limits/lockout.ts in SQL, likewise. $2 now, $3 failures, $4 window, $5 lock, $6 longest lock.
+// kernel/limits/lockout.ts in SQL; a test compares the two. $2 now, $3 failures, $4 window, $5 lock, $6 longest lock.
 const isLocked = "kept.locked_until_us > $2::bigint"
 const isRunning = "kept.window_ends_at_us > $2::bigint"
 const failures = `case when ${isRunning} then kept.failures + 1 else 1 end`

@@ -17,7 +17,7 @@ import { newSecret, putService } from "../testing/machines.ts"
 import { app, freshId, putApp } from "../testing/people.ts"
 import { clientText, clientValues } from "./client-facts.ts"
 
-/** Of `explain (analyze, format json)`. */
+/** A node of `explain (analyze, format json)`. */
 interface PlanNode {
   readonly "Relation Name"?: string
   readonly "Actual Loops": number
@@ -25,7 +25,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** What was read of each table: how often, and how many rows. */
+/** The scans of each table, with their number of rows. */
 const nodesOf = (node: PlanNode | undefined): readonly string[] =>
   node === undefined
     ? []
@@ -100,7 +100,7 @@ describeOnEachStore("a client's call", (kind) => {
     expect(found.filter((node) => node.startsWith("service_secret"))).toEqual(["service_secret 1 1"])
     for (const unknown of [`${known}0`, "a", `${last}0`]) {
       expect(await store.clients.find({ who: { clientId: unknown }, nowMs })).toBeUndefined()
-      // The stand-in is found by the same two index scans.
+      // The dummy client is found by the same two index scans.
       expect((await read(unknown)).length).toBe(found.length)
       expect((await read(unknown)).filter((node) => !node.startsWith("service_account"))).toEqual(
         found.filter((node) => !node.startsWith("service_account")),
@@ -108,7 +108,7 @@ describeOnEachStore("a client's call", (kind) => {
     }
   })
 
-  test("finds what decides about it, by client id and by principal, inside of a transaction and outside", async () => {
+  test("finds the facts of a client by client id and principal, inside and outside of a transaction", async () => {
     const { account, principal } = await putService(store, { ownedAudiences: [`a-${freshId("sac")}`] })
     const secretAt = (createdAtMs: number, change: Partial<ServiceSecret> = {}) =>
       newSecret(account, { createdAtMs, expiresAtMs: nowMs + day, ...change })
@@ -142,7 +142,7 @@ describeOnEachStore("a client's call", (kind) => {
     expect(await store.transaction((tx) => tx.serviceAccounts.findClient(byClientId))).toStrictEqual(expected)
   })
 
-  test("finds nobody under another name", async () => {
+  test("finds no client under another id", async () => {
     const { account } = await putService(store)
     for (const clientId of [`${account.clientId}x`, "", account.principalId, providerClient.clientId]) {
       expect(await store.clients.find({ who: { clientId }, nowMs })).toBeUndefined()
@@ -150,7 +150,7 @@ describeOnEachStore("a client's call", (kind) => {
     }
   })
 
-  test("is at the place that it asks for, else in its own tenant, and sees where that stands", async () => {
+  test("uses the requested place, else its own tenant, with the place's status", async () => {
     const [tenantId, contextId] = [freshId("ten"), freshId("ctx")]
     const { account, principal } = await putService(store, { tenantId })
     const around = { createdAtMs: 1, updatedAtMs: 1 }
@@ -188,7 +188,7 @@ describeOnEachStore("a client's call", (kind) => {
     })
   })
 
-  test("that is refused looks nothing up, whether it came too often or is locked out", async () => {
+  test("that is over a limit or locked out reads nothing", async () => {
     const { account } = await putService(store)
     const question = { who: { clientId: account.clientId }, nowMs }
     const counting = { ...nothing, asks: [freshAsk(1), freshAsk(5)] }
@@ -207,7 +207,7 @@ describeOnEachStore("a client's call", (kind) => {
     expect([locked.client, locked.lockedUntilMs]).toEqual([undefined, nowMs + 60_000])
   })
 
-  test("is written down once, sealed and waiting for its link, like what a transaction appends", async () => {
+  test("appends one sealed, pending audit event, as a transaction does", async () => {
     const first = eventOf()
     const second = { ...first, id: freshId("aud") }
     const plain = eventOf({ request: { id: "r", route: "R/M", ipTruncated: null } })
@@ -225,8 +225,8 @@ describeOnEachStore("a client's call", (kind) => {
     }
   })
 
-  test.each(["a key that nobody has made yet", "a key that is known"])(
-    "that is refused writes nothing down, under %s",
+  test.each(["a key that does not exist yet", "a key that is known"])(
+    "that is refused appends no event, under %s",
     async (key) => {
       const event = eventOf()
       const another = { ...event, id: freshId("aud") }
@@ -244,7 +244,7 @@ describeOnEachStore("a client's call", (kind) => {
     },
   )
 
-  test("that cannot be written down is not counted", async () => {
+  test("whose event cannot be appended is not counted", async () => {
     const event = eventOf()
     await store.clients.countAndAppend(nothing, event)
     const asks = [freshAsk(1)]
@@ -254,7 +254,7 @@ describeOnEachStore("a client's call", (kind) => {
 })
 
 describeOnPostgres("calls of one client at once", () => {
-  test("of three times the limit exactly the limit is granted, and written down", async () => {
+  test("of three times the limit is granted and recorded exactly up to the limit", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 20 })
     const asks = [freshAsk(20)]
     const { actorPrincipalId, subjectPrincipalId } = eventOf()

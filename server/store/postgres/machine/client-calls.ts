@@ -1,4 +1,4 @@
-// Calls of clients, a statement each and outside of any transaction: what a statement writes is kept by itself.
+// Calls of clients, each one statement outside of a transaction. Each statement commits its own writes.
 import type { Taken } from "@signet/kernel/limits/ports"
 import type { ClientCalls } from "@signet/kernel/machine/ports"
 import { appendText, appendValues } from "../audit/audit.ts"
@@ -11,7 +11,7 @@ import { type ClientRow, clientOf, clientText, clientValues, findClient } from "
 import { serviceCredentials } from "./service-credentials.ts"
 
 const { columns, from } = clientText("client_id", 6, `not ${isRefusedText}`)
-// Bytes are no JSON: keys are in hexadecimal.
+// JSON has no bytes, so keys are hexadecimal.
 const countAndFindText = `with ${countingText}
 select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted) as counted,
   ${columns} from ${from}`

@@ -1,4 +1,4 @@
-// What decides about a client's call, in one statement: one instant, and one round trip.
+// The facts that decide a client's call, from one statement: one snapshot and one round trip.
 import type { PlaceStatus } from "@signet/kernel/administration/records"
 import type { ContextId, ServiceSecretId, TenantId } from "@signet/kernel/ids"
 import type { ClientFacts, ClientQuestion } from "@signet/kernel/machine/ports"
@@ -8,7 +8,7 @@ import { endedText } from "../identity/memberships.ts"
 import { at, type Database, run } from "../sql.ts"
 import { accountFromRow, accountText, type ServiceAccountRow } from "./service-account-row.ts"
 
-/** Of nobody where there is no such client. */
+/** All null for an unknown client. */
 export type ClientRow = { [Column in keyof ServiceAccountRow]: ServiceAccountRow[Column] | null } & {
   app: PlaceStatus | null
   tenant: PlaceStatus | null
@@ -25,8 +25,9 @@ export type ClientRow = { [Column in keyof ServiceAccountRow]: ServiceAccountRow
 type By = "client_id" | "principal_id"
 
 /**
- * The client that is asked for; for an unknown id the next one, or else the first: so the statement reads as much for ids that
- * do not exist, and its time tells nobody which do. Both branches are read each time. `clientOf` drops a row that was not asked for.
+ * The requested client. For an unknown id, the next client or else the first one: the statement then reads as much as
+ * for a known id, so its duration does not reveal which ids exist. Both branches are always read. `clientOf` drops a
+ * row that was not requested.
  */
 const foundText = `(select client_id from (
     (select client_id, 1 as rank from service_account where client_id >= asked.who order by client_id limit 1)
@@ -35,10 +36,10 @@ const foundText = `(select client_id from (
   ) as candidate order by rank limit 1)`
 
 /**
- * The columns of a ClientRow and where they come from: exactly one row.
+ * The columns of a ClientRow and their source: exactly one row.
  *
  * @param first The number of the first of the four parameters of clientValues.
- * @param isAsked False for a question that is not looked into.
+ * @param isAsked An SQL condition; where it is false, nothing is read.
  */
 export function clientText(by: By, first: number, isAsked = "true"): { columns: string; from: string } {
   const [who, tenant, context, now] = [0, 1, 2, 3].map((i) => `$${first + i}`) as [string, string, string, string]
@@ -110,7 +111,7 @@ export function clientOf(row: ClientRow, question: ClientQuestion): ClientFacts 
     memberships: (row.memberships ?? []).map(([status, tenantId, contextId]) => ({ status, tenantId, contextId })),
     place: { tenantId, facts },
   }
-  // Read like a client that was found, and nobody's: the row of an unknown id is another client's.
+  // Read like a known client, then dropped: the row for an unknown id is another client's.
   const isAsked = "principalId" in question.who || question.who.clientId === account.clientId
   return isAsked ? found : undefined
 }

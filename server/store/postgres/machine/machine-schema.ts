@@ -1,4 +1,4 @@
-// The tables of 0002_machines.sql, as kysely sees them; schema.ts has the others.
+// The kysely types of the tables in 0002_machines.sql; schema.ts has the others.
 import type {
   AppId,
   ContextId,
@@ -100,7 +100,7 @@ export interface ServiceKeyTable {
   revoked_at: Date | null
 }
 
-/** Of 0012_envelopes.sql. */
+/** The table in 0012_envelopes.sql. */
 export interface EnvelopeKeyTable {
   kid: string
   service_account_id: ServiceAccountId

@@ -1,4 +1,4 @@
-// The seam between rows of service accounts and their records.
+// Maps service accounts to rows.
 import type { ServiceAccount } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import { at } from "../sql.ts"
@@ -6,7 +6,7 @@ import type { ServiceAccountTable } from "./machine-schema.ts"
 
 export type ServiceAccountRow = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
 
-// What a service owns is kept beside it, so that the database holds each audience to one owner.
+// Owned audiences have a table of their own, so that the database permits one owner per audience.
 export const accountText = `service_account.*, array(
   select audience from owned_audience where service_account_id = service_account.id order by audience
 ) as owned_audiences`

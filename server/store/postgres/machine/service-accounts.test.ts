@@ -20,7 +20,7 @@ describeOnEachStore("service accounts", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("come back as they were put, by id and principal, with principal and membership", async () => {
+  test("are stored unchanged with principal and membership, and found by id and principal", async () => {
     const { account, principal, membership } = newService({
       tenantId: freshId("ten"),
       authMethods: ["private_key_jwt", "client_secret_post"],
@@ -37,7 +37,7 @@ describeOnEachStore("service accounts", (kind) => {
     })
   })
 
-  test("an audience has one owner, and who asks for another's leaves nothing behind", async () => {
+  test("an audience has one owner, and a second claim inserts nothing", async () => {
     const [taken, free] = [freshId("sac"), freshId("sac")]
     await putService(store, { ownedAudiences: [taken] })
     const late = newService({ ownedAudiences: [free, taken] })
@@ -76,7 +76,7 @@ describeOnEachStore("service accounts", (kind) => {
     })
   })
 
-  test("secrets come back, are shortened and never prolonged, revoked once, and remember their use to the minute", async () => {
+  test("secrets are shortened and never prolonged, revoked once, and record their use to the minute", async () => {
     const { account } = await putService(store)
     const [first, second] = [newSecret(account, { createdAtMs: 1 }), newSecret(account, { createdAtMs: 2 })]
     await store.transaction(async (tx) => {
@@ -96,7 +96,7 @@ describeOnEachStore("service accounts", (kind) => {
     })
   })
 
-  test("keys come back, are taken once for ever, and revoked once", async () => {
+  test("keys are inserted once, never reused, and revoked once", async () => {
     const { account } = await putService(store)
     const key = { ...serviceKey, serviceAccountId: account.id }
     await store.transaction(async (tx) => {
@@ -112,7 +112,7 @@ describeOnEachStore("service accounts", (kind) => {
 })
 
 describeOnPostgres("service accounts that meet", () => {
-  test("of ten that ask for the same audiences at once, in any order, one gets them", async () => {
+  test("of ten concurrent claims of the same audiences, in any order, one succeeds", async () => {
     const opened = await openTestStore("postgres", { maxConnections: 10 })
     await putApp(opened.store)
     const audiences = ["one", "two", "three"].map((name) => `${name}-${freshId("sac")}`)

@@ -35,7 +35,7 @@ export function serviceAccounts(db: Database): ServiceAccounts {
     },
 
     find: (id) => findBy("id = $1", id),
-    // Only the account's own row: the audiences never change.
+    // Locks only the account's row, because audiences never change.
     lock: (id) => findBy("id = $1 for update of service_account", id),
     findByPrincipal: (id) => findBy("principal_id = $1", id),
     findClient: (question) => findClient(db, question),
@@ -59,9 +59,9 @@ export function serviceAccounts(db: Database): ServiceAccounts {
       const of = { principalId: changed.principal_id, appId: changed.app_id }
       const revoked = { kind: "PRINCIPAL", key: changed.principal_id } as const
       if (status === "ACTIVE") await revocations(db).lift(revoked, nowMs)
-      // Its envelope keys stay, and their certificates are good for as long.
+      // Its envelope keys stay valid, and so do their certificates until they expire.
       else await revocations(db).add([{ ...revoked, expiresAtMs: nowMs + longestCertificateMs }])
-      // No minimum: the entry says of all its tokens that they are too old.
+      // No minimum version: the revocation covers all of its tokens.
       await raiseAuthority(db, of, "wider", nowMs)
       return true
     },
@@ -70,9 +70,9 @@ export function serviceAccounts(db: Database): ServiceAccounts {
   }
 }
 
-/** All of the audiences, or none and no account: another service may own one of them, or be about to. */
+/** Claims all audiences or none. Another service may own one of them, or be inserting it. */
 async function claim(db: Database, account: ServiceAccount): Promise<boolean> {
-  // In one order, so that two accounts at once do not wait for each other.
+  // In one order, so that two concurrent claims do not deadlock.
   const audiences = [...account.ownedAudiences].sort()
   if (audiences.length === 0) return true
   const claimed = await db

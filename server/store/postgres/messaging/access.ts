@@ -1,5 +1,5 @@
-// How these files reach the database: each method of the store is one statement or one transaction, run again when it
-// lost to another.
+// The messaging store's access to the database. Each method of the store is one statement or one transaction, retried
+// after a conflict.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { TenantId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -11,12 +11,12 @@ import { type Database, run } from "../sql.ts"
 import { inTransaction } from "../transaction.ts"
 
 export interface Access {
-  /** One statement. */
+  /** Runs one statement. */
   ask<Row>(text: string, values: readonly unknown[]): Promise<readonly Row[]>
   /**
-   * One transaction. It may run several times.
+   * Runs one transaction, perhaps several times.
    *
-   * @param work What it appends to the audit is written last. Its `undo` ends it without a trace, with that answer.
+   * @param work Its audit events are written last. `undo` rolls back and returns the given answer.
    */
   transact<T>(work: (trx: Database, audit: AuditAppender, undo: (answer: T) => never) => Promise<T>): Promise<T>
 }
@@ -24,10 +24,10 @@ export interface Access {
 export type AuditAppender = Pick<AuditLog, "append">
 
 export interface AccessOptions {
-  /** Null for what appends nothing to the audit. */
+  /** Null for work without audit events. */
   readonly audit: AuditWriting | null
   readonly isolationLevel?: IsolationLevel
-  /** Called when revocations were committed. */
+  /** Called after revocations were committed. */
   readonly onRevoked?: () => void
 }
 
@@ -67,14 +67,14 @@ export async function appendAudit(log: AuditAppender, events: readonly (AuditEve
   for (const event of events) if (event !== null) await log.append(event)
 }
 
-/** SQLSTATE 23505: a unique index has it already. */
+/** SQLSTATE 23505: a unique index has the key already. */
 export function isTaken(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "23505"
 }
 
-/** A place as keys have it: without a tenant, the empty text. */
+/** A place as a key: without a tenant, the empty text. */
 export const placeOf = ({ appId, tenantId }: Place): readonly [string, string] => [appId, tenantId ?? ""]
 export const tenantOf = (kept: TenantId | ""): TenantId | null => (kept === "" ? null : kept)
 
-/** Arrays of bytes as the driver takes them. */
+/** Arrays of bytes for the driver. */
 export const buffers = (all: readonly Uint8Array[]): Buffer[] => all.map((one) => Buffer.from(one))

@@ -1,4 +1,5 @@
-// What an append was answered before. The log knows: as long as an envelope is kept, which is longer than 14 days.
+// The answers of earlier appends, read from the log: it keeps an envelope longer than the 14 days of an idempotency
+// key.
 import type { DeviceId } from "@signet/kernel/ids"
 import { decideReplay } from "@signet/kernel/messaging/append"
 import type { AppendAnswer, AppendOutcome } from "@signet/kernel/messaging/ports"
@@ -15,7 +16,7 @@ export interface AnswerRow {
   receipt: Uint8Array | null
 }
 
-/** Of the table `conversation_log` under this name. */
+/** The columns of the table `conversation_log` under this name. */
 export const answerColumns = (name: string): string =>
   ["seq", "epoch", "kind", "content_hash", "accepted_at", "receipt"].map((column) => `${name}.${column}`).join(", ")
 
@@ -29,12 +30,12 @@ export const answerOf = (row: AnswerRow): { contentHash: Uint8Array; answer: App
   },
 })
 
-// By key first: what the caller calls the same counts before what is the same.
+// The idempotency key decides before equal content.
 const findText = `select ${answerColumns("log")}, log.sender_device_id, log.idempotency_key from conversation_log log
 where conversation_id = $1 and ((sender_device_id = $2 and idempotency_key = $3) or content_hash = $4)
 order by (sender_device_id = $2 and idempotency_key = $3) desc limit 1`
 
-/** The outcome when key or content were appended before. */
+/** The outcome of an earlier append with this key or content. */
 export async function findReplay(
   ask: (text: string, values: readonly unknown[]) => Promise<readonly AnswerRow[]>,
   {

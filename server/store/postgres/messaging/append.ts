@@ -1,4 +1,5 @@
-// One sequencer a conversation: the lock on its row. Sequence order is commit order, so that a cursor never skips.
+// Appends to a conversation. The lock on its row is its sequencer: sequence order is commit order, so a cursor skips
+// nothing.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { conversationAfter } from "@signet/kernel/messaging/after"
 import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
@@ -22,13 +23,12 @@ import { joinGate, refuseIfClosed } from "./moving/gates.ts"
 import { createTurns } from "./turns.ts"
 import { writeCommit } from "./write-commit.ts"
 
-// The leaf is of the moment before the wait for the lock, and so is `seen_epoch`: while the epoch is the same, so is the
-// leaf.
+// The leaf and `seen_epoch` are read before the wait for the lock. While the epoch is unchanged, the leaf is too.
 const lockText = `select ${conversationColumns()}, ${ownLeafColumn("$2")},
   (select epoch from conversation seen where seen.id = $1) as seen_epoch
 from conversation ${joinGate} where id = $1 for update of conversation for share of gate`
 const ownLeafText = `select ${ownLeafColumn("$2")} from conversation where id = $1`
-// Head and envelope in one statement, which is all that an application message changes.
+// Head and envelope in one statement: an application message changes nothing else.
 const appendText = `with head as (
   update conversation set head_seq = $2::bigint, head_at = $9::timestamptz,
     prune_at = coalesce(prune_at, $9::timestamptz + interval '${lifetimeMs.log} milliseconds')
@@ -64,7 +64,7 @@ async function appendInTurn(
     })
   } catch (error) {
     if (!isTaken(error)) throw error
-    // Nothing was written, and no place in the log is lost.
+    // The transaction was rolled back, so no sequence number is lost.
     const replay = await findReplay((text, values) => ask<AnswerRow>(text, values), append)
     if (replay === undefined) throw error
     return replay
@@ -80,7 +80,10 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   isReset: commit !== null && commit.resetGroupId !== null,
 })
 
-/** For an application message the roster is the caller's leaf alone: all that its decision asks for. */
+/**
+ * Locks the conversation. For an application message the roster has only the caller's leaf, which is all that its
+ * decision needs.
+ */
 async function lock(trx: Database, { conversationId, deviceId, commit }: VerifiedAppend): Promise<Conversation> {
   if (commit !== null) return there(await loadLocked(trx, conversationId))
   type Row = ConversationRow & WithRoster & { seen_epoch: number }
@@ -91,9 +94,9 @@ async function lock(trx: Database, { conversationId, deviceId, commit }: Verifie
   return conversationOf({ ...row, roster: own?.roster ?? null })
 }
 
-/** Whoever appends has opened it, and a conversation never goes. */
+/** The caller has opened the conversation, and conversations are never deleted. */
 function there(conversation: Conversation | undefined): Conversation {
-  if (conversation === undefined) throw new Error("there is no such conversation")
+  if (conversation === undefined) throw new Error("the conversation does not exist")
   return conversation
 }
 

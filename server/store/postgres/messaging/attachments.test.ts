@@ -13,7 +13,7 @@ describeOnEachStore("attachments", (kind) => {
 
   attachmentSuite(() => opened.messaging)
 
-  test("that are deleted or have had their time are due, until they are forgotten", async () => {
+  test("that are deleted or expired are due until their record is deleted", async () => {
     const [deleted, expired, kept] = [newAttachment(), newAttachment(), newAttachment({ expiresAtMs: nowMs + 9_000 })]
     for (const record of [deleted, expired, kept]) await store().create(record)
     const audit = newAudit("attachment.deleted")

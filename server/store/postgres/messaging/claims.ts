@@ -1,4 +1,4 @@
-// One package for each device, never the same one twice, the last resort excepted.
+// Claims one key package per device. No package is claimed twice, except a last resort.
 import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
 import { keyPackagePool } from "@signet/kernel/messaging/limits"
@@ -13,8 +13,8 @@ const insertText = `insert into claim
   (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
 values ($1, $2, $3, $4, '{}', $5) on conflict do nothing returning id`
 const claimable = "status = 'AVAILABLE' and not_before <= $6 and not_after > $7"
-// kernel/messaging/key-package.ts `chooseKeyPackage`, for all devices in one statement. A row that another claim has
-// under its hands is passed over, so that claims do not wait for each other.
+// kernel/messaging/key-package.ts `chooseKeyPackage` for all devices in one statement. It skips rows that another claim
+// has locked, so claims do not wait for each other.
 const takeText = `
 with target as (
   select id as device_id from messaging_device
@@ -97,7 +97,7 @@ interface ClaimRow {
   claimed_at: Date
 }
 
-/** Claims are the requester's own: another device may have one of the same id. */
+/** Claims belong to their requester: another device may use the same id. */
 async function findClaim(trx: Database, own: readonly [DeviceId, ClaimId]): Promise<ClaimRecord | undefined> {
   const [row] = await run<ClaimRow>(trx, findText, own)
   if (row === undefined) return undefined

@@ -57,22 +57,22 @@ export interface ConversationRow {
 /** [index, device, user, credential hash in hexadecimal, epoch] */
 export type LeafJson = readonly [number, DeviceId, PrincipalId, string, number]
 
-/** Of the table `conversation` under this name. */
+/** The columns of the table `conversation` under this name. */
 export const conversationColumns = (name = "conversation"): string =>
   columns.map((column) => `${name}.${column}`).join(", ")
 
 const leafJson = `json_build_array(
   leaf.leaf_index, leaf.device_id, leaf.user_id, encode(leaf.credential_hash, 'hex'), leaf.joined_epoch)`
 
-/** The leaves of a conversation, by index, in the same statement as its row: both are of one moment. */
+/** The leaves of a conversation, by index, in the statement of its row: both are from one snapshot. */
 export const rosterColumn = `(select json_agg(${leafJson} order by leaf.leaf_index)
   from conversation_leaf leaf where leaf.conversation_id = conversation.id and leaf.to_seq is null) as roster`
 
-/** As `rosterColumn`, but null when the epoch is the one that is known. */
+/** As `rosterColumn`, but null if the epoch equals the known one. */
 export const rosterUnless = (epoch: string): string =>
   `case when conversation.epoch = ${epoch}::bigint then null else ${rosterColumn.replace(/ as roster$/, "")} end as roster`
 
-/** One device's leaf alone. */
+/** The leaf of one device. */
 export const ownLeafColumn = (device: string): string => `(select json_agg(${leafJson})
   from conversation_leaf leaf
   where leaf.conversation_id = conversation.id and leaf.device_id = ${device} and leaf.to_seq is null) as roster`
@@ -81,7 +81,7 @@ export interface WithRoster {
   roster: readonly LeafJson[] | null
 }
 
-/** @param roster What is known of it, if the row is without one. */
+/** @param roster The known roster, for a row without one. */
 export const conversationOf = (
   row: ConversationRow & WithRoster,
   roster: readonly Leaf[] = (row.roster ?? []).map(leafOf),
@@ -151,13 +151,15 @@ export const reportJson = (report: ForkReport): ReportJson => ({
   stateTag: report.stateTag === null ? null : hex(report.stateTag),
 })
 
-/** Conversations of the device `$1` of the user `$2` in the place `$3`, `$4`, as `list` has them. */
+/**
+ * Condition for the conversations of the device `$1` of the user `$2` at the place `$3`, `$4`, as `list` returns them.
+ */
 export const ofDevice = `conversation.id in (
     select conversation_id from conversation_leaf where device_id = $1 and to_seq is null
     union select conversation_id from conversation_asked where user_id = $2)
   and app_id = $3 and tenant_id = $4`
 
-/** What may change of a conversation, after its id: `$1` to `$13` of `updateText`. */
+/** The changing values of a conversation after its id: `$1` to `$13` of `updateText`. */
 export const changedValues = (conversation: Conversation): readonly unknown[] => [
   conversation.id,
   conversation.status,
@@ -180,7 +182,7 @@ export const updateText = `update conversation set
   mls_group_id = $13
 where id = $1`
 
-/** In the order of `insertColumns`: a conversation as it begins. */
+/** The columns of a new conversation. */
 export const insertColumns = [
   "id",
   "app_id",

@@ -18,7 +18,7 @@ describeOnEachStore("conversations", (kind) => {
     (_, nowMs, limit) => opened.messaging.conversations.prune(nowMs, limit),
   )
 
-  test("are as many of a user as there may be", async () => {
+  test("are limited per user", async () => {
     const [one] = (await putUser(opened.messaging)).devices
     const [other] = (await putUser(opened.messaging)).devices
     if (one === undefined || other === undefined) throw new Error("no devices")

@@ -25,7 +25,7 @@ const findDirectText = `select ${conversationColumns()}, ${rosterColumn}, reques
 where direct_key = $1 and status <> 'CLOSED'`
 const findKeyText = `select ${conversationColumns()}, ${rosterColumn}, request_hash from conversation
 where creator_device_id = $1 and creator_key = $2 and kind = 'GROUP'`
-// Counted as far as it matters.
+// Counts up to the limit.
 const countText = `select count(*) as count from (
   select conversation_id from conversation_leaf where user_id = $1 and to_seq is null
   union select conversation_id from conversation_asked where user_id = $1
@@ -37,11 +37,11 @@ type Create = Conversations["create"]
 export const createConversation =
   ({ transact }: Access): Create =>
   async (conversation, by, audit) => {
-    // What stood in the way may be closed when it is looked for.
+    // A conflicting conversation may be closed before it is read, so try again.
     for (let attempt = 0; ; attempt++) {
       const outcome = await transact((trx, log) => attemptToCreate(trx, log, conversation, by, audit))
       if (outcome !== undefined) return outcome
-      if (attempt === 10) throw new Error("a conversation is neither there nor can it be made")
+      if (attempt === 10) throw new Error("a conversation neither exists nor can be inserted")
     }
   }
 
@@ -77,7 +77,7 @@ async function find(
     directKey === null ? [deviceId, idempotencyKey] : [directKey],
   )
   if (row === undefined) return undefined
-  // The pair is the key of a direct conversation: whoever asks for it, and however, gets the same.
+  // The pair is the key of a direct conversation: every request of either user returns the same one.
   if (directKey === null && !equalBytes(row.request_hash, requestHash)) return { is: "mismatch" }
   return { is: "there", conversation: conversationOf(row) }
 }

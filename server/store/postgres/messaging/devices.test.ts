@@ -17,13 +17,13 @@ describeOnEachStore("messaging devices", (kind) => {
 
   deviceSuite(() => opened.messaging)
 
-  test("bind sessions; revoking one ends its sessions, but not the one that is bound now, and is an effect that is due", async () => {
+  test("bind sessions; revoking one ends its sessions except the one bound now, and its effects are due", async () => {
     const [bound, now] = [await putSession(opened.store), await putSession(opened.store)]
     const userId: PrincipalId = bound.person.principal.id
     const [old, fresh] = [newDevice(userId), newDevice(userId)]
     await devices().change(changeOf(old, { bind: { sessionId: now.session.id, deviceId: old.id } }))
     const audit = newAudit("device.bound")
-    // Twice with one event: nothing is done the second time, so nothing is appended.
+    // Twice with one event: the second call changes nothing, so it appends nothing.
     await devices().bindSession(bound.session.id, old.id, audit)
     await devices().bindSession(bound.session.id, old.id, audit)
     expect(await session(bound.session.id)).toMatchObject({ boundDeviceId: old.id, status: "ACTIVE" })

@@ -17,7 +17,7 @@ const findText = `select ${columns}, (
 const stateText = "select state from messaging_place where app_id = $1 and tenant_id = $2"
 const findByKeyText = `select ${columns} from messaging_device_key key
 join messaging_device device on device.id = key.device_id where key.leaf_key = $1`
-// The newest list once, beside the first row: in one statement both are of one moment.
+// The newest list is joined to the first row only. One statement, so both are from one snapshot.
 const ofUserText = `select ${columns}, newest.version, newest.signed, newest.hash
 from (
   select *, row_number() over (order by created_at desc, id desc) as place from messaging_device
@@ -32,7 +32,7 @@ const activeOfText = `select ${columns} from messaging_device device
 where user_id = any($1::text[]) and app_id = $2 and tenant_id = $3 and status = 'ACTIVE' order by user_id, id`
 const listsText = `select version, signed, hash from device_list
 where user_id = $1 and app_id = $2 and tenant_id = $3 and version > $4 order by version limit $5`
-// A list follows the one before it, and nothing else: of two that follow the same one, one is written.
+// A list must follow its predecessor: of two lists with the same predecessor, one is written.
 const insertListText = `insert into device_list (user_id, app_id, tenant_id, version, signed, hash)
 select $1::text, $2::text, $3::text, $4::bigint, $5::bytea, $6::bytea
 where $4::bigint = 1 or exists (
@@ -122,7 +122,7 @@ export function devices({ ask, transact }: Access): Devices {
 
 type Nullable<Row> = { [Column in keyof Row]: Row[Column] | null }
 
-/** @returns False when its leaf key is another device's. */
+/** @returns False when its leaf key belongs to another device. */
 async function put(trx: Database, device: MessagingDevice): Promise<boolean> {
   await run(trx, insertKeyText, [device.leafKey, device.id])
   const [holder] = await run<{ device_id: DeviceId }>(trx, keyHolderText, [device.leafKey])

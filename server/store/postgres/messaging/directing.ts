@@ -1,4 +1,4 @@
-// What changes of a conversation besides its log: directives, leases, fork reports. Decided under its lock.
+// Changes of a conversation outside its log: directives, leases, fork reports. Decided under the conversation's lock.
 import { withReport } from "@signet/kernel/messaging/fork"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"

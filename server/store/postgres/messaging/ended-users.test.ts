@@ -18,7 +18,7 @@ describeOnEachStore("users who have devices at a place that they are gone from",
   })
   afterAll(() => opened.close())
 
-  /** Somebody with these memberships and a device, at an app of their own or at a tenant of it. */
+  /** A user with these memberships and a device, at an app of their own or a tenant of it. */
   async function userOf(
     memberships: readonly { at: "app" | "tenant" | "other tenant" | "context"; status?: Membership["status"] }[],
     { isAtTenant = false, status }: { isAtTenant?: boolean; status?: Principal["status"] } = {},
@@ -74,7 +74,7 @@ describeOnEachStore("users who have devices at a place that they are gone from",
     expect(await isEnded(userId)).toBe(isGone)
   })
 
-  test("the membership of another user, at the same app, keeps nobody", async () => {
+  test("the membership of another user at the same app does not count", async () => {
     const { userId, place } = await userOf([])
     const other = await putPerson(store)
     await store.transaction((tx) =>
@@ -83,14 +83,14 @@ describeOnEachStore("users who have devices at a place that they are gone from",
     expect(await isEnded(userId)).toBe(true)
   })
 
-  test("a user without an active device is not told of", async () => {
+  test("a user without an active device is not listed", async () => {
     const { userId, device } = await userOf([])
     const revoked = { ...device, status: "REVOKED" as const, revokedAtMs: nowMs }
     expect(await opened.messaging.devices.change(changeOf(revoked, { list: newList(2n) }))).toBe("done")
     expect(await isEnded(userId)).toBe(false)
   })
 
-  test("a user of a place that is being moved is not told of until it is open again", async () => {
+  test("a user of a place that is being moved is not listed until it is open again", async () => {
     const { userId, place } = await userOf([])
     const text = "insert into messaging_place (app_id, tenant_id, state) values ($1, '', 'HELD')"
     await run(opened.db, text, [place.appId])

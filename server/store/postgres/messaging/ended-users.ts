@@ -3,7 +3,8 @@ import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
 import { isClosed } from "./moving/gates.ts"
 
-// Devices whose user is gone from where they are. Who is suspended or locked may come back, and keeps them.
+// Users with active devices who were removed from the device's place. A suspended or locked user may become active
+// again and keeps the devices.
 const endedText = `select distinct device.user_id, device.app_id, device.tenant_id
 from messaging_device device
 where device.status = 'ACTIVE' and not ${isClosed("device.app_id", "device.tenant_id")} and not (
@@ -21,7 +22,7 @@ interface Row {
   tenant_id: TenantId | ""
 }
 
-/** Users who have devices at a place that they are gone from, by the tables of area A. */
+/** The removed users with devices, by the auth service's tables. */
 export async function endedUsers(
   db: Database,
   limit: number,

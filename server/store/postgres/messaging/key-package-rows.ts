@@ -42,7 +42,10 @@ export const keyPackageOf = (row: KeyPackageRow): KeyPackageRecord => ({
   status: row.status,
 })
 
-/** kernel/messaging/key-package.ts `isClaimable`: not_before is at most the first, not_after more than the second. */
+/**
+ * The bounds of `isClaimable` in kernel/messaging/key-package.ts: not_before is at most the first, not_after is later
+ * than the second.
+ */
 export const claimableAt = (nowMs: number): readonly [Date, Date] => [
   at(nowMs),
   at(nowMs + lifetimeMs.keyPackageReserve),

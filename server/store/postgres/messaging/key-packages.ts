@@ -10,7 +10,7 @@ import { claimPackages } from "./claims.ts"
 import { claimableAt } from "./key-package-rows.ts"
 import { enter } from "./moving/gates.ts"
 
-// Two uploads of one device come after each other.
+// Serializes the uploads of one device.
 const lockText = "select 1 from messaging_device where id = $1 for no key update"
 const knownText = `select init_key, package_hash from key_package_init_key
 where device_id = $1 and init_key = any($2::bytea[])`
@@ -51,7 +51,7 @@ export function keyPackages(access: Access): KeyPackages {
           return { is: "done", inventory: await inventoryIn(trx, first.deviceId, nowMs) }
         })
       } catch (error) {
-        // A package that is there, under another init key: no honest hash does that.
+        // The package exists under another init key, which an honest client's hash never does.
         if (isTaken(error)) return { is: "duplicate" }
         throw error
       }
@@ -87,7 +87,7 @@ function countedIn([row]: readonly CountedRow[]): Inventory {
 
 const hashOf = (one: KeyPackageRecord): Buffer => createHash("sha256").update(one.bytes).digest()
 
-/** Those of an upload that were never uploaded; "duplicate" when an init key was, with something else. */
+/** The packages that were never uploaded; "duplicate" if an init key was uploaded with another package. */
 async function notKnown(
   trx: Database,
   packages: readonly KeyPackageRecord[],
@@ -106,7 +106,7 @@ async function notKnown(
   return packages.filter(({ initKey }) => !known.has(hex(initKey)))
 }
 
-/** @returns False when somebody else was faster with one of the init keys. */
+/** @returns False when a concurrent upload inserted one of the init keys. */
 async function insert(trx: Database, fresh: readonly KeyPackageRecord[]): Promise<boolean> {
   const deviceId = fresh[0]?.deviceId
   const initKeys = buffers(fresh.map(({ initKey }) => initKey))

@@ -1,4 +1,4 @@
-// What a stream listens to and begins with: no rosters, however large the groups are.
+// The reads of a stream: its conversations and their state, without rosters, so that large groups cost no more.
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import { type Access, placeOf } from "./access.ts"

@@ -1,4 +1,4 @@
-// A conversation with its roster: in one statement, so that both are of one moment.
+// Loads a conversation with its roster in one statement, so that both are from one snapshot.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
@@ -17,7 +17,7 @@ const findText = `select ${conversationColumns()}, ${rosterColumn} from conversa
 const lockText = `select 1 from conversation ${joinGate} where id = $1 for update of conversation for share of gate`
 
 /**
- * Locks it, then reads it: what the statement before waited for is seen by the second.
+ * Locks the conversation, then reads it in a second statement, which sees the changes that the first waited for.
  *
  * @throws Refused PLACE_HELD
  */
@@ -28,7 +28,7 @@ export async function loadLocked(trx: Database, id: ConversationId): Promise<Con
   return row && conversationOf(row)
 }
 
-/** Writes what changes of a conversation but its roster. */
+/** Writes the changing values of a conversation, except its roster. */
 export async function update(trx: Database, conversation: Conversation): Promise<void> {
   await run(trx, updateText, changedValues(conversation))
 }

@@ -1,4 +1,4 @@
-// What was said, in order, and how long it is kept.
+// The logs of conversations, and their pruning.
 import type { DeviceId } from "@signet/kernel/ids"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { Conversations } from "@signet/kernel/messaging/ports"
@@ -23,7 +23,7 @@ export const envelopeColumns = `log.seq, log.epoch, log.kind, log.message, log.c
   log.accepted_at, log.receipt`
 const commitText = `select ${envelopeColumns} from conversation_log log
 where conversation_id = $1 and epoch = $2 and kind = 'COMMIT'`
-// Head and page are of one moment. What is too much is told by its length, before it is read.
+// Head and page are from one snapshot. The page is cut by the messages' lengths before they are read.
 const pageText = `select conversation.head_seq, conversation.first_seq, ${envelopeColumns}
 from conversation
 left join (
@@ -81,7 +81,8 @@ export const envelopeOf = (row: EnvelopeRow): Envelope => ({
 
 const dueText = `select id, first_seq from conversation ${joinGate} where prune_at <= $1
 order by prune_at limit 1 for update of conversation skip locked for share of gate`
-// A member is behind what it has not processed, from the commit on that it came with.
+// A member that is behind keeps the log from its first unprocessed message, at the earliest from the commit that added
+// it.
 const lastText = `select least(
     (select max(seq) from conversation_log where conversation_id = $1 and kind = 'COMMIT') - 1,
     (select min(greatest(leaf.from_seq, coalesce(cursor.processed_seq, 0)))
@@ -100,8 +101,8 @@ const prunedText = `update conversation set first_seq = $2,
 where id = $1`
 
 /**
- * One conversation's oldest envelopes, or undefined when none is due. Whoever does not keep up holds back what it has
- * not read: it is asked again a day later.
+ * Prunes one due conversation; undefined when none is due. A member that is behind keeps its unread messages: the
+ * conversation is due again a day later.
  */
 async function pruneNext(trx: Database, nowMs: number, limit: number): Promise<number | undefined> {
   const [due] = await run<{ id: string; first_seq: number }>(trx, dueText, [at(nowMs)])

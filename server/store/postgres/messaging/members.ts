@@ -1,4 +1,4 @@
-// Who is in, how far each has read, and when it called.
+// The members of conversations: their leaves, cursors and last calls.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import { at } from "../sql.ts"
@@ -20,7 +20,7 @@ on conflict (conversation_id, device_id) do update set
   processed_seq = greatest(kept.processed_seq, excluded.processed_seq),
   processed_epoch = greatest(kept.processed_epoch, excluded.processed_epoch)
 returning processed_seq, processed_epoch`
-// Within 10 seconds once: a member that is busy does not write with each of its calls.
+// At most one write in 10 seconds, so that a busy member does not write with each of its calls.
 const seenText = `${entered}
 insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch, seen_at)
 select conversation_id, device_id, 0, 0, $3::timestamptz from conversation_leaf join entered on id = conversation_id
@@ -57,7 +57,7 @@ export function members({ ask }: Access): Members {
       return { processedSeq: BigInt(row.processed_seq), processedEpoch: BigInt(row.processed_epoch) }
     },
 
-    // Whoever reads a place that is held is not told that nobody remembers it.
+    // A read at a held place is not an error, although its time is not recorded.
     async touch(id, deviceId, nowMs) {
       const seen = await ask(seenText, [id, deviceId, at(nowMs)])
       if (seen.length > 0) await ask(memberSeenText, [id, at(nowMs)])

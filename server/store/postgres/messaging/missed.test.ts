@@ -24,7 +24,7 @@ describeOnEachStore("what streams were not told of", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("is found by what they listen to: heads, welcomes, memberships, lists, directives, revocations", async () => {
+  test("is found by their subscriptions: heads, welcomes, memberships, lists, directives, revocations", async () => {
     const { userId, devices } = await putUser(opened.messaging, 2)
     const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
     const { conversations } = opened.messaging
@@ -66,7 +66,7 @@ describeOnEachStore("what streams were not told of", (kind) => {
   })
 })
 
-test.each(["53100", "54000", "ENOSPC"])("no room is a refusal of its own (%s)", async (code) => {
+test.each(["53100", "54000", "ENOSPC"])("a full disk is refused as STORAGE_FULL (%s)", async (code) => {
   const full = () => Promise.reject(Object.assign(new Error("full"), { code }))
   await expect(retried(full)).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "STORAGE_FULL")
 })

@@ -1,4 +1,4 @@
-// What streams were not told of, if anything: read by ids that they listen to.
+// Finds the hints that streams may have missed, by the ids of their subscriptions.
 import type { ConversationId, DeviceId, DirectiveId, PrincipalId, WelcomeId } from "@signet/kernel/ids"
 import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Database } from "../sql.ts"

@@ -1,5 +1,5 @@
-// What one session alone never shows: on READ COMMITTED, as the program runs, and on SERIALIZABLE, as engines with
-// nothing else do.
+// Concurrent calls, which one session alone never shows: at READ COMMITTED, as the program runs, and at SERIALIZABLE,
+// for engines that have nothing else.
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { decideLease, decideRevocation } from "@signet/kernel/messaging/directive"
@@ -30,7 +30,7 @@ import {
   signReceipt,
 } from "./testing/world.ts"
 
-describeOnPostgres("messaging calls that meet", () => {
+describeOnPostgres("concurrent messaging calls", () => {
   describe.each(["read committed", "serializable"] as const)("%s", (isolationLevel) => {
     let opened: TestStore
     beforeAll(async () => {
@@ -43,7 +43,7 @@ describeOnPostgres("messaging calls that meet", () => {
     })
     afterAll(() => opened.close())
     const store = () => opened.messaging
-    // As if each call were another process's: in one, a conversation's appends come one after the other.
+    // A store for each call, as in separate processes: one process appends to a conversation in turn.
     const append = (of: VerifiedAppend) =>
       createMessagingStore(opened.db, { isolationLevel, audit: testAuditWriting() }).conversations.append(
         of,
@@ -55,7 +55,7 @@ describeOnPostgres("messaging calls that meet", () => {
     const newcomer = async () => (await putUser(store())).devices[0] ?? expect.fail()
     const kinds = (outcomes: readonly AppendOutcome[]) => outcomes.map(({ is }) => is).toSorted()
 
-    /** The log from its start: dense, and each commit one epoch further than the one before. */
+    /** The whole log: dense, and each commit one epoch after the previous one. */
     async function wholeLog({ id }: Conversation) {
       const { envelopes, headSeq } = await store().conversations.messages(id, 0n, { limit: 10_000, maxBytes: 1e9 })
       expect(envelopes.map(({ seq }) => seq)).toEqual(envelopes.map((_, i) => BigInt(i + 1)))
@@ -69,7 +69,7 @@ describeOnPostgres("messaging calls that meet", () => {
       return envelopes
     }
 
-    test("of two to twelve commits at one epoch one wins, and the log stays dense", async () => {
+    test("of two to twelve concurrent commits one wins, and the log stays dense", async () => {
       const { devices } = await putUser(store(), 6)
       let group = await putGroup(store(), devices)
       const member = (i: number) => devices[i % devices.length] ?? expect.fail()
@@ -89,7 +89,7 @@ describeOnPostgres("messaging calls that meet", () => {
       await wholeLog(group)
     })
 
-    test("messages of many at once are all there, once, in one order", async () => {
+    test("concurrent messages are appended once each, in one order", async () => {
       const { devices } = await putUser(store(), 4)
       const group = await putGroup(store(), devices)
       const messages = times(effort(24, 120, 400), (i) => newMessage(group, devices[i % 4] ?? expect.fail()))
@@ -106,7 +106,7 @@ describeOnPostgres("messaging calls that meet", () => {
       ).toEqual(messages.map(({ contentHash }) => hex(contentHash)).toSorted())
     })
 
-    test("one key with two contents at once is one message; one content with two keys as well", async () => {
+    test("one key with two contents makes one message, and so does one content with two keys", async () => {
       const device = await newcomer()
       const group = await putGroup(store(), [device])
       const message = newMessage(group, device)
@@ -119,7 +119,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(await wholeLog(group)).toHaveLength(3)
     })
 
-    test("who waits for the commit that removes it is no member when it goes on", async () => {
+    test("an append that waited for its device's removal is refused", async () => {
       const { devices } = await putUser(store(), 2)
       const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
       const group = await putGroup(store(), [one, other])
@@ -135,7 +135,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(await late.waiting).toMatchObject({ is: "refused", decision: { is: "refuse", reason: "NOT_MEMBER" } })
     })
 
-    test("who is revoked while it sends sends nothing afterwards", async () => {
+    test("a device that is revoked while it sends can append nothing afterwards", async () => {
       const { devices } = await putUser(store(), 2)
       const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
       const group = await putGroup(store(), [one, other])
@@ -155,7 +155,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect((await lease(one))?.decision.is).toBe("lease")
     })
 
-    test("of several members one gets the lease", async () => {
+    test("one of several members gets the lease", async () => {
       const { devices } = await putUser(store(), 5)
       const gone = await newcomer()
       const group = await putGroup(store(), [...devices, gone])
@@ -174,7 +174,7 @@ describeOnPostgres("messaging calls that meet", () => {
 
     claimRaceSuite(store)
 
-    test("a pair that asks twice has one direct conversation, and a key makes one group", async () => {
+    test("a pair has one direct conversation, and a key makes one group", async () => {
       const [one, other] = [await newcomer(), await newcomer()]
       const ask = (kind: Conversation["kind"], by = creatorOf(one.id)) =>
         store().conversations.create(newConversation([one.userId, other.userId], { kind }), by, newAudit())
@@ -188,7 +188,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect([...direct, ...groups].filter(({ is }) => is === "created")).toHaveLength(2)
     })
 
-    test("a welcome that is consumed with eight keys at once is consumed with one, also while it is void", async () => {
+    test("a welcome is consumed with one of eight concurrent keys, also while it is voided", async () => {
       const { devices } = await putUser(store(), 3)
       const [one, other, third] = times(3, (i) => devices[i] ?? expect.fail())
       if (!(one && other && third)) throw new Error("three")
@@ -223,7 +223,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(uses.filter(Boolean)).toHaveLength(1)
     })
 
-    test("a sweep keeps a nonce until its time, and no longer", async () => {
+    test("a sweep deletes a nonce at its expiry", async () => {
       const device = await newcomer()
       const nonce = random(16)
       const use = () => store().proofNonces.use(device.id, nonce, nowMs)
@@ -234,7 +234,7 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(await use()).toBe(true)
     })
 
-    test("pruning, sweeping and appending do not stop each other", async () => {
+    test("pruning, sweeping and appending do not block each other", async () => {
       const device = await newcomer()
       const group = await putGroup(store(), [device])
       for (let i = 0; i < 5; i++) await append(newMessage(group, device))

@@ -8,7 +8,7 @@ import { keyPackages } from "./key-packages.ts"
 import { proofNonces } from "./proof-nonces.ts"
 import { welcomes } from "./welcomes.ts"
 
-/** @param options.isolationLevel READ COMMITTED unless told otherwise; SERIALIZABLE does as well, and runs more often. */
+/** @param options.isolationLevel READ COMMITTED by default. SERIALIZABLE is correct too, with more retries. */
 export function createMessagingStore(db: Database, options: AccessOptions): MessagingStore {
   const access = createAccess(db, options)
   return {

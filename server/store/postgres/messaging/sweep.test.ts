@@ -39,7 +39,7 @@ describeOnEachStore("a sweep", (kind) => {
     }
   }
 
-  test("keeps an expired key package while a claim may be answered with it again", async () => {
+  test("keeps an expired key package while a repeated claim may return it", async () => {
     const target = await device()
     const [claimed, unclaimed] = [expiring(target), expiring(target)]
     await packages().upload([claimed], nowMs)
@@ -57,7 +57,7 @@ describeOnEachStore("a sweep", (kind) => {
     expect(await claim()).toEqual([])
   })
 
-  test("leaves the key packages of a place that is being moved, and of no other", async () => {
+  test("keeps expired key packages only at a place that is being moved", async () => {
     const at = { tenantId: freshId("ten") }
     const [moved, beside] = [newDevice(freshId("prn"), at), await device()]
     expect(await opened.messaging.devices.change(changeOf(moved))).toBe("done")

@@ -1,4 +1,4 @@
-// What has had its time goes, a little at a time.
+// Deletes expired messaging records in small batches.
 import { retried } from "../retry.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, createAccess } from "./access.ts"
@@ -6,9 +6,9 @@ import { log } from "./log.ts"
 import { isClosedOf, isClosedOfDevice } from "./moving/gates.ts"
 
 const batch = 1_000
-/** Of each kind in one sweep; the next sweep goes on. */
+/** Batches of each kind in one sweep; the next sweep continues. */
 const mostBatches = 50
-/** How long a claim is answered again with the same. Its ticket lives a day. */
+/** How long a repeated claim gets the same answer. Its ticket is valid for a day. */
 const claimMs = 14 * 86_400_000
 const hour = 3_600_000
 
@@ -24,10 +24,10 @@ export interface SweptMessaging {
 const deleteNonces = `delete from proof_nonce where (device_id, nonce) in (
   select device_id, nonce from proof_nonce where expires_at <= $1
   order by expires_at limit ${batch} for update skip locked) returning 1`
-// Nothing of a place that is being moved: it is to be there as it was.
+// Skips places that are being moved: their records must not change.
 const deleteClaims = `delete from claim where (requester_device_id, id) in (
   select requester_device_id, id from claim where claimed_at <= $1 and not ${isClosedOf("claim.conversation_id")} order by claimed_at limit ${batch} for update skip locked) returning 1`
-// Their init keys stay, for good.
+// Init keys are kept permanently.
 const deleteKeyPackages = `delete from key_package where ref in (
   select ref from key_package where not_after <= $1 and not ${isClosedOfDevice("key_package.device_id")}
     and not exists (select 1 from claim_package where claim_package.ref = key_package.ref)
@@ -49,7 +49,7 @@ const deleteTree = `delete from tree where conversation_id = $1 and hash = $2 an
 const keepTree = "update tree set check_at = $3 where conversation_id = $1 and hash = $2"
 
 /**
- * Erases what is of no more use. Any number of processes may sweep at once; every minute is enough.
+ * Deletes expired records. Several processes may sweep at once; one sweep a minute is enough.
  *
  * @param nowMs Milliseconds since the Unix epoch.
  */
@@ -76,7 +76,7 @@ function sweepWelcomes({ transact }: Access, nowMs: number): Promise<number> {
   })
 }
 
-/** Those that a pending welcome names are looked at again in an hour. */
+/** Deletes unused trees. A tree of a pending welcome is checked again in an hour. */
 function sweepTrees({ transact }: Access, nowMs: number): Promise<number> {
   return transact(async (trx) => {
     const found = await run<{ conversation_id: string; hash: Uint8Array }>(trx, findTrees, [at(nowMs)])

@@ -1,6 +1,6 @@
 /**
- * Runs work of one key one after the other, in this process: a conversation that everybody writes to waits for its row
- * on one connection, and leaves the others to the rest.
+ * Runs work of one key in turn, within this process. A busy conversation then waits for its row on one connection, and
+ * leaves the other connections free.
  */
 export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
@@ -8,7 +8,7 @@ export function createTurns(): Turns {
   const last = new Map<string, Promise<unknown>>()
   return (key, work) => {
     const before = last.get(key) ?? Promise.resolve()
-    // Whatever became of the one before.
+    // Whether or not the previous work failed.
     const mine = before.then(work, work)
     last.set(key, mine)
     const leave = () => {

@@ -32,7 +32,7 @@ describeOnEachStore("welcomes", (kind) => {
   const pending = (device: MessagingDevice, change = {}) =>
     store().listPending(device.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })
 
-  /** A group whose creator lets these in with its first commit. */
+  /** A group whose creator adds these devices with its first commit. */
   async function welcomed(newcomers: readonly MessagingDevice[], atMs = nowMs) {
     const by = creator?.() ?? expect.fail()
     const conversation = newConversation([by.userId])
@@ -50,7 +50,7 @@ describeOnEachStore("welcomes", (kind) => {
     ])
   const idOfFirst = ({ welcomes }: VerifiedCommit) => welcomes[0]?.id ?? expect.fail()
 
-  test("are listed as they came, with what their commit gave, and listing takes nothing away", async () => {
+  test("are listed in order with their commit's data, and listing consumes nothing", async () => {
     const [one, other] = [first?.() ?? expect.fail(), second?.() ?? expect.fail()]
     const { conversation, commit, receipt, by } = await welcomed([one, other])
     const [split] = commit.welcomes
@@ -93,7 +93,7 @@ describeOnEachStore("welcomes", (kind) => {
     expect(await pending(one, { after: all[1] })).toEqual(all.slice(2))
   })
 
-  test("are consumed once, and again with the same key; of others and of nobody there are none", async () => {
+  test("are consumed once per key, and unknown for other devices", async () => {
     const [one, other] = [first?.() ?? expect.fail(), second?.() ?? expect.fail()]
     const { conversation, commit } = await welcomed([one, other])
     const [id, key, audit] = [idOfFirst(commit), random(16), newAudit("welcome.consumed")]
@@ -104,7 +104,7 @@ describeOnEachStore("welcomes", (kind) => {
     expect(await store().consume(id, by, nowMs, audit)).toEqual(consumed)
     expect(await consume(id, one)).toBe("WELCOME_ALREADY_CONSUMED")
     expect(await pending(one)).toEqual([])
-    // What is left of the bytes goes with the last of them.
+    // The shared bytes are erased with the last welcome.
     expect((await tails(conversation))[0]?.tail.length).toBeGreaterThan(0)
     await store().voidAll(other.id)
     await store().voidAll(other.id)
@@ -112,7 +112,7 @@ describeOnEachStore("welcomes", (kind) => {
     expect(await consume(commit.welcomes[1]?.id ?? id, other)).toBe("NOT_FOUND")
   })
 
-  test("of a device that a commit removes are void, and keep nothing that only they needed", async () => {
+  test("of a device that a commit removes are void, and the data that only they needed is erased", async () => {
     const [one, other] = [first?.() ?? expect.fail(), second?.() ?? expect.fail()]
     const { conversation, commit, by } = await welcomed([one, other])
     const remove = async (before: Conversation, removed: MessagingDevice) => {
@@ -129,7 +129,7 @@ describeOnEachStore("welcomes", (kind) => {
     expect((await tails(conversation))[0]?.tail).toHaveLength(0)
   })
 
-  test("keep their tree until they go, and go with their time", async () => {
+  test("keep their tree until they expire", async () => {
     const one = first?.() ?? expect.fail()
     const { conversation, commit, by } = await welcomed([one])
     const hash = commit.tree?.hash ?? expect.fail()
@@ -149,11 +149,11 @@ describeOnEachStore("welcomes", (kind) => {
 })
 
 test.each<[string, string[], number]>([
-  ["nothing of none", [], 0],
-  ["nothing of one, which may be sealed for it", ["abc"], 0],
-  ["the end that all have", ["abc-tail", "xyz-tail", "_-tail"], 5],
-  ["no more than the shortest is", ["abc", "bc", "abc"], 2],
-  ["nothing when one is other", ["abc", "abd"], 0],
+  ["nothing without a welcome", [], 0],
+  ["nothing of a single welcome, which may be encrypted for its device", ["abc"], 0],
+  ["the common end of all", ["abc-tail", "xyz-tail", "_-tail"], 5],
+  ["at most the length of the shortest", ["abc", "bc", "abc"], 2],
+  ["nothing if one differs", ["abc", "abd"], 0],
 ])("common ends are %s", (_, texts, expected) => {
   expect(sharedTail(texts.map((text) => new TextEncoder().encode(text)))).toBe(expected)
 })

@@ -14,7 +14,7 @@ export const welcomeColumns = `welcome.id, welcome.device_id, welcome.conversati
 export const welcomeJoins = `join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 join conversation on conversation.id = welcome.conversation_id`
-// Told by its length what is too much, before it is read.
+// The page is cut by the lengths before the bytes are read.
 const listText = `select ${welcomeColumns}
 from (
   select id as listed_id, place, sum(size) over (order by place) as total from (
@@ -31,7 +31,7 @@ join welcome on welcome.id = listed.listed_id ${welcomeJoins}
 where listed.place = 1 or listed.total <= $6
 order by listed.place`
 const findText = `select ${welcomeColumns} from welcome ${welcomeJoins} where welcome.id = $1`
-// With what its commit's welcomes have in common: of two that are consumed at once, the last knows that it is the last.
+// Locks the commit's shared part too: of two concurrent consumptions, the last one knows that it is the last.
 const lockText = `select 1 from welcome join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 where welcome.id = $1 for update`

@@ -18,7 +18,7 @@ const groupInfoText = `insert into group_info (conversation_id, epoch, info) val
 on conflict (conversation_id) do update set epoch = excluded.epoch, info = excluded.info`
 const replaceTreeText = `update tree set check_at = $3
 where conversation_id = $1 and check_at is null and hash is distinct from $2`
-// Named again it is as if it were new: the sweep does not take it from under this commit.
+// A tree that is named again is as new: the sweep does not delete it before this commit ends.
 const treeText = `insert into tree (conversation_id, hash, size) values ($1, $2, $3)
 on conflict (conversation_id, hash) do update set check_at = null`
 const chunkText = `insert into tree_chunk (conversation_id, hash, index, chunk) values ($1, $2, $3, $4)

@@ -1,4 +1,4 @@
-// Each newcomer's welcome ends with the same encrypted GroupInfo: it is kept once a commit.
+// Stores the welcomes of a commit. All of them end with the same encrypted GroupInfo, which is stored once per commit.
 
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { SplitWelcome } from "@signet/kernel/messaging/verified"
@@ -6,7 +6,7 @@ import { at, type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
 import type { CommitWrite } from "./commit-write.ts"
 
-/** Of commits whose welcomes are all gone. */
+/** Erases the shared tail of commits without a pending welcome. */
 export const forgetTailText = `update welcome_commit common set tail = ''
 where conversation_id = any($1::text[]) and commit_seq = any($2::bigint[]) and not exists (
   select 1 from welcome where welcome.conversation_id = common.conversation_id
@@ -23,7 +23,9 @@ from unnest($4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::timestamptz[])
 const voidText = `update welcome set status = 'VOID', head = ''
 where conversation_id = $1 and device_id = any($2::text[]) and status = 'PENDING' returning commit_seq`
 
-/** What leads to a leaf that is gone, leads nowhere: whoever came by it would miss what follows when it is added again. */
+/**
+ * Voids the welcomes to removed leaves: a device that joined by one would miss the messages after it is added again.
+ */
 export async function voidWelcomes(trx: Database, id: ConversationId, deviceIds: readonly DeviceId[]): Promise<void> {
   const gone = await run<{ commit_seq: number }>(trx, voidText, [id, deviceIds])
   if (gone.length > 0) await run(trx, forgetTailText, [gone.map(() => id), gone.map((row) => row.commit_seq)])
@@ -54,8 +56,8 @@ export async function writeWelcomes(
 }
 
 /**
- * How many bytes all of them end with alike. Of one alone none: what is kept with the commit is not erased with the
- * welcome, and must not hold what is sealed for one newcomer.
+ * The number of bytes that all welcomes end with alike; 0 for a single one. The shared bytes are not erased with a
+ * welcome, so they must not contain bytes that are encrypted for one device.
  */
 export function sharedTail([first, ...others]: readonly Uint8Array[]): number {
   if (first === undefined || others.length === 0) return 0

@@ -1,11 +1,11 @@
 // PGlite's own file system has no fsync and starts PostgreSQL with fsync off (electric-sql/pglite#1107): a crash of the
-// process loses nothing then, but a power cut may. This one asks the disk. It reaches into Emscripten's file system, so
-// durable-fs.test.ts counts the calls on every new version.
+// process loses nothing, but a power failure may. This file system calls fsync. It reaches into Emscripten's file
+// system, so durable-fs.test.ts counts the calls on every new version.
 import fs from "node:fs"
 import { PGlite } from "@electric-sql/pglite"
 import { NodeFS } from "@electric-sql/pglite/nodefs"
 
-/** For PGlite on a DurableNodeFs. The WebAssembly build has no fdatasync. */
+/** Start parameters for PGlite on a DurableNodeFs. The WebAssembly build has no fdatasync. */
 export const durableStartParams: string[] = [
   ...PGlite.defaultStartParams.filter((param) => param !== "-F"),
   "-c",
@@ -29,7 +29,7 @@ export class DurableNodeFs extends NodeFS {
   }
 }
 
-/** A folder is synced so that its new entries last. */
+/** Syncs a folder, so that its new entries are durable. */
 function syncFolder(path: string): void {
   const handle = fs.openSync(path, "r")
   try {
@@ -39,13 +39,13 @@ function syncFolder(path: string): void {
   }
 }
 
-/** What is used of Emscripten's file system over Node's. */
+/** The used part of Emscripten's Node file system. */
 interface EmscriptenNodeFs {
   realPath(node: unknown): string
   stream_ops: { fsync?: (stream: { nfd?: number; node: unknown }) => number }
 }
 
-/** @throws Error when PGlite is built otherwise than it was: better no database than one that forgets. */
+/** @throws Error when PGlite's internals differ: no database is better than one that loses data. */
 function nodeFsOf(module: unknown): EmscriptenNodeFs {
   const nodeFs = (module as { NODEFS?: Partial<EmscriptenNodeFs> }).NODEFS
   if (typeof nodeFs?.realPath !== "function" || typeof nodeFs.stream_ops !== "object") {

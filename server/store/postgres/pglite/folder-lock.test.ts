@@ -23,7 +23,7 @@ const leave = (change: object) => {
   fs.writeFileSync(lockFile(), JSON.stringify(left))
 }
 
-test("a second opener is refused by name, until the first lets go", () => {
+test("a second opener is refused with the holder's name, until the first releases", () => {
   const release = lockFolder(folder)
   expect(() => lockFolder(folder)).toThrow(`${folder} is in use by process ${process.pid} on ${os.hostname()}`)
   release()
@@ -31,7 +31,7 @@ test("a second opener is refused by name, until the first lets go", () => {
   expect(fs.readdirSync(root)).toEqual([])
 })
 
-test("a process of another run is refused too", () => {
+test("another process is refused too", () => {
   const release = lockFolder(folder)
   const module = new URL("./folder-lock.ts", import.meta.url).href
   const script = `import { lockFolder } from ${JSON.stringify(module)}; lockFolder(${JSON.stringify(folder)})`
@@ -42,8 +42,8 @@ test("a process of another run is refused too", () => {
 })
 
 test.each([
-  ["whose process is gone", () => ({ pid: spawnSync(process.execPath, ["-e", ""]).pid })],
-  ["whose process id another process has now", () => ({ started: "1" })],
+  ["whose process has ended", () => ({ pid: spawnSync(process.execPath, ["-e", ""]).pid })],
+  ["whose process id was reused", () => ({ started: "1" })],
 ])("a lock %s is taken over", (_, change) => {
   leave(change())
   const release = lockFolder(folder)
@@ -52,13 +52,13 @@ test.each([
   expect(fs.readdirSync(root)).toEqual([])
 })
 
-test.each(["", "{}", "no lock", '{"pid":0}'])("a lock that says %j is nobody's", (text) => {
+test.each(["", "{}", "no lock", '{"pid":0}'])("a lock that contains %j has no holder", (text) => {
   fs.writeFileSync(lockFile(), text)
   lockFolder(folder)()
   expect(fs.readdirSync(root)).toEqual([])
 })
 
-test("a lock of another machine holds while it beats, and for 30 seconds after", () => {
+test("a lock of another machine is valid for 30 seconds after its last heartbeat", () => {
   leave({ host: "elsewhere" })
   expect(() => lockFolder(folder)).toThrow("on elsewhere")
   const silent = new Date(Date.now() - 31_000)
@@ -67,7 +67,7 @@ test("a lock of another machine holds while it beats, and for 30 seconds after",
   expect(fs.readdirSync(root)).toEqual([])
 })
 
-test("letting go leaves a lock that somebody else has by now", () => {
+test("releasing keeps a lock that another process has taken", () => {
   const release = lockFolder(folder)
   fs.writeFileSync(lockFile(), JSON.stringify({ ...holder(), token: "another" }))
   release()

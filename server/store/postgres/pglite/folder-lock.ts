@@ -1,25 +1,28 @@
-// One process at a time may open a PGlite folder: a second one would destroy it, and PGlite itself does not look.
+// Locks a PGlite folder for one process: a second one would corrupt it, and PGlite itself does not check.
 import { randomUUID } from "node:crypto"
 import fs from "node:fs"
 import os from "node:os"
 
 const heartbeatMs = 5_000
-/** After this long without a heartbeat, a holder on another machine (or in another container) counts as gone. */
+/** A holder on another machine or in another container counts as ended after this long without a heartbeat. */
 const silentMs = 30_000
 
 interface Holder {
   host: string
   pid: number
-  /** When the process started, in the kernel's own count: a pid is used again, the two together are not. */
+  /**
+   * The process's start time in the kernel's units. Process ids are reused; together with the start time they are
+   * unique.
+   */
   started: string
   token: string
 }
 
 /**
- * Locks the folder until released, or until this process is gone, however it went.
+ * Locks the folder until released, or until this process ends in any way.
  *
  * @returns The release.
- * @throws Error naming the process that has it.
+ * @throws Error naming the process that holds it.
  */
 export function lockFolder(folder: string): () => void {
   const file = `${folder}.lock`
@@ -41,7 +44,7 @@ export function lockFolder(folder: string): () => void {
   return release
 }
 
-/** Linking is atomic and brings the content with it: nobody ever reads half a lock. */
+/** Linking is atomic and includes the content, so no process reads a partial lock. */
 function take(folder: string, file: string, own: string): void {
   for (let attempt = 0; attempt < 10; attempt++) {
     if (tryLink(own, file)) return
@@ -55,7 +58,7 @@ function take(folder: string, file: string, own: string): void {
   throw new Error(`the lock of the database folder ${folder} cannot be taken: remove ${file} if nothing uses it`)
 }
 
-/** Moved away before it is removed: if another process was faster, what was moved is its lock and goes back. */
+/** Renames the lock before removing it: if another process has replaced it meanwhile, the rename is undone. */
 function removeStale(file: string, aside: string, stale: Holder): void {
   try {
     fs.renameSync(file, aside)
@@ -86,7 +89,7 @@ function isAlive(holder: Holder, file: string): boolean {
   return holder.started === startOf(holder.pid)
 }
 
-/** Field 22 of /proc/PID/stat, the start in ticks since boot; empty where there is no /proc. */
+/** Field 22 of /proc/PID/stat, the start in ticks since boot; empty without /proc. */
 function startOf(pid: number): string {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -96,7 +99,7 @@ function startOf(pid: number): string {
   }
 }
 
-/** Undefined when there is none. What is there but no lock of ours counts as stale. */
+/** Undefined without a lock file. An unreadable file counts as stale. */
 function readHolder(file: string): Holder | undefined {
   let text: string
   try {

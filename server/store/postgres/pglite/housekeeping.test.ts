@@ -19,7 +19,7 @@ async function read() {
   return rows[0]
 }
 
-/** The pool has one connection, which the vacuum and the checkpoint take before the second reading. */
+/** The pool has one connection, which vacuum and checkpoint use before the second reading. */
 async function readAfterRound() {
   await read()
   return read()
@@ -52,7 +52,7 @@ test("vacuums and checkpoints at the start, checkpoints every 15 minutes, vacuum
   expect(await read()).toEqual(stopped)
 })
 
-test("a round that fails is told of, and does not end the process", async () => {
+test("a failed round is reported, and does not end the process", async () => {
   const closed = await openTestStore("pglite")
   await closed.close()
   const errors: unknown[] = []

@@ -5,10 +5,10 @@ const checkpointEveryMs = 15 * 60_000
 const vacuumEveryMs = 24 * 3_600_000
 
 /**
- * Does what PostgreSQL's background processes do, which PGlite has none of: without it the log and the dead rows stay
- * for ever. A checkpoint every 15 minutes; a vacuum with new statistics at the start and once a day.
+ * Replaces PostgreSQL's background processes, which PGlite lacks: without them the log and dead rows would grow
+ * forever. A checkpoint every 15 minutes; a vacuum with new statistics at the start and once a day.
  *
- * @returns Stops it, and waits for what is under way.
+ * @returns Stops it, and waits for the running round.
  */
 export function startHousekeeping(db: Database, onError: (error: unknown) => void): () => Promise<void> {
   let vacuumedAt = Number.NEGATIVE_INFINITY

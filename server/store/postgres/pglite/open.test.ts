@@ -20,7 +20,7 @@ beforeAll(() => {
 })
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
 
-// One story on one folder: the first start of a folder takes seconds.
+// One test on one folder, because the first start of a folder takes seconds.
 test.runIf(isLong)(
   "a folder outlives its processes, however they end",
   async () => {
@@ -28,7 +28,7 @@ test.runIf(isLong)(
     let acknowledged = 0
     for (let round = 0; round < effort(1, 2, 50); round++) {
       acknowledged = await killWhileWriting(folder, acknowledged + 20 + round * 37)
-      // The lock of the process that was killed does not stop the next one.
+      // The lock of a killed process does not block the next one.
       const { db, close } = await openPglite(folder)
       const { rows } = await sql<{ whole: number; halves: number; highest: Date }>`
       select count(*) filter (where halves = 2) as whole, sum(halves) as halves, max(at) as highest
@@ -36,7 +36,7 @@ test.runIf(isLong)(
         db,
       )
       const [found] = rows
-      // The one that was under way when it was killed may or may not be there, but never half.
+      // The transaction at the time of the kill may be present or absent, but not in part.
       expect(found?.whole).toBeGreaterThanOrEqual(acknowledged)
       expect(found?.whole).toBeLessThanOrEqual(acknowledged + 1)
       expect(Number(found?.halves)).toBe(2 * (found?.whole ?? 0))
@@ -72,7 +72,7 @@ test("the folder is opened once at a time, and what was committed was synced to 
   await again.close()
 })
 
-/** Returns the last number that was acknowledged before the process was killed. */
+/** Returns the last number that was acknowledged before the kill. */
 async function killWhileWriting(folder: string, until: number): Promise<number> {
   const program = fileURLToPath(new URL("./testing/write-forever.ts", import.meta.url))
   const child: ChildProcess = spawn(process.execPath, [program, folder], { stdio: ["ignore", "pipe", "inherit"] })

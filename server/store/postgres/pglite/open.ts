@@ -7,8 +7,8 @@ import { lockFolder } from "./folder-lock.ts"
 import { startHousekeeping } from "./housekeeping.ts"
 
 /**
- * Opens PostgreSQL inside this process, kept in a folder of its own: 0.5 s, and some seconds the first time. What a
- * transaction committed is on the disk.
+ * Opens PostgreSQL inside this process, stored in a folder: 0.5 s, and some seconds the first time. A committed
+ * transaction is on the disk.
  *
  * @throws Error when another process has the folder.
  */
@@ -33,12 +33,12 @@ export async function openPglite(folder: string, options: Pick<OpenOptions, "onE
   }
 }
 
-/** The same in memory, for tests. @param dump A data folder as `dumpDataDir` gives it, which starts sooner. */
+/** The same in memory, for tests. @param dump A data folder from `dumpDataDir`, which starts faster. */
 export function openMemoryPglite(dump?: Blob): Promise<OpenDatabase> {
   return onPglite(dump === undefined ? {} : { loadDataDir: dump })
 }
 
-/** One session serves the whole program, so the pool has one connection: transactions wait for one another. */
+/** PGlite has one session, so the pool has one connection: transactions wait for one another. */
 async function onPglite(options: PGliteOptions): Promise<OpenDatabase> {
   const pglite = await PGlite.create(options)
   const { db, connections } = kyselyOn({ ...createPgConfig(pglite), max: 1 })

@@ -23,7 +23,7 @@ describeOnEachStore("liveness", (kind) => {
     nowMs: 5,
   }
 
-  test("tells of principal, identity, session, membership and app", async () => {
+  test("reports principal, identity, session, membership and app", async () => {
     const { person, session } = await putSession(opened.store)
     const { idleExpiresAtMs, absoluteExpiresAtMs } = session
     const question = { principalId: person.principal.id, sessionId: session.id, appId: app.id, ...none }
@@ -38,7 +38,7 @@ describeOnEachStore("liveness", (kind) => {
       session: { status: "ACTIVE", idleExpiresAtMs, absoluteExpiresAtMs },
       revoked: [],
       minimum: { principal: 0, policy: 0 },
-      // The membership.
+      // The version of the membership.
       current: { principal: 1, policy: 0 },
     }
     expect(await opened.liveness.find(question)).toStrictEqual(alive)
@@ -57,7 +57,7 @@ describeOnEachStore("liveness", (kind) => {
     })
   })
 
-  test("tells of nothing that does not exist, and of no session that is another's or another app's", async () => {
+  test("reports no missing record, and no session of another principal or app", async () => {
     const nobody = {
       principal: undefined,
       actor: undefined,
@@ -82,7 +82,7 @@ describeOnEachStore("liveness", (kind) => {
     expect((await opened.liveness.find({ ...question, sessionId: null })).session).toBeUndefined()
   })
 
-  test("tells which of principal, session, credential and token are revoked, each by its own kind, until it is over", async () => {
+  test("reports each revocation of principal, session, credential and token until it expires", async () => {
     const { person, session } = await putSession(opened.store)
     const asked = {
       principalId: person.principal.id,
@@ -122,7 +122,7 @@ describeOnEachStore("liveness", (kind) => {
     expect(acting).toMatchObject({ principal: "ACTIVE", actor: "SUSPENDED" })
   })
 
-  test("a tenant asks for a membership of it besides the app's", async () => {
+  test("a tenant requires a membership in it besides the app's", async () => {
     const { person, session } = await putSession(opened.store)
     const { membership, principal } = person
     const tenantId = freshId("ten")
@@ -147,7 +147,7 @@ describeOnEachStore("liveness", (kind) => {
     expect(await find(tenantId)).toBe("REMOVED")
   })
 
-  test("tells where the tenant and the context stand, and nothing of what is elsewhere", async () => {
+  test("reports the status of tenant and context, and of no other place's", async () => {
     const { person } = await putSession(opened.store)
     const [tenant, other] = [newTenant({ status: "SUSPENDED" }), newTenant()]
     const context = newContext({ tenantId: tenant.id, status: "ARCHIVED" })

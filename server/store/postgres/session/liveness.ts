@@ -3,8 +3,8 @@ import type { Identity, Membership, Principal, Session } from "@signet/kernel/re
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
 import { at, type Database, run } from "../sql.ts"
 
-// What acts again is open; only tokens from before are refused, like one that was revoked by itself.
-// A session of somebody else, or of another app, is no session. A membership that ended counts when there is no other.
+// A reactivated principal may act again; only its earlier tokens are refused, as if each was revoked.
+// A session of another principal or app does not count. An ended membership counts only without another one.
 const membershipIn = (place: string) => `(
   select status from membership where principal_id = asked.principal_id and app_id = asked.app_id and ${place}
   order by status in ('REMOVED', 'DECLINED', 'REJECTED', 'EXPIRED'), id desc limit 1
@@ -58,7 +58,7 @@ interface Row extends PlaceRow {
   policy_minimum: string | null
 }
 
-/** One statement, outside any transaction: the answer is of one instant. */
+/** One statement outside of a transaction, so the answer is from one snapshot. */
 export function createLiveness(db: Database): Liveness {
   return {
     async find(asked): Promise<LivenessFacts> {

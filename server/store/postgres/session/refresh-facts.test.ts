@@ -61,7 +61,7 @@ describeOnEachStore("what decides about a refresh", (kind) => {
     })
   })
 
-  test("is nothing of what is not there", async () => {
+  test("is undefined for missing records", async () => {
     const { session, token } = await putSession(opened.store)
     const stranger = { ...session, principalId: freshId("prn"), identityId: freshId("idn"), appId: freshId("app") }
     const facts = await opened.store.transaction((tx) => tx.refreshTokens.findWithFacts([token.tokenHash], stranger))

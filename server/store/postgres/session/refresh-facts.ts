@@ -1,4 +1,4 @@
-// What decides about a refresh, in one statement after the session was locked: one instant, and one round trip.
+// The facts that decide a refresh, read in one statement after the session is locked: one snapshot and one round trip.
 import type { RefreshFacts } from "@signet/kernel/ports"
 import type { Membership, Principal, Session } from "@signet/kernel/records"
 import type { Selectable } from "kysely"
@@ -10,7 +10,7 @@ import { type Database, run } from "../sql.ts"
 import { refreshTokenColumns, refreshTokenFromRow } from "./refresh-token-row.ts"
 
 interface Row extends PlaceRow {
-  /** The token's columns and the app's, each with its table's name in front. */
+  /** The columns of token and app, prefixed with the table's name. */
   [column: string]: unknown
   principal_kind: Principal["kind"] | null
   principal_identity_id: Principal["identityId"]
@@ -27,7 +27,7 @@ const prefixed = (table: string, columns: readonly string[]) =>
   columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
 
 const ms = (column: string) => `floor(extract(epoch from ${column}) * 1000)`
-/** As findMembership finds it: the one that is live or may become so, else the newest that ended. */
+/** As findMembership: the membership that is live or pending, else the newest ended one. */
 const membershipText = (place: string) => `(
   select json_build_object('id', id, 'principalId', principal_id, 'appId', app_id, 'tenantId', tenant_id,
     'contextId', context_id, 'status', status, 'profile', profile, 'scopes', scopes,
@@ -84,7 +84,7 @@ export async function findRefreshFacts(
   }
 }
 
-/** The row of one of the tables; undefined where the join found none. */
+/** The row of one of the tables; undefined if the join found none. */
 function rowOf<Table>(row: Row, table: "token" | "app", columns: readonly string[]): Selectable<Table> | undefined {
   if (row[`${table}_id`] === null) return undefined
   return Object.fromEntries(columns.map((column) => [column, row[`${table}_${column}`]])) as Selectable<Table>

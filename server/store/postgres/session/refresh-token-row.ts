@@ -1,4 +1,4 @@
-// The seam between rows of refresh tokens and their records.
+// Maps refresh tokens to rows.
 import type { RefreshToken } from "@signet/kernel/records"
 import type { Selectable } from "kysely"
 import type { RefreshTokenTable } from "../schema.ts"

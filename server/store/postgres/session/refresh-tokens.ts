@@ -8,7 +8,7 @@ import { refreshTokenColumns as columns, refreshTokenFromRow, refreshTokenToRow 
 
 const insertText = insertInto("refresh_token", columns)
 const findText = `select ${columns.join(", ")} from refresh_token where token_hash = any($1::bytea[]) limit 1`
-// Compares and swaps, although the caller holds the session's lock: a second successor is not possible even by mistake.
+// Compares and swaps, although the caller holds the session's lock: even a mistake cannot make a second successor.
 const rotateText = `with rotated as (
   update refresh_token set used_at = $1, rotated_at = $1, retry_key_hash = $4, successor_sealed = $5
   where id = $2 and rotated_at is null and revoked_at is null

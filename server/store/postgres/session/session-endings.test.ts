@@ -16,7 +16,7 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
   })
   afterAll(() => opened.close())
 
-  /** Two people with sessions at several places, and what ends of them. */
+  /** Two people with sessions at several places, and the ids of their ended sessions. */
   async function world() {
     const [ada, bob] = [await putPerson(store), await putPerson(store)]
     const app = newApp()
@@ -46,7 +46,7 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     return { ada, bob, app, client, tenantId, contextId, sessions, ended }
   }
 
-  test("with a device, of its user there, but the one that has another now", async () => {
+  test("with a device, its user's sessions at the place, except one that has another device now", async () => {
     const { ada, bob, app, tenantId, sessions, ended } = await world()
     const [lost, other] = [freshId("dev"), freshId("dev")]
     const { inTenant, bobInTenant, inApp } = sessions
@@ -54,7 +54,7 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     await store.transaction(async (tx) => {
       await tx.sessions.bindDevice(inTenant.id, lost, of(ada))
       await tx.sessions.bindDevice(bobInTenant.id, lost, of(bob))
-      // Of another user, and at another place: nothing.
+      // Of another user, and at another place: unchanged.
       await tx.sessions.bindDevice(bobInTenant.id, other, of(ada))
       await tx.sessions.bindDevice(inApp.id, lost, of(ada))
       const bound = async (id: Session["id"]) => (await tx.sessions.find(id))?.boundDeviceId
@@ -67,7 +67,7 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     expect(await end(null)).toEqual([])
   })
 
-  test("with an account, wherever it signed in", async () => {
+  test("with an account, its sessions in every app", async () => {
     const { ada, sessions, ended } = await world()
     const end = () => ended((endings) => endings.endByAccount(ada.account.id, "account_blocked", 5_000))
     expect(await end()).toEqual(["elsewhere", "inApp", "inContext", "inTenant"])
@@ -83,13 +83,13 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     expect(await query.execute()).toEqual([{ revoked_at: new Date(5_000) }])
   })
 
-  test("with a provider client, everybody's", async () => {
+  test("with a provider client, all of its sessions", async () => {
     const { client, ended } = await world()
     const end = () => ended((endings) => endings.endByClient(client.id, "client_disabled", 5_000))
     expect(await end()).toEqual(["bobInTenant", "inApp", "inContext", "inTenant"])
   })
 
-  test("with a membership, the member's at that place and inside of it", async () => {
+  test("with a membership, the member's sessions at the place and inside of it", async () => {
     const { ada, app, tenantId, contextId, ended } = await world()
     const end = (inner: { tenantId: typeof tenantId | null; contextId: typeof contextId | null }) =>
       ended((endings) =>
@@ -101,7 +101,7 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     expect(await end({ tenantId: null, contextId: null })).toEqual(["inApp"])
   })
 
-  test("with a place, everybody's who is signed in there", async () => {
+  test("with a place, all sessions there", async () => {
     const { app, tenantId, contextId, ended } = await world()
     const end = (inner: { tenantId: typeof tenantId | null; contextId: typeof contextId | null }) =>
       ended((endings) => endings.endByPlace({ appId: app.id, ...inner }, "place_closed", 5_000))

@@ -15,7 +15,7 @@ export function sessionEndings(db: Database): SessionEndings {
     endByClient: (id, reason, nowMs) => endWhere(db, [only("provider_client_id", id)], reason, nowMs),
 
     async endByMembership({ principalId, ...place }, reason, nowMs) {
-      // A sign-in reads memberships under this lock: its session is among these, or it sees what became of them.
+      // A sign-in reads memberships under this lock: its session is among these, or it sees the changed membership.
       await db.selectFrom("principal").select("id").where("id", "=", principalId).forUpdate().execute()
       return endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs)
     },
@@ -28,7 +28,7 @@ export function sessionEndings(db: Database): SessionEndings {
     },
 
     async endByPlace(place, reason, nowMs) {
-      // Its sessions end. What services send there for themselves has none, and is a day old at most.
+      // Ends the place's sessions. A service's own context tokens there have no session, and live a day at most.
       await revocations(db).add([{ ...revocationOf(place), expiresAtMs: nowMs + longestContextMs }])
       return endWhere(db, signedInAt(place), reason, nowMs)
     },
@@ -45,13 +45,16 @@ const signedInAt = ({ appId, tenantId, contextId }: Place) => [
 
 type Place = Parameters<SessionEndings["endByPlace"]>[0]
 
-/** The innermost of app, tenant and context that the place names. */
+/** The revocation of the innermost app, tenant or context of the place. */
 function revocationOf({ appId, tenantId, contextId }: Place): LiftableRevocation {
   if (contextId !== null) return { kind: "CONTEXT", key: contextId }
   return tenantId !== null ? { kind: "TENANT", key: tenantId } : { kind: "APP", key: appId }
 }
 
-/** Ends the ACTIVE sessions that meet all conditions. Locked in one order, so that two calls at once do not wait for each other. */
+/**
+ * Ends the ACTIVE sessions that meet all conditions. They are locked in one order, so that concurrent calls do not
+ * deadlock.
+ */
 export async function endWhere(
   db: Database,
   conditions: readonly RawBuilder<boolean>[],
@@ -64,7 +67,9 @@ export async function endWhere(
   return endActive(db, ids, "REVOKED", reason, nowMs)
 }
 
-/** Two statements for session and tokens: only the second sees the successor of a refresh that the first one waited for. */
+/**
+ * Two statements for sessions and tokens: only the second sees the successor of a refresh that the first waited for.
+ */
 export async function endActive(
   db: Database,
   ids: readonly SessionId[],
@@ -88,7 +93,7 @@ export async function endActive(
       .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
       .where("revoked_at", "is", null)
       .execute()
-    // For those who verify its access tokens without asking.
+    // For services that verify access tokens without introspection.
     const expiresAtMs = nowMs + longestTokenMs
     await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
   }

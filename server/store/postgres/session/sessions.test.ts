@@ -20,7 +20,7 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("a session and its token come back as they were put", async () => {
+  test("a session and its token are stored unchanged", async () => {
     const person = await putPerson(store)
     const session = newSession(person, {
       tenantId: freshId("ten"),
@@ -57,7 +57,7 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
     })
   })
 
-  test("rotation marks the token, keeps what a retry needs, and inserts the successor", async () => {
+  test("rotation marks the token, stores the data of a retry, and inserts the successor", async () => {
     const { session, token } = await putSession(store)
     const successor = newToken(session, { previousTokenId: token.id })
     const idleExpiresAtMs = 99_000
@@ -125,7 +125,7 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
     })
   })
 
-  test("ending all sessions spares the one named and other people's", async () => {
+  test("ending all sessions keeps the excepted one and those of others", async () => {
     const { person, session } = await putSession(store)
     const [second, third] = [newSession(person), newSession(person)]
     const stranger = await putSession(store)
@@ -162,7 +162,7 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
     })
   })
 
-  test("an audit event is kept as it was told", async () => {
+  test("an audit event is stored unchanged", async () => {
     const id = freshId("aud")
     await store.transaction((tx) =>
       tx.audit.append({
@@ -223,7 +223,7 @@ describeOnEachStore("the sweep", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("takes what has had its time, and leaves the rest", async () => {
+  test("deletes expired records, and no others", async () => {
     const nowMs = 1_000 * day
     const [old, living] = [{ absoluteExpiresAtMs: nowMs - 90 * day }, { absoluteExpiresAtMs: nowMs - 90 * day + 1 }]
     const gone = await putSession(store, old)

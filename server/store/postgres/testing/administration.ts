@@ -1,4 +1,4 @@
-// What administrators manage, with ids of their own, for tests of the store.
+// Records of administration with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
 import type { Context, Grant, Invitation, Permission, Role, Tenant } from "@signet/kernel/administration/records"
 import type { Tx } from "@signet/kernel/ports"
@@ -45,14 +45,14 @@ export const newInvitation = (change: Partial<Invitation> = {}): Invitation => (
   ...change,
 })
 
-/** An app of its own, so that a list has nothing else in it. */
+/** A new app, so that a list contains nothing else. */
 export async function putOwnApp(tx: Tx): Promise<App> {
   const own = newApp()
   await tx.administration.insertApp(own)
   return own
 }
 
-/** A list's pages of two, one after the other. */
+/** A list's pages of two records, one after the other. */
 export async function pagesOf<T extends { createdAtMs: number; id: string }>(
   list: (page: { size: number; before: T | null }) => Promise<readonly T[]>,
 ): Promise<T[]> {

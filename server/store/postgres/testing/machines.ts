@@ -1,4 +1,4 @@
-// Records of machines with ids of their own, for tests of the store.
+// Service accounts and their credentials with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
 import type { Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine/records"
 import type { Store } from "@signet/kernel/ports"
@@ -26,7 +26,7 @@ export interface Service {
   membership: Membership
 }
 
-/** A service that is not stored yet. */
+/** A service account that is not stored yet. */
 export function newService(change: Partial<ServiceAccount> = {}): Service {
   const id = freshId("sac")
   const principalId = freshId("prn")

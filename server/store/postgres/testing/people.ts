@@ -1,4 +1,4 @@
-// Records with ids of their own, for tests of the store.
+// Records of people with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
 import { type IdKinds, newId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
@@ -16,7 +16,7 @@ export interface Person {
   membership: Membership
 }
 
-/** Somebody new, not stored yet. */
+/** A new person that is not stored yet. */
 export function newPerson(): Person {
   const identity = { ...samples.identity, id: freshId("idn") }
   const principal = { ...samples.principal, id: freshId("prn"), identityId: identity.id }
@@ -51,7 +51,7 @@ export function newToken(session: Session, change: Partial<RefreshToken> = {}): 
   }
 }
 
-/** The app and its provider client. */
+/** Stores the app and its provider client. */
 export function putApp(store: Store): Promise<void> {
   return store.transaction(async (tx) => {
     await tx.apps.putApp(app)
@@ -59,7 +59,7 @@ export function putApp(store: Store): Promise<void> {
   })
 }
 
-/** Somebody new, stored with their membership of the app. */
+/** Stores a new person with a membership of the app. */
 export function putPerson(store: Store, person: Person = newPerson()): Promise<Person> {
   return store.transaction(async (tx) => {
     await tx.identities.insertIdentity(person.identity, person.account, person.principal)
@@ -68,7 +68,7 @@ export function putPerson(store: Store, person: Person = newPerson()): Promise<P
   })
 }
 
-/** Somebody new with a session and its first refresh token, stored. */
+/** Stores a new person with a session and its first refresh token. */
 export async function putSession(store: Store, change: Partial<Session> = {}) {
   const person = await putPerson(store)
   const session = newSession(person, change)

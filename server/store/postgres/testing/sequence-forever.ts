@@ -1,4 +1,4 @@
-// A process that gives places to revocations until it is killed. Its argument is the database.
+// A process that assigns sequence numbers to revocations until it is killed. Its argument is the database URL.
 import { openPostgres } from "../open.ts"
 import { createRevocationLog } from "../token/revocation-log.ts"
 

@@ -20,7 +20,7 @@ describeOnEachStore("delegation", (kind) => {
     return { ...samples.delegationPolicy, id: freshId("dpo"), actorPrincipalId: principal.id, ...change }
   }
 
-  test("policies come back, are found for their actor while they live, listed, and revoked once", async () => {
+  test("policies are found for their actor while they are active, listed, and revoked once", async () => {
     const tenantId = freshId("ten")
     const policy = await newPolicy({ tenantId, maxSeconds: 60, allowStanding: false })
     const actor = policy.actorPrincipalId
@@ -40,7 +40,7 @@ describeOnEachStore("delegation", (kind) => {
     })
   })
 
-  test("standing delegations come back, are listed for their subject, and revoked once", async () => {
+  test("standing delegations are stored, listed for their subject, and revoked once", async () => {
     const policy = await newPolicy()
     const { principal } = await putPerson(store)
     const delegation = {

@@ -14,7 +14,7 @@ describeOnEachStore("personal access tokens", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("come back as they were put, by id and by any of their hashes", async () => {
+  test("are stored unchanged, and found by id and by any of their hashes", async () => {
     const pat = newPat(await putPerson(store), {
       tenantId: freshId("ten"),
       contextId: freshId("ctx"),
@@ -42,7 +42,7 @@ describeOnEachStore("personal access tokens", (kind) => {
     })
   })
 
-  test("remember their last use to the minute", async () => {
+  test("record their last use to the minute", async () => {
     const pat = newPat(await putPerson(store))
     await store.transaction(async (tx) => {
       await tx.pats.insert(pat)
@@ -56,7 +56,7 @@ describeOnEachStore("personal access tokens", (kind) => {
     })
   })
 
-  test("are listed newest first, page by page, each person's own in each app", async () => {
+  test("are listed newest first, page by page, per person and app", async () => {
     const person = await putPerson(store)
     const twins = [newPat(person, { createdAtMs: 3_000 }), newPat(person, { createdAtMs: 3_000 })]
     const sorted = [

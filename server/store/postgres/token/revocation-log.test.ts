@@ -26,7 +26,7 @@ const token = (name: string | number, expiresAtMs = 900_000): Revocation => ({
 const read = ({ revocationLog }: Pick<TestStore, "revocationLog">, after = 0, change = {}) =>
   revocationLog.read({ after, limit: 100, nowMs: 1_000, ...change })
 const told = (entries: readonly LoggedRevocation[]) => entries.map(({ seq, key }) => `${seq} ${key}`)
-/** Until nothing waits. */
+/** Assigns sequence numbers until no entry is pending. */
 async function sequence({ revocationLog }: Pick<TestStore, "revocationLog">): Promise<void> {
   while ((await revocationLog.sequence()) > 0);
 }
@@ -44,7 +44,7 @@ describeOnEachStore("the revocation log", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("an entry has no place until it is given one, and then keeps it", async () => {
+  test("an entry has no sequence number until one is assigned, and then keeps it", async () => {
     const { log } = await read(opened)
     await add(token("a"))
     expect(await read(opened)).toEqual({ log, head: 0, to: 0, entries: [], isPending: true })
@@ -62,7 +62,7 @@ describeOnEachStore("the revocation log", (kind) => {
     expect(await read(opened, 0, { limit: 1 })).toMatchObject({ head: 2, to: 1, entries: [{ seq: 1 }] })
   })
 
-  test("what changes is told again, at a new place and once", async () => {
+  test("a changed entry is published once more, with a new sequence number", async () => {
     await add({ kind: "PRINCIPAL", key: principal, expiresAtMs: 900_000 }, token("a"))
     await sequence(opened)
     let committed = 0
@@ -75,7 +75,7 @@ describeOnEachStore("the revocation log", (kind) => {
     const { entries, head } = await read(opened)
     expect(head).toBe(3)
     expect(entries).toMatchObject([{ key: "jti_a" }, { seq: 3, key: principal, issuedBeforeMs: 61_000 }])
-    // Suspended again: everything it holds is refused, whenever it was issued.
+    // Suspended again: every token is refused, whenever it was issued.
     await add({ kind: "PRINCIPAL", key: principal, expiresAtMs: 800_000 })
     await sequence(opened)
     expect((await read(opened)).entries.at(-1)).toEqual({
@@ -86,7 +86,7 @@ describeOnEachStore("the revocation log", (kind) => {
     })
   })
 
-  test("what changes is told at its old place until it has its new one", async () => {
+  test("a changed entry keeps its old sequence number until it has a new one", async () => {
     const entry = { kind: "AUTHORITY", key: principal, appId, expiresAtMs: 900_000 } as const
     await add({ ...entry, minVersion: 3 }, token("a"))
     await sequence(opened)
@@ -100,10 +100,10 @@ describeOnEachStore("the revocation log", (kind) => {
     expect((await read(opened)).entries).toHaveLength(2)
   })
 
-  test("what has expired is told nobody, and its going is no gap", async () => {
+  test("an expired entry is not published, and leaves no gap", async () => {
     await add(token("a", 2_000), token("b"))
     await sequence(opened)
-    // Clocks may differ: a token is taken for that long after it expired.
+    // Clocks may differ: a token is accepted for the skew after it expired.
     expect(told((await read(opened, 0, { nowMs: 31_999 })).entries)).toEqual(["1 jti_a", "2 jti_b"])
     expect(await read(opened, 0, { nowMs: 32_000 })).toMatchObject({ head: 2, to: 2, entries: [{ key: "jti_b" }] })
     expect((await sweep(opened.db, 31_999)).revocations).toBe(0)
@@ -114,13 +114,13 @@ describeOnEachStore("the revocation log", (kind) => {
     expect(told((await read(opened)).entries)).toEqual(["3 jti_c"])
   })
 
-  test("a log that begins anew has another name, and refuses all that was issued", async () => {
+  test("a restarted log has another name, and revokes all issued tokens", async () => {
     const before = await read(opened)
     await restartRevocationLog(opened.db, 5_000)
     await sequence(opened)
     const after = await read(opened)
     expect(after.log).not.toBe(before.log)
-    // For as long as a context from before is good, and not just an access token.
+    // For the life of an earlier context token, which is longer than an access token's.
     const expiresAtMs = 5_000 + longestContextMs
     expect(after.entries).toMatchObject([{ kind: "ISSUER_EPOCH", key: "all", issuedBeforeMs: 6_000, expiresAtMs }])
   })
@@ -141,7 +141,7 @@ describeOnPostgres("the revocation log, written by many", () => {
     await database.drop()
   })
   const logOf = (db: Database) => ({ revocationLog: createRevocationLog(db) })
-  /** A transaction that commits when it is told to. */
+  /** A transaction that the test commits. */
   async function holding(...entries: Revocation[]) {
     const [added, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const done = open.db.transaction().execute(async (trx) => {
@@ -158,7 +158,7 @@ describeOnPostgres("the revocation log, written by many", () => {
     }
   }
 
-  test("an entry whose transaction ends late gets a place above all that was read", async () => {
+  test("an entry of a late transaction gets a sequence number above all that were read", async () => {
     const log = logOf(open.db)
     const late = await holding(token("late"))
     await revocations(open.db).add([token("early")])
@@ -169,22 +169,22 @@ describeOnPostgres("the revocation log, written by many", () => {
     expect(told((await read(log, 1)).entries)).toEqual(["2 jti_late"])
   })
 
-  test("who writes to an entry that waits holds up no other", async () => {
+  test("a write to a pending entry delays no other entry", async () => {
     const log = logOf(open.db)
     await revocations(open.db).add([token("held"), token("free")])
     const slow = await holding(token("held", 999_000))
     await sequence(log)
-    // It says that something waits, so nobody takes its end for the whole.
+    // It reports that an entry is pending, so readers do not treat its end as complete.
     expect(await read(log)).toMatchObject({ head: 1, isPending: true, entries: [{ key: "jti_free" }] })
     await slow.commit()
     await sequence(log)
     expect((await read(log, 1)).entries).toMatchObject([{ seq: 2, key: "jti_held", expiresAtMs: 999_000 }])
   })
 
-  describe("places are dense, and a reader misses nothing", () => {
+  describe("sequence numbers are dense, and a reader misses nothing", () => {
     const count = effort(200, 2_000, 20_000)
 
-    /** Reads as a verifier does, until it has found them all. @returns what was told, in order. */
+    /** Reads as a verifier does, until `isDone`. @returns The read sequence numbers, in order. */
     async function follow(db: Database, isDone: () => boolean): Promise<number[]> {
       const seqs: number[] = []
       const log = createRevocationLog(db)
@@ -209,7 +209,7 @@ describeOnPostgres("the revocation log, written by many", () => {
     }
     const all = Array.from({ length: count }, (_, i) => i + 1)
 
-    test("while four processes give places at once", async () => {
+    test("while four processes assign them at once", async () => {
       let isWritten = false
       const others = Array.from({ length: 4 }, async () => {
         const log = createRevocationLog(open.db)
@@ -222,7 +222,7 @@ describeOnPostgres("the revocation log, written by many", () => {
       expect(await reader).toEqual(all)
     })
 
-    test("while the process that gives places is killed, again and again", async () => {
+    test("while the assigning process is killed, again and again", async () => {
       let isWritten = false
       let killed = 0
       const script = new URL("../testing/sequence-forever.ts", import.meta.url).pathname

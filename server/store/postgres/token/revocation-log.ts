@@ -6,12 +6,12 @@ import { retried } from "../retry.ts"
 import { at, type Database, run } from "../sql.ts"
 import { revocations } from "./revocations.ts"
 
-/** Places given in one transaction. */
+/** Sequence numbers per transaction. */
 const batch = 2_000
 
-// An update, not a lock: a second process waits for it at every isolation level, or runs again.
+// An update, not a lock: a second process waits for it, or is retried, at every isolation level.
 const lockText = "update revocation_log set head = head where id = 1 returning head"
-// What somebody is writing at the moment waits for the next time: no transaction of theirs can hold up all the others.
+// Skips entries that another transaction has locked: it cannot delay all the others.
 const placeText = `with pending as (
   select kind, key, app_id from revocation where is_pending or seq is null limit ${batch} for update skip locked
 ), placed as (
@@ -21,7 +21,7 @@ update revocation set seq = placed.seq, is_pending = false from placed
 where revocation.kind = placed.kind and revocation.key = placed.key and revocation.app_id = placed.app_id
 returning revocation.seq`
 const headText = "update revocation_log set head = $1 where id = 1"
-// One statement, so head and entries are of one instant.
+// One statement, so head and entries are from one snapshot.
 const readText = `select log.name, log.head, exists (select from revocation where is_pending or seq is null) as is_pending, entry.*
 from revocation_log as log left join (
   select seq, kind, key, app_id, min_version, issued_before, expires_at from revocation
@@ -29,7 +29,7 @@ from revocation_log as log left join (
 ) as entry on true
 order by entry.seq`
 const restartText = "update revocation_log set name = gen_random_uuid()::text where id = 1"
-// Beyond any version that was given out after the backup: snapshots of those are kept by their number, and minima, too.
+// Above any version that was issued after the backup: snapshots and minimum versions are cached by their number.
 const lostVersions = 1_000_000
 const raisePoliciesText = `insert into policy_version (app_id, version, min_version)
 select id, ${lostVersions}, 0 from app order by id
@@ -70,7 +70,7 @@ export function createRevocationLog(db: Database): RevocationLog {
     async read({ after, limit, nowMs }): Promise<LogPart> {
       const rows = await run<Row>(db, readText, [after, at(nowMs - skewSeconds * 1_000), limit])
       const [first] = rows
-      if (first === undefined) throw new Error("there is no revocation log")
+      if (first === undefined) throw new Error("the revocation log is missing")
       const entries = rows.filter((row) => row.seq !== null).map(fromRow)
       const head = Number(first.head)
       const to = entries.length < limit ? head : (entries.at(-1)?.seq ?? head)
@@ -80,8 +80,8 @@ export function createRevocationLog(db: Database): RevocationLog {
 }
 
 /**
- * Begins a new log, and refuses every access token and context that was issued before: after a restore the database no
- * longer knows what was revoked since. Everybody refreshes once. No version of authority is given out twice.
+ * Starts a new log, and revokes every earlier access token and context token: a restored database lacks the revocations
+ * since the backup. Every client refreshes once. No version of authority is issued twice.
  */
 export async function restartRevocationLog(db: Database, nowMs: number): Promise<void> {
   await db.transaction().execute(async (trx) => {

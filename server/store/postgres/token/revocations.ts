@@ -2,7 +2,7 @@ import type { AssertionUses, Revocations } from "@signet/kernel/machine/ports"
 import type { Revocation } from "@signet/kernel/machine/records"
 import { at, type Database, run } from "../sql.ts"
 
-// What changes is told again: it waits for a new place in the log, and keeps the old one until then.
+// A changed entry is published again: it is pending for a new sequence number, and keeps the old one until then.
 const addText = `insert into revocation (kind, key, app_id, min_version, expires_at, issued_before)
 select kind, key, app_id, max(min_version), max(expires_at), max(issued_before)
 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::timestamptz[])
@@ -18,13 +18,13 @@ const liftText = `update revocation set issued_before = date_trunc('second', $3:
 where kind = $1 and key = $2 and issued_before is null`
 const findText = `select kind, key, app_id, min_version, expires_at, issued_before from revocation
 where key = any($1::text[]) and expires_at > $2 order by kind, key, app_id`
-// Waits for a call that is under way with the same assertion.
+// Waits for a concurrent call with the same assertion.
 const useText = `insert into client_assertion_use (client_id, jti, expires_at) values ($1, $2, $3)
 on conflict (client_id, jti) do nothing returning 1`
 
 const revoking = new WeakSet<Database>()
 
-/** Whether something was revoked in the transaction. */
+/** True if the transaction revoked anything. */
 export const hasRevoked = (trx: Database): boolean => revoking.has(trx)
 
 export function revocations(db: Database): Revocations {
@@ -73,7 +73,7 @@ interface Row {
   issued_before: Date | null
 }
 
-// The kind says what the key is, and what there is beside it.
+// The kind determines the key's meaning and the other fields.
 const fromRow = (row: Row): Revocation =>
   ({
     kind: row.kind,

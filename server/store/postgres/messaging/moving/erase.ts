@@ -1,4 +1,4 @@
-// What was moved away goes: attachments when their bytes have gone, then conversations, then devices.
+// Erases a moved place: attachments after their bytes, then conversations, then devices.
 import type { Moving } from "@signet/kernel/messaging/moving"
 import { type Database, run } from "../../sql.ts"
 import { type Access, appendAudit, placeOf } from "../access.ts"
@@ -62,7 +62,7 @@ export const erase =
       return []
     })
 
-/** @returns Whether there were any. */
+/** @returns True if any were erased. */
 async function eraseAll(
   trx: Database,
   find: string,

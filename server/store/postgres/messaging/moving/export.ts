@@ -5,7 +5,10 @@ import { cursorOf, parseCursor } from "./page.ts"
 import { statusOf } from "./place.ts"
 import { sections } from "./sections.ts"
 
-/** Section after section, as long as there is room. Nothing changes meanwhile: writes are refused. */
+/**
+ * Exports section after section, up to the page's size. The place does not change meanwhile, because writes are
+ * refused.
+ */
 export const exportPage =
   ({ ask, transact }: Access): Moving["exportPage"] =>
   async ({ place, transferId, cursor, maxBytes }) => {

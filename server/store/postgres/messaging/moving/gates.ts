@@ -1,41 +1,43 @@
-// What keeps writes out of a place that is being moved. A write takes its share of a gate in the statement that locks
-// what it changes; the statement finds nothing where the place is closed. Whoever holds a place tells so first, so that no
-// more writes come, then closes each gate, which waits for the writes that had come: what a write saw before it waited,
-// the database looks at again.
+// Keeps writes out of a place that is being moved. A write locks a gate in the statement that locks its rows; at a
+// closed place the statement finds nothing. A move first marks the place as held, so that no write begins, then closes
+// each gate, which waits for the writes in progress. The database evaluates a waiting statement's conditions again.
 import type { AttachmentId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import { placeHeld } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../../sql.ts"
 import { placeOf } from "../access.ts"
 
-/** The last characters that ids have: Crockford's base32. */
+/** The last characters of ids: Crockford's base32. */
 export const shards = [..."0123456789abcdefghjkmnpqrstvwxyz"]
 
-/** The place with these columns, or parameters, is being moved or was. */
+/** True if the place with these columns, or parameters, is being moved or was moved. */
 export const isClosed = (app: string, tenant: string): string =>
   `exists (select 1 from messaging_place place
     where place.app_id = ${app} and place.tenant_id = ${tenant} and place.state <> 'OPEN')`
 
-/** Of the conversation with this id. */
+/** As `isClosed`, for the conversation with this id. */
 export const isClosedOf = (conversationId: string): string =>
   `exists (select 1 from conversation kept join messaging_place place
     on place.app_id = kept.app_id and place.tenant_id = kept.tenant_id
     where kept.id = ${conversationId} and place.state <> 'OPEN')`
 
-/** Of the device with this id. */
+/** As `isClosed`, for the device with this id. */
 export const isClosedOfDevice = (deviceId: string): string =>
   `exists (select 1 from messaging_device kept join messaging_place place
     on place.app_id = kept.app_id and place.tenant_id = kept.tenant_id
     where kept.id = ${deviceId} and place.state <> 'OPEN')`
 
-/** On a row of messaging_gate named `gate`: it lets writes to this id in. The statement ends with `for share of gate`. */
+/**
+ * Condition on a row of messaging_gate named `gate`: writes to this id may proceed. The statement ends with `for share
+ * of gate`.
+ */
 export const lets = (app: string, tenant: string, id: string): string =>
   `gate.app_id = ${app} and gate.tenant_id = ${tenant} and gate.shard = right(${id}, 1) and gate.is_open
     and not ${isClosed(app, tenant)}`
 
 const ofConversation = lets("conversation.app_id", "conversation.tenant_id", "conversation.id")
 
-/** After `from conversation`: nothing of a place that is closed. */
+/** Follows `from conversation`: drops the conversations of closed places. */
 export const joinGate = `join messaging_gate gate on ${ofConversation}`
 
 const atPlace = `select 1 from messaging_gate gate where ${lets("$1", "$2", "$3::text")} for share of gate`
@@ -69,8 +71,8 @@ interface Subjects {
 type Ask = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
 
 /**
- * Enters the place of what is to be written, until the transaction ends. What is not there has no place: the caller finds
- * that out by itself.
+ * Takes a share of the place's gate until the transaction ends. For a missing record it does nothing; the caller then
+ * finds none.
  *
  * @throws Refused PLACE_HELD
  */
@@ -79,13 +81,13 @@ export async function enter<K extends keyof Subjects>(trx: Database, of: K, id: 
   await refuseIfClosed((text, values) => run(trx, text, values), of, id)
 }
 
-/** For a statement that found nothing, and might have because of that. @throws Refused PLACE_HELD */
+/** Called after a statement found nothing, which a closed place would explain. @throws Refused PLACE_HELD */
 export async function refuseIfClosed<K extends keyof Subjects>(ask: Ask, of: K, id: Subjects[K]): Promise<void> {
   const [why] = await ask<{ is_closed: boolean }>(whyTexts[of], [id])
   if (why?.is_closed) throw placeHeld()
 }
 
-/** Enters the place itself, with what is to be its first in it. @throws Refused PLACE_HELD */
+/** Takes a share of a gate for the first record of a place. @throws Refused PLACE_HELD */
 export async function enterPlace(trx: Database, place: Place, id: string): Promise<void> {
   const at = placeOf(place)
   if ((await run(trx, atPlace, [...at, id])).length > 0) return

@@ -24,12 +24,12 @@ export const importPage =
       requireState(await lockPlace(trx, place), ["RECEIVING"], transferId)
       await insertAll(trx, place, records)
     }).catch((error: unknown) => {
-      // What it names is not there: a key package of a claim, say.
+      // A referenced record is missing, such as the key package of a claim.
       if (isTaken(error) || isUnnamed(error)) throw invalid(error)
       throw error
     })
 
-/** SQLSTATE 23503: it refers to something that is not there. 23514: it cannot be like that. */
+/** SQLSTATE 23503: a referenced record is missing. 23514: a value violates a check. */
 const isUnnamed = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "23503" || error.code === "23514")
 
@@ -58,7 +58,7 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
   await into.deviceList(trx, placed(of("deviceList")))
   const conversations = of("conversation")
   await into.conversation(trx, placed(conversations))
-  // Before anything is put into what may be another's: an id that was there stays whose it was.
+  // Checked before anything is inserted: an existing id stays with its owner.
   await requireOwn(trx, devicesText, place, records.flatMap(deviceNamedIn))
   await requireOwn(trx, conversationsText, place, records.flatMap(conversationNamedIn))
 
@@ -112,7 +112,7 @@ async function requireOwn(trx: Database, text: string, place: Place, ids: readon
   if (row?.count !== distinct.length) throw invalid()
 }
 
-/** Devices whose keys, packages and welcomes these are. */
+/** The devices of keys, packages and welcomes. */
 function deviceNamedIn(record: StoredRecord): readonly string[] {
   switch (record.is) {
     case "device":

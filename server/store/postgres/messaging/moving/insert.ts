@@ -1,4 +1,4 @@
-// Many rows of one kind in one statement of a constant text. What is there already stays as it is.
+// Inserts many rows of one kind with a constant statement. Existing rows stay unchanged.
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import { type Database, run } from "../../sql.ts"
 
@@ -8,10 +8,10 @@ export interface Column<Row> {
   readonly of: (row: Row) => unknown
 }
 
-/** Inserts what a record comes to. */
+/** Inserts the rows of records. */
 export type Insert<Row> = (trx: Database, rows: readonly Row[]) => Promise<void>
 
-// Arrays of arrays are one array to the database: they go as JSON.
+// The database flattens arrays of arrays, so they are sent as JSON.
 const arrays = {
   texts: (name: string) => `array(select jsonb_array_elements_text(new.${name}))`,
   integers: (name: string) => `array(select jsonb_array_elements_text(new.${name})::integer)`,

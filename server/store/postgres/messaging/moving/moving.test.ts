@@ -43,7 +43,7 @@ async function exported(moving: Moving, place: Place, transferId: Uint8Array, ma
   return pages
 }
 
-/** Nonces come and go by themselves. */
+/** Nonces expire independently, so they are not compared. */
 const counted = (pages: readonly (readonly StoredRecord[])[]) => pages.flat().filter(({ is }) => is !== "proofNonce")
 
 async function carry(
@@ -63,7 +63,7 @@ describeStory("moving a place", (kind) => {
   })
   afterAll(() => Promise.all([source.close(), target.close()]))
 
-  test("all of it is exported, in pages of any size, and is the same where it was imported", async () => {
+  test("a place is exported in pages of any size, and the import is equal", async () => {
     const place = tenantAt(newTenant())
     const full = await fillPlace(source.messaging, place)
     const other = await fillPlace(source.messaging, tenantAt(newTenant()))
@@ -79,7 +79,7 @@ describeStory("moving a place", (kind) => {
     expect(small.flat()).toEqual(records)
 
     await carry(to, place, transferId, small)
-    // Again, and in other pages.
+    // Again, in other pages.
     await carry(to, place, transferId, pages)
     expect(counted(await exported(to, place, transferId))).toEqual(counted(pages))
     await expect(target.messaging.devices.find(full.ana.id)).rejects.toMatchObject({ reason: "PLACE_HELD" })
@@ -95,7 +95,7 @@ describeStory("moving a place", (kind) => {
     })
 
     const { messaging } = target
-    // What was said is answered as before, and the log goes on.
+    // An earlier append is answered as before, and the log continues.
     const again = await messaging.conversations.append(full.said, signReceipt, nowMs + 9, [])
     expect(again).toMatchObject({ is: "replayed", answer: { seq: 2n } })
     const next = await messaging.conversations.append(newMessage(full.group, full.bea), signReceipt, nowMs + 9, [])
@@ -145,7 +145,7 @@ describeStory("moving a place", (kind) => {
     expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
   })
 
-  test("nothing is imported into a place that is open, and nothing of another place is touched", async () => {
+  test("nothing is imported into an open place, and another place is unchanged", async () => {
     const place = tenantAt(newTenant())
     await fillPlace(source.messaging, place)
     const victims = tenantAt(newTenant())
@@ -192,7 +192,7 @@ describeStory("moving a place", (kind) => {
     expect((await to.status(place)).isEmpty).toBe(true)
   })
 
-  test("steps may be taken again, and no other transfer takes them", async () => {
+  test("steps are idempotent, and refused for another transfer", async () => {
     const place = tenantAt(newTenant())
     const full = await fillPlace(source.messaging, place)
     const [from, transferId, another] = [movingOf(source), random(16), random(16)]
@@ -208,7 +208,7 @@ describeStory("moving a place", (kind) => {
     expect(sent.is).toBe("appended")
   })
 
-  test("a cursor that is none is refused", async () => {
+  test("an invalid cursor is refused", async () => {
     const place = tenantAt(newTenant())
     const [from, transferId] = [movingOf(source), random(16)]
     await step(from, place, transferId, "HOLD")
@@ -230,7 +230,7 @@ const printable = (_: string, value: unknown) => (typeof value === "bigint" ? St
 
 const levels = ["read committed", "serializable"] as const
 
-/** A promise and what keeps it. */
+/** A promise and the function that resolves it. */
 function pause(): [() => void, Promise<void>] {
   const { promise, resolve } = Promise.withResolvers<void>()
   return [resolve, promise]
@@ -244,7 +244,7 @@ describeOnPostgres("a hold", () => {
     })
     afterAll(() => opened.close())
 
-    test("waits for a write that has entered, and is told to those that waited for something else", async () => {
+    test("waits for a write in progress, and refuses writes that waited for another lock", async () => {
       const { messaging: store, db } = opened
       const moving = createMoving(db, { isolationLevel, audit: testAuditWriting() })
       const place = tenantAt(newTenant())
@@ -261,7 +261,7 @@ describeOnPostgres("a hold", () => {
         done.push("written")
       })
       await entered
-      // These wait for the conversation, and have seen a place that is open.
+      // These wait for the conversation, and have seen an open place.
       const [unlock, unlocked] = pause()
       const [lockNow, locked] = pause()
       const locker = db.transaction().execute(async (trx) => {
@@ -284,7 +284,7 @@ describeOnPostgres("a hold", () => {
           (error: unknown) => (error instanceof Refused ? error.reason : error),
         ),
       )
-      // Appends of one process come one after the other: one of the two waits, and what closes the conversation.
+      // One process appends in turn: one append waits, and so does the statement that closes the conversation.
       await untilWaiting(db, 2)
       const hold = step(moving, place, transferId, "HOLD").then(gone("held"))
       await untilWaiting(db, 3)
@@ -300,7 +300,7 @@ describeOnPostgres("a hold", () => {
       expect(await Promise.all(waiting)).toEqual(["PLACE_HELD", "PLACE_HELD", "PLACE_HELD"])
     })
 
-    test("lets what is under way end, and nothing begin: what is exported is all there ever was", async () => {
+    test("completes writes in progress and refuses new ones, so the export is complete", async () => {
       const { messaging: store } = opened
       const moving = createMoving(opened.db, { isolationLevel, audit: testAuditWriting() })
       for (let round = 0; round < effort(1, 5, 50); round++) {
@@ -320,7 +320,7 @@ describeOnPostgres("a hold", () => {
               () => wrote.resolve(),
               (error: unknown) => {
                 expect(error).toMatchObject({ reason: "PLACE_HELD" })
-                // As often as there are writers.
+                // As many as there are writers.
                 if (++refused === 8) wasRefused.resolve()
               },
             )
@@ -347,7 +347,7 @@ describe("a place that is held", () => {
   })
   afterAll(() => opened.close())
 
-  test("refuses every write there is, answers every read, and remembers no visit", async () => {
+  test("refuses every write, answers every read, and records no attendance", async () => {
     const { messaging: store } = opened
     const place = tenantAt(newTenant())
     const full = await fillPlace(store, place)
@@ -363,12 +363,12 @@ describe("a place that is held", () => {
           name,
         ).resolves.toBe("answered")
     }
-    // Nothing of it has gone, and the sweep takes nothing either.
+    // Nothing was deleted, and the sweep deletes nothing either.
     await sweepMessaging(opened.db, nowMs + 9e11)
     expect(counted(await exported(moving, place, transferId))).toEqual(counted(before))
   })
 
-  test("what becomes of every table of messaging is said where it was decided", async () => {
+  test("every table of messaging is exported, or excluded with a reason", async () => {
     const { rows } = await sql<{ name: string }>`
       select table_name as name from information_schema.tables where table_schema = 'public'`.execute(opened.db)
     const page = await readFile(
@@ -384,7 +384,7 @@ describe("a place that is held", () => {
   })
 })
 
-/** Of the auth service, and of the database itself. */
+/** Tables of the auth service and of the database itself. */
 const notMessagings = new Set([
   "app",
   "audit_chain",

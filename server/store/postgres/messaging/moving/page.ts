@@ -1,10 +1,10 @@
-// One kind of record, page by page: by its key, and no more of it than there is room for.
+// Pages through one kind of record by its key, up to a size.
 import { Refused } from "@signet/kernel/errors"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Access, placeOf } from "../access.ts"
 
-/** A column of the key, by its name in the page and what it is there. */
+/** A column of the key: its name in the page, and its source. */
 export interface KeyColumn {
   readonly name: string
   readonly of: string
@@ -12,12 +12,12 @@ export interface KeyColumn {
 }
 
 export interface SectionOf<Row> {
-  /** `select` of the rows of the place `$1`, `$2`, without its columns and without an order. */
+  /** The from clause with a condition on the place `$1`, `$2`, without columns and order. */
   readonly from: string
   readonly columns: string
-  /** The first column narrows down where a page begins. */
+  /** The first column limits the scan to the page's start. */
   readonly key: readonly KeyColumn[]
-  /** About how many bytes a row is, in SQL. */
+  /** The approximate size of a row in bytes, in SQL. */
   readonly size: string
   readonly recordOf: (row: Row) => StoredRecord
 }
@@ -25,13 +25,13 @@ export interface SectionOf<Row> {
 export interface FoundPage {
   readonly records: readonly StoredRecord[]
   readonly bytes: number
-  /** Of the last record; null when there are no more after it. */
+  /** The key of the last record; null on the last page. */
   readonly lastKey: readonly string[] | null
 }
 
 export interface Section {
   readonly keyLength: number
-  /** @param room Bytes; what is larger comes alone, when it is first and `isFirst`. */
+  /** @param room In bytes. A larger record is returned alone, if it is the page's first and `isFirst`. */
   page(
     ask: Access["ask"],
     place: Place,
@@ -41,7 +41,7 @@ export interface Section {
 }
 
 const rowsAtOnce = 2_000
-/** Of each record besides its long fields. */
+/** The size of a record without its long fields. */
 const overheadBytes = 128
 
 const parameter = ({ type }: KeyColumn, i: number) =>
@@ -90,7 +90,7 @@ function textOfKey(value: unknown): string {
 
 interface Reached {
   readonly section: number
-  /** Null before its first. */
+  /** Null before the first record. */
   readonly key: readonly string[] | null
 }
 

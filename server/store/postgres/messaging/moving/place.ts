@@ -1,4 +1,4 @@
-// Where a place stands, and its steps.
+// The state of a place, and the steps of a move.
 import { Refused } from "@signet/kernel/errors"
 import { decideStep, type Moving, type PlaceState, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -37,7 +37,7 @@ export async function statusOf(db: Database, place: Place): Promise<PlaceStatus>
   }
 }
 
-/** Nobody takes a step with the place until the transaction ends. */
+/** Blocks other steps of the place until the transaction ends. */
 export async function lockPlace(trx: Database, place: Place): Promise<PlaceStatus> {
   await run(trx, lockText, placeOf(place))
   return statusOf(trx, place)
@@ -55,7 +55,7 @@ export const takeStep =
       if (decision.is === "refuse") throw new Refused("STATE_CONFLICT")
       if (decision.is === "there") return false
       if (decision.to === "HELD" || decision.to === "RECEIVING") {
-        // From here on no write begins, once this is committed.
+        // After the commit no new write begins.
         await makeGates(trx, of.place)
         await put(trx, of, decision.to === "HELD" ? "HOLDING" : "RECEIVING")
         return true
@@ -74,12 +74,12 @@ export const takeStep =
 const put = (trx: Database, { place, transferId, nowMs }: StepOf, state: PlaceState) =>
   run(trx, putText, [...placeOf(place), state, transferId, at(nowMs)])
 
-/** Waits for the writes that are under way: each gate by itself, so that none is held while another is waited for. */
+/** Waits for writes in progress. Closes one gate at a time, so that no gate is locked while another is waited for. */
 async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
   for (const shard of shards) await ask(closeText, [...placeOf(of.place), shard])
   await transact(async (trx, log) => {
     const { state, transferId, isEmpty } = await lockPlace(trx, of.place)
-    // Somebody else may have been here meanwhile.
+    // Another call may have taken the step meanwhile.
     if (transferId === null || Buffer.compare(transferId, of.transferId) !== 0) return
     if (state === "HOLDING") await put(trx, of, "HELD")
     else if (state !== "RECEIVING") return
@@ -88,7 +88,7 @@ async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
   })
 }
 
-/** Somebody wrote while it was looked whether there is anything. */
+/** Reopens the place: a write happened while it was checked to be empty. */
 async function reopen(trx: Database, of: StepOf): Promise<void> {
   await run(trx, openText, placeOf(of.place))
   await put(trx, of, "OPEN")

@@ -1,4 +1,4 @@
-// What a place is made of, in the order in which it can be put together again.
+// The kinds of records of a place, in the order in which they can be imported.
 import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { bytes, msOrNull } from "../../sql.ts"
 import { type AttachmentRow, attachmentColumns, attachmentOf } from "../attachments.ts"
@@ -256,7 +256,7 @@ const attachment = section<AttachmentRow>({
   recordOf: (row) => ({ is: "attachment", attachment: attachmentOf(row) }),
 })
 
-/** In the order of the export, which is that of the import. */
+/** The order of the export and of the import. */
 export const sections: readonly Section[] = [
   device,
   deviceList,

@@ -1,4 +1,4 @@
-// How records are rows again.
+// Maps imported records to rows.
 import type { Place } from "@signet/kernel/messaging/records"
 import { at, atOrNull } from "../../sql.ts"
 import { attachmentColumns } from "../attachments.ts"
@@ -7,7 +7,7 @@ import { directKeyOf } from "../create.ts"
 import { deviceColumns, deviceValues } from "../device-rows.ts"
 import { type Column, inserting, type RecordOf } from "./insert.ts"
 
-/** Devices, lists and conversations are at the place that is filled, whatever the record says. */
+/** A device, list or conversation is inserted at the imported place, whatever its record says. */
 export interface Placed<Row> {
   readonly place: Place
   readonly record: Row
@@ -94,7 +94,7 @@ const conversation = inserting<ConversationRecord>("conversation", [
   text("creator_user_id", ({ record }) => record.conversation.creatorUserId),
   { name: "user_ids", type: "texts", of: ({ record }) => record.conversation.userIds },
   text("direct_key", ({ place, record }) => directKeyOf({ ...record.conversation, ...place })),
-  // A group's come with its key. A pair's are asked by nobody: it is found by its users.
+  // Only a group has a creator's key. A direct conversation is found by its users.
   text("creator_device_id", () => ""),
   bytea("creator_key", ({ record }) => record.conversation.mlsGroupId),
   bytea("request_hash", () => new Uint8Array()),
@@ -111,7 +111,7 @@ const conversation = inserting<ConversationRecord>("conversation", [
   { name: "fork_reports", type: "jsonb", of: ({ record }) => record.conversation.forkReports.map(reportJson) },
   time("member_online_at", ({ record }) => record.conversation.memberOnlineAtMs),
   integer("max_leaves", ({ record }) => record.conversation.maxLeaves),
-  // Looked at soon, which finds out when it is due.
+  // Checked soon: the sweep then computes when pruning is due.
   time("prune_at", ({ record: { conversation: one } }) => (one.headSeq === 0n ? null : one.headAtMs)),
   time("created_at", ({ record }) => record.conversation.createdAtMs),
 ])
@@ -156,7 +156,7 @@ const treeChunk = inserting<RecordOf<"treeChunk">>("tree_chunk", [
   integer("index", ({ index }) => index),
   bytea("chunk", ({ chunk }) => chunk),
 ])
-// The sweep looks soon whether a welcome still names it; which one the epoch does is said when all are there.
+// The sweep soon checks whether a welcome still needs the tree. The epoch's tree is set after all trees are inserted.
 const tree = inserting<RecordOf<"treeChunk">>("tree", [
   text("conversation_id", ({ conversationId }) => conversationId),
   bytea("hash", ({ hash }) => hash),
@@ -173,7 +173,7 @@ const cursor = inserting<RecordOf<"cursor">>("device_cursor", [
 ])
 
 type WelcomeOf = RecordOf<"welcome">["welcome"]
-// Each has its own bytes whole: what its commit's welcomes have in common is empty.
+// Each welcome has its whole bytes, so the shared tail of its commit is empty.
 const welcomeCommit = inserting<WelcomeOf>("welcome_commit", [
   text("conversation_id", ({ conversationId }) => conversationId),
   number("commit_seq", ({ commitSeq }) => commitSeq),

@@ -20,7 +20,7 @@ export const { nowMs, place } = samples
 export const random = (length = 32): Uint8Array => new Uint8Array(randomBytes(length))
 export const newDeviceId = (): DeviceId => idOf("dev", random(16))
 
-/** An event of its own: how many there are of it says what was appended. */
+/** A new event, so that the number of its rows shows whether it was appended. */
 export const newAudit = (kind: AuditEvent["kind"] = "device.registered"): AuditEvent => ({
   id: freshId("aud"),
   occurredAtMs: nowMs,
@@ -67,7 +67,7 @@ export function changeOf(device: MessagingDevice, change: Partial<DeviceChange> 
   }
 }
 
-/** A new user with as many devices, registered one after the other. */
+/** A new user with this many devices, registered one after the other. */
 export async function putUser(store: MessagingStore, count = 1) {
   const userId = freshId("prn")
   const devices: MessagingDevice[] = []
@@ -100,7 +100,7 @@ export function newConversation(userIds: readonly PrincipalId[], change: Partial
 
 export const creatorOf = (deviceId: DeviceId) => ({ deviceId, idempotencyKey: random(16), requestHash: random() })
 
-/** A signer whose receipts say what they were made of, for whoever wants to look. */
+/** A signer whose receipts contain their facts, so that tests can read them. */
 export const signReceipt: ReceiptSigner = (facts) => {
   const text = JSON.stringify(facts, (_, value) => (typeof value === "bigint" ? String(value) : value))
   return { bytes: new TextEncoder().encode(text), hash: random() }
@@ -133,7 +133,7 @@ export const leavesOf = (devices: readonly MessagingDevice[], joinedEpoch = 1n, 
     joinedEpoch,
   }))
 
-/** A commit that leads to this roster, with a tree, and a welcome for each leaf but the committer's that is new. */
+/** A commit that leads to this roster, with a tree, and a welcome for each new leaf except the committer's. */
 export function newCommit(
   conversation: Conversation,
   device: Pick<MessagingDevice, "id" | "userId">,
@@ -169,7 +169,7 @@ export function newCommit(
   return newMessage(conversation, device, { message: random(600), commit })
 }
 
-/** A group of these devices in epoch 1, made and begun by the first. */
+/** A group of these devices in epoch 1, created and first committed by the first device. */
 export async function putGroup(store: MessagingStore, devices: readonly MessagingDevice[]): Promise<Conversation> {
   const [creator] = devices
   if (creator === undefined) throw new Error("a group has a device")

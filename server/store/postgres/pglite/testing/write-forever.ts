@@ -1,5 +1,5 @@
-// A program that writes to a PGlite folder until it is killed: `node write-forever.ts FOLDER`. It says each number on
-// standard output once its transaction is acknowledged; a transaction writes two rows, which belong together.
+// A program that writes to a PGlite folder until it is killed: `node write-forever.ts FOLDER`. It prints each number
+// after its transaction is acknowledged; each transaction writes two rows that belong together.
 import { writeSync } from "node:fs"
 import { CompiledQuery } from "kysely"
 import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
