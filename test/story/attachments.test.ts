@@ -122,7 +122,8 @@ describe("in a folder", () => {
     const { attachment } = await calls.attachments.completeAttachment({ attachmentId: first.id })
     expect(attachment?.status).toBe(Attachment_Status.COMPLETE)
     expect((await created(calls, request)).status).toBe(Attachment_Status.COMPLETE)
-    const others = [{ size: 5n }, { sha256: randomBytes(32) }]
+    const { id: conversationId } = await scene.alice.createGroup([scene.bob.userId])
+    const others = [{ size: 5n }, { sha256: randomBytes(32) }, { conversationId }]
     for (const change of others) {
       const call = calls.attachments.createAttachment({ ...request, ...change })
       expect(await refusal(call)).toBe("AlreadyExists IDEMPOTENCY_MISMATCH")
@@ -223,6 +224,9 @@ describe("in a folder", () => {
     for (const by of [alice, bob]) {
       expect(await refusal(by.calls.attachments.downloadPart({ attachmentId, index: 0 }))).toContain("UNRESOLVED")
     }
+    const again = wanted(room.id, small)
+    await attachments.deleteAttachment({ attachmentId: (await created(alice.calls, again)).id })
+    expect(await refusal(attachments.createAttachment(again))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     expect(await blobs().size(keyOf(attachmentId, 0))).toBe(small.length)
     await sweep()
     await sweep()
@@ -335,13 +339,13 @@ describe("in a bucket", () => {
     expect((await upload()).attachment?.missingParts).toEqual([])
   })
 
-  test("a part that comes when its attachment was swept is not left behind", async () => {
+  test.each(["deleted", "swept"])("a part that comes when its attachment was %s is not left behind", async (what) => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
     onPut = async () => {
       onPut = undefined
       await attachments.deleteAttachment({ attachmentId })
-      await sweepAttachments(scene.server.messaging.deps)
+      if (what === "swept") await sweepAttachments(scene.server.messaging.deps)
     }
     const late = attachments.uploadPart({ attachmentId, index: 0, data: small })
     expect(await refusal(late)).toBe("PermissionDenied RESOURCE_UNRESOLVED")

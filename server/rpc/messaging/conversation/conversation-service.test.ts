@@ -2,6 +2,7 @@ import { ConnectError } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { LimitExceededSchema, NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { newClaimId } from "../../../../test/support/messaging/committing.ts"
@@ -187,5 +188,7 @@ test("the last one to leave closes the conversation", async () => {
   expect(await carol.calls.conversations.leaveConversation({ conversationId })).toMatchObject({})
   expect(await refusal(carol.send(room, "anybody?"))).toBe("CONVERSATION_CLOSED")
   expect(await refusal(carol.calls.conversations.requestRejoin({ conversationId }))).toBe("CONVERSATION_CLOSED")
+  const report = { conversationId, seq: 1n, epoch: 0n, fault: ReportForkRequest_Fault.COMMIT_UNPROCESSABLE }
+  expect(await refusal(carol.calls.conversations.reportFork(report))).toBe("CONVERSATION_CLOSED")
   expect(await audited(conversationId)).toContain("conversation.closed")
 })

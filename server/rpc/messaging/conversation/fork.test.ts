@@ -58,3 +58,17 @@ test("a device that was revoked after its report is removed, and the quarantine 
   expect(await statusNow()).toBe(Conversation_Status.ACTIVE)
   await alice.send(room, "going on")
 })
+
+test("a report that does not stop the conversation brings nobody back", async () => {
+  const [alice, ...others] = await Promise.all(Array.from({ length: 4 }, () => world.newDevice()))
+  const [bob] = others
+  if (alice === undefined || bob === undefined) return expect.fail("nobody")
+  const room = await alice.createGroup(others.map(({ userId }) => userId))
+  const { seq } = await alice.update(room)
+  const conversationId = room.id
+  for (const { calls } of [alice, ...others]) {
+    await calls.conversations.ackMessages({ conversationId, processedSeq: 1n, processedEpoch: 1n })
+  }
+  expect((await report(bob, room, seq)).status).toBe(Conversation_Status.ACTIVE)
+  expect((await alice.calls.conversations.listDirectives({ conversationId })).directives).toEqual([])
+})

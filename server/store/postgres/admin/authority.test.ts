@@ -122,6 +122,19 @@ describeOnEachStore("authority", (kind) => {
         await tx.grants.insert({ ...grant, ...place, id: freshId("grt"), createdAtMs: 1 })
       await tx.grants.insert({ ...grant, id: freshId("grt"), roleId: archived.id })
       await tx.roles.update({ ...archived, status: "ARCHIVED" })
+      // Grants that differ in one column: revoked, of another principal, of another app.
+      const elsewhere = await world(tx)
+      const somebody = newPerson()
+      await tx.identities.insertIdentity(somebody.identity, somebody.account, somebody.principal)
+      await tx.identities.insertMembership({ ...somebody.membership, appId })
+      const revoked = { ...grant, id: freshId("grt"), resource: { type: "note", id: "3" } }
+      const neighbours = [
+        revoked,
+        { ...grant, id: freshId("grt"), principalId: somebody.principal.id },
+        { ...grant, id: freshId("grt"), appId: elsewhere.appId, roleId: elsewhere.role.id },
+      ]
+      for (const one of neighbours) expect(await tx.grants.insert(one)).toBe(true)
+      await tx.grants.revoke(revoked.id, 4_000)
       const show = (place: object) =>
         tx.authorities.snapshot({ principalId, appId, tenantId: null, contextId: null, nowMs: 5_000, ...place })
       const { snapshot, versions } = await show(places.tenant)

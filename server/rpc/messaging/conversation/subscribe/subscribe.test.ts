@@ -7,7 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
 import { claimsOf } from "../../../../../test/support/people.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
+import { freshId, newSession, putPerson } from "../../../../store/postgres/testing/people.ts"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
+import { endingOf } from "./alive.ts"
 
 let store: TestStore
 let world: MessagingWorld
@@ -160,6 +162,39 @@ test("a stream ends with its token, with its session, and with its device", asyn
   await listeners(1)
   advance(600_000)
   expect(await ends).toEqual(["DEVICE_REVOKED", "SESSION_REVOKED", "TOKEN_EXPIRED"])
+})
+
+test("a stream goes on for an active device and an active session, or for a device without one", async () => {
+  const device = await world.newDevice({ packages: 0 })
+  const deviceId = parseId("dev", device.id) ?? expect.fail("no device")
+  const nowMs = Date.now()
+  const [active, ended, expired] = await Promise.all(
+    [3_600_000, 3_600_000, -1].map(async (leftMs) => {
+      const absoluteExpiresAtMs = nowMs + leftMs
+      const session = newSession(await putPerson(store.store), {
+        absoluteExpiresAtMs,
+        idleExpiresAtMs: absoluteExpiresAtMs,
+      })
+      await store.store.transaction((tx) => tx.sessions.insert(session))
+      return session.id
+    }),
+  )
+  if (!active || !ended || !expired) return expect.fail("no sessions")
+  await store.store.transaction((tx) => tx.sessions.end(ended, "REVOKED", "test", nowMs))
+  const unknown = { deviceId: freshId("dev"), sessionId: freshId("ses") }
+  const cases = [
+    [active, undefined],
+    [null, undefined],
+    [ended, "SESSION_REVOKED"],
+    [expired, "SESSION_EXPIRED"],
+    [unknown.sessionId, "SESSION_REVOKED"],
+  ] as const
+  for (const [sessionId, reason] of cases) {
+    expect((await endingOf(world.deps, { deviceId, sessionId }))?.reason).toBe(reason)
+  }
+  expect((await endingOf(world.deps, { ...unknown, sessionId: active }))?.reason).toBe("DEVICE_REVOKED")
+  await device.calls.devices.revokeDevice({ deviceId })
+  expect((await endingOf(world.deps, { deviceId, sessionId: active }))?.reason).toBe("DEVICE_REVOKED")
 })
 
 test("a device has at most four open streams", async () => {
