@@ -1,30 +1,30 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect"
 
-/** What a transport knows of a call when its headers have arrived. */
+/** The facts that a transport knows of a call when its headers have arrived. */
 export interface Arrival {
   readonly method: DescMethod
   readonly protocolName: string
   readonly requestMethod: string
   readonly url: string
   readonly requestHeader: () => Headers
-  /** How long the caller waits, in milliseconds; undefined for no deadline. */
+  /** The caller's timeout in milliseconds; undefined without a deadline. */
   readonly timeoutMs: number | undefined
-  /** Aborts when the caller goes away or the server stops. */
+  /** Aborts when the caller disconnects or the server stops. */
   readonly gone: () => AbortSignal
   readonly values: ContextValues | undefined
 }
 
-/** A handler context whose costly parts (headers, signals) come to be when something reads them. */
+/** A handler context that creates its costly parts (headers, signals) on first use. */
 export interface CallContext extends HandlerContext {
-  /** The response's headers if any were touched. */
+  /** The response's headers, if any were accessed. */
   readonly writtenHeader: Headers | undefined
   readonly writtenTrailer: Headers | undefined
-  /** Ends the deadline's timer. */
+  /** Stops the deadline's timer. */
   readonly close: () => void
 }
 
-/** 24 days: timers of more run out at once. */
+/** 24 days: longer timers fire at once. */
 export const longestTimerMs = 2 ** 31 - 1
 
 export function callContext(arrival: Arrival): CallContext {

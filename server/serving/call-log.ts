@@ -3,7 +3,7 @@ import { kCall } from "./call/call.ts"
 import { outcomeOf } from "./outcome.ts"
 import { settled } from "./settled.ts"
 
-/** What is said of a call when it is over. */
+/** The log entry of a finished call. */
 export interface CallLine {
   readonly rpc: string
   readonly outcome: ReturnType<typeof outcomeOf>
@@ -12,9 +12,9 @@ export interface CallLine {
 }
 
 /**
- * One line a call: which method, how it ended, how long it took, and the id to find it by.
+ * Logs one line per call: method, outcome, duration and request id.
  *
- * @param begin Is called when a call begins, and gives what its line is written with.
+ * @param begin Called when a call begins; returns the writer of its line.
  */
 export function callLines(begin: () => (line: CallLine) => void): Interceptor {
   return (next) => (req) => {

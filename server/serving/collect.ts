@@ -7,7 +7,7 @@ import {
 
 export type Routes = (router: ConnectRouter) => void
 
-/** What a routes function registers, method by method, for transports that Connect does not have. */
+/** The methods that a routes function registers, for transports that Connect does not provide. */
 export function collectMethods(routes: Routes): MethodImplSpec[] {
   const methods: MethodImplSpec[] = []
   const router: ConnectRouter = {

@@ -1,5 +1,5 @@
-// Connect, gRPC and gRPC-Web by Connect's own handlers, with our own reading of what arrives: a body is read after the
-// gate, by the method's own limit, and Connect sees it when it has been found in order.
+// Connect, gRPC and gRPC-Web by Connect's own handlers, with our own reading of requests: the body is read after the
+// gate, up to the method's limit, and Connect gets it after it was checked.
 import {
   createConnectRouter,
   createContextKey,
@@ -12,34 +12,34 @@ import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/conne
 import { Refused } from "@signet/kernel/errors"
 import { longestTimerMs } from "./call-context.ts"
 import { collectMethods, type Routes } from "./collect.ts"
-import { toldError } from "./errors.ts"
+import { toConnectError } from "./errors.ts"
 import { maxRequestBytes } from "./wire/limits.ts"
 import { parseTimeout } from "./wire/timeout.ts"
 import { checkQuery, envelopeBytes, framingOf, readBodyMessage, refuseCompression } from "./wire/unary-body.ts"
 
 export interface ConnectHandlerOptions {
   readonly routes: Routes
-  /** The first is the outermost. */
+  /** The first one is the outermost. */
   readonly interceptors: readonly Interceptor[]
-  /** Runs when the headers have arrived and before the body is read. */
+  /** Runs when the headers have arrived, before the body is read. */
   readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
-  /** Hears of faults outside of the interceptors. */
+  /** Called for faults outside of the interceptors. */
   readonly onFault: (fault: unknown) => void
   /** Aborts the unary calls that are still running. */
   readonly shutdownSignal?: AbortSignal
-  /** Ends the streams, which would go on for ever. */
+  /** Ends the streams, which would otherwise never end. */
   readonly closingSignal?: AbortSignal
 }
 
 export interface ConnectHandler {
   readonly spec: MethodImplSpec
   readonly handler: UniversalHandler
-  /** Whether a message is in a form that the method takes; Connect's own answer to one that is not has no reason. */
+  /** True if the method accepts this form of message. Connect's own refusal would have no reason. */
   readonly isReadable: (verb: string, contentType: string, query: string) => boolean
   /**
-   * The request as `handler` is to be given it.
+   * Prepares a request for `handler`.
    *
-   * @param readBody Reads the body; refuses one of more bytes than that. Called at most once.
+   * @param readBody Reads the body, and refuses a longer one. Called at most once.
    */
   readonly prepared: (
     request: UniversalServerRequest,
@@ -47,7 +47,7 @@ export interface ConnectHandler {
   ) => UniversalServerRequest
 }
 
-/** Reads and checks the body of the call that the context belongs to. */
+/** Reads and checks the body of the context's call. */
 const kInlet = createContextKey<() => Promise<void>>(() => Promise.resolve(), { description: "request body" })
 
 export function connectHandlers(options: ConnectHandlerOptions): ConnectHandler[] {
@@ -58,7 +58,7 @@ export function connectHandlers(options: ConnectHandlerOptions): ConnectHandler[
         await options.requestGate?.(context)
         await context.values.get(kInlet)()
       } catch (thrown) {
-        throw toldError(thrown, options.onFault)
+        throw toConnectError(thrown, options.onFault)
       }
     },
     acceptCompression: [],
@@ -96,9 +96,9 @@ function prepared(
 ): UniversalServerRequest {
   const values = request.contextValues ?? createContextValues()
   const maxBytes = maxRequestBytes(method)
-  // Copied: what a fetch handler is given may not be written to.
+  // A copy: a fetch handler's headers are immutable.
   const headers = new Headers(request.header)
-  // As they came: a deadline that cannot be kept is shortened, not refused.
+  // The original headers: an excessive deadline is shortened, not refused.
   const header = (name: string) => request.header.get(name) ?? undefined
   shortenTimeout(headers)
   const universal: UniversalServerRequest = { ...request, header: headers, contextValues: values }
@@ -128,7 +128,7 @@ function prepared(
   return { ...universal, body: inOneChunk(() => body) }
 }
 
-/** Connect gives a deadline to a timer as it is, and a timer of more than 24 days runs out at once. */
+/** Connect passes a deadline to a timer unchanged, and a timer of more than 24 days fires at once. */
 function shortenTimeout(headers: Headers): void {
   const connect = headers.get("connect-timeout-ms")
   if (connect !== null && /^\d{10}$/.test(connect) && Number(connect) > longestTimerMs) {

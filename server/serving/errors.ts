@@ -1,4 +1,5 @@
-// What a caller is told: refusals with everything that is known of them, faults with nothing.
+// Turns thrown values into the errors that callers get: refusals with all their details, faults as INTERNAL without
+// any.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { connectErrorOf } from "@signet/guard/errors"
@@ -14,7 +15,7 @@ import { detailsOf } from "./call/detailed.ts"
 
 export type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
 
-/** What Connect itself refuses, by code; its other errors are faults of the service. */
+/** The reasons for Connect's own refusals, by code. Its other errors are faults of the service. */
 const reasonOfCode: Partial<Record<Code, Reason>> = {
   [Code.Canceled]: "CANCELED",
   [Code.Aborted]: "CANCELED",
@@ -24,8 +25,8 @@ const reasonOfCode: Partial<Record<Code, Reason>> = {
 }
 
 /**
- * A refusal as it travels: guard's error, what it is detailed with, google.rpc.BadRequest where it names a field, and
- * RetryInfo where it says `retry_after` (seconds).
+ * A refusal as an error: the guard's error with the refusal's details, with google.rpc.BadRequest where it names a
+ * field, and with RetryInfo where it has `retry_after` (seconds).
  */
 export function refusalError(refused: Refused, violations: readonly FieldViolation[] = fieldOf(refused)): ConnectError {
   const error = connectErrorOf(refused)
@@ -45,11 +46,11 @@ const fieldOf = ({ metadata, message }: Refused): FieldViolation[] =>
   metadata.field === undefined ? [] : [{ field: metadata.field, description: message }]
 
 /**
- * Whatever was thrown, as the caller may see it.
+ * Converts any thrown value into the caller's error.
  *
- * @param onFault Hears what is not a refusal; the caller gets INTERNAL and nothing of it.
+ * @param onFault Called with a value that is no refusal; the caller gets a bare INTERNAL.
  */
-export function toldError(thrown: unknown, onFault: (fault: unknown) => void): ConnectError {
+export function toConnectError(thrown: unknown, onFault: (fault: unknown) => void): ConnectError {
   if (thrown instanceof Refused) {
     const isFault = thrown.reason === "INTERNAL" || (thrown.reason === "UNAVAILABLE" && thrown.cause !== undefined)
     if (isFault) onFault(thrown.cause ?? thrown)
@@ -64,12 +65,12 @@ export function toldError(thrown: unknown, onFault: (fault: unknown) => void): C
   return refusalError(new Refused("INTERNAL"))
 }
 
-/** The ErrorInfo of an error of ours, or undefined. */
+/** The ErrorInfo of an error of this service, or undefined. */
 export function errorInfo(error: ConnectError): ErrorInfo | undefined {
   return error.findDetails(ErrorInfoSchema).find((info) => info.domain === "signet")
 }
 
-/** The reason of an error of ours. */
+/** The reason of an error of this service. */
 export function reasonOf(error: ConnectError): Reason | undefined {
   const reason = errorInfo(error)?.reason
   return reason !== undefined && isReason(reason) ? reason : undefined

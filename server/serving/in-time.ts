@@ -1,4 +1,4 @@
-/** Whether the question is answered with yes in time; a failure means no. */
+/** True if the question is answered with true in time. A failure counts as false. */
 export async function inTime(question: () => Promise<boolean>, limitMs: number): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -13,5 +13,5 @@ export async function inTime(question: () => Promise<boolean>, limitMs: number):
   }
 }
 
-/** How long a server may ask what it depends on before it counts as not ready. */
+/** How long a readiness check may take, in milliseconds. */
 export const readinessMs = 2_000

@@ -7,8 +7,8 @@ export type Invoke = (message: Message, context: HandlerContext) => Promise<Mess
 const kContext = createContextKey<HandlerContext | undefined>(undefined, { description: "handler context" })
 
 /**
- * One unary method behind its interceptors, composed once. Every transport that is not Connect's own calls through
- * this, so that no transport can leave an interceptor out.
+ * One unary method behind its interceptors, composed once. Every transport except Connect's own calls through it, so no
+ * transport omits an interceptor.
  */
 export function invoker({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): Invoke {
   const handle: ReturnType<Interceptor> = async (req) => {
@@ -20,7 +20,7 @@ export function invoker({ method, impl }: UnarySpec, interceptors: readonly Inte
       service: method.parent,
       method,
       message: isMessage(answer) ? answer : create(method.output, answer),
-      // Read when an interceptor asks for them; most do not.
+      // Created only when an interceptor reads it; most do not.
       get header() {
         return context.responseHeader
       },

@@ -4,9 +4,9 @@ type Run = ReturnType<Interceptor>
 type Answer = Awaited<ReturnType<Run>>
 
 /**
- * Runs a call and tells when it is over: a unary call with its answer, a stream with its last message.
+ * Runs a call and reports its end: of a unary call with its answer, of a stream with its last message.
  *
- * @param end Is given what was thrown; undefined for success and for a stream that its caller left.
+ * @param end Called with the thrown value; with undefined for success and for a stream that its caller left.
  * @param within Runs each step of a stream, for contexts that follow the call.
  */
 export async function settled(

@@ -1,10 +1,10 @@
-// Server streams of Connect and gRPC-Web without Connect's own machinery, for a program that has to be small. The answers
-// are those of Connect's handlers.
+// Server streams of Connect and gRPC-Web without Connect's own implementation, for the Worker, which must be small. The
+// answers equal those of Connect's handlers.
 import { create, isMessage, type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/connect"
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect"
 import { type CallContext, callContext } from "./call-context.ts"
-import { toldError } from "./errors.ts"
+import { toConnectError } from "./errors.ts"
 import {
   enveloped,
   fieldsOf,
@@ -21,24 +21,24 @@ export type StreamSpec = MethodImplSpec & { kind: "server_streaming" }
 
 export interface StreamAnswer {
   readonly headers: HeaderFields
-  /** Each message in its frame, and then how it ended. */
+  /** Each message in its frame, then the end frame. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Answers calls of one method, when there is something to say; whatever is thrown inside is said last. */
+/** Answers calls of one method, starting with the first frame. An error becomes the end frame. */
 export function streamCall(spec: StreamSpec, options: UnaryOptions): (request: UnaryRequest) => Promise<StreamAnswer> {
   const open = opener(spec, options.interceptors)
   return async (request) => {
     const call = new AbortController()
     const frames = framesOf(spec, options, open, request, call)
-    // Its headers may be written until then.
+    // The handler may set headers until the first frame.
     const first = await frames.next()
     const headers = { ...first.value?.headers, "content-type": typeOf(request.framing) }
     return { headers, body: bytesOf(first, frames) }
   }
 }
 
-/** A refusal of a call that belongs to no method, in the frame of its protocol. */
+/** A refusal of a call to an unknown method, in the frame of its protocol. */
 export function refusedStream(framing: Framing, error: ConnectError): { headers: HeaderFields; body: Uint8Array } {
   const { flags, bytes } = ending(framing, undefined, error)
   return { headers: { "content-type": typeOf(framing) }, body: enveloped(flags, bytes) }
@@ -57,7 +57,7 @@ async function* bytesOf(first: IteratorResult<Frame>, frames: AsyncGenerator<Fra
     if (first.done !== true) yield first.value.bytes
     for await (const { bytes } of frames) yield bytes
   } finally {
-    // Whoever leaves ends the call, also before its second message.
+    // A caller that leaves ends the call, also before its second message.
     await frames.return(undefined)
   }
 }
@@ -99,7 +99,7 @@ async function* framesOf(
       )
     }
   } catch (thrown) {
-    error = toldError(thrown, options.onFault)
+    error = toConnectError(thrown, options.onFault)
   } finally {
     context?.close()
     call.abort()
@@ -112,7 +112,7 @@ const utf8 = new TextEncoder()
 
 type Written = Pick<CallContext, "writtenTrailer"> | undefined
 
-/** The frame that says how a call ended. */
+/** The frame with the outcome of a call. */
 function ending({ protocol }: Framing, context: Written, error: ConnectError | undefined) {
   const trailer = new Headers(context?.writtenTrailer)
   if (protocol === "grpc-web") return { flags: 0x80, bytes: grpcTrailer(trailer, error) }

@@ -1,11 +1,11 @@
-// Unary calls of Connect, gRPC and gRPC-Web without Connect's streams, header objects and abort controllers that nobody
-// looks at: the message is read once, and the chain is the same. Streams, GET and all else stay with Connect.
+// Unary calls of Connect, gRPC and gRPC-Web without Connect's streams, header objects and unused abort controllers: the
+// message is read once, and the interceptors are the same. Connect serves streams, GET and the rest.
 import { type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { ConnectError, ContextValues, HandlerContext, Interceptor } from "@connectrpc/connect"
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { type CallContext, callContext } from "./call-context.ts"
-import { toldError } from "./errors.ts"
+import { toConnectError } from "./errors.ts"
 import { invoker, type UnarySpec } from "./invoker.ts"
 import { maxRequestBytes } from "./wire/limits.ts"
 import { parseTimeout } from "./wire/timeout.ts"
@@ -13,24 +13,24 @@ import { envelopeBytes, type Framing, readBodyMessage, refuseCompression } from 
 
 export interface UnaryOptions {
   readonly interceptors: readonly Interceptor[]
-  /** Runs when the headers have arrived and before the body is read. */
+  /** Runs when the headers have arrived, before the body is read. */
   readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
-  /** Hears of faults outside of the interceptors. */
+  /** Called for faults outside of the interceptors. */
   readonly onFault: (fault: unknown) => void
 }
 
-/** A request whose headers have arrived, whatever server it came to. */
+/** A request whose headers have arrived, independent of the server. */
 export interface UnaryRequest {
-  /** POST unless told otherwise: a Connect GET has its message in the address, and `readBody` gives it. */
+  /** POST by default. The message of a Connect GET is in the URL, and `readBody` returns it. */
   readonly verb?: "GET" | "POST"
   readonly framing: Framing
   readonly url: string
   readonly header: (name: string) => string | undefined
   readonly headers: () => Headers
-  /** Aborts when the caller goes away or the server stops. */
+  /** Aborts when the caller disconnects or the server stops. */
   readonly gone: () => AbortSignal
   readonly values: ContextValues | undefined
-  /** Reads the body; refuses one of more bytes than that. Called at most once. */
+  /** Reads the body, and refuses a longer one. Called at most once. */
   readonly readBody: (maxBytes: number) => Promise<Uint8Array>
 }
 
@@ -39,13 +39,13 @@ export type HeaderFields = Record<string, string | string[]>
 export interface UnaryAnswer {
   readonly status: number
   readonly headers: HeaderFields
-  /** Undefined where there is no message and the protocol has no room for its status but the headers (gRPC). */
+  /** Undefined for a gRPC answer without a message, whose status is in the headers. */
   readonly body: Uint8Array<ArrayBuffer> | undefined
-  /** What gRPC says last, over HTTP/2; the other protocols have it in their body and their headers. */
+  /** The trailers of gRPC over HTTP/2; the other protocols have them in the body and headers. */
   readonly trailer: HeaderFields
 }
 
-/** Answers calls of one method; whatever is thrown inside is an answer, too. */
+/** Answers calls of one method; a thrown value becomes an answer too. */
 export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: UnaryRequest) => Promise<UnaryAnswer> {
   const { method } = spec
   const invoke = invoker(spec, options.interceptors)
@@ -70,7 +70,7 @@ export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: Una
       const output = await invoke(message, context)
       return answerOf(framing, context, serialized(method.output, output, framing), undefined)
     } catch (thrown) {
-      return answerOf(framing, context, undefined, toldError(thrown, options.onFault))
+      return answerOf(framing, context, undefined, toConnectError(thrown, options.onFault))
     } finally {
       context?.close()
     }
@@ -78,7 +78,7 @@ export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: Una
 }
 
 const utf8 = new TextEncoder()
-// Copied: some platforms do not say whose memory the bytes are in.
+// A copy, because the encoder's type does not name its buffer on every platform.
 const encoded = (text: string) => new Uint8Array(utf8.encode(text))
 
 const serialized = (desc: UnarySpec["method"]["output"], message: Message, { isJson }: Framing) =>
@@ -126,7 +126,7 @@ function grpcAnswer(
   return { status: 200, headers, body: framed ? joined(framed, last) : last, trailer: {} }
 }
 
-/** What gRPC-Web says last: the trailer with its status, as text. */
+/** The trailer frame of gRPC-Web, with the status, as text. */
 export function grpcTrailer(fields: Headers, error: ConnectError | undefined): Uint8Array<ArrayBuffer> {
   setTrailerStatus(fields, error)
   return encoded(Array.from(fields, ([name, value]) => `${name}: ${value}\r\n`).join(""))

@@ -43,7 +43,7 @@ export const movingMutants: readonly Mutant[] = [
     from: "if (isHeldFault(fault)) throw placeHeld()",
     to: "",
     test: "server/store/durable/moving/moving.test.ts",
-    name: "objects of a place that is held refuse every write there is",
+    name: "objects of a held place refuse every write",
     table: "server/store/durable/moving/moving.test.ts",
   },
   {

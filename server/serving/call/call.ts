@@ -4,12 +4,14 @@ import type { AuthContext } from "@signet/kernel/authz/context"
 import { Refused } from "@signet/kernel/errors"
 import type { IdentityId, SessionId } from "@signet/kernel/ids"
 
-/** What the transport knows of a call, besides its message. */
+/** The facts of a call that the transport knows, besides its message. */
 export interface Call {
   readonly requestId: string
-  /** The client's address without its last part (/24 or /48); null when it is not known. */
+  /** The client's address without its last part (/24 or /48); null when it is unknown. */
   readonly ipTruncated: string | null
-  /** Its whole address (IPv4) or /64 (IPv6), to count calls by; never logged or kept in clear. Null when not known. */
+  /**
+   * The whole address (IPv4) or /64 (IPv6) for rate limits; never logged or stored in clear. Null when it is unknown.
+   */
   readonly network: string | null
 }
 
@@ -18,7 +20,7 @@ export const kCall = createContextKey<Call>(
   { description: "call" },
 )
 
-/** The caller, whoever it is. The guard has let nobody through without a context; anything else is a fault of the service. */
+/** The caller, of any kind. The guard admits no call without a context. @throws Refused INTERNAL without one */
 export function callerOf(context: HandlerContext): AuthContext {
   const auth = context.values.get(kAuth)
   if (auth == null)
@@ -26,12 +28,12 @@ export function callerOf(context: HandlerContext): AuthContext {
   return auth
 }
 
-/** A signed-in user: what the requirement `kinds: USER` promises of the context. */
+/** A signed-in user, as the requirement `kinds: USER` ensures. */
 export interface UserContext extends AuthContext {
   readonly identityId: IdentityId
 }
 
-/** The caller as a user. The guard has let only users through; anything else is a fault of the service. */
+/** The caller as a user. The guard admits only users here. @throws Refused INTERNAL otherwise */
 export function userOf(context: HandlerContext): UserContext {
   const auth = context.values.get(kAuth)
   if (auth?.identityId == null || auth.principal.kind !== "USER") {
@@ -40,7 +42,10 @@ export function userOf(context: HandlerContext): UserContext {
   return { ...auth, identityId: auth.identityId }
 }
 
-/** The caller's session: present for signed-in users, absent for personal access tokens and delegated calls. */
+/**
+ * The caller's session. Personal access tokens and delegated calls have none. @throws Refused
+ * PRINCIPAL_KIND_NOT_ALLOWED
+ */
 export function sessionIdOf(context: HandlerContext): SessionId {
   const { sessionId } = userOf(context)
   if (sessionId === null)
@@ -49,8 +54,10 @@ export function sessionIdOf(context: HandlerContext): SessionId {
 }
 
 /**
- * The caller as a user in a session of their own. Whoever looks at sessions or ends them, makes credentials or gives leave
- * to others, has signed in: a token that came of a personal access token may do what its scopes say, and no scope says this.
+ * The caller as a user in a session of their own. Calls that list or end sessions, create credentials or delegate
+ * require it: the scopes of a personal access token never permit them.
+ *
+ * @throws Refused PRINCIPAL_KIND_NOT_ALLOWED
  */
 export function sessionUserOf(context: HandlerContext): UserContext {
   sessionIdOf(context)

@@ -2,10 +2,10 @@ import { createContextKey, type HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 
-/** The device that the token names, looked up at this call and ACTIVE. Set by the interceptor of device-proof.ts. */
+/** The device that the token names, ACTIVE at this call. Set by the interceptor in device-proof.ts. */
 export const kDevice = createContextKey<MessagingDevice | undefined>(undefined, { description: "the calling device" })
 
-/** The calling device: what the requirement `device` promises. Anything else is a fault of the service. */
+/** The calling device, as the requirement `device` ensures. @throws Refused INTERNAL without one */
 export function deviceOf(context: HandlerContext): MessagingDevice {
   const device = context.values.get(kDevice)
   if (device === undefined) {

@@ -1,14 +1,14 @@
-// Typed details of refusals that a client acts on: they travel beside google.rpc.ErrorInfo, on every transport.
+// Typed details of refusals, for clients to act on. Every transport sends them beside google.rpc.ErrorInfo.
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import type { ConnectError } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
 
-/** One detail, as an error carries it on its way out. */
+/** One detail in the form of an error. */
 export type Detail = ConnectError["details"][number]
 
 const known = new WeakMap<Refused, readonly Detail[]>()
 
-/** The refusal, with details that go where it goes. */
+/** Adds details to the refusal. @returns The refusal. */
 export function detailed(refused: Refused, ...details: readonly Detail[]): Refused {
   known.set(refused, [...detailsOf(refused), ...details])
   return refused

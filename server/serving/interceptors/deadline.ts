@@ -2,10 +2,11 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 
 /**
- * Answers DEADLINE_EXCEEDED when the caller's deadline, or the service's own limit, passes before the answer is ready,
- * and CANCELED when the caller went away. A call that arrives too late does not reach its handler, so it writes nothing.
+ * Refuses with DEADLINE_EXCEEDED when the caller's deadline or the service's own limit passes before the answer is
+ * ready, and with CANCELED when the caller disconnected. A call that arrives after its deadline never reaches its
+ * handler.
  *
- * @param limitMs The longest that a unary call may take; streams have no limit but the caller's.
+ * @param limitMs The longest duration of a unary call. Streams have only the caller's deadline.
  */
 export function deadline(limitMs: number): Interceptor {
   return (next) => async (req) => {
@@ -25,7 +26,7 @@ export function deadline(limitMs: number): Interceptor {
   }
 }
 
-/** Why a signal ended a call: its deadline, the end of the server, or else its caller. */
+/** The reason for which a signal ended a call: its deadline, the server's shutdown, or the caller. */
 export function endOf({ reason }: AbortSignal): Refused {
   const code = reason instanceof ConnectError ? reason.code : undefined
   if (code === Code.DeadlineExceeded) return new Refused("DEADLINE_EXCEEDED", { cause: reason })

@@ -1,5 +1,5 @@
-// Calls that only a device may make: the device that the token names is there and ACTIVE, and, where the contract says so,
-// it has signed this very call. Behind the guard and the validation, so that strangers cost no look-up.
+// Checks calls that require a device: the token's device must be ACTIVE and, where the contract demands it, have signed
+// this call. Runs after guard and validation, so that unauthenticated calls cost no look-up.
 import { type DescMessage, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import type { Interceptor } from "@connectrpc/connect"
 import { verifyDeviceProof } from "@signet/canonical/device-proof"
@@ -18,7 +18,7 @@ import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import type { Clock } from "@signet/kernel/ports"
 import { kDevice } from "../call/calling-device.ts"
 
-/** Carries a SignedBytesV1 of a DeviceProofBodyV1, base64url without padding. */
+/** A SignedBytesV1 of a DeviceProofBodyV1, in base64url without padding. */
 export const proofHeader = "signet-device-proof"
 const maxProofCharacters = 512
 
@@ -27,11 +27,11 @@ export interface DeviceProofOptions {
   readonly proofNonces: ProofNonces
   readonly clock: Clock
   readonly verify: Verify
-  /** Of every method that is served. */
+  /** The requirements of all served methods. */
   readonly requirements: ReadonlyMap<DescMethod, Requirement>
 }
 
-/** @throws Error when a method of many requests wants a proof: there is no one request to sign. */
+/** @throws Error for a client-streaming method that requires a proof: it has no single request to sign. */
 export function deviceProof(options: DeviceProofOptions): Interceptor {
   const checks = new Map(
     [...options.requirements].map(([method, requirement]) => [method, checkOf(method, requirement)]),
@@ -55,7 +55,7 @@ function checkOf(method: DescMethod, requirement: Requirement) {
   return check
 }
 
-/** A token outlives its device by minutes, so the device is looked at in each call. */
+/** A token outlives a revoked device by minutes, so the device is read on every call. */
 async function activeDevice(devices: Pick<Devices, "find">, caller: AuthContext | undefined): Promise<MessagingDevice> {
   if (caller?.deviceId == null) throw new Refused("DEVICE_REQUIRED")
   const { appId, tenantId } = caller
@@ -88,16 +88,18 @@ async function checkProof(
   const { nonce, issuedAt } = underAnyOf(proofKeys(device, nowMs), (leafKey) =>
     verifyDeviceProof(bytes, { ...call, leafKey }),
   )
-  // Only now: a proof that was never valid uses nothing up.
+  // After the verification: an invalid proof must not use up a nonce.
   const isNew = await proofNonces.use(device.id, nonce, Number(issuedAt) * 1_000 + 2 * lifetimeMs.deviceProof)
   if (!isNew) throw invalid("DEVICE_PROOF_REPLAYED")
 }
 
-/** What the device signed: the message in binary, without fields that this contract does not have. */
+/** The signed bytes: the message in binary form, without unknown fields. */
 const requestBytes = (schema: DescMessage, message: Message): Uint8Array =>
   toBinary(schema, message, { writeUnknownFields: false })
 
-/** A device that has just renewed has two keys. @throws Refused DEVICE_PROOF_INVALID, by the last key's fault. */
+/**
+ * A device that has just renewed has two valid keys. @throws Refused DEVICE_PROOF_INVALID, with the last key's code.
+ */
 function underAnyOf<T>(keys: readonly Uint8Array[], verify: (key: Uint8Array) => T): T {
   const [key, ...rest] = keys
   if (key === undefined) throw new Refused("DEVICE_REVOKED")

@@ -1,17 +1,17 @@
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import { toldError } from "../errors.ts"
+import { toConnectError } from "../errors.ts"
 
-/** Hears of each fault of the service, with the call that met it. */
+/** Called for each fault of the service, with its call. */
 export type OnFault = (fault: unknown, call: UnaryRequest | StreamRequest) => void
 
 /**
- * Turns whatever a call throws into what its caller may see. The outermost but for telemetry: nothing that is thrown
- * inside reaches a caller past it, in the middle of a stream neither.
+ * Turns everything that a call throws into the caller's error, also in the middle of a stream. Only telemetry is
+ * further outside.
  */
 export function errors(onFault: OnFault): Interceptor {
   return (next) => async (req) => {
-    const told = (thrown: unknown) => toldError(thrown, (fault) => onFault(fault, req))
+    const told = (thrown: unknown) => toConnectError(thrown, (fault) => onFault(fault, req))
     try {
       const res = await next(req.stream ? { ...req, message: readable(req.message) } : req)
       return res.stream ? { ...res, message: mapErrors(res.message, told) } : res
@@ -21,7 +21,7 @@ export function errors(onFault: OnFault): Interceptor {
   }
 }
 
-/** A stream of requests whose own faults (framing, sizes) are the caller's, not the service's. */
+/** A stream of requests whose faults (framing, sizes) are the caller's, not the service's. */
 function readable<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
   return mapErrors(messages, (thrown) => {
     if (!(thrown instanceof ConnectError)) return thrown

@@ -7,10 +7,11 @@ import { unstorableText } from "../wire/text.ts"
 
 /**
  * Refuses messages that break the rules of their schema: INVALID_FIELD, with one BadRequest violation per broken rule.
- * Runs behind the guard, so that a caller without credentials learns nothing by trying values.
+ * Runs after the guard, so that an unauthenticated caller learns nothing by trying values.
  *
- * @param inputs Every request type that is served.
- * @throws UnknownRule at start when a schema has a rule that is not known: a message is checked whole, or not served.
+ * @param inputs Every served request type.
+ * @throws UnknownRule at start for a schema with an unknown rule: no message is served unless all of its rules are
+ *   checked.
  */
 export function validate(inputs: Iterable<DescMessage>): Interceptor {
   const plans = new Map(Array.from(inputs, (desc) => [desc, planOf(desc)]))

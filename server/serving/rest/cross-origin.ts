@@ -1,4 +1,5 @@
-// Cross-origin calls (Fetch standard, CORS protocol): exact origins of the apps, never a wildcard with credentials.
+// Cross-origin calls (CORS protocol of the Fetch standard): exact origins of the apps, and no wildcard with
+// credentials.
 
 const allowedMethods = "GET, POST, PATCH, DELETE"
 const allowedHeaders = [
@@ -17,28 +18,28 @@ const allowedHeaders = [
 ].join(", ")
 const exposedHeaders =
   "grpc-status, grpc-message, grpc-status-details-bin, ratelimit, ratelimit-policy, retry-after, www-authenticate"
-/** Browsers cap it at two hours. */
+/** The longest time that browsers permit: two hours. */
 const preflightSeconds = "7200"
 
 export interface CrossOrigin {
   /** For every answer to the request. */
   readonly headers: Readonly<Record<string, string>>
-  /** It was a preflight, and is answered with these headers and 204. */
+  /** True for a preflight, which is answered with these headers and 204. */
   readonly isPreflight: boolean
 }
 
 /**
- * Marks answers for pages of the app's origins; others get no header and so no answer.
+ * The CORS headers for pages of the apps' origins; other origins get none.
  *
- * @param header Of the request.
- * @param isAllowed While it fails nobody knows whose page it is, so it is nobody's.
+ * @param header Reads a header of the request.
+ * @param isAllowed A failure counts as not allowed.
  */
 export async function crossOrigin(
   verb: string,
   header: (name: string) => string | null | undefined,
   isAllowed: (origin: string) => Promise<boolean>,
 ): Promise<CrossOrigin> {
-  // On every answer: one that a shared cache keeps for a caller without an origin is not the one that a page may read.
+  // On every answer: a shared cache must not serve an answer without an origin to a page.
   const vary = { vary: "Origin" }
   const origin = header("origin")
   if (origin == null || !(await isAllowed(origin).catch(() => false))) return { headers: vary, isPreflight: false }

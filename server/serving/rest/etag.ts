@@ -1,7 +1,7 @@
 import type { RestRequest, RestResponse } from "./http.ts"
 
 /**
- * Gives a public answer its entity tag, and answers 304 to a caller that has it (RFC 9110 section 13.1.2). The tag is
+ * Adds an entity tag to a public answer, and answers 304 to a caller that has it (RFC 9110 section 13.1.2). The tag is
  * the first 128 bits of the body's SHA-256, so equal answers of all servers have equal tags.
  */
 export async function revalidated(request: RestRequest, response: RestResponse): Promise<RestResponse> {

@@ -30,11 +30,11 @@ describe("a form", () => {
     ["a=b+c%20d%2B", { a: "b c d+" }],
     ["%61=%C3%A9", { a: "é" }],
     ["__proto__=x", Object.fromEntries([["__proto__", "x"]])],
-  ])("%j is read as RFC 6749 has it", (text, expected) => {
+  ])("%j is parsed as in RFC 6749", (text, expected) => {
     expect(parse(text)).toEqual(expected)
   })
 
-  test.each(["a=%", "a=%4", "a=%zz", "%=1", "a=%ff", "a=%ed%a0%80"])("%j is guessed at by nobody", (text) => {
+  test.each(["a=%", "a=%4", "a=%zz", "%=1", "a=%ff", "a=%ed%a0%80"])("%j is refused as malformed", (text) => {
     expect(reasonOf(() => parse(text))).toBe("MALFORMED_REQUEST")
   })
 
@@ -52,7 +52,7 @@ describe("a form", () => {
     expect(reasonOf(() => parse(of(65)))).toBe("MALFORMED_REQUEST")
   })
 
-  test("that any client writes is read back", () => {
+  test("that any client writes is parsed back", () => {
     const name = fc.string({ unit: "grapheme" })
     fc.assert(
       fc.property(fc.uniqueArray(fc.tuple(name, name), { selector: ([key]) => key, maxLength: 20 }), (pairs) => {
@@ -62,7 +62,7 @@ describe("a form", () => {
     )
   })
 
-  test("of any bytes is read or refused, and never a fault", () => {
+  test("of any bytes is parsed or refused, and never throws", () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc
@@ -80,10 +80,10 @@ describe("a form", () => {
 
 describe("a form as a message", () => {
   const json = (form: Record<string, string>) => formJson(TokenRequestSchema, new Map(Object.entries(form)))
-  test("leaves out what the message does not have, and names in other spellings", () => {
+  test("omits unknown parameters, and names in other spellings", () => {
     expect(json({ grant_type: "pat", grantType: "x", resource: "y" })).toEqual({ grant_type: "pat" })
   })
-  test("leaves out parameters without a value, but for credentials: an empty one is not none", () => {
+  test("omits empty parameters, except credentials", () => {
     expect(json({ grant_type: "", scope: "", audience: "" })).toEqual({})
     const empty = {
       client_secret: "",

@@ -1,5 +1,5 @@
-// application/x-www-form-urlencoded as RFC 6749 reads it (section 3.2 and appendix B): every parameter at most once,
-// unknown ones ignored. Stricter than a browser's reader in one thing: what no encoder writes is refused, not guessed at.
+// Parses application/x-www-form-urlencoded as RFC 6749 defines it (section 3.2 and appendix B): each parameter at most
+// once, unknown ones ignored. Stricter than a browser's parser: a text that no encoder produces is refused.
 import type { DescField, DescMessage, JsonValue } from "@bufbuild/protobuf"
 import { Refused } from "@signet/kernel/errors"
 
@@ -7,9 +7,9 @@ const maxParameters = 64
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * The parameters of a form, in their order.
+ * The parameters of a form, in order.
  *
- * @throws Refused MALFORMED_REQUEST, and DUPLICATE_FIELD for a name that comes twice, known or not.
+ * @throws Refused MALFORMED_REQUEST; DUPLICATE_FIELD for a name that occurs twice, known or not.
  */
 export function parseForm(bytes: Uint8Array): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>()
@@ -18,7 +18,7 @@ export function parseForm(bytes: Uint8Array): ReadonlyMap<string, string> {
     const at = part.indexOf("=")
     const name = decodePart(at < 0 ? part : part.slice(0, at))
     const value = at < 0 ? "" : decodePart(part.slice(at + 1))
-    // The name is not repeated in the answer: it may be a secret that went astray.
+    // The answer omits the name, which may be a misplaced secret.
     if (parameters.has(name)) throw new Refused("DUPLICATE_FIELD", { message: "a parameter occurs twice" })
     if (parameters.size === maxParameters) throw malformed()
     parameters.set(name, value)
@@ -27,8 +27,8 @@ export function parseForm(bytes: Uint8Array): ReadonlyMap<string, string> {
 }
 
 /**
- * The form as the JSON of the message that its method takes. A parameter without a value counts as absent (RFC 6749
- * section 3.2), unless its field knows the difference: an empty credential is not taken for none.
+ * Converts the form to the JSON of the method's request. A parameter without a value counts as absent (RFC 6749 section
+ * 3.2), unless its field has presence: an empty credential is not an absent one.
  */
 export function formJson(desc: DescMessage, parameters: ReadonlyMap<string, string>): JsonValue {
   const json: Record<string, JsonValue> = {}

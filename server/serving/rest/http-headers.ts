@@ -1,9 +1,9 @@
-/** Whether a body is JSON as it stands: `application/json`, in UTF-8 if it says so, and not compressed. */
+/** True for a body of type `application/json`: in UTF-8 if it names a charset, and not compressed. */
 export function isJson(contentType: string | null, contentEncoding: string | null): boolean {
   return isPlain(contentEncoding) && isOfType("application/json", contentType)
 }
 
-/** Whether a body is a form as it stands: in UTF-8 if it says so, and not compressed. */
+/** True for a body of a form: in UTF-8 if it names a charset, and not compressed. */
 export function isForm(contentType: string | null, contentEncoding: string | null): boolean {
   return isPlain(contentEncoding) && isOfType("application/x-www-form-urlencoded", contentType)
 }

@@ -1,11 +1,11 @@
-// google.api.http as far as the contract uses it: literals, `{field}`, `{field=literal}` and a custom verb after the last
-// variable (AIP-136). Whatever else a rule says stops the program when it starts.
+// Parses google.api.http rules as far as the contract uses them: literals, `{field}`, `{field=literal}` and a custom
+// verb after the last variable (AIP-136). Any other rule fails at start.
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf"
 import { header } from "@signet/proto/api/v1/wire"
 import { http } from "@signet/proto/google/api/annotations"
 import type { HttpRule } from "@signet/proto/google/api/http"
 
-/** One segment of a path: fixed text, or a variable; a variable with fixed text sets its field to what the text says. */
+/** One segment of a path: fixed text or a variable. A variable with fixed text sets its field to that text. */
 export interface Segment {
   readonly literal: string | undefined
   readonly field: DescField | undefined
@@ -19,13 +19,13 @@ export interface Binding {
   /** `GET`, `POST`, ... */
   readonly verb: string
   readonly segments: readonly Segment[]
-  /** Whether the body holds the message; otherwise the query does. */
+  /** True if the body holds the message; otherwise the query does. */
   readonly hasBody: boolean
-  /** Fields that may come as a request header, by its name. */
+  /** The fields that a request header may set, by header name. */
   readonly headers: ReadonlyMap<string, DescField>
 }
 
-/** @throws Error when a rule cannot be served. */
+/** @throws Error for an unsupported rule. */
 export function bindingsOf(method: DescMethod): Binding[] {
   const rule = getOption(method, http)
   if (rule.pattern.case === undefined) return []

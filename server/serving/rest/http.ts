@@ -1,4 +1,4 @@
-// A REST call as HTTP has it, whichever server took it.
+// A REST call, independent of the HTTP server.
 import type { ContextValues } from "@connectrpc/connect"
 import type { Address } from "./request-message.ts"
 
@@ -8,7 +8,7 @@ export interface RestRequest extends Address {
   readonly headers: () => Headers
   readonly gone: () => AbortSignal
   readonly values: ContextValues | undefined
-  /** Reads the body; refuses one of more bytes than that. Called at most once. */
+  /** Reads the body, and refuses a longer one. Called at most once. */
   readonly readBody: (maxBytes: number) => Promise<Uint8Array>
 }
 

@@ -4,8 +4,8 @@ import { oauthErrorOf, oauthErrors } from "@signet/kernel/token/oauth-error"
 import { errorInfo, reasonOf } from "../errors.ts"
 
 /**
- * A refusal as RFC 6749 section 5.2 says it, with the reason and the request's id besides. Status 400 but for the few
- * that other sections give another.
+ * A refusal in the form of RFC 6749 section 5.2, with the reason and the request's id. The status is 400, except for
+ * the errors to which other sections assign another status.
  */
 export function oauthFailure(error: ConnectError, requestId: string, written: Headers | undefined) {
   const reason = reasonOf(error) ?? "INTERNAL"

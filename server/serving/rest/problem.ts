@@ -11,18 +11,18 @@ export interface Problem {
   title: string
   status: number
   detail: string
-  /** The request's id, which the log has too. */
+  /** The request's id, which is also in the log. */
   instance: string
   reason: string
   domain: string
   metadata: Record<string, string>
-  /** One entry a broken rule, by the field's proto path. */
+  /** One entry per broken rule, by the field's proto path. */
   errors?: { field: string; detail: string }[]
-  /** What a client acts on, in the form of Connect's errors: binary in base64 without padding, and the same as JSON. */
+  /** Details for clients to act on, in the form of Connect's errors: binary in base64 without padding, and as JSON. */
   details?: { type: string; value: string; debug: JsonValue }[]
 }
 
-/** An error as toldError gives it, as a problem; anything else is INTERNAL. */
+/** Converts an error of `toConnectError` to a problem; any other error is INTERNAL. */
 export function problemOf(error: ConnectError, requestId: string): Problem {
   const reason = reasonOf(error) ?? "INTERNAL"
   const refusal = refusals[reason]
@@ -45,7 +45,7 @@ export function problemOf(error: ConnectError, requestId: string): Problem {
   }
 }
 
-/** Those that are not said in members of their own: of google.rpc and of authorization. */
+/** True for details that the problem's own members state: those of google.rpc and of authorization. */
 const isSaid = (type: string): boolean => /^(google\.rpc|signet\.authz)\./.test(type)
 
 const detailsIn = ({ details }: ConnectError) =>

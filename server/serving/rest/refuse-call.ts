@@ -1,4 +1,4 @@
-// Refusals of calls that belong to no method, in the words of the protocol that the caller speaks.
+// Refusals of calls to unknown methods, in the protocol of the caller.
 import { errorToJson } from "@connectrpc/connect/protocol-connect"
 import type { Refused } from "@signet/kernel/errors"
 import { refusalError } from "../errors.ts"
@@ -15,13 +15,13 @@ export interface RefusedRequest {
   readonly contentType: string
 }
 
-/** The framing that a refusal has to be in: of gRPC, gRPC-Web and Connect's streams. */
+/** The framing of a refusal over gRPC, gRPC-Web or Connect streams; undefined for other calls. */
 export function envelopeOf({ verb, contentType }: Pick<RefusedRequest, "verb" | "contentType">): Framing | undefined {
   const framing = verb === "POST" ? framingOf(contentType) : undefined
   return framing?.isEnveloped ? framing : undefined
 }
 
-/** A problem to REST, an error to Connect. */
+/** A problem for REST, an error for Connect. */
 export function refuseCall(refused: Refused, { id, path }: RefusedRequest): RestResponse {
   if (!isRpcPath(path)) return refusal(refused, id)
   const error = refusalError(refused)
@@ -31,5 +31,5 @@ export function refuseCall(refused: Refused, { id, path }: RefusedRequest): Rest
   return { status: refused.status, headers, body: JSON.stringify(errorToJson(error, undefined)) }
 }
 
-/** `/package.Service/Method`: what no REST path looks like. */
+/** `/package.Service/Method`, which matches no REST path. */
 const isRpcPath = (path: string): boolean => /^\/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+\/[A-Za-z0-9_]+$/.test(path)

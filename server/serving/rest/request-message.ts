@@ -1,4 +1,4 @@
-// From an HTTP request to the message of its method: body or query, then path, then headers; each may set a field once.
+// Builds a method's message from an HTTP request: body or query, then path, then headers. Each field may be set once.
 import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { TimestampSchema } from "@bufbuild/protobuf/wkt"
@@ -7,9 +7,9 @@ import { fieldNamed, messageFromJson } from "../wire/read-message.ts"
 import { shown } from "../wire/strict-json.ts"
 import type { Binding } from "./http-rule.ts"
 
-/** What a request says besides its body. */
+/** The parts of a request besides its body. */
 export interface Address {
-  /** Percent-encoded, as it came, without the query. */
+  /** Percent-encoded as received, without the query. */
   readonly path: string
   /** Without the question mark. */
   readonly query: string
@@ -17,7 +17,7 @@ export interface Address {
 }
 
 /**
- * @param body The JSON body; undefined when none was sent, which is as good as an empty object.
+ * @param body The JSON body; undefined without one, which counts as an empty object.
  * @throws Refused FIELD_CONFLICT, UNKNOWN_FIELD, DUPLICATE_FIELD, INVALID_FIELD, MALFORMED_REQUEST
  */
 export function requestMessage(binding: Binding, address: Address, body: JsonValue | undefined): Message {
@@ -51,11 +51,11 @@ function queryJson(binding: Binding, query: string): JsonValue {
   return json
 }
 
-/** Messages are not, but for times: they are text in JSON. */
+/** The query sets no message fields, except times, which are text in JSON. */
 const isInQuery = (field: DescField): boolean =>
   field.fieldKind !== "map" && (field.message === undefined || field.message.typeName === TimestampSchema.typeName)
 
-/** A text as the JSON that its field is read from; numbers are read from their text. */
+/** A text as the JSON of its field; the JSON parser reads numbers from text. */
 function fieldJson(field: DescField, text: string): JsonValue {
   if (field.scalar === ScalarType.BOOL && (text === "true" || text === "false")) return text === "true"
   return text
@@ -77,7 +77,7 @@ function decodeSegment(text: string): string {
   }
 }
 
-/** Sets a field that nothing has set to something else. */
+/** Sets a field. @throws Refused FIELD_CONFLICT if it has another value */
 function setOnce(input: DescMessage, message: Message, field: DescField, text: string): void {
   const value = fieldNumber(field, text) ?? reflect(input, messageFromJson(input, jsonOf(field, text))).get(field)
   const target = reflect(input, message)
@@ -87,7 +87,7 @@ function setOnce(input: DescMessage, message: Message, field: DescField, text: s
   target.set(field, value)
 }
 
-/** The number of an enum's value by its name in lower case with hyphens: `idp-a` is IDP_A. */
+/** The number of an enum value, by its name in lower case with hyphens: `idp-a` is IDP_A. */
 function fieldNumber(field: DescField, text: string): number | undefined {
   if (field.enum === undefined) return undefined
   const value = field.enum.values.find(({ name }) => name.toLowerCase().replaceAll("_", "-") === text)

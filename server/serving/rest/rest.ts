@@ -1,11 +1,11 @@
-// REST by google.api.http, for any HTTP server: every route re-enters its method through the same interceptors.
+// REST by google.api.http, for any HTTP server. Every route calls its method through the same interceptors.
 
 import { type JsonValue, type Message, toJsonString } from "@bufbuild/protobuf"
 import type { ConnectError, HandlerContext, Interceptor } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type CallContext, callContext } from "../call-context.ts"
 import { collectMethods, type Routes } from "../collect.ts"
-import { refusalError, toldError } from "../errors.ts"
+import { refusalError, toConnectError } from "../errors.ts"
 import { type Invoke, invoker } from "../invoker.ts"
 import { isFormMethod, maxRequestBytes, mediaType, namesEmpty } from "../wire/limits.ts"
 import { parseStrictJson } from "../wire/strict-json.ts"
@@ -22,9 +22,9 @@ import { requestMessage } from "./request-message.ts"
 export interface RestOptions {
   readonly routes: Routes
   readonly interceptors: readonly Interceptor[]
-  /** Runs when the headers have arrived and before the body is read. */
+  /** Runs when the headers have arrived, before the body is read. */
   readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
-  /** Hears of faults outside of the interceptors. */
+  /** Called for faults outside of the interceptors. */
   readonly onFault: (fault: unknown) => void
 }
 
@@ -37,7 +37,7 @@ export interface RestRoute {
   readonly answer: (request: RestRequest) => Promise<RestResponse>
 }
 
-/** @throws Error when a rule cannot be served or two methods claim one route. */
+/** @throws Error for an unsupported rule, and for two methods with the same route. */
 export function restRoutes(options: RestOptions): RestRoute[] {
   const routes = collectMethods(options.routes).flatMap((spec) =>
     bindingsOf(spec.method).map((binding): RestRoute => {
@@ -80,7 +80,7 @@ async function answer(
     const message = await invoke(requestMessage(binding, request, body), context)
     return await revalidated(request, success(binding, message, context.writtenHeader))
   } catch (thrown) {
-    const error = toldError(thrown, options.onFault)
+    const error = toConnectError(thrown, options.onFault)
     const render = isFormMethod(binding.method) ? oauthFailure : failure
     return render(error, request.id, context?.writtenHeader)
   } finally {
@@ -92,7 +92,7 @@ async function readBodyOf(binding: Binding, request: RestRequest): Promise<JsonV
   const bytes = await request.readBody(binding.hasBody ? maxRequestBytes(binding.method) : 0)
   if (isFormMethod(binding.method)) return formOf(binding, request, bytes)
   if (bytes.length === 0) return undefined
-  // Forms are refused with everything else that is not JSON: a form needs no permission of the browser (CSRF).
+  // A form is refused too: browsers send forms cross-origin without a preflight (CSRF).
   if (!isJson(request.header("content-type"), request.header("content-encoding"))) {
     throw new Refused("UNSUPPORTED_MEDIA_TYPE")
   }
@@ -100,7 +100,7 @@ async function readBodyOf(binding: Binding, request: RestRequest): Promise<JsonV
 }
 
 function formOf({ method }: Binding, request: RestRequest, bytes: Uint8Array): JsonValue {
-  // A secret in an address ends up in logs, so nothing that is there is read, and its names are not repeated.
+  // Addresses end up in logs, so secrets there are refused unread, and the answer omits their names.
   if (request.query !== "")
     throw new Refused("UNKNOWN_FIELD", { message: "send the parameters in the body, not in the query" })
   if (bytes.length > 0 && !isForm(request.header("content-type"), request.header("content-encoding"))) {
@@ -112,8 +112,7 @@ function formOf({ method }: Binding, request: RestRequest, bytes: Uint8Array): J
 function success({ method }: Binding, message: Message, written: Headers | undefined): RestResponse {
   const headers = new Headers(written)
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
-  // Nothing to say: no body either.
-  // But for forms: RFC 7009 section 2.2 wants a 200.
+  // An empty message has no body. Forms still get 200 (RFC 7009 section 2.2).
   if (method.output.fields.length === 0 && !isFormMethod(method)) return { status: 204, headers, body: "" }
   if (!headers.has("content-type")) headers.set("content-type", mediaType(method))
   const body = toJsonString(method.output, message, { alwaysEmitImplicit: namesEmpty(method) })
@@ -129,7 +128,7 @@ function failure(error: ConnectError, requestId: string, written: Headers | unde
   return { status: problem.status, headers, body: JSON.stringify(problem) }
 }
 
-/** A refusal outside of any route, as REST answers it. */
+/** The REST form of a refusal outside of any route. */
 export function refusal(refused: Refused, requestId: string): RestResponse {
   return failure(refusalError(refused), requestId, undefined)
 }

@@ -1,12 +1,12 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 
-/** A rule that is not known here: a schema that has one is not served at all, or it would be served unchecked. */
+/** A rule that this validator does not know. A schema with one is not served, because it would be unchecked. */
 export class UnknownRule extends Error {
   override readonly name = "UnknownRule"
 }
 
-/** The rules that are said, by their names. @throws UnknownRule when one is none of these. */
+/** The names of the rules that are set. @throws UnknownRule for an unknown one. */
 export function rulesIn(desc: DescMessage, rules: Message, known: readonly string[], what: string): Set<string> {
   const reflected = reflect(desc, rules)
   const set = desc.fields.filter((field) => reflected.isSet(field)).map(({ name }) => name)

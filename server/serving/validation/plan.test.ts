@@ -1,4 +1,4 @@
-// The plans find what protovalidate finds: field by field, in its words and its order, for every request type that is served.
+// Compares the plans with protovalidate for every served request type: fields, sentences and order.
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
 import { pathToString } from "@bufbuild/protobuf/reflect"
 import { createValidator } from "@bufbuild/protovalidate"
@@ -19,7 +19,7 @@ function expected(desc: DescMessage, message: Message): { field: string; descrip
   return result.violations.map(({ field, message }) => ({ field: pathToString(field), description: message }))
 }
 
-test("there are requests, and rules that are broken", () => {
+test("the generated requests break rules", () => {
   expect(inputs.length).toBeGreaterThan(25)
   const broken = inputs.filter((desc) => planOf(desc)(create(desc)).length > 0)
   expect(broken.length).toBeGreaterThan(15)
@@ -28,7 +28,7 @@ test("there are requests, and rules that are broken", () => {
 describe.each(inputs.map((desc) => [desc.name, desc] as const))("%s", (_, desc) => {
   const violationsOf = planOf(desc)
 
-  test("is found wanting as by protovalidate", () => {
+  test("has the violations that protovalidate finds", () => {
     fc.assert(
       fc.property(messages(desc), (message) => {
         expect(violationsOf(message)).toEqual(expected(desc, message))

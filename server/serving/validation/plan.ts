@@ -1,5 +1,5 @@
-// The rules of schemas (buf.validate), compiled once and checked without an expression language. The violations and their
-// words are protovalidate's (see plan.test.ts); a rule that is not known stops the program.
+// Compiles the rules of schemas (buf.validate) once, without an expression language. Violations and sentences equal
+// protovalidate's (see plan.test.ts). An unknown rule fails at start.
 import { type DescField, type DescMessage, type DescOneof, getOption, type Message } from "@bufbuild/protobuf"
 import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt"
@@ -25,7 +25,7 @@ export interface Violation {
   readonly description: string
 }
 
-/** All that is wrong with a message; none when it is in order. */
+/** The violations of a message; none for a valid one. */
 export type ViolationsOf = (message: Message) => Violation[]
 
 type Tell = (field: string, description: string) => void
@@ -49,7 +49,7 @@ function messagePlan(desc: DescMessage, known: Map<DescMessage, Plan>): Plan {
   const plan: Plan = (message, at, tell) => {
     for (const each of plans) each(message, at, tell)
   }
-  // Before its fields: a type may hold itself.
+  // Registered before its fields, because a type may contain itself.
   known.set(desc, plan)
   plans = [...desc.fields.flatMap((field) => fieldPlans(field, known)), ...desc.oneofs.flatMap(oneofPlans)]
   return plan
@@ -95,7 +95,7 @@ function fieldPlans(field: DescField, known: Map<DescMessage, Plan>): Plan[] {
 
 type Pass = (value: unknown, at: string, tell: Tell) => void
 
-/** What a field's value is held against. */
+/** The checks of a field's value. */
 function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): Pass {
   const rules = getOption(field, fieldOption)
   switch (field.fieldKind) {
@@ -175,5 +175,5 @@ function listChecks(
   ]
 }
 
-/** Equal for equal bytes, too. */
+/** Equal for equal bytes. */
 const comparable = (value: unknown): unknown => (value instanceof Uint8Array ? value.join() : value)

@@ -1,4 +1,4 @@
-// Rules that compare: numbers, durations and timestamps.
+// Rules that compare numbers, durations and timestamps.
 import { type DescMessage, isMessage, type Message } from "@bufbuild/protobuf"
 import { isReflectMessage } from "@bufbuild/protobuf/reflect"
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt"
@@ -22,7 +22,7 @@ interface Range extends Message {
   readonly lessThan: Bound
 }
 
-/** How the values of one type compare, and how a sentence writes them. */
+/** The order of one type's values, and their form in sentences. */
 interface Ordered<T> {
   readonly is: (value: unknown) => value is T
   /** Negative, zero or positive. */
@@ -59,13 +59,13 @@ const numbers: Ordered<number | bigint> = {
   shown: String,
 }
 
-/** The checks of a whole number. @throws UnknownRule */
+/** The checks of an integer. @throws UnknownRule */
 export const numberChecks = (desc: DescMessage, rules: Range, what: string): Check[] =>
   rangeChecks(desc, rules, numbers, what)
 
 type Time = Pick<Duration | Timestamp, "seconds" | "nanos">
 
-/** Nanoseconds decide between equal seconds only, also where they are more than a second: as protovalidate compares. */
+/** As protovalidate compares: nanoseconds decide only between equal seconds, even when they exceed a second. */
 const compareTimes = (a: Time, b: Time): number =>
   a.seconds === b.seconds ? a.nanos - b.nanos : a.seconds < b.seconds ? -1 : 1
 
@@ -86,7 +86,7 @@ const timestamps: Ordered<Timestamp> = {
   shown: (value, what) => new Date(Number(wholeSeconds(value, what)) * 1_000).toISOString().replace(/\.000Z$/, "Z"),
 }
 
-/** The checks of a message in a field: of a duration or a timestamp. @throws UnknownRule for any other rule. */
+/** The checks of a duration or timestamp. @throws UnknownRule for any other rule. */
 export function messageChecks({ type }: FieldRules, what: string): Check[] {
   const checks =
     type.case === "duration"

@@ -1,4 +1,4 @@
-// A schema with a rule that is not known here is not served: a message is checked whole, or not taken at all.
+// A schema with an unknown rule is not served: a message is checked by all of its rules, or refused.
 import {
   create,
   createFileRegistry,
@@ -23,7 +23,7 @@ import { planOf } from "./plan.ts"
 type Rules = MessageInitShape<typeof FieldRulesSchema>
 type Field = MessageInitShape<typeof FieldDescriptorProtoSchema>
 
-/** A message with one field of those rules. */
+/** A message with one field of these rules. */
 function schemaOf(field: Field, rules: Rules): DescMessage {
   const options = create(FieldOptionsSchema)
   setExtension(options, fieldOption, create(FieldRulesSchema, rules))
@@ -45,7 +45,7 @@ const duration: Field = { type: Type.MESSAGE, typeName: ".google.protobuf.Durati
 const timestamp: Field = { type: Type.MESSAGE, typeName: ".google.protobuf.Timestamp" }
 const pattern = (pattern: string): Rules => ({ type: { case: "string", value: { pattern } } })
 
-describe("is refused when it says", () => {
+describe("is refused for", () => {
   test.each<[string, Field, Rules, RegExp]>([
     [
       "a format",
@@ -66,9 +66,9 @@ describe("is refused when it says", () => {
       { type: { case: "timestamp", value: { lessThan: { case: "ltNow", value: true } } } },
       /says lt_now/,
     ],
-    ["anything else of a message", duration, { type: { case: "any", value: { in: ["a"] } } }, /says any/],
-    ["of a duration what it says of numbers", duration, { type: { case: "int32", value: {} } }, /rules of int32/],
-    ["of a text what it says of durations", text, { type: { case: "duration", value: {} } }, /rules of duration/],
+    ["any other rule of a message", duration, { type: { case: "any", value: { in: ["a"] } } }, /says any/],
+    ["a rule of numbers on a duration", duration, { type: { case: "int32", value: {} } }, /rules of int32/],
+    ["a rule of durations on a text", text, { type: { case: "duration", value: {} } }, /rules of duration/],
     ["a rule of a later version", text, fromBinary(FieldRulesSchema, later), /says #9999/],
   ])("%s", (_, field, rules, why) => {
     expect(() => planOf(schemaOf(field, rules))).toThrow(why)
@@ -98,7 +98,7 @@ describe("is refused when it says", () => {
   })
 })
 
-/** Field 14 (string) with a field of its own that has the number 9999. */
+/** Field 14 (string) with an unknown field number 9999. */
 const later = Uint8Array.of(0x72, 4, 0xf8, 0xf0, 0x04, 1)
 
 function outside(): Rules {

@@ -1,5 +1,5 @@
-// URI of RFC 3986, with the zone identifiers of RFC 6874 and, as in protovalidate, without IPv4 inside of IPv6. The
-// alternatives begin with different characters, so a match takes time in proportion to the text.
+// URI of RFC 3986 with the zone identifiers of RFC 6874 and, as in protovalidate, without IPv4 inside of IPv6. The
+// alternatives start with different characters, so matching takes linear time.
 const unreserved = "A-Za-z0-9._~\\-"
 const subDelims = "!$&'()*+,;="
 const escaped = "%[0-9A-Fa-f]{2}"

@@ -1,4 +1,4 @@
-// Rules of single values, in the words and the order of protovalidate.
+// Rules of single values, with the sentences and order of protovalidate.
 import type { DescEnum } from "@bufbuild/protobuf"
 import {
   type BytesRules,
@@ -84,15 +84,15 @@ const bytesIn = (text: string): bigint => BigInt(utf8.encode(text).length)
 const uriCheck: Check = (value) =>
   value === "" ? ["value is empty, which is not a valid URI"] : unless(isString, isUri, "must be a valid URI")(value)
 
-// A character of a class: printable ASCII but the space, brackets and backslashes only escaped, and no "^" or "&".
+// A character of a class: printable ASCII without space, "^" and "&"; brackets and backslashes only escaped.
 const member = String.raw`(?:[!#%'-Z_a-~]|\\[\[\]\\.])`
 const classes = String.raw`\[${member}+\](?:\{\d+(?:,\d+)?\}|[?*+])?`
-// Repeated groups begin with a dot, and their classes have none: a text is divided in one way only.
+// Repeated groups start with a dot, and their classes have none, so a text matches in one way only.
 const dotless = String.raw`\[[A-Za-z0-9_-]+\](?:\{\d+(?:,\d+)?\}|[?*+])?`
 const repeated = String.raw`\(\\\.(?:${dotless})+\)\{\d+,\d+\}`
 /**
- * Patterns that RE2 and the platform's expressions read alike: of the whole text, with classes of ASCII and counts, so that
- * no text takes long.
+ * Patterns with the same meaning in RE2 and in the platform: anchored, with ASCII classes and counts. They match in
+ * linear time.
  */
 const plainPattern = new RegExp(
   String.raw`^\^(?:[A-Za-z0-9_:/@ -]\??|\\\.|${classes}|${repeated}|\((?!\?)|\)\??|\|)*\$$`,
@@ -133,7 +133,7 @@ function enumChecks(rules: EnumRules, desc: DescEnum, what: string): Check[] {
 
 const sizeIn = /^size\(this\) in \[(\d+(?:, \d+)*)\]$/
 
-/** The expressions that are known: how many bytes there may be. @throws UnknownRule */
+/** The supported expressions: the permitted byte lengths. @throws UnknownRule */
 export function expressionChecks(rules: FieldRules, what: string): Check[] {
   const at = `${what}: ${FieldRulesSchema.typeName}`
   return rules.cel.map(({ expression, message }) => {

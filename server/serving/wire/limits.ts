@@ -3,7 +3,7 @@ import { type Wire, wire } from "@signet/proto/api/v1/wire"
 
 const defaultMaxRequestBytes = 65_536
 
-/** The largest request message that a method takes, in bytes. */
+/** The largest request message of a method, in bytes. */
 export function maxRequestBytes(method: DescMethod): number {
   return wireOf(method).maxRequestBytes || defaultMaxRequestBytes
 }
@@ -13,19 +13,19 @@ export function mediaType(method: DescMethod): string {
   return wireOf(method).mediaType || "application/json"
 }
 
-/** Whether a method's requests over REST are forms, and nothing else. */
+/** True if a method's REST requests must be forms. */
 export function isFormMethod(method: DescMethod): boolean {
   return wireOf(method).form
 }
 
-/** Whether a method's answers over REST name the fields that are empty, too. */
+/** True if a method's REST answers include empty fields. */
 export function namesEmpty(method: DescMethod): boolean {
   return wireOf(method).namesEmpty
 }
 
 const known = new WeakMap<DescMethod, Wire>()
 
-/** Options are parsed anew at each look, so what they say is kept. */
+/** Reading an option parses it, so the result is cached. */
 function wireOf(method: DescMethod): Wire {
   const found = known.get(method) ?? getOption(method, wire)
   known.set(method, found)

@@ -11,10 +11,10 @@ import { Refused } from "@signet/kernel/errors"
 import { maxDepth, shown } from "./strict-json.ts"
 
 /**
- * A message from its JSON form (proto3 JSON), each refusal with the reason that is told.
+ * Reads a message from its JSON form (proto3 JSON), with a reason for each refusal.
  *
- * @param json As parseStrictJson gives it.
- * @throws Refused MALFORMED_REQUEST, UNKNOWN_FIELD, DUPLICATE_FIELD (one field by both its names), INVALID_FIELD
+ * @param json The result of parseStrictJson.
+ * @throws Refused MALFORMED_REQUEST, UNKNOWN_FIELD, DUPLICATE_FIELD (one field by both of its names), INVALID_FIELD
  */
 export function messageFromJson(desc: DescMessage, json: JsonValue): Message {
   if (!isObject(json)) throw new Refused("MALFORMED_REQUEST", { message: "the body is not a JSON object" })
@@ -23,13 +23,13 @@ export function messageFromJson(desc: DescMessage, json: JsonValue): Message {
     return fromJson(desc, json)
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined
-    // The library's message repeats the value, so only the field's name is told.
+    // The library's message contains the value, so only the field's name is reported.
     throw new Refused("INVALID_FIELD", isFieldError(cause) ? { metadata: { field: cause.field().name } } : {})
   }
 }
 
 /**
- * A message from its binary form. Fields that the schema does not have are dropped, as the format asks.
+ * Reads a message from its binary form. Unknown fields are dropped.
  *
  * @throws Refused MALFORMED_REQUEST, NESTING_TOO_DEEP
  */
@@ -47,7 +47,7 @@ type JsonObject = { [name: string]: JsonValue }
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** Every member must be a field, by its JSON name or its proto name, once; at every level that has a schema. */
+/** Every member must name a field once, by its JSON name or proto name, at every level with a schema. */
 function checkNames(desc: DescMessage, json: JsonValue, path: string): void {
   // Well-known types have JSON forms of their own.
   if (!isObject(json) || desc.typeName.startsWith("google.protobuf.")) return

@@ -17,7 +17,7 @@ function reasonOf(text: string): string {
 }
 
 describe("strict JSON", () => {
-  test("is JSON for whatever JSON can say", () => {
+  test("accepts every JSON value", () => {
     const shallow = fc.json({ maxDepth: 6 })
     fc.assert(
       fc.property(shallow, (text) => {
@@ -26,7 +26,7 @@ describe("strict JSON", () => {
     )
   })
 
-  test("is nothing that JSON.parse refuses, and nothing but a refusal is thrown", () => {
+  test("refuses what JSON.parse refuses, and throws nothing but refusals", () => {
     const noise = fc.string({ unit: fc.constantFrom(...'{}[]":,\\ueE+-.0123456789truefalsn \n\u0000é'.split("")) })
     fc.assert(
       fc.property(noise, (text) => {
@@ -43,7 +43,7 @@ describe("strict JSON", () => {
     )
   })
 
-  test("has each name once in an object, however it is written", () => {
+  test("refuses a name that occurs twice in an object, however it is escaped", () => {
     const name = fc.string({ minLength: 1, maxLength: 8 })
     fc.assert(
       fc.property(name, fc.array(name, { maxLength: 4 }), (twice, others) => {
@@ -64,14 +64,14 @@ describe("strict JSON", () => {
     expect(reasonOf(text)).toBe("")
   })
 
-  test("nests 32 levels and no more", () => {
+  test("accepts at most 32 levels", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
     expect(reasonOf(nested(maxDepth))).toBe("")
     expect(reasonOf(nested(maxDepth + 1))).toBe("NESTING_TOO_DEEP")
     expect(reasonOf(`{"a":`.repeat(maxDepth + 1))).toBe("NESTING_TOO_DEEP")
   })
 
-  test("tells a name back cut and printable", () => {
+  test("reports a name truncated and printable", () => {
     const name = `\u202e${"x".repeat(200)}`
     try {
       parse(`{"${name}":1,"${name}":2}`)

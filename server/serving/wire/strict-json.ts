@@ -1,13 +1,13 @@
 import type { JsonValue } from "@bufbuild/protobuf"
 import { Refused } from "@signet/kernel/errors"
 
-/** The deepest that objects and arrays may nest. */
+/** The deepest nesting of objects and arrays. */
 export const maxDepth = 32
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Parses JSON as RFC 8259 has it, and stricter: UTF-8 without a byte order mark, no member twice, at most 32 levels.
+ * Parses JSON (RFC 8259) more strictly: UTF-8 without a byte order mark, no duplicate member, at most 32 levels.
  *
  * @throws Refused MALFORMED_REQUEST, DUPLICATE_FIELD, NESTING_TOO_DEEP
  */
@@ -19,7 +19,7 @@ export function parseStrictJson(bytes: Uint8Array): JsonValue {
   try {
     value = JSON.parse(text)
   } catch {
-    // The parser's own message repeats what was sent.
+    // The parser's own message contains the input.
     throw new Refused("MALFORMED_REQUEST", { message: "the body is not JSON" })
   }
   if (scanned.duplicate !== undefined) {
@@ -37,18 +37,18 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** A name that a caller made up, short and printable enough to be told back. */
+/** A caller's name, truncated and printable, for error messages. */
 export const shown = (name: string): string => name.slice(0, 64).replace(/[^\x20-\x7e]/g, "?")
 
 const quote = 0x22
 const backslash = 0x5c
 
 /**
- * Looks at nesting and member names only; whether the text is JSON at all is the parser's to say. Stops at the first
- * level that is too deep, so a bomb costs 33 steps.
+ * Checks nesting and member names only; the parser checks the rest. Stops at the first level that is too deep, so a
+ * bomb costs 33 steps.
  */
 function scan(text: string): { isTooDeep: boolean; duplicate: string | undefined } {
-  // One entry a level: the names seen in an object, or null in an array.
+  // One entry per level: the names of an object, or null for an array.
   const levels: (Set<string> | null)[] = []
   let duplicate: string | undefined
   let isName = false
@@ -97,7 +97,7 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** The name that a quoted text stands for, so that "a" and its escaped twin are one. */
+/** The name of a quoted text without escapes, so that "a" and its escaped form are equal. */
 function nameOf(quoted: string): string {
   if (!quoted.includes("\\")) return quoted.slice(1, -1)
   try {

@@ -2,9 +2,9 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { isReflectList, isReflectMap, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 
 /**
- * Finds text that no database takes: U+0000 and unpaired surrogates (RFC 8259 section 8.2).
+ * Finds text that databases cannot store: U+0000 and unpaired surrogates (RFC 8259 section 8.2).
  *
- * @returns The path of the first such field, by proto names; undefined when all text is fine.
+ * @returns The proto path of the first such field; undefined when all text is valid.
  */
 export function unstorableText(desc: DescMessage, message: Message): string | undefined {
   return textual(desc).length === 0 ? undefined : search(reflect(desc, message))
@@ -25,7 +25,7 @@ function search(message: ReflectMessage): string | undefined {
 
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
-/** Each value of a field with its place; the keys of maps count as values. */
+/** Each value of a field with its index. Keys of maps count as values. */
 function* valuesOf(value: unknown): Generator<[at: string, value: unknown]> {
   if (isReflectList(value)) {
     for (const [index, item] of value.entries()) yield [`[${index}]`, item]
@@ -39,11 +39,11 @@ function* valuesOf(value: unknown): Generator<[at: string, value: unknown]> {
 
 const known = new WeakMap<DescMessage, readonly DescField[]>()
 
-/** The fields that can hold text, at any depth; computed once a type. */
+/** The fields that may contain text, at any depth; computed once per type. */
 function textual(desc: DescMessage): readonly DescField[] {
   const found = known.get(desc)
   if (found !== undefined) return found
-  // A type that holds itself is taken to hold text while it is being looked at.
+  // During its computation, a recursive type counts as containing text.
   known.set(desc, desc.fields)
   const fields = desc.fields.filter(
     (field) =>

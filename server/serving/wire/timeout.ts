@@ -3,7 +3,7 @@ import { Refused } from "@signet/kernel/errors"
 const unitMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 }
 
 /**
- * A caller's deadline in milliseconds, by Connect's header (REST's, too) or gRPC's; undefined when it has none.
+ * The caller's deadline in milliseconds, from Connect's header (also for REST) or gRPC's; undefined without one.
  *
  * @see https://connectrpc.com/docs/protocol#unary-request
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md

@@ -1,22 +1,22 @@
-// The one message of a unary or server-streaming call, as each protocol frames it, checked before Connect reads it: the
-// same strictness and the same reasons as over REST.
+// The message of a unary or server-streaming call, as each protocol frames it. Checked before Connect reads it, as
+// strictly as over REST and with the same reasons.
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import { base64Decode } from "@bufbuild/protobuf/wire"
 import { Refused } from "@signet/kernel/errors"
 import { messageFromBinary, messageFromJson } from "./read-message.ts"
 import { parseStrictJson, shown } from "./strict-json.ts"
 
-/** What a content type says of a body. */
+/** The framing of a body, by its content type. */
 export interface Framing {
   readonly protocol: "connect" | "connect-stream" | "grpc" | "grpc-web"
   readonly isJson: boolean
-  /** A five-byte prefix of flags and length goes before the message. */
+  /** True if a five-byte prefix of flags and length precedes the message. */
   readonly isEnveloped: boolean
 }
 
 export const envelopeBytes = 5
 
-/** @returns undefined for a content type that no protocol has. */
+/** @returns Undefined for an unknown content type. */
 export function framingOf(contentType: string): Framing | undefined {
   const type = contentType.toLowerCase().split(";")[0]?.trim() ?? ""
   const plain = /^application\/(json|proto)$/.exec(type)
@@ -29,12 +29,12 @@ export function framingOf(contentType: string): Framing | undefined {
     case "grpc-web":
       return { protocol: enveloped[1], isJson, isEnveloped: true }
     default:
-      // Connect's streams always say which codec.
+      // The content type of a Connect stream always names the codec.
       return enveloped[2] === undefined ? undefined : { protocol: "connect-stream", isJson, isEnveloped: true }
   }
 }
 
-/** @throws Refused when the request says that its messages are compressed: they are not taken (zip bombs, BREACH). */
+/** @throws Refused for compressed messages, which are not supported (zip bombs, BREACH). */
 export function refuseCompression(header: (name: string) => string | undefined): void {
   for (const name of ["content-encoding", "connect-content-encoding", "grpc-encoding"]) {
     const encoding = header(name)
@@ -44,7 +44,7 @@ export function refuseCompression(header: (name: string) => string | undefined):
   }
 }
 
-/** @throws Refused when the body is not exactly one message that may be read. */
+/** @throws Refused unless the body is exactly one readable message. */
 export function readBodyMessage({ input }: DescMethod, framing: Framing, body: Uint8Array): Message {
   const message = framing.isEnveloped ? withoutEnvelope(body) : body
   return framing.isJson ? messageFromJson(input, parseStrictJson(message)) : messageFromBinary(input, message)
@@ -62,7 +62,7 @@ const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is 
 const queryParameters = new Set(["connect", "encoding", "message", "base64", "compression"])
 
 /**
- * Checks a Connect GET, whose message is in the address.
+ * Checks a Connect GET, whose message is in the URL.
  *
  * @see https://connectrpc.com/docs/protocol#unary-get-request
  * @throws Refused
@@ -74,7 +74,7 @@ export function checkQuery({ input }: DescMethod, query: URLSearchParams, maxByt
   else throw new Refused("UNSUPPORTED_MEDIA_TYPE")
 }
 
-/** The message of a Connect GET, unread. @throws Refused when the address says anything else besides. */
+/** The undecoded message of a Connect GET. @throws Refused for unknown or duplicate parameters. */
 export function queryBytes(query: URLSearchParams, maxBytes: number): Uint8Array {
   const seen = new Set<string>()
   for (const name of query.keys()) {

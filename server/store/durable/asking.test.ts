@@ -3,7 +3,7 @@ import { ask } from "./asking.ts"
 
 const fault = (marks: object) => Object.assign(new Error("gone"), marks)
 
-/** Answers after so many faults. */
+/** An object that answers after these faults. */
 function object(faults: readonly unknown[]) {
   const left = [...faults]
   const calls = { count: 0 }
@@ -28,13 +28,13 @@ test.each<[string, object]>([
   expect(never.calls.count).toBe(3)
 })
 
-test("an object that has too much to do is not asked again", async () => {
+test("a call to an overloaded object is not retried", async () => {
   const busy = object([fault({ retryable: true, overloaded: true })])
   await expect(ask(() => busy.call())).rejects.toMatchObject({ reason: "UNAVAILABLE" })
   expect(busy.calls.count).toBe(1)
 })
 
-test("what an object throws itself is thrown, once", async () => {
+test("an object's own error is thrown without a retry", async () => {
   const own = fault({ remote: true })
   const faulty = object([own])
   await expect(ask(() => faulty.call())).rejects.toBe(own)

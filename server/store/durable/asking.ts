@@ -5,10 +5,11 @@ import { isHeldFault } from "./moving/residence.ts"
 const tries = 3
 
 /**
- * Asks an object. What the runtime says may be asked again, is: an object that moved or whose machine went away. Only
- * for what may be done twice.
+ * Calls an object, and retries where the runtime permits it: the object moved, or its machine failed. Only for
+ * idempotent calls.
  *
- * @throws Refused PLACE_HELD where its place is being moved, or was. UNAVAILABLE when it does not come to an answer. What the object itself throws is a bug, and is thrown.
+ * @throws Refused PLACE_HELD when its place is being moved or was moved; UNAVAILABLE without an answer. An error of the
+ *   object itself is a bug and is rethrown.
  */
 export async function ask<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   for (let tried = 1; ; tried++) {
@@ -17,7 +18,7 @@ export async function ask<Answer>(call: () => Promise<Answer>): Promise<Answer> 
     } catch (fault) {
       if (isHeldFault(fault)) throw placeHeld()
       const { retryable, overloaded } = marksOf(fault)
-      // Asking an object again that has too much to do would give it more.
+      // A retry would add to the load of an overloaded object.
       if (overloaded || (retryable && tried === tries)) throw new Refused("UNAVAILABLE", { cause: fault })
       if (!retryable) throw fault
       await new Promise((resolve) => setTimeout(resolve, 20 * 2 ** tried))
@@ -25,7 +26,7 @@ export async function ask<Answer>(call: () => Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** What the runtime writes on the errors that it makes; none of it on those that an object throws. */
+/** The runtime's marks on its own errors; errors that an object throws have none. */
 function marksOf(fault: unknown): { retryable: boolean; overloaded: boolean } {
   const has = (mark: string) => typeof fault === "object" && fault !== null && Reflect.get(fault, mark) === true
   return { retryable: has("retryable") || has("durableObjectReset"), overloaded: has("overloaded") }

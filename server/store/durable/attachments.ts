@@ -2,10 +2,13 @@ import type { Attachments } from "@signet/kernel/messaging/ports"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
 
-/** An attachment is an object of its own, and ends by its own alarm. The device's object knows it by its key. */
+/**
+ * Each attachment is an object, and expires by its own alarm. The owner device's object maps idempotency keys to
+ * attachments.
+ */
 export function durableAttachments({ ATTACHMENTS, DEVICES }: DurableEnv): Attachments {
   return {
-    /** One that was named by the key, and never made or erased since, is made now: under the id that the key names. */
+    /** Creates the attachment under the id that its key names. A key without a stored attachment creates it now. */
     async create(record) {
       const { ownerDeviceId, idempotencyKey } = record
       const id = await ask(() => DEVICES.getByName(ownerDeviceId).takeAttachmentKey(idempotencyKey, record.id))
@@ -20,7 +23,7 @@ export function durableAttachments({ ATTACHMENTS, DEVICES }: DurableEnv): Attach
 
     delete: (id, audit) => ask(() => ATTACHMENTS.getByName(id).delete(audit)),
 
-    /** Each sees to itself. */
+    /** Each object's alarm erases it. */
     due: async () => [],
 
     forget: (id) => ask(() => ATTACHMENTS.getByName(id).forget()),

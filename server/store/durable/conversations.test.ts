@@ -1,4 +1,4 @@
-// The same suites as on PostgreSQL, over objects in the real runtime; and what only objects are.
+// The suites of the PostgreSQL store over objects in the real runtime, and tests of the objects themselves.
 import { newId } from "@signet/kernel/ids"
 import { decideLease, decideRejoin } from "@signet/kernel/messaging/directive"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
@@ -61,7 +61,7 @@ const listed = async ({ id: deviceId, userId }: MessagingDevice) =>
 const pending = ({ id }: MessagingDevice, conversation: Pick<Conversation, "id">) =>
   store.welcomes.findPending(id, conversation.id)
 
-// Objects take their time to be made: these ask for much that the conformance suite asks for too, from outside.
+// Slow, because objects take time to create. The conformance suite covers most of this from outside.
 const isShort = effort(true, false, false)
 describe.skipIf(isShort)("appending", () => appendSuite(() => store))
 describe.skipIf(isShort)("conversations", () =>
@@ -78,7 +78,7 @@ describe("a conversation's object", () => {
     ;[one, other] = await Promise.all([device(), device()])
   })
 
-  test("of 50 commits at once takes one, and answers each that comes again as before", async () => {
+  test("accepts one of 50 concurrent commits, and answers repeated ones as before", async () => {
     const group = await putGroup(store, [one, other])
     const commits = times(50, (i) => newCommit(group, i % 2 === 0 ? one : other, group.roster))
     const messages = times(10, () => newMessage({ ...group, epoch: 2n }, one))
@@ -96,7 +96,7 @@ describe("a conversation's object", () => {
     expect(again).toEqual({ is: "replayed", answer: winner?.is === "appended" ? winner.answer : null })
   })
 
-  test("loses its memory, and knows and answers the same", async () => {
+  test("answers the same after it lost its memory", async () => {
     const group = await putGroup(store, [one, other])
     const message = newMessage(group, one)
     const first = await appended(message)
@@ -109,12 +109,12 @@ describe("a conversation's object", () => {
     expect((await appended(newMessage(group, other))).answer.seq).toBe(3n)
   })
 
-  test("forgets what it did not write", async () => {
+  test("discards its cache after a rollback", async () => {
     const group = await putGroup(store, [one])
     const whole = newCommit(group, one, [...group.roster, ...leavesOf([other], 2n, 1)])
     const { commit } = whole
     if (commit === null) throw new Error("no commit")
-    // Found out at the end, when head and leaves are written.
+    // The failure occurs at the end, when head and leaves are written.
     const broken = { ...whole, commit: { ...commit, membership: null } }
     await expect(append(broken)).rejects.toThrow("newcomers need")
     expect(await createDurableStore(objects.env).conversations.find(group.id)).toEqual(group)
@@ -128,12 +128,12 @@ describe("a conversation's object", () => {
     expect(await object(group).counted("open", one.id, random(16), -1n)).toBe(2)
   })
 
-  test("tells devices at least once: who did not hear, does so later, with the same welcome once", async () => {
+  test("notifies devices at least once: a missed notice is delivered later, with the welcome once", async () => {
     const made = newConversation([one.userId, other.userId])
     await store.conversations.create(made, creatorOf(one.id), newAudit())
     await objects.world({ deaf: 2 })
     const commit = newCommit(made, one, leavesOf([one, other]))
-    // The append stands, whoever hears of it.
+    // The append is committed, whether or not the notices are delivered.
     const audit = newAudit("conversation.recovered")
     expect((await append(commit, [audit])).is).toBe("appended")
     expect(await listed(other)).not.toContain(made.id)
@@ -154,7 +154,7 @@ describe("a conversation's object", () => {
     expect((await objects.world()).audit.filter(({ id }) => id === audit.id)).toHaveLength(1)
   })
 
-  test("has a device removed that was revoked before it heard that it is in", async () => {
+  test("issues the removal of a device that was revoked before it learned of its membership", async () => {
     const { userId, devices } = await putUser(store, 2)
     const [phone, laptop] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
     const made = newConversation([one.userId, userId])
@@ -182,7 +182,7 @@ describe("a conversation's object", () => {
     const hash = added.commit?.tree?.hash ?? expect.fail()
     const tree = () => store.conversations.tree(group.id, hash, 0)
     const first = () => store.conversations.tree(group.id, group.state?.treeHash ?? expect.fail(), 0)
-    // For as long as a call lasts that has read of the epoch before.
+    // For the duration of a call that has read the earlier epoch.
     await object(group).sweep(nowMs + 59_999)
     expect(await first()).toMatchObject({ size: 1_000 })
     await object(group).sweep(nowMs + 60_000)
@@ -197,7 +197,7 @@ describe("a conversation's object", () => {
     expect(await tree()).toBeUndefined()
   })
 
-  test("is decided on elsewhere, by as many as come: each finds what the one before has written", async () => {
+  test("accepts concurrent decisions: each one sees the previous one's change", async () => {
     const { devices } = await putUser(store, 6)
     const group = await putGroup(store, devices)
     const rejoin = ({ id: deviceId, userId }: MessagingDevice) =>
@@ -218,7 +218,7 @@ describe("a conversation's object", () => {
     expect(leases.map((done) => done?.decision.is).toSorted()).toEqual(["lease", "refuse"])
   })
 
-  test.skipIf(isShort)("takes a commit as large as there may be, and tells each who comes in", async () => {
+  test.skipIf(isShort)("accepts a commit of the largest size, and notifies each added device", async () => {
     const group = await putGroup(store, [one])
     const newcomers = times(maxCount.subjectsPerCommit, () => newDevice(freshId("prn")))
     const tree = { bytes: random(maxBytes.tree), hash: random() }
@@ -233,7 +233,7 @@ describe("a conversation's object", () => {
     expect(conversation.roster).toHaveLength(257)
     const told = await Promise.all(newcomers.map((device) => pending(device, group)))
     expect(told.map((welcome) => welcome?.id)).toEqual(welcomes.map(({ id }) => id))
-    // Compared at once: connections of whoever is busy for long are closed.
+    // Compared in one step: the runtime closes connections of a busy test.
     const others = welcomes.filter(({ welcome }, i) => Buffer.compare(welcome, told[i]?.welcome ?? random()) !== 0)
     expect(others).toEqual([])
     expect((await store.conversations.messages(group.id, 1n, { limit: 1, maxBytes: 1 })).envelopes).toHaveLength(1)
@@ -242,7 +242,7 @@ describe("a conversation's object", () => {
     expect(await object(group).rowsOf("select * from outbox")).toEqual([])
   })
 
-  test("outlives the runtime", async () => {
+  test("survives a restart of the runtime", async () => {
     const group = await putGroup(store, [one, other])
     const message = newMessage(group, one)
     const { answer } = await appended(message)
@@ -255,7 +255,7 @@ describe("a conversation's object", () => {
   })
 })
 
-/** A store, and how many calls of objects it has made. */
+/** A store, and the number of object calls that it has made. */
 function countedStore() {
   let calls = 0
   const counted = <Called>({ getByName }: { getByName(name: string): Called }) => ({
@@ -269,14 +269,14 @@ function countedStore() {
   return { store: createDurableStore(env), calls: () => calls }
 }
 
-describe("what is made over objects", () => {
+describe("creation over several objects", () => {
   beforeEach(async () => {
     ;[one, other] = await Promise.all([device(), device()])
   })
   const direct = () => newConversation([one.userId, other.userId], { kind: "DIRECT" })
   const create = (of: Conversation, by = creatorOf(one.id)) => store.conversations.create(of, by, newAudit())
 
-  test("is one direct conversation for two users, however many ask at once", async () => {
+  test("makes one direct conversation for two users, however many calls there are", async () => {
     const outcomes = await Promise.all(times(8, (i) => create(direct(), creatorOf(i % 2 === 0 ? one.id : other.id))))
     const made = outcomes.map((outcome) => ("conversation" in outcome ? outcome.conversation : expect.fail(outcome.is)))
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
@@ -286,7 +286,7 @@ describe("what is made over objects", () => {
     expect(there).toContain(made[0]?.id)
   })
 
-  test("is made by the next call when the one before stopped in between", async () => {
+  test("is completed by the next call after an interruption", async () => {
     const [left, key] = [direct(), creatorOf(one.id)]
     const pair = objects.env.NAMES.getByName(pairName(left, left.userIds))
     await pair.take({ owner: left.id, at: "" })
@@ -303,18 +303,18 @@ describe("what is made over objects", () => {
     expect((await store.attachments.create(again)).id).toBe(record.id)
   })
 
-  test("are as many of a user as there may be", async () => {
+  test("is limited per user", async () => {
     const user = objects.env.USERS.getByName(userName(one.userId, place))
     const many = `with recursive n (value) as (select 1 union all select value + 1 from n where value < ?)
       insert into conversation (id, created_at, revision, is_member, is_asked) select 'many' || value, 1, 1, 0, 1 from n`
     await user.rowsOf(many, maxCount.conversationsPerUser - 1)
     expect((await create(newConversation([one.userId]))).is).toBe("created")
     expect(await create(newConversation([one.userId]))).toEqual({ is: "full" })
-    // Whoever made them is full, and not who is in them.
+    // Only the creator's limit counts, not that of the other users.
     expect((await create(newConversation([other.userId, one.userId]), creatorOf(other.id))).is).toBe("created")
   })
 
-  test("takes few calls of whoever lists, however many conversations there are", async () => {
+  test("costs a listing few calls, however many conversations there are", async () => {
     const many = effort(70, 300, 300)
     const made: string[] = []
     const next = times(many, () => newConversation([one.userId])).values()
@@ -336,7 +336,7 @@ describe("what is made over objects", () => {
     expect(counted.calls() - before).toBeLessThanOrEqual(10)
   })
 
-  test("goes by its own alarm: the blobs first, then the attachment, and its key is free", async () => {
+  test("is erased by its own alarm: the blobs first, then the attachment, and its key is free", async () => {
     const record = newAttachment({ ownerDeviceId: one.id, size: 2_000, partSize: 1_000 })
     await store.attachments.create(record)
     const attachment = objects.env.ATTACHMENTS.getByName(record.id)

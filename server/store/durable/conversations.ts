@@ -9,12 +9,12 @@ import { directing } from "./conversation/directing.ts"
 import { listing } from "./conversation/listing.ts"
 import type { DurableEnv } from "./env.ts"
 
-/** Each conversation is an object of its own, which signs its receipts itself and forgets by its own alarm. */
+/** Each conversation is an object, which signs its own receipts and prunes by its own alarm. */
 export function durableConversations(env: DurableEnv): Conversations {
   const { CONVERSATIONS } = env
   const rosters = createRosters()
 
-  /** With the roster of its epoch, which is not sent again to whoever has it. */
+  /** Adds the roster of the epoch, which is not sent again to a process that has it. */
   async function whole<Answer>(
     id: ConversationId,
     read: (knownEpoch: bigint) => Promise<Answer | undefined>,
@@ -72,7 +72,7 @@ export function durableConversations(env: DurableEnv): Conversations {
 
     tree: (id, hash, offset) => ask(() => CONVERSATIONS.getByName(id).tree(hash, offset)),
 
-    /** Each sees to itself. */
+    /** Each object's alarm prunes its log. */
     prune: async () => 0,
 
     ...listing(env),
@@ -80,7 +80,7 @@ export function durableConversations(env: DurableEnv): Conversations {
   }
 }
 
-/** A piece of a request is sent with all of the request: here it is cut out. */
+/** A view of a larger buffer would be sent with the whole buffer, so it is copied. */
 function exact(append: VerifiedAppend): VerifiedAppend {
   const { commit } = append
   return {

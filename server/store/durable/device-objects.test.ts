@@ -1,4 +1,4 @@
-// What a device keeps for others, on the real runtime: key packages, claims and welcomes.
+// The data of a device's object on the real runtime: key packages, claims and welcomes.
 import { idOf, newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
@@ -37,7 +37,7 @@ afterAll(() => objects?.close())
 
 const there = <T>(value: T | null | undefined): T => value ?? expect.fail("nothing is there")
 const device = async () => there((await putUser(store)).devices[0])
-/** Of one user, with any others. */
+/** Devices of one user, who may have others. */
 async function devicesOf(
   count: number,
 ): Promise<[first: MessagingDevice, second: MessagingDevice, ...others: MessagingDevice[]]> {
@@ -54,7 +54,7 @@ describe("key packages in objects", () => keyPackageSuite(() => store))
 describe("claims in objects, at once", () => claimRaceSuite(() => store))
 
 describe("a claim", () => {
-  test("takes what the kernel would choose, until nothing is left", async () => {
+  test("takes the packages that the kernel would choose, until none is left", async () => {
     const [requester, target] = await devicesOf(2)
     const pool = times(16, (i) =>
       newKeyPackage(target, {
@@ -73,7 +73,7 @@ describe("a claim", () => {
       const chosen = chooseKeyPackage(pool, nowMs)
       expect(taken?.notAfterMs).toBe(chosen?.notAfterMs)
       expect(taken?.isLastResort).toBe(chosen?.isLastResort)
-      // Of those that end together any.
+      // Packages with the same expiry are interchangeable.
       const i = pool.findIndex(({ ref }) => hex(ref) === hex(taken?.ref ?? new Uint8Array()))
       if (taken?.isLastResort === false) pool[i] = { ...there(pool[i]), status: "CLAIMED" }
     }
@@ -83,7 +83,7 @@ describe("a claim", () => {
   const isOfUse = (one: KeyPackageRecord) =>
     !one.isLastResort && one.notBeforeMs <= nowMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
 
-  test("that stopped at any place is finished by the retry, with the packages that it took", async () => {
+  test("that was interrupted at any step is finished by the retry, with the same packages", async () => {
     const [requester, ...targets] = await devicesOf(4)
     for (const one of targets)
       await store.keyPackages.upload(
@@ -105,7 +105,7 @@ describe("a claim", () => {
       const before = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
       const stopped = createDurableStore(stoppingAfter(stopAt))
       await stopped.keyPackages.claim(of, nowMs, newAudit("key_package.claimed")).catch(() => undefined)
-      // By now one more device is asked for: a claim is of those that it was begun with.
+      // By now the retry targets one more device, but a claim keeps its first targets.
       const again = {
         ...of,
         targets: { userIds: [], deviceIds: targets.slice(stopAt === 0 ? 1 : 0).map(({ id }) => id) },
@@ -122,7 +122,7 @@ describe("a claim", () => {
           .toSorted(),
       )
       expect(await claimed()).toEqual(first)
-      // What it took is what it gives, and nobody else gets it.
+      // The taken packages equal the returned ones, and no other claim gets them.
       for (const { ref } of first.packages) given.add(hex(ref))
       expect(given.size).toBe((stopAt + 1) * (targets.length - 1))
       const after = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
@@ -130,7 +130,10 @@ describe("a claim", () => {
     }
   })
 
-  /** An environment in which the Worker ends after so many calls that write a claim; the last was carried out unheard. */
+  /**
+   * An environment in which the Worker ends after this many writing calls of a claim; the last one succeeds without an
+   * answer.
+   */
   function stoppingAfter(count: number): DurableEnv {
     let left = count
     const writing: readonly (string | symbol)[] = ["beginClaim", "take", "finishClaim"]
@@ -153,7 +156,7 @@ describe("a claim", () => {
     return { ...objects.env, DEVICES }
   }
 
-  test("has its end looked for by the alarm, and so has whatever ends before", async () => {
+  test("sets the alarm for its expiry, and for every earlier one", async () => {
     const one = await device()
     const alarmAt = () => objects.env.DEVICES.getByName(one.id).alarmAt()
     const slackMs = 600_000
@@ -166,7 +169,7 @@ describe("a claim", () => {
     expect(await near(nowMs + 2 * day)).toBe(true)
   })
 
-  test("and its packages are forgotten in their time, and an init key never is", async () => {
+  test("expires with its packages, while init keys are permanent", async () => {
     const [requester, target] = await devicesOf(2)
     const [one, other] = [newKeyPackage(target), newKeyPackage(target)]
     await store.keyPackages.upload([one, other], nowMs)
@@ -198,7 +201,7 @@ describe("a claim", () => {
 })
 
 describe("the alarm of a device", () => {
-  test("leaves what has not ended: a nonce, a package, a claim and what it took", async () => {
+  test("keeps unexpired nonces, packages, claims and taken packages", async () => {
     const [requester, target] = await devicesOf(2)
     const DEVICES = objects.env.DEVICES
     const late = { notAfterMs: nowMs + 80 * day }
@@ -284,7 +287,7 @@ describe("a welcome", () => {
   const consume = (welcome: WelcomeRecord, key = random(16)) =>
     store.welcomes.consume(welcome.id, { deviceId: welcome.deviceId, key }, nowMs, newAudit("welcome.consumed"))
 
-  test("comes as it was put, in pages, and again is no second one, whatever became of it", async () => {
+  test("is listed unchanged in pages, and a repeated put adds no second one", async () => {
     const one = await device()
     const [first, second, third] = [
       welcomeOf(one),
@@ -311,7 +314,7 @@ describe("a welcome", () => {
     expect(await consume(second)).toBe("NOT_FOUND")
   })
 
-  test("is consumed with one key of many at once, erased with it, and given again with the same", async () => {
+  test("is consumed with one of many concurrent keys, erased, and returned again for the same key", async () => {
     const one = await device()
     const welcome = welcomeOf(one)
     await put(welcome)
@@ -325,7 +328,7 @@ describe("a welcome", () => {
     expect(await consume({ ...welcome, deviceId: (await device()).id })).toBe("NOT_FOUND")
   })
 
-  test("that leads to a leaf that is gone is void, also when it comes late; a newer one is not", async () => {
+  test("to a removed leaf is void, also when it arrives late; a newer one is valid", async () => {
     const one = await device()
     const [old, late] = [welcomeOf(one), welcomeOf(one)]
     const [conversationId, commitSeq] = [old.conversationId, 6n]
@@ -339,7 +342,7 @@ describe("a welcome", () => {
     expect(await consume(old)).toBe("NOT_FOUND")
   })
 
-  test("is void by the end of a leaf of its own conversation and of before that, and by no other", async () => {
+  test("is voided only by a later removal in its own conversation", async () => {
     const one = await device()
     const [old, beside, after] = [welcomeOf(one), welcomeOf(one), welcomeOf(one)]
     const newer = welcomeOf(one, { conversationId: old.conversationId, commitSeq: 6n })
@@ -350,7 +353,7 @@ describe("a welcome", () => {
     expect(ids).toEqual([beside, newer, after].map(({ id }) => id).toSorted())
   })
 
-  test("is erased when its time has come, and not before", async () => {
+  test("is erased at its expiry", async () => {
     const one = await device()
     const [ended, kept] = [welcomeOf(one), welcomeOf(one, { expiresAtMs: nowMs + 20 * day })]
     for (const each of [ended, kept]) await put(each)
@@ -361,7 +364,7 @@ describe("a welcome", () => {
     expect(rows).toEqual([{ id: kept.id }])
   })
 
-  test("is ended by the removal of its device, in its conversation, and no other's is", async () => {
+  test("is voided by the removal of its device from its conversation, and of no other", async () => {
     const devices = await devicesOf(3)
     const [creator, stays, removed] = devices
     const group = await putGroup(store, devices)
@@ -373,7 +376,7 @@ describe("a welcome", () => {
     expect(statuses).toEqual({ [stays.id]: "SENT", [there(removed).id]: "ENDED" })
   })
 
-  test("that is used up lets its conversation forget it", async () => {
+  test("that is consumed is dropped by its conversation", async () => {
     const devices = await devicesOf(3)
     const [creator, one, other] = devices
     const group = await putGroup(store, devices)

@@ -8,14 +8,14 @@ import { inParallel } from "./in-parallel.ts"
 import { keyName, placeName, userName } from "./names.ts"
 import type { Revoked } from "./user/object.ts"
 
-/** Of how many devices this program remembers whose they are. */
+/** The number of devices whose user this process remembers. */
 const remembered = 10_000
 
 /**
- * Devices are kept by the object of their user, so that one change is one write. A device knows its user for good, and
- * the name of a leaf key knows its device.
+ * Devices are stored in the object of their user, so that a change is one write. A device's object names its user
+ * permanently, and a leaf key's name names its device.
  *
- * @param due What `dueEffects` tells: of one user, as its object knows it. Nobody knows it of all.
+ * @param due The result of `dueEffects`. Only a user's object knows its own due effects; no object knows all of them.
  */
 export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revoked[]>): Devices {
   const users = new Map<DeviceId, string>()
@@ -31,7 +31,7 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
     return found
   }
 
-  /** Nothing was found: it may be elsewhere. @throws Refused PLACE_HELD */
+  /** A missing record may have been moved. @throws Refused PLACE_HELD */
   async function refuseUnread(place: Place): Promise<void> {
     const { state } = await ask(() => env.PLACES.getByName(placeName(place)).status())
     if (!isReadable(state)) throw placeHeld()
@@ -71,7 +71,7 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
     async change(change) {
       const name = userName(change.userId, change.place)
       const user = () => env.USERS.getByName(name)
-      // Known to its place before it is there, so that who holds the place finds it.
+      // The place knows the user before the device exists, so that a move finds it.
       const { userId, place, list } = change
       const isAdmitted =
         list.version > 1n || (await ask(() => env.PLACES.getByName(placeName(place)).admit({ userId })))
@@ -100,8 +100,8 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
 }
 
 /**
- * Tells the device whose it is, and takes the name of its leaf key. A name that was taken for a change that never came
- * to be is taken over, after the user whose change it was has given it up.
+ * Assigns the device to its user, and takes the name of its leaf key. If an abandoned change holds the name, its user's
+ * object first gives it up.
  */
 async function prepare(env: DurableEnv, change: DeviceChange, id: DeviceId, at: string): Promise<"ready" | "lost"> {
   const device = change.devices.find((one) => one.id === id)
@@ -117,5 +117,5 @@ async function prepare(env: DurableEnv, change: DeviceChange, id: DeviceId, at: 
   return after.owner === id ? "ready" : "lost"
 }
 
-/** The name of a leaf key is held by devices alone. */
+/** Only devices hold the name of a leaf key. */
 const deviceIdOf = (owner: string): DeviceId => owner as DeviceId

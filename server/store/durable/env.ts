@@ -1,4 +1,4 @@
-// The objects that the store is made of, and how they are called.
+// The objects of the store, and the types of their calls.
 import type { AttachmentObject } from "./attachment/object.ts"
 import type { ConversationObject } from "./conversation/object.ts"
 import type { DeviceObject } from "./device/object.ts"
@@ -6,7 +6,9 @@ import type { NameObject } from "./name/object.ts"
 import type { PlaceObject } from "./place/object.ts"
 import type { UserObject } from "./user/object.ts"
 
-/** The methods of an object as they are from outside: each answers later. Arguments and answers are structured clones. */
+/**
+ * An object's methods as its callers see them: every answer is a promise. Arguments and answers are structured clones.
+ */
 export type Calls<Stored> = {
   readonly [Name in Exclude<keyof Stored, "alarm" | "fetch" | symbol>]: Stored[Name] extends (
     ...args: infer Args
@@ -15,7 +17,7 @@ export type Calls<Stored> = {
     : never
 } & { fetch(request: Request): Promise<Response> }
 
-/** A namespace of objects, each by its name. */
+/** A namespace of objects, each with a name. */
 export interface Objects<Stored> {
   getByName(name: string): Calls<Stored>
 }
@@ -25,12 +27,12 @@ export interface DurableEnv {
   readonly CONVERSATIONS: Objects<ConversationObject>
   /** By device id. */
   readonly DEVICES: Objects<DeviceObject>
-  /** `app/tenant/user`; of no tenant `app//user`. */
+  /** `app/tenant/user`; without a tenant `app//user`. */
   readonly USERS: Objects<UserObject>
   /** `key/<hex>` for a leaf key, `pair/app/tenant/userA/userB` for two users. */
   readonly NAMES: Objects<NameObject>
   /** By attachment id. */
   readonly ATTACHMENTS: Objects<AttachmentObject>
-  /** `app/tenant`; of no tenant `app/`. */
+  /** `app/tenant`; without a tenant `app/`. */
   readonly PLACES: Objects<PlaceObject>
 }

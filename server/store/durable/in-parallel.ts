@@ -1,6 +1,6 @@
 const atOnce = 50
 
-/** Asks for all of them, so many at once; the answers in their order. */
+/** Runs work for all items, with a bounded number at once. The answers are in the items' order. */
 export async function inParallel<One, Answer>(
   all: readonly One[],
   work: (one: One) => Promise<Answer>,

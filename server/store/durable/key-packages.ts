@@ -5,11 +5,11 @@ import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
 import { inParallel } from "./in-parallel.ts"
 
-/** Key packages are kept by the object of their device, and a claim by the one of the device that made it. */
+/** Key packages are stored in the object of their device, and a claim in the object of its requester. */
 export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "activeOf" | "find">): KeyPackages {
   const device = (id: DeviceId) => env.DEVICES.getByName(id)
 
-  /** Active devices of the targets but the requester's, sorted. */
+  /** The active devices of the targets except the requester's, sorted. */
   async function targetsOf({ targets, place, requester }: Parameters<KeyPackages["claim"]>[0]) {
     const [ofUsers, named] = await Promise.all([
       devices.activeOf(targets.userIds, place),
@@ -46,7 +46,7 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
       }))
       const packages = given.flatMap(({ taken }) => taken ?? [])
       const finished = await ask(() => requester().finishClaim({ id, requesterDeviceId }, packages, audit))
-      // Begun so long ago that it was forgotten since.
+      // The claim was begun so long ago that it has expired since.
       if (finished === undefined) throw new Refused("UNAVAILABLE")
       const low = finished.isFirst ? given.filter(({ isLow }) => isLow).map(({ deviceId }) => deviceId) : []
       return { is: "claimed", claim: finished.claim, low }

@@ -1,14 +1,14 @@
-// Who is told what an object has to tell: the objects of devices that stream.
+// The subscribers of an object: the objects of devices with open streams.
 import type { DeviceId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Sql } from "./sql.ts"
 
 export interface Listeners {
-  /** The device's object is told from now on, until it has not asked for that in a while. */
+  /** Subscribes the device's object, until it has not renewed the subscription for a while. */
   listen(deviceId: DeviceId): void
-  /** Again is no error. */
+  /** Idempotent. */
   forget(deviceId: string): void
-  /** Does not wait and does not throw. What the next one that waits says as well is told once. */
+  /** Sends hints in the background. Never throws. A pending hint that a later one covers is sent once. */
   tell(hints: readonly Hint[]): void
 }
 
@@ -16,7 +16,7 @@ export const listenerSteps = [
   "create table listener (device_id text primary key, until_ms integer not null) without rowid",
 ] as const
 
-/** Longer than a device's object may take to ask again; see server/edge/worker/streams. */
+/** Longer than a device's object takes to renew; see server/edge/worker/streams. */
 const leaseMs = 600_000
 const toldAtOnce = 64
 
@@ -37,7 +37,7 @@ export function createListeners(of: {
       const isListening = await devices.getByName(deviceId).hear(hints)
       if (!isListening) forget(deviceId)
     } catch {
-      // It finds out by asking again.
+      // The subscriber finds the missed hints when it renews.
     }
   }
 
@@ -65,7 +65,7 @@ export function createListeners(of: {
     listen(deviceId) {
       const nowMs = of.nowMs()
       const row = sql.row<{ until_ms: number }>("select until_ms from listener where device_id = ?", deviceId)
-      // Asking is often, and writing is what costs.
+      // Renewals are frequent, and only writes are costly.
       if (row !== undefined && row.until_ms - nowMs > leaseMs / 2) return
       sql.run("insert or replace into listener (device_id, until_ms) values (?, ?)", deviceId, nowMs + leaseMs)
       sql.run("delete from listener where until_ms <= ?", nowMs)
@@ -80,7 +80,7 @@ export function createListeners(of: {
   }
 }
 
-/** Of one kind and object the newest is enough: whoever gets it reads. */
+/** Only the newest hint of each kind and object is sent, because its receiver then reads the state. */
 function nameOf(hint: Hint): string {
   switch (hint.is) {
     case "envelopes":

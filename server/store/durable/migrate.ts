@@ -1,13 +1,16 @@
-// Every object brings its own tables up to date when it wakes: there is no moment at which all of them are migrated.
+// Migrates each object's tables when the object wakes: there is no time at which all objects are migrated.
 import type { Sql } from "./sql.ts"
 
-/** Of each part of an object its steps, oldest first. A step that was ever deployed is never changed: more are added. */
+/**
+ * The migration steps of each part of an object, oldest first. A deployed step is never changed; new steps are
+ * appended.
+ */
 export type Parts = Readonly<Record<string, readonly string[]>>
 
 /**
- * Runs the steps that were not run here. Call it in a transaction.
+ * Runs the missing steps. Requires a transaction.
  *
- * @throws When the object was written by newer code than this: better no answer than a wrong one.
+ * @throws Error when newer code has written the object.
  */
 export function migrate(sql: Sql, parts: Parts): void {
   sql.run("create table if not exists part_version (part text primary key, version integer not null)")

@@ -1,4 +1,4 @@
-// The names of objects that are not called by an id.
+// The names of objects that are not named by an id.
 import type { PrincipalId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -9,6 +9,6 @@ export const userName = (userId: PrincipalId, place: Place): string => `${placeN
 
 export const keyName = (leafKey: Uint8Array): string => `key/${hex(leafKey)}`
 
-/** The same for both orders. */
+/** The same in both orders. */
 export const pairName = (place: Place, userIds: readonly PrincipalId[]): string =>
   `pair/${placeName(place)}/${userIds.toSorted().join("/")}`

@@ -18,11 +18,11 @@ import { placeName } from "./names.ts"
 import { createOutbox, type Entry, type Outbox, outboxSteps } from "./outbox.ts"
 import { createSql, type Sql } from "./sql.ts"
 
-/** Something that an object does when its time has come: erasing what expired, say. */
+/** Work of an object at a time, such as erasing expired records. */
 export interface Timed {
-  /** When there is something to do next; null for never. Milliseconds since the Unix epoch. */
+  /** The time of the next work in milliseconds since the Unix epoch; null for none. */
   nextAtMs(): number | null
-  /** Again is no error. What throws is tried again later. */
+  /** Idempotent. After an error it is retried later. */
   run(nowMs: number): void | Promise<void>
 }
 
@@ -32,8 +32,8 @@ const auditLane = "audit"
 const isAudit = (entry: Entry): entry is Entry & { body: readonly AuditEvent[] } => entry.kind === auditLane
 
 /**
- * What all objects have: tables that are brought up to date on wake, an outbox, and one alarm for all that has its time.
- * A method that others call takes and gives plain data and answers with values: what it throws is a bug.
+ * The base of all objects: tables that migrate on wake, an outbox, and one alarm for all timed work. A method that
+ * others call takes and returns plain data. An error that it throws is a bug.
  */
 export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends DurableObject<Env> {
   protected readonly sql: Sql
@@ -41,9 +41,9 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   readonly #parts: Parts
   #isMigrated = false
   #isToSend = false
-  /** Null for none; undefined when that is not known. */
+  /** Null for none; undefined while unknown. */
   #residence: Residence | null | undefined
-  /** Of the alarm that is set; undefined when that is not known. */
+  /** The time of the current alarm; undefined while unknown. */
   #alarmAtMs: number | undefined
   #failures = 0
   #notBeforeMs = 0
@@ -68,29 +68,29 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     }
   }
 
-  /** At the first statement rather than at once: whoever asks for an object that is none makes nothing. */
+  /** Runs at the first statement, so that a call of an unused name creates no tables. */
   #migrate(): void {
     if (this.#isMigrated) return
     this.ctx.storage.transactionSync(() => migrate(createSql(this.ctx.storage.sql), this.#parts))
     this.#isMigrated = true
   }
 
-  /** What the Worker's program does for objects: calls to the auth service. */
+  /** The effects on the auth service, provided by the Worker's program. */
   protected abstract effects(): Effects
 
-  /** Has the entry done. Throws when it must be tried again. Only objects that write entries have this. */
+  /** Delivers an outbox entry. An error is retried. Only objects that write entries implement this. */
   protected async deliver({ kind }: Entry): Promise<void> {
     throw new Error(`nobody delivers ${kind}`)
   }
 
-  /** Nothing was ever written here. Ask this first where anybody may ask for any name. */
+  /** True if nothing was ever written here. Check this first in methods that anyone may call with any name. */
   protected isBlank(): boolean {
     if (this.#isMigrated) return false
     const tables = this.ctx.storage.sql.exec("select 1 from sqlite_master where name = 'part_version'").toArray()
     return tables.length === 0
   }
 
-  /** Inside the transaction that the events tell of: they follow from the outbox. */
+  /** Adds events to the outbox. Requires the transaction of their change. */
   protected audit(events: readonly AuditEvent[]): void {
     if (events.length > 0) this.outbox.add({ lane: auditLane, kind: auditLane, body: events })
   }
@@ -99,7 +99,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return []
   }
 
-  /** What has its time while the place is being moved waits: everything is to be there as it was. */
+  /** No timed work runs while the place is being moved, so that the data stays unchanged. */
   #timedHere(): readonly Timed[] {
     return this.isOpen() ? this.timed() : []
   }
@@ -109,33 +109,33 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return this.#residence ?? undefined
   }
 
-  /** What this object keeps may be written. */
+  /** True if the object's data may be written. */
   protected isOpen(): boolean {
     return isWritable(this.#resident()?.state ?? "OPEN")
   }
 
-  /** Of each method that writes for somebody outside, before anything else. */
+  /** Every method that writes for a caller calls this first. @throws heldFault */
   protected requireOpen(): void {
     if (!this.isOpen()) throw heldFault()
   }
 
-  /** Of methods that tell which devices there are. */
+  /** For methods that list devices. @throws heldFault */
   protected requireReadable(): void {
     if (!isReadable(this.#resident()?.state ?? "OPEN")) throw heldFault()
   }
 
-  /** Whether what is kept here, if anything, is of that place: who moves a place may name what is another's. */
+  /** True if the object is blank or of that place: a move may name another place's objects. */
   protected isOf(_place: Place): boolean {
     return true
   }
 
-  /** Inside the transaction in which what was imported is opened: the others hear that it is there. */
+  /** Requires the transaction that opens imported data: other objects are notified of it. */
   protected arrived(): void {}
 
-  /** What is in memory is of what was there. */
+  /** Discards cached state. */
   protected forgetAll(): void {}
 
-  /** From who moves the place. Whatever this object has others do is done by then, or the answer says that it is not. */
+  /** Called by a move of the place. Afterwards the outbox is delivered, or the answer says that it is not. */
   async setPlace(residence: Residence): Promise<Settled> {
     if (!this.isOf(residence.place)) return { isDirty: false }
     const before = this.#resident()?.state ?? "OPEN"
@@ -158,7 +158,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return { isDirty: isNew || this.sql.rows(text).length > 0 }
   }
 
-  /** Runs the import, when this object is blank or is being filled by this transfer. @returns whether it is. */
+  /** Runs the import, if this object is blank or is receiving this transfer. @returns True if it is. */
   protected importing(of: Omit<Residence, "state">, work: () => void): boolean {
     const there = this.#resident()
     const isBlank = this.isBlank()
@@ -182,9 +182,9 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   }
 
   /**
-   * Nothing is left of it, when it was moved away or is being filled. Again is no error.
+   * Erases the object, if it was moved away or is receiving. Idempotent.
    *
-   * @returns false while it has something to tell: events of before are not erased with it.
+   * @returns False while the outbox has undelivered entries, such as audit events, which must not be erased.
    */
   async eraseAll(place: Place): Promise<boolean> {
     if (!this.isOf(place)) return true
@@ -202,39 +202,39 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return true
   }
 
-  /** Milliseconds since the Unix epoch, for alarms: what a call writes has the time of the call. */
+  /** Milliseconds since the Unix epoch, for alarms. A call's writes use the call's time. */
   protected nowMs(): number {
     return Date.now()
   }
 
-  /** A fault that no caller sees: it is tried again. */
+  /** Logs an error that no caller sees and that is retried. */
   protected report(fault: unknown): void {
     console.error("object fault", fault instanceof Error ? `${fault.name}: ${fault.message}` : typeof fault)
   }
 
   /**
-   * Reads, decides and writes in one: nothing is awaited within, so that no other call comes between. Whatever throws
-   * leaves nothing. Sets the alarm for what is due after it, and begins to deliver what it put into the outbox.
+   * Runs a transaction synchronously: nothing is awaited within, so no other call interleaves, and an error rolls back.
+   * Sets the alarm for the next due work, and starts to deliver new outbox entries.
    */
   protected transact<T>(work: () => T): T {
-    // Before it, and not undone with it.
+    // Before the transaction, so that it is not rolled back with it.
     this.#migrate()
     this.#isToSend = false
     const done = this.ctx.storage.transactionSync(work)
     this.schedule()
-    // Whoever has to know that it came, waits for the same by `outbox.drain`.
+    // A caller that needs the delivery awaits the same run by `outbox.drain`.
     if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain().then(() => this.schedule()))
     return done
   }
 
-  /** Sets the alarm to the first time at which there is something to do, with the write before it. */
+  /** Sets the alarm to the earliest due time, with the write before it. */
   protected schedule(): void {
     const times = [this.outbox.nextAtMs(), ...this.#timedHere().map((one) => one.nextAtMs())].filter(
       (at) => at !== null,
     )
     if (times.length === 0) return
     const atMs = Math.max(Math.min(...times), this.#notBeforeMs)
-    // One that comes too early sets the next.
+    // An early alarm sets the next one.
     if (this.#alarmAtMs !== undefined && this.#alarmAtMs <= atMs) return
     this.#alarmAtMs = atMs
     void this.ctx.storage.setAlarm(Date.now() + atMs - this.nowMs())
@@ -255,7 +255,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
       }
     }
     await this.outbox.drain()
-    // An alarm that throws is given up after some tries. This one is not.
+    // The runtime drops an alarm after several errors, so this one never throws.
     this.#failures = isFaulty ? this.#failures + 1 : 0
     this.#notBeforeMs = isFaulty ? this.nowMs() + Math.min(1_000 * 2 ** this.#failures, longestWaitMs) : 0
     this.schedule()

@@ -1,4 +1,4 @@
-// The objects on the real runtime: what any store is, and what only they are.
+// The objects on the real runtime: the suite of every store, and tests of the objects themselves.
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
@@ -45,7 +45,7 @@ describe("an object", () => {
   const entry = (lane: string, body: unknown): Entry => ({ lane, kind: "told", body })
   const delivered = async (lane: string) => (await objects.world()).delivered.filter((each) => each.lane === lane)
 
-  test("that nobody wrote to makes no table, whatever is asked of it", async () => {
+  test("without a write creates no table, whatever is called", async () => {
     const id = newDevice(freshId("prn")).id
     expect(await store.devices.find(id)).toBeUndefined()
     expect(await store.devices.ofUser(freshId("prn"), place)).toEqual({ devices: [], newest: undefined })
@@ -53,7 +53,7 @@ describe("an object", () => {
     expect(await objects.env.DEVICES.getByName(id).blank()).toBe(true)
   })
 
-  test("delivers what it wrote, in the order of each lane, and nothing of what was undone", async () => {
+  test("delivers its entries in the order of each lane, and none that were rolled back", async () => {
     const [one, other, name] = [freshId("dev"), freshId("dev"), freshId("dev")]
     expect(await probe(name).fail(entry(one, 0))).toBe("failed")
     const entries = times(6, (i) => entry(i % 2 === 0 ? one : other, { i: BigInt(i), bytes: new Uint8Array([i]) }))
@@ -63,7 +63,7 @@ describe("an object", () => {
     expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
   })
 
-  test("delivers by its alarm what it could not deliver at once, in order, whether or not it lost its memory", async () => {
+  test("delivers failed entries by its alarm, in order, also after it lost its memory", async () => {
     const [lane, other, name, lost] = [freshId("dev"), freshId("dev"), freshId("dev"), freshId("dev")]
     await objects.world({ faults: 2 })
     await probe(name).send([entry(lane, 1), entry(lane, 2)], true)
@@ -74,7 +74,7 @@ describe("an object", () => {
     expect((await delivered(lane)).map(({ body }) => body)).toEqual([1, 2])
   })
 
-  test("ends at once what is refused for good, and delivers what is behind it", async () => {
+  test("drops an entry that is rejected permanently, and delivers the later ones", async () => {
     const [lane, name] = [freshId("dev"), freshId("dev")]
     await objects.world({ refusedForGood: [lane] })
     await probe(name).send([entry(lane, "poison"), entry(lane, "more of it")], true)
@@ -84,7 +84,7 @@ describe("an object", () => {
     expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
   })
 
-  test("never ends what is refused for now, and tells it when that is over", async () => {
+  test("keeps an entry that is rejected temporarily, and delivers it later", async () => {
     const [lane, name] = [freshId("dev"), freshId("dev")]
     await objects.world({ refused: [lane] })
     await probe(name).send([entry(lane, "first")], true)
@@ -99,7 +99,7 @@ describe("an object", () => {
     await reset()
   })
 
-  test("is brought up to date when it wakes, and answers nothing to code that is older than it", async () => {
+  test("migrates when it wakes, and refuses older code", async () => {
     const name = freshId("dev")
     await probe(name).rowsOf("insert into kept (text) values ('old')")
     const kept = await device()
@@ -108,7 +108,7 @@ describe("an object", () => {
       probeSteps: [...probeSteps, "alter table kept add column more text not null default 'new'"],
     })
     expect(await probe(name).rowsOf("select * from kept")).toEqual([{ text: "old", more: "new" }])
-    // A restart keeps everything.
+    // A restart keeps the data.
     expect(await createDurableStore(objects.env).devices.find(kept.id)).toEqual(kept)
     expect(await store.keyPackages.inventory(kept.id, nowMs)).toMatchObject({ available: 1 })
     await objects.restart()
@@ -117,11 +117,11 @@ describe("an object", () => {
 })
 
 describe("a device's key", () => {
-  test("that was taken for a change that never came is free, and the change is lost when it comes late", async () => {
+  test("of an abandoned change is free, and the late change is rejected", async () => {
     const [late, soon] = [newDevice(freshId("prn")), newDevice(freshId("prn"))]
     const at = userName(late.userId, place)
     const { leafKey } = late
-    // As a Worker that ends between its calls.
+    // As left by a Worker that ended between its calls.
     await objects.env.DEVICES.getByName(late.id).belong(at)
     await objects.env.NAMES.getByName(keyName(leafKey)).take({ owner: late.id, at })
     expect(await store.devices.findByKey(leafKey)).toBeUndefined()
@@ -133,7 +133,7 @@ describe("a device's key", () => {
     expect(await store.devices.find(late.id)).toBeUndefined()
   })
 
-  test("stays with the user who has it: a device is never another user's", async () => {
+  test("stays with its user: a device never changes its user", async () => {
     const one = await device()
     const stranger = { ...one, userId: freshId("prn"), leafKey: random() }
     expect(await store.devices.change(changeOf(stranger))).toBe("lost")
@@ -141,7 +141,7 @@ describe("a device's key", () => {
   })
 })
 
-test("a name is given up, or passed on, by its owner alone", async () => {
+test("only its owner releases a name or passes it on", async () => {
   const name = objects.env.NAMES.getByName(keyName(random()))
   const of = (owner: string) => ({ owner, at: "" })
   await name.take(of("owner"))
@@ -161,7 +161,7 @@ describe("a user", () => {
     return revoked
   }
 
-  test("has sessions bound before the answer, and what failed before it", async () => {
+  test("binds sessions before the answer, and delivers earlier failures first", async () => {
     const [one, sessionId] = [newDevice(freshId("prn")), newId("ses", nowMs, random(10))]
     const bind = { sessionId, deviceId: one.id }
     await objects.world({ faults: 1 })
@@ -171,14 +171,14 @@ describe("a user", () => {
     const told = async () =>
       (await objects.world()).sessions.filter((each) => each.bind?.sessionId === sessionId).map(({ list }) => hex(list))
     expect(await told()).toEqual([])
-    // Whoever asks again does not wait for the alarm.
+    // A retried call does not wait for the alarm.
     await store.devices.bindSession(sessionId, one.id, newAudit("device.bound"))
     expect(await told()).toEqual([hex(list.bytes), hex(list.bytes)])
     expect((await objects.world()).sessions.at(-2)).toEqual({ list: list.bytes, bind, revoked: [], nowMs })
     await until(async () => (await objects.world()).audit.some(({ id }) => id === audit.id))
   })
 
-  test("says of no session that it is a revoked device's: it would be refused for good", async () => {
+  test("reports no session of a revoked device, which would be rejected permanently", async () => {
     const one = await device()
     await revoke(one)
     const sessionId = newId("ses", nowMs, random(10))
@@ -186,14 +186,14 @@ describe("a user", () => {
     await store.devices.bindSession(sessionId, one.id, audit)
     expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === sessionId)).toEqual([])
     expect(await user(one).rowsOf("select * from outbox where kind = 'sessions'")).toEqual([])
-    // Nothing was bound: the log must not say so. An event of the same lane, written later, is there by then.
+    // Nothing was bound, so the audit has no event. A later event of the same lane is delivered by then.
     const later = newAudit("device.bound")
     await store.devices.change(changeOf(newDevice(one.userId), { list: newList(3n), audit: [later] }))
     await until(async () => (await objects.world()).audit.some(({ id }) => id === later.id))
     expect((await objects.world()).audit.map(({ id }) => id)).not.toContain(audit.id)
   })
 
-  test("says what waited by its newest list, and binds nothing to a device that was revoked meanwhile", async () => {
+  test("reports pending changes with its newest list, and binds nothing to a device revoked meanwhile", async () => {
     const one = newDevice(freshId("prn"))
     const bind = { sessionId: newId("ses", nowMs, random(10)), deviceId: one.id }
     await objects.world({ faults: 2 })
@@ -209,11 +209,11 @@ describe("a user", () => {
     expect(await said()).toEqual([{ list: list.bytes, bind: null, revoked: [one.id], nowMs }])
   })
 
-  test("has revocations carried out by its alarm until they are done", async () => {
+  test("applies the effects of revocations by its alarm until they are done", async () => {
     const one = await device()
     expect(await store.devices.find(one.id)).toEqual(one)
     const revoked = await revoke(one)
-    // At once, whatever this program remembers.
+    // At once, whatever this process remembers.
     expect(await store.devices.find(one.id)).toEqual(revoked)
     const carried = async () => (await objects.world()).carriedOut.filter(({ deviceId }) => deviceId === one.id)
     await user(one).wake()
@@ -230,7 +230,7 @@ describe("a user", () => {
     await reset()
   })
 
-  test("has one revocation carried out after another is done", async () => {
+  test("applies the effects of one revocation after another", async () => {
     const [one, other] = (await putUser(store, 2)).devices
     if (one === undefined || other === undefined) return expect.fail("no devices")
     const devices = [one, other].map((each): MessagingDevice => ({ ...each, status: "REVOKED", revokedAtMs: nowMs }))
@@ -251,7 +251,7 @@ describe("a user", () => {
     await until(async () => (await users()).includes(userId))
   })
 
-  test("who is gone has no device for long: the place asks about all who have devices", async () => {
+  test("loses all devices after a removal: the place checks every user with devices", async () => {
     const at = { ...place, tenantId: freshId("ten") }
     const newcomer = async () => {
       const one = newDevice(freshId("prn"), { tenantId: at.tenantId })
@@ -264,7 +264,7 @@ describe("a user", () => {
     const object = objects.env.PLACES.getByName(placeName(at))
     const asked = () => object.rowsOf("select id from user where has_devices = 1")
     await until(async () => (await asked()).length === 2)
-    // One that comes late says nothing new.
+    // An outdated notice changes nothing.
     await object.tellUser({ userId: without.userId, place: at, version: 1n, hasDevices: true })
     expect(await asked()).toHaveLength(2)
     await objects.world({ gone: [gone.userId, without.userId], passedMs: 301_000 })

@@ -1,9 +1,10 @@
-// What an object has others do: written with its own change, delivered at least once, by the call or by the alarm.
+// The effects of an object on others: written with its own change, delivered at least once, by the call or by the
+// alarm.
 import { fromText, toText } from "./plain.ts"
 import type { Sql } from "./sql.ts"
 
 export interface Entry {
-  /** Entries of a lane go one after the other, as they came. Of different lanes, at once. Whom it is for makes a good one. */
+  /** Entries of a lane are delivered in order, different lanes concurrently. The receiver makes a good lane. */
   readonly lane: string
   readonly kind: string
   /** Plain data, at most about 1 MiB. */
@@ -11,14 +12,14 @@ export interface Entry {
 }
 
 export interface Outbox {
-  /** Inside the transaction whose effect it is. */
+  /** Requires the transaction whose effect it is. */
   add(entry: Entry): void
   /**
-   * Delivers what is there: of these lanes all, for whoever waits for it; without them of all lanes what is new or due
-   * again. Never throws: what could not be delivered stays, and the alarm tries. What is refused for good goes.
+   * Delivers entries: all of the given lanes, for a caller that awaits them; otherwise the new and due ones of all
+   * lanes. Never throws: the alarm retries a failed entry. A permanently rejected entry is dropped.
    */
   drain(lanes?: readonly string[]): Promise<void>
-  /** When the alarm is to try; null when there is nothing. Milliseconds since the Unix epoch. */
+  /** The time of the next retry in milliseconds since the Unix epoch; null without entries. */
   nextAtMs(): number | null
 }
 
@@ -34,7 +35,7 @@ export const outboxSteps = [
   create index outbox_lane on outbox (lane, id)`,
 ] as const
 
-/** The call that wrote an entry delivers it. When it does not come to that, the alarm does after this. */
+/** The call that wrote an entry delivers it. If it does not, the alarm does after this many milliseconds. */
 const graceMs = 5_000
 const longestWaitMs = 300_000
 const lanesAtOnce = 64
@@ -47,14 +48,14 @@ const headText = "select id, kind, body, tries, due_at from outbox where lane = 
 export function createOutbox(of: {
   sql: Sql
   nowMs: () => number
-  /** Again is no error for whom it is for. Throws when it must be tried again. */
+  /** Idempotent for its receiver. Throws to be retried. */
   deliver: (entry: Entry) => Promise<void>
-  /** Whether it was heard and will not be taken, however often it is said. */
+  /** True for a permanent rejection by the receiver. */
   isForGood: (fault: unknown) => boolean
   report: (fault: unknown) => void
 }): Outbox {
   const { sql } = of
-  // Two deliveries of one lane at once could come in the wrong order.
+  // Two concurrent deliveries of one lane could be out of order.
   const running = new Map<string, Promise<void>>()
 
   async function deliverLane(lane: string, isAwaited: boolean): Promise<void> {
@@ -69,7 +70,7 @@ export function createOutbox(of: {
         } catch (fault) {
           of.report(fault)
           if (of.isForGood(fault)) {
-            // It would keep what comes after it from ever being heard.
+            // A rejected entry would block all later ones.
             of.report(new Error(`given up: ${head.kind}`))
             sql.run("delete from outbox where id = ?", head.id)
             continue
@@ -88,7 +89,7 @@ export function createOutbox(of: {
   function join(lane: string, isAwaited: boolean): Promise<void> {
     const now = running.get(lane)
     if (now !== undefined) return now
-    // In the map before it runs: it may be over before this returns.
+    // Added before it runs, because it may end before this function returns.
     const begun = Promise.resolve().then(() => deliverLane(lane, isAwaited))
     running.set(lane, begun)
     return begun
@@ -100,7 +101,7 @@ export function createOutbox(of: {
       sql.run("insert into outbox (lane, kind, body, due_at) values (?, ?, ?, ?)", lane, kind, toText(body), dueAt)
     },
     async drain(lanes) {
-      // One that is being delivered has nothing that is new, or has: either way it is waited for.
+      // A lane that is being delivered may have a new entry, so it is awaited too.
       const all = lanes ?? [
         ...sql.rows<{ lane: string }>(readyText, of.nowMs()).map(({ lane }) => lane),
         ...running.keys(),

@@ -1,15 +1,19 @@
-// Plain data as text: what structured clones are between objects, this is inside one. Bytes and bigints are kept.
+// Serializes plain data as text, for storage inside an object. Bytes and bigints are supported, as in structured
+// clones.
 
 const bytesKey = "$bytes"
 const bigintKey = "$bigint"
 const undefinedKey = "$undefined"
 
-/** @param value Of objects, arrays, texts, finite numbers, booleans, null, bigints and Uint8Arrays. Undefined is left out of objects. */
+/**
+ * @param value Objects, arrays, strings, finite numbers, booleans, null, bigints and Uint8Arrays. Undefined members of
+ *   objects are omitted.
+ */
 export function toText(value: unknown): string {
   return JSON.stringify(written(value))
 }
 
-/** What `toText` was given: its caller knows its type. */
+/** The value that `toText` got; the caller knows its type. */
 export function fromText<Plain>(text: string): Plain {
   return read(JSON.parse(text)) as Plain
 }

@@ -1,4 +1,4 @@
-// One history, told to both stores: whatever they are asked on the way, they answer the same.
+// One random history, run on both stores: their answers must be equal.
 import { createHash } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
@@ -254,7 +254,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
     return members.length === 0 ? device() : random.pick(members)
   }
 
-  /** Some go, some come, each at the leftmost free leaf, and the committer is in. */
+  /** Some members leave and some join, each at the leftmost free leaf; the committer stays. */
   function rosterAfter({ roster, epoch }: Conversation, by: MessagingDevice): readonly Leaf[] {
     const staying = roster.filter(({ deviceId }) => deviceId === by.id || random.chance(0.85))
     const taken = new Set(staying.map(({ leafIndex }) => leafIndex))

@@ -1,9 +1,9 @@
-// SQL inside one object: at once, without waiting, and in the types that the rest of the code has.
+// Synchronous SQL inside one object, with the types of the rest of the code.
 
-/** Booleans are kept as 0 and 1, bigints as integers below 2^53. */
+/** Booleans are stored as 0 and 1, bigints as integers below 2^53. */
 export type Value = string | number | bigint | boolean | Uint8Array | null
 
-/** Columns come back as text, numbers, null, and blobs as Uint8Array: `Row` says which. At most 100 values a statement. */
+/** Columns are text, numbers, null, and Uint8Array for blobs, as `Row` states. At most 100 values per statement. */
 export interface Sql {
   rows<Row extends object>(text: string, ...values: readonly Value[]): Row[]
   /** The first row, if there is one. */
@@ -21,7 +21,7 @@ export function createSql(storage: SqlStorage, before: () => void = () => undefi
       .map(given)
   }
   return {
-    // Whoever writes the statement knows its columns.
+    // The caller knows the columns of its statement.
     rows: <Row extends object>(text: string, ...values: readonly Value[]) => ask(text, values) as Row[],
     row: <Row extends object>(text: string, ...values: readonly Value[]) => ask(text, values)[0] as Row | undefined,
     run: (text, ...values) => {
@@ -46,5 +46,5 @@ const given = (row: Record<string, SqlStorageValue>): object =>
 /** For `in (select value from json_each(?))`: any number of texts in one parameter. */
 export const listed = (texts: readonly string[]): string => JSON.stringify(texts)
 
-/** Columns of an insert or update: their names, and as many question marks. */
+/** One question mark per column. */
 export const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ")

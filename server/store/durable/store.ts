@@ -9,9 +9,9 @@ import type { Revoked } from "./user/object.ts"
 import { durableWelcomes } from "./welcomes.ts"
 
 /**
- * The messaging store over objects of which none writes another.
+ * The messaging store over objects, none of which writes another.
  *
- * @param options.due What `devices.dueEffects` tells: the object of a user, which knows what is due of its own, has it.
+ * @param options.due The result of `devices.dueEffects`: only the object of a user knows its own due effects.
  */
 export function createDurableStore(
   env: DurableEnv,

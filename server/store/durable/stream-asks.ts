@@ -1,8 +1,8 @@
-// What the Worker and the object of a device say to each other on the socket of a stream.
+// The messages between the Worker and a device's object on the socket of a stream.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
-/** Asks for news, and to be told from now on. Of nobody: whether anybody is there. */
+/** Requests news, and subscribes. Without subscriptions it only checks the connection. */
 export interface StreamAsk {
   readonly number: number
   readonly deviceId: DeviceId
@@ -12,16 +12,16 @@ export interface StreamAsk {
 
 export interface Listening {
   readonly id: ConversationId
-  /** The newest place that the stream was told of. */
+  /** The newest sequence number that the stream has reported. */
   readonly seq: bigint
-  /** Directives that were issued before this are no news. Milliseconds since the Unix epoch. */
+  /** Directives that were issued before this time are known. Milliseconds since the Unix epoch. */
   readonly sinceMs: number
 }
 
-/** What an object answers that is asked to tell: what is news to the device. */
+/** A device's subscription to a conversation's object, which answers with the hints that the device lacks. */
 export interface ConversationAsk {
   readonly deviceId: DeviceId
-  /** The name of its user's object. */
+  /** The name of the device's user object. */
   readonly user: string
   readonly seq: bigint
   readonly sinceMs: number
@@ -32,11 +32,11 @@ export interface UserAsk {
   readonly sinceMs: number
 }
 
-/** Hints; and, of an answer, which question it answers, and who did not answer. */
+/** Hints. In an answer, also the number of the request, and the objects that did not answer. */
 export interface Told {
   readonly asked: number | null
   readonly hints: readonly Hint[]
   readonly unheard: readonly string[]
-  /** Write something: whose reader has gone is to give its place. */
+  /** Requests a heartbeat, so that a stream whose reader has gone is closed. */
   readonly beat?: true
 }

@@ -5,7 +5,7 @@ import { createListeners, type Listeners, listenerSteps } from "./listeners.ts"
 import type { Parts } from "./migrate.ts"
 import { StoredObject } from "./object.ts"
 
-/** An object that devices listen to while they stream: a conversation, a user. */
+/** An object to which devices with open streams subscribe: a conversation or a user. */
 export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }> extends StoredObject {
   readonly #listeners: Listeners
 
@@ -19,15 +19,15 @@ export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }>
     })
   }
 
-  /** What a device hears that may not listen; undefined for who may. */
+  /** The hints for a device that may not subscribe; undefined for one that may. */
   protected refusing(_ask: Ask): readonly Hint[] | undefined {
     return undefined
   }
 
-  /** What the device does not know yet, as far as this object tells of it. */
+  /** The hints that the device lacks. */
   protected abstract newsFor(ask: Ask): readonly Hint[]
 
-  /** The device's object wants to be told from now on. @returns what it may have missed. */
+  /** Subscribes the device's object. @returns The hints that it may have missed. */
   listen(ask: Ask): readonly Hint[] {
     if (this.isBlank()) return []
     const refused = this.refusing(ask)
@@ -39,7 +39,7 @@ export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }>
     return this.newsFor(ask)
   }
 
-  /** Tells whoever listens; does not wait for it. */
+  /** Sends hints to the subscribers in the background. */
   tell(hints: readonly Hint[]): void {
     if (!this.isBlank()) this.#listeners.tell(hints)
   }

@@ -2,7 +2,7 @@ import type { Welcomes } from "@signet/kernel/messaging/ports"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
 
-/** Welcomes are kept by the object of their device; which packages let somebody in, by the one of the conversation. */
+/** Welcomes are stored in the object of their device; the used packages in the object of the conversation. */
 export function durableWelcomes(env: DurableEnv): Welcomes {
   return {
     listPending: (deviceId, nowMs, page) => ask(() => env.DEVICES.getByName(deviceId).listPending(nowMs, page)),

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Refused } from "@signet/kernel/errors"
-import { toldError } from "../../../serving/errors.ts"
+import { toConnectError } from "../../../serving/errors.ts"
 import { callSignal } from "./call-signal.ts"
 import { atMost } from "./frames.ts"
 import type { GatewayContext } from "./gateway-context.ts"
@@ -41,7 +41,7 @@ export async function forward(
     await pipeline(answer, response, { signal: call.signal })
   } catch (thrown) {
     if (response.headersSent) response.destroy()
-    else refuse(toldError(call.signal.aborted ? call.ended() : thrown, context.onFault), request, response)
+    else refuse(toConnectError(call.signal.aborted ? call.ended() : thrown, context.onFault), request, response)
   } finally {
     call.close()
   }

@@ -12,7 +12,7 @@ import {
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { Refused } from "@signet/kernel/errors"
 import { longestTimerMs } from "../../../serving/call-context.ts"
-import { toldError } from "../../../serving/errors.ts"
+import { toConnectError } from "../../../serving/errors.ts"
 import { maxRequestBytes } from "../../../serving/wire/limits.ts"
 import { parseTimeout } from "../../../serving/wire/timeout.ts"
 import { refuseCompression } from "../../../serving/wire/unary-body.ts"
@@ -74,7 +74,7 @@ export async function answerGrpc(
       else sendStatus(contentType, toldBy(answer, body), response)
     }
   } catch (thrown) {
-    const error = toldError(call?.signal.aborted ? call.ended() : thrown, context.onFault)
+    const error = toConnectError(call?.signal.aborted ? call.ended() : thrown, context.onFault)
     sendStatus(contentType, { headers: {}, trailers: new Headers(error.metadata), error }, response)
   } finally {
     call?.close()
@@ -120,7 +120,7 @@ function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array):
       if (statusCode !== 200 && error.rawMessage !== "") return { ...splitHeaders(headers), error }
     } catch {}
   }
-  return { headers: {}, trailers: new Headers(), error: toldError(fallback, () => undefined) }
+  return { headers: {}, trailers: new Headers(), error: toConnectError(fallback, () => undefined) }
 }
 
 /** Connect tells the trailers of a unary call in headers of the name `trailer-…`. */

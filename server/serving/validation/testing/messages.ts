@@ -4,7 +4,7 @@ import { type FieldRules, field as fieldOption } from "@bufbuild/protovalidate/g
 import fc from "fast-check"
 import { uriTexts } from "./uris.ts"
 
-/** Lengths at which rules change their mind, and others. */
+/** Lengths at the limits of rules, and others. */
 const lengths = [0, 1, 15, 16, 17, 31, 32, 33, 64, 512, 513]
 const bytes = fc.constantFrom(...lengths).chain((length) => fc.constant(new Uint8Array(length).fill(length)))
 const longBytes = fc
@@ -46,11 +46,11 @@ const texts = fc.oneof(
 const wholes = fc.constantFrom(
   ...[0n, 1n, 20n, 21n, 99n, 100n, 200n, 201n, 4_194_304n, 4_194_305n, 104_857_600n, 104_857_601n, 4_294_967_295n],
 )
-/** The limits of durations and timestamps. */
+/** Seconds at the limits of durations and timestamps. */
 const seconds = fc.constantFrom(604_800n, 604_801n, 253_402_300_799n, 253_402_300_800n)
 const large = fc.constantFrom(4_294_967_296n, 2n ** 63n, 2n ** 64n - 1n)
 
-/** Texts of a pattern, and those of which one character is another. */
+/** Texts of a pattern, and the same with one changed character. */
 function matching(pattern: string): fc.Arbitrary<string> {
   const whole = fc.stringMatching(new RegExp(pattern, "u"))
   const spoiled = fc.tuple(whole, fc.nat(), fc.constantFrom("", ".", "-", "_", "A", "0", "\n", "é"))
@@ -63,7 +63,7 @@ function matching(pattern: string): fc.Arbitrary<string> {
   )
 }
 
-/** @param rules Of the field, or of the items of its list. */
+/** @param rules The rules of the field, or of its list's items. */
 function scalars(type: ScalarType, rules: FieldRules | undefined): fc.Arbitrary<unknown> {
   const pattern = rules?.type.case === "string" ? rules.type.value.pattern : ""
   switch (type) {
@@ -112,7 +112,7 @@ function values(field: DescField): fc.Arbitrary<unknown> {
             ? messages(field.message)
             : fc.nat(9)
       const few = fc.array(item, { maxLength: 4 })
-      // As many as a limit allows and one more, all the same or all different.
+      // The limit of a list and one more, with equal or different items.
       const many = fc.constantFrom(8, 9, 100, 101, 201, 202, 256, 257)
       return fc.oneof(
         { weight: 4, arbitrary: few },
@@ -124,7 +124,7 @@ function values(field: DescField): fc.Arbitrary<unknown> {
   }
 }
 
-/** Messages of a type, most of them near a limit: each field absent or of some value; of a oneof the last one stays. */
+/** Messages of a type, most of them near a limit. Each field is absent or has a value; in a oneof the last one wins. */
 export function messages(desc: DescMessage): fc.Arbitrary<Message> {
   const fields = fc.tuple(...desc.fields.map((field) => fc.option(values(field), { freq: 4, nil: undefined })))
   return fields.map((chosen) => {

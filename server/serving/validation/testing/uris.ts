@@ -41,5 +41,5 @@ const before = part("https:", "https:", "http:", "a+b-c.1:", "A:", "1a:", ":", "
 const slashes = part("//", "//", "//", "", "/", "///")
 const after = part("", "", "?", "?a=b", "?a/b?c", "?[", "#", "#a", "#a#b", "?a#b", "#é", "/", "/a", "/%", "\n", " ")
 
-/** Texts that are nearly URIs, and many that are. */
+/** Texts that are URIs or nearly URIs. */
 export const uriTexts = fc.tuple(before, slashes, authority, part("", "/"), path, after).map((parts) => parts.join(""))

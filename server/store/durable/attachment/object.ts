@@ -14,7 +14,7 @@ const attachmentSteps = [
   `create table attachment (id integer primary key check (id = 1), record text not null, erase_at integer not null)`,
 ] as const
 
-/** How long one that was deleted is there. */
+/** How long a deleted attachment's record is kept, in milliseconds. */
 const deletedMs = 120_000
 
 type Key = Pick<AttachmentRecord, "id" | "ownerDeviceId" | "idempotencyKey">
@@ -22,16 +22,16 @@ type Key = Pick<AttachmentRecord, "id" | "ownerDeviceId" | "idempotencyKey">
 const keyLane = "key"
 const isOfKey = (entry: Entry): entry is Entry & { body: Key } => entry.kind === keyLane
 
-/** One attachment. When it was deleted or has had its time its blobs go, and then it. */
+/** One attachment. After its deletion or expiry the alarm erases its blobs, then its record. */
 export abstract class AttachmentObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, { attachment: attachmentSteps })
   }
 
-  /** Where parts are kept. */
+  /** The blob store of the parts. */
   protected abstract blobs(): Pick<BlobStore, "delete">
 
-  /** Makes it, unless it is there. @returns what is there. */
+  /** Inserts the attachment unless it exists. @returns The stored record. */
   create(record: AttachmentRecord): AttachmentRecord {
     this.requireOpen()
     return this.transact(() => this.#find() ?? this.#write(record))
@@ -41,7 +41,7 @@ export abstract class AttachmentObject extends StoredObject {
     return this.isBlank() ? undefined : this.#find()
   }
 
-  /** The part is in the blob store. Again is no error. */
+  /** Records that the part is in the blob store. Idempotent. */
   addPart(index: number): AttachmentRecord | undefined {
     return this.#change((record) => {
       if (record.status !== "UPLOADING" || record.parts.includes(index)) return record
@@ -65,7 +65,7 @@ export abstract class AttachmentObject extends StoredObject {
     })
   }
 
-  /** Its key may name another from now on. */
+  /** Deletes the record; its idempotency key may name another attachment afterwards. */
   forget(): void {
     this.#change(({ id, ownerDeviceId, idempotencyKey }) => {
       const body: Key = { id, ownerDeviceId, idempotencyKey }
@@ -74,14 +74,14 @@ export abstract class AttachmentObject extends StoredObject {
     })
   }
 
-  /** @returns false where it is another place's, or is not being filled. */
+  /** @returns False when the object is another place's, or is not receiving this transfer. */
   importRecord(of: Omit<Residence, "state">, record: AttachmentRecord): boolean {
     return this.importing(of, () => {
       if (this.#find() === undefined) this.#write(record)
     })
   }
 
-  /** From who moves the place of that device: nothing, when it is another's. */
+  /** Called by a move of the owner device's place. Does nothing for another device's attachment. */
   async setPlaceOf(owner: DeviceId, residence: Residence): Promise<Settled> {
     const there = this.find()
     if (there !== undefined && there.ownerDeviceId !== owner) return { isDirty: false }
@@ -99,7 +99,7 @@ export abstract class AttachmentObject extends StoredObject {
     return [{ nextAtMs: next, run: () => this.#erase() }]
   }
 
-  /** First its bytes, then that it was there: whoever stops in between begins again. */
+  /** Erases the bytes before the record, so that an interrupted run is repeated. */
   async #erase(): Promise<void> {
     const record = this.#find()
     if (record === undefined) return
@@ -108,7 +108,7 @@ export abstract class AttachmentObject extends StoredObject {
     this.forget()
   }
 
-  /** One change; undefined is the end of it. @returns what is there after it. */
+  /** Changes the record in one transaction; undefined deletes it. @returns The record afterwards. */
   #change(work: (record: AttachmentRecord) => AttachmentRecord | undefined): AttachmentRecord | undefined {
     if (this.isBlank()) return undefined
     this.requireOpen()
@@ -127,9 +127,9 @@ export abstract class AttachmentObject extends StoredObject {
   }
 
   /**
-   * One that expired is kept for as long as an address that was handed out is good, which is longer than any call lasts:
-   * nothing is put, or completed, behind its end. One that was deleted is known a little longer, so that deleting it again
-   * is no error for who did not hear the answer.
+   * Stores the record. An expired attachment stays for the life of a presigned URL, which is longer than any call, so
+   * nothing is put or completed after its end. A deleted attachment's record stays a little longer, so that a retried
+   * deletion succeeds.
    */
   #write(record: AttachmentRecord): AttachmentRecord {
     const eraseAt = record.status === "DELETED" ? this.nowMs() + deletedMs : record.expiresAtMs + lifetimeMs.presigned

@@ -1,4 +1,4 @@
-// One append: replay, decision, receipt, envelope and all that a commit leaves, in one step without waiting.
+// One append: replay, decision, receipt, envelope and all effects of a commit, in one step without waiting.
 import { conversationAfter } from "@signet/kernel/messaging/after"
 import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
 import type { ReceiptFacts, ReceiptSigner } from "@signet/kernel/messaging/authority"
@@ -19,7 +19,7 @@ type Decided = Extract<AppendDecision, { is: "append" }>
 
 export interface Appended {
   readonly outcome: AppendOutcome
-  /** For the outbox, in the same transaction. */
+  /** Notices for the outbox, written in the same transaction. */
   readonly told: readonly Told[]
 }
 
@@ -29,15 +29,15 @@ interface Commit extends VerifiedAppend {
 
 const isCommit = (append: VerifiedAppend): append is Commit => append.commit !== null
 
-/** Inside a transaction. */
+/** Requires a transaction. */
 export function appendMessage(
   { sql, head, sign }: { readonly sql: Sql; readonly head: Head; readonly sign: ReceiptSigner },
   append: VerifiedAppend,
   nowMs: number,
 ): Appended {
   const kept = head.get()
-  // Whoever appends has opened it, and a conversation never goes.
-  if (kept === undefined) throw new Error("there is no such conversation")
+  // The caller has opened the conversation, and conversations are never deleted.
+  if (kept === undefined) throw new Error("the conversation does not exist")
   const { conversation } = kept
   const decision = decideAppend(conversation, attemptOf(append), nowMs)
   if (decision.is !== "append") {
@@ -59,7 +59,7 @@ export function appendMessage(
   })
   if (!isNew) {
     const replay = findReplay(sql, append)
-    if (replay === undefined) throw new Error("a place in the log is taken")
+    if (replay === undefined) throw new Error("a sequence number of the log is in use")
     return { outcome: replay, told: [] }
   }
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
@@ -87,7 +87,10 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   isReset: commit !== null && commit.resetGroupId !== null,
 })
 
-/** For an application message the roster is the caller's leaf alone: a large group is not copied with each message. */
+/**
+ * For an application message the roster has only the caller's leaf, so that a large group is not copied with each
+ * message.
+ */
 function seenBy(conversation: Conversation, { commit, deviceId }: VerifiedAppend): Conversation {
   if (commit !== null) return conversation
   const own = leafOf(conversation.roster, deviceId)

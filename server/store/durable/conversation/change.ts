@@ -1,10 +1,11 @@
-// What changes of a conversation besides by a commit: decided elsewhere on a snapshot, compared and swapped here.
+// Changes of a conversation outside its log. They are decided elsewhere on a snapshot, and written here by
+// compare-and-swap.
 import type { DirectiveDecision, LeaseDecision } from "@signet/kernel/messaging/directive"
 import type { Conversation } from "@signet/kernel/messaging/records"
 
 export type Change = Partial<Pick<Conversation, "status" | "directives" | "forkReports">>
 
-/** What the decision writes; null for nothing. */
+/** The change that a decision writes; null for none. */
 export function changeOf(
   { directives }: Pick<Conversation, "directives">,
   decision: DirectiveDecision | LeaseDecision,

@@ -1,6 +1,6 @@
-// New conversations, over objects of which none writes another. First the name: the pair's object, or the creator's device
-// with its key, says which id it is. Then the conversation. Who stops in between is followed by a call that makes the
-// conversation under the id that is named.
+// Creates conversations over several objects, none of which writes another. First a name is taken: the pair's object,
+// or the creator device's object with its idempotency key, determines the id. Then the conversation is created under
+// it. After an interruption, the next call creates the conversation under the named id.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import { type ConversationId, idBytes } from "@signet/kernel/ids"
@@ -26,7 +26,7 @@ export const createConversation =
 async function createDirect(env: DurableEnv, conversation: Conversation, audit: AuditEvent): Promise<Created> {
   const name = () => env.NAMES.getByName(pairName(conversation, conversation.userIds))
   const holderOf = (id: ConversationId) => ({ owner: id, at: "" })
-  // What the pair names may be closed when it is looked for.
+  // The conversation that the pair names may be closed meanwhile.
   for (let tried = 0; tried < mostTries; tried++) {
     const named = await ask(() => name().holder())
     const id = conversationIdOf(named?.owner)
@@ -61,7 +61,7 @@ async function createGroup(
   return id === "mismatch" ? { is: "mismatch" } : createAs(env, id, conversation, audit)
 }
 
-/** Under the id that is named for it, which the group's id and the audit then have too. */
+/** Creates the conversation under the named id, which the group id and the audit event then have too. */
 async function createAs(
   env: DurableEnv,
   id: ConversationId,
@@ -85,5 +85,5 @@ async function isFull(env: DurableEnv, conversation: Conversation): Promise<bool
   return (await ask(() => user.countConversations(most))) >= most
 }
 
-/** The name of a pair is held by conversations alone. */
+/** Only conversations hold the name of a pair. */
 const conversationIdOf = (owner: string | undefined): ConversationId | undefined => owner as ConversationId | undefined

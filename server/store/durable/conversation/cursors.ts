@@ -1,4 +1,4 @@
-// How far each device has read, and when it called.
+// The cursor of each device, and the time of its last call.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Cursor } from "@signet/kernel/messaging/records"
 import type { Sql } from "../sql.ts"
@@ -26,14 +26,17 @@ export function cursorOf(sql: Sql, deviceId: DeviceId): Cursor {
   return { processedSeq: BigInt(row?.processed_seq ?? 0), processedEpoch: BigInt(row?.processed_epoch ?? 0) }
 }
 
-/** Never lowers it. */
+/** Raises the cursor; never lowers it. */
 export function raiseCursor(sql: Sql, deviceId: DeviceId, cursor: Cursor): Cursor {
   const row = sql.row<CursorRow>(raiseText, deviceId, cursor.processedSeq, cursor.processedEpoch)
   if (row === undefined) throw new Error("a cursor was not written")
   return { processedSeq: BigInt(row.processed_seq), processedEpoch: BigInt(row.processed_epoch) }
 }
 
-/** Within 10 seconds once: a member that is busy does not write with each of its calls. @returns whether it wrote. */
+/**
+ * Writes at most once in 10 seconds, so that a busy member does not write with each of its calls. @returns True if it
+ * wrote.
+ */
 export function markSeen(sql: Sql, deviceId: DeviceId, nowMs: number): boolean {
   return sql.row(seenText, deviceId, nowMs) !== undefined
 }

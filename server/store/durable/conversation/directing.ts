@@ -1,5 +1,5 @@
-// Directives, leases and fork reports: decided here, on a snapshot, and written when it is still the newest. Functions do
-// not cross to objects.
+// Directives, leases and fork reports: decided here on a snapshot, and written if the snapshot is still current. A
+// decision is a function, which cannot be sent to an object.
 
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
@@ -48,7 +48,7 @@ export function directing(env: DurableEnv): Pick<Conversations, "direct" | "leas
 
 const present = (event: AuditEvent | null): readonly AuditEvent[] => (event === null ? [] : [event])
 
-/** @throws Refused UNAVAILABLE when others were faster again and again. */
+/** @throws Refused UNAVAILABLE when concurrent changes precede every attempt. */
 async function decideAndSwap<Answer>(
   { CONVERSATIONS }: DurableEnv,
   id: ConversationId,

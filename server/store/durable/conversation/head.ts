@@ -1,26 +1,26 @@
-// The conversation as it stands, kept in memory while its object is awake: nobody else writes it.
+// The state of the conversation, cached in memory while its object is awake: no other process writes it.
 import type { AppId, ConversationId, DeviceId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import type { Conversation, EpochState, Leaf } from "@signet/kernel/messaging/records"
 import { fromText, toText } from "../plain.ts"
 import type { Sql } from "../sql.ts"
 
 export interface Kept {
-  /** With all its leaves, by index. */
+  /** With all leaves, by index. */
   readonly conversation: Conversation
   readonly revision: number
   readonly pruneAtMs: number | null
 }
 
 export interface Head {
-  /** Undefined for a conversation that was never made. */
+  /** Undefined for a conversation that was never created. */
   get(): Kept | undefined
-  /** Inside the transaction that makes it. */
+  /** Requires the transaction that creates it. */
   insert(conversation: Conversation): Kept
-  /** Inside a transaction. Writes all that may change, but neither log nor leaves: those are written beside it. */
+  /** Writes the changing state, except log and leaves. Requires a transaction. */
   write(kept: Kept): void
-  /** After an application message, which is in the log alone. */
+  /** Updates the cache after an application message, which only the log stores. */
   grow(conversation: Conversation): void
-  /** What is in memory may be what a transaction did not write: it is read again. */
+  /** Discards the cache after a failed transaction, so that the state is read again. */
   forget(): void
 }
 

@@ -1,4 +1,4 @@
-// Who is in, and who was.
+// The current and former leaves of a conversation.
 import type { DeviceId } from "@signet/kernel/ids"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { Conversations } from "@signet/kernel/messaging/ports"
@@ -7,7 +7,7 @@ import type { Sql } from "../sql.ts"
 
 export interface Moved {
   readonly added: readonly Leaf[]
-  /** Also those that come back with the same commit. */
+  /** Removed leaves, also those of devices that the same commit adds again. */
   readonly gone: readonly Leaf[]
 }
 
@@ -19,7 +19,7 @@ const spanText = `select from_seq, to_seq from leaf where device_id = ?
 order by to_seq is null or to_seq > ? desc, case when to_seq is null or to_seq > ? then from_seq else -from_seq end
 limit 1`
 
-/** Inside a transaction: what the commit at `seq` makes of the leaves. */
+/** Applies the change of leaves by the commit at `seq`. Requires a transaction. */
 export function writeLeaves(sql: Sql, before: readonly Leaf[], after: readonly Leaf[], seq: bigint): Moved {
   const was = new Map(before.map((leaf) => [leaf.deviceId, leaf]))
   const isSame = (a: Leaf | undefined, b: Leaf) => a?.leafIndex === b.leafIndex && a.joinedEpoch === b.joinedEpoch

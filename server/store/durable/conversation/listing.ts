@@ -1,4 +1,4 @@
-// The conversations of a device: ids from the indexes of the device and its user, and then each conversation's own word.
+// Lists a device's conversations: ids from the indexes of device and user, then the state from each conversation.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Audience } from "@signet/kernel/messaging/listening"
 import type { Conversations } from "@signet/kernel/messaging/ports"
@@ -78,7 +78,10 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "audience
   }
 }
 
-/** Asks conversations, those that are none of the lister's left out: many by the object of the device, one itself. */
+/**
+ * Reads conversations, and drops those that the lister may not see: many by one call of the device's object, the rest
+ * directly.
+ */
 function seeing<Found extends object>(
   ofDevice: (ids: readonly ConversationId[]) => Promise<readonly Seen<Found>[]>,
   itself: (id: ConversationId) => Promise<Found | undefined>,
@@ -94,11 +97,11 @@ function seeing<Found extends object>(
   }
 }
 
-/** An index may be late: what it names is asked, and the page is filled up. */
+/** An index may be outdated, so each indexed conversation is read until the page is full. */
 async function paged<One extends Indexed, From extends Pick<Indexed, "id">, Found>(of: {
   size: number
   from: From | null
-  /** The next ids; fewer than asked for when there are no more. */
+  /** The next ids; fewer than requested at the end. */
   next: (from: From | One | null, count: number) => Promise<readonly One[]>
   see: (ids: readonly ConversationId[]) => Promise<readonly Found[]>
 }): Promise<readonly Found[]> {

@@ -1,4 +1,4 @@
-// What was said, in order, and what each append was answered.
+// The log of a conversation, and the answers of its appends.
 import type { DeviceId } from "@signet/kernel/ids"
 import { decideReplay } from "@signet/kernel/messaging/append"
 import type { AppendAnswer, AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
@@ -31,25 +31,27 @@ const answerColumns = "seq, epoch, kind, content_hash, accepted_at, receipt"
 const byKeyText = `select ${answerColumns} from log where sender_device_id = ? and idempotency_key = ?`
 const byContentText = `select ${answerColumns} from log where content_hash = ?`
 const commitText = `select ${envelopeColumns} from log where epoch = ? and kind = 'COMMIT'`
-// What is too much is told by its length, before it is read.
+// The page is cut by the messages' lengths before they are read.
 const sizesText = `select seq, length(message) + coalesce(length(receipt), 0) as size from log
 where seq > ? order by seq limit ?`
 const pageText = `select ${envelopeColumns} from log where seq > ? and seq <= ? order by seq`
 
-/** Inside a transaction. @returns false when key, content or epoch are in the log: nothing was written. */
+/**
+ * Requires a transaction. @returns False when key, content or epoch are in the log already; nothing was written then.
+ */
 export function insertEnvelope(sql: Sql, envelope: Envelope): boolean {
   const { seq, epoch, kind, message, contentHash, senderDeviceId, idempotencyKey, acceptedAtMs, receipt } = envelope
   const said = [seq, epoch, kind, message, contentHash] as const
   return sql.row(insertText, ...said, senderDeviceId, idempotencyKey, acceptedAtMs, receipt) !== undefined
 }
 
-/** The answer to this key of this device. */
+/** The answer to an append with this key of this device. */
 export function findAnswered(sql: Sql, deviceId: DeviceId, key: Uint8Array): Answered | undefined {
   const row = sql.row<EnvelopeRow>(byKeyText, deviceId, key)
   return row && answeredOf(row)
 }
 
-/** The outcome when key or content were appended before. By key first: what the caller calls the same counts before. */
+/** The outcome of an earlier append. The idempotency key decides before equal content. */
 export function findReplay(
   sql: Sql,
   { deviceId, idempotencyKey, contentHash }: Pick<VerifiedAppend, "deviceId" | "idempotencyKey" | "contentHash">,

@@ -4,7 +4,7 @@ import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { userName } from "../names.ts"
 import type { ConversationAsk } from "../stream-asks.ts"
 
-/** What a stream does not know that was told of the log up to a place, and of the directives of before an instant. */
+/** The hints that a stream lacks: the log after its sequence number, and directives issued since its time. */
 export function conversationNews({ id, headSeq, directives }: Conversation, ask: ConversationAsk): readonly Hint[] {
   const issued = directives.filter(({ issuedAtMs }) => issuedAtMs > ask.sinceMs)
   const ahead: readonly Hint[] = headSeq > ask.seq ? [{ is: "envelopes", conversationId: id, headSeq }] : []
@@ -12,9 +12,9 @@ export function conversationNews({ id, headSeq, directives }: Conversation, ask:
 }
 
 /**
- * Who has a leaf listens; before the first commit, a device of a user who was made a part of it.
+ * Checks whether a device may listen: it has a leaf, or before the first commit its user is part of the conversation.
  *
- * @returns what anybody else hears; undefined for who may listen.
+ * @returns The hints for a device that may not listen; undefined for one that may.
  */
 export function refusalFor(
   conversation: Conversation,
@@ -24,6 +24,6 @@ export function refusalFor(
   const leaf = leafOf(roster, deviceId)
   const users = leaf === undefined ? (epoch === 0n ? userIds : []) : [leaf.userId]
   if (users.some((userId) => userName(userId, conversation) === user)) return undefined
-  // Its stream looks again whether it is in.
+  // On this hint the stream checks its membership again.
   return [{ is: "member", deviceId, conversationId: id }]
 }

@@ -39,10 +39,10 @@ export interface Snapshot {
 
 const envelopesPerSweep = 1_000
 
-/** One conversation: what is decided of it is decided here, one after the other. */
+/** One conversation. All of its decisions are made in its object, one after the other. */
 export abstract class ConversationObject extends TellingObject<ConversationAsk> {
   readonly #head: Head
-  /** Lanes that a call is waiting for; whoever made the call sees to what follows. */
+  /** Outbox lanes that a call delivers and awaits, so that the delivery itself does no follow-up. */
   readonly #awaited = new Set<string>()
 
   constructor(ctx: DurableObjectState, env: DurableEnv) {
@@ -50,10 +50,10 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     this.#head = createHead(this.sql)
   }
 
-  /** Signs receipts, at once: nothing is awaited between reading the head and writing after it. */
+  /** Signs receipts synchronously: nothing is awaited between reading the head and writing. */
   protected abstract receiptSigner(): ReceiptSigner
 
-  /** Makes it, unless it is there. */
+  /** Creates the conversation, unless it exists. */
   async create(
     conversation: Conversation,
     audit: AuditEvent,
@@ -68,7 +68,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     })
   }
 
-  /** @param knownEpoch The epoch of a roster that the caller knows: that is left out then. */
+  /** @param knownEpoch The epoch of the roster that the caller has: the answer omits an equal roster. */
   find(knownEpoch = -1n): Conversation | undefined {
     const kept = this.#kept()
     return kept && withoutKnown(kept.conversation, knownEpoch)
@@ -88,7 +88,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     }
   }
 
-  /** Undefined when it is none of those that the device lists. Its roster is left out. */
+  /** The conversation without its roster; undefined if the device does not list it. */
   listed(of: Lister): SeenConversation | undefined {
     const kept = this.#kept()
     if (kept === undefined || !isListed(kept.conversation, of)) return undefined
@@ -116,7 +116,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   async #append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
     this.requireOpen()
     const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
-    // One row, which needs no transaction, no alarm and nobody who is told.
+    // One row, which needs no transaction, alarm or notice.
     if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
     return this.#change("device", () => {
       const { outcome, told } = appendMessage(of, append, nowMs)
@@ -154,7 +154,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
 
   touch(deviceId: DeviceId, nowMs: number): void {
     const kept = this.#kept()
-    // Whoever reads what is held is not told that nobody remembers it.
+    // A read at a held place is not an error, although its time is not recorded.
     if (kept === undefined || !this.isOpen() || leafOf(kept.conversation.roster, deviceId) === undefined) return
     if (!markSeen(this.sql, deviceId, nowMs)) return
     const before = kept.conversation.memberOnlineAtMs
@@ -177,17 +177,17 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     return this.#kept() && treeChunk(this.sql, hash, offset)
   }
 
-  /** What a decision elsewhere is made on. */
+  /** The state for a decision elsewhere. */
   snapshot(): Snapshot | undefined {
     const kept = this.#kept()
     return kept && { conversation: kept.conversation, revision: kept.revision }
   }
 
   /**
-   * Writes what was decided on a snapshot, unless something changed since. Messages are no such change: nothing that is
-   * decided elsewhere asks for them.
+   * Writes a decision that was made on a snapshot, unless the conversation has changed. Messages do not count as a
+   * change: no such decision depends on them.
    *
-   * @returns the conversation after it, without its roster, which is the snapshot's.
+   * @returns The conversation afterwards, without its roster, which equals the snapshot's.
    */
   async swap(revision: number, change: Change, audit: readonly AuditEvent[]): Promise<Conversation | "lost"> {
     this.requireOpen()
@@ -199,18 +199,18 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     })
   }
 
-  /** Whether one of these packages has let its owner in before. */
+  /** True if one of these packages has added its owner before. */
   wereUsed(keyPackageRefs: readonly Uint8Array[]): boolean {
     return this.#kept() !== undefined && wereUsed(this.sql, keyPackageRefs)
   }
 
-  /** Devices used these up, or they are void: trees that only they named may go. Again is no error. */
+  /** Devices consumed these welcomes, or they are void: trees that only they needed may be deleted. Idempotent. */
   welcomesEnded(ids: readonly WelcomeId[]): void {
     if (this.#kept() === undefined) return
     this.transact(() => endWelcomes(this.sql, ids, this.nowMs()))
   }
 
-  /** Removes what has had its time. @returns how many envelopes went. */
+  /** Deletes expired records. @returns The number of deleted envelopes. */
   sweep(nowMs: number, limit = envelopesPerSweep): number {
     if (this.#kept() === undefined || !this.isOpen()) return 0
     return this.#safely(() =>
@@ -222,7 +222,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     )
   }
 
-  /** Where it is; undefined for one that was never made. */
+  /** The conversation's place; undefined if it was never created. */
   place(): Place | undefined {
     const conversation = this.#kept()?.conversation
     return conversation && { appId: conversation.appId, tenantId: conversation.tenantId }
@@ -239,7 +239,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     return pageOf(conversationParts(this.sql, kept.conversation), from, room)
   }
 
-  /** @returns false where it is another place's, or is not being filled. */
+  /** @returns False when the object is another place's, or is not receiving this transfer. */
   importRecords(of: Omit<Residence, "state">, records: readonly ConversationRecord[]): boolean {
     const isDone = this.importing(of, () => {
       for (const record of records) importConversation(this.sql, record)
@@ -279,7 +279,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   protected override async deliver(entry: Entry): Promise<void> {
     if (!isTold(entry)) return super.deliver(entry)
     const conversation = this.#kept()?.conversation
-    if (conversation === undefined) throw new Error("there is no such conversation")
+    if (conversation === undefined) throw new Error("the conversation does not exist")
     const isLate = !this.#awaited.has(entry.lane)
     await tell({ env: this.env, sql: this.sql, conversation, isLate, revoke: (of) => this.#revoke(of) }, entry.body)
   }
@@ -297,7 +297,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     )
   }
 
-  /** Inside a transaction. */
+  /** Requires a transaction. */
   #write(kept: Kept, change: Change, audit: readonly AuditEvent[]): readonly Told[] {
     const conversation = { ...kept.conversation, ...change }
     const revision = kept.revision + 1
@@ -311,8 +311,8 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   }
 
   /**
-   * One transaction, and then the first try to tell those whom the next call may ask. That one does not hear is no fault
-   * of the caller's, and the others are told meanwhile.
+   * Runs one transaction, then tries once to deliver the notices to the objects that the next call may read. A failed
+   * delivery is not the caller's error. The other notices are delivered in the background.
    */
   async #change<Answer>(
     asked: "user" | "device",
@@ -334,7 +334,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     return answer
   }
 
-  /** What was thrown away must not stay in memory. */
+  /** After a rollback the cached head is discarded. */
   #safely<T>(work: () => T): T {
     try {
       return work()

@@ -1,11 +1,12 @@
-// How long a log is kept.
+// The pruning of a conversation's log.
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { Sql } from "../sql.ts"
 import type { Head } from "./head.ts"
 
 const day = 86_400_000
 
-// A member is behind what it has not processed, from the commit on that it came with.
+// A member that is behind keeps the log from its first unprocessed message, at the earliest from the commit that added
+// it.
 const lastText = `select min(
     (select max(seq) from log where kind = 'COMMIT') - 1,
     (select min(max(leaf.from_seq, coalesce(cursor.processed_seq, 0)))
@@ -20,10 +21,10 @@ const noMembersText = `select min(
   ) as last`
 
 /**
- * Inside a transaction. Removes the oldest envelopes that are older than the retention and behind every cursor, but never
- * the newest commit. Whoever does not keep up holds back what it has not read: it is asked again a day later.
+ * Deletes the envelopes that are past the retention and behind every cursor, but never the newest commit. A member that
+ * is behind keeps its unread messages: the log is due again a day later. Requires a transaction.
  *
- * @returns how many went.
+ * @returns The number of deleted envelopes.
  */
 export function prune(sql: Sql, head: Head, nowMs: number, limit: number): number {
   const kept = head.get()

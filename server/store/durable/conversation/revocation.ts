@@ -1,5 +1,5 @@
-// A device that was revoked before it heard that it is in: whoever looked for its conversations did not find this one, so
-// the conversation itself has it removed.
+// Handles a device that was revoked before it learned of its conversation. The revocation did not find this
+// conversation, so the conversation itself issues the removal.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { type DirectiveDecision, decideRevocation } from "@signet/kernel/messaging/directive"
@@ -25,7 +25,7 @@ export function revoke(
   }
 }
 
-/** An event of the service itself: the call that revoked the device has one of its own. */
+/** The event of a change that the service itself makes; the revoking call has an event of its own. */
 function event(
   { id, appId, tenantId }: Conversation,
   decision: DirectiveDecision,

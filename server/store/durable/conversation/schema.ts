@@ -1,4 +1,4 @@
-// The tables of one conversation. A step that was ever deployed is never changed: more are added.
+// The tables of one conversation. A deployed step is never changed; new steps are appended.
 
 export const conversationSteps = [
   `create table head (

@@ -1,4 +1,4 @@
-// What a conversation says of itself to who lists.
+// The views of a conversation for a device that lists it.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Audience, Standing } from "@signet/kernel/messaging/listening"
 import type { Conversation, Place } from "@signet/kernel/messaging/records"
@@ -6,14 +6,14 @@ import { leafOf } from "@signet/kernel/messaging/roster"
 import type { Sql } from "../sql.ts"
 import { cursorOf } from "./cursors.ts"
 
-/** Who lists: a device, its user, and where they are. */
+/** The device that lists, its user, and their place. */
 export interface Lister {
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
   readonly place: Place
 }
 
-/** The device has a leaf, or, before the first commit, its user was made a part of it. */
+/** True if the device has a leaf or, before the first commit, its user is part of the conversation. */
 export function isListed({ appId, tenantId, epoch, userIds, roster }: Conversation, of: Lister): boolean {
   if (appId !== of.place.appId || tenantId !== of.place.tenantId) return false
   return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))

@@ -1,4 +1,4 @@
-// What a conversation has to tell, one entry of its outbox after the other.
+// Delivers a conversation's notices, one outbox entry at a time.
 import type { Conversation } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
 import { placeName, userName } from "../names.ts"
@@ -10,7 +10,7 @@ interface Teller {
   readonly env: Pick<DurableEnv, "DEVICES" | "USERS" | "PLACES">
   readonly sql: Sql
   readonly conversation: Conversation
-  /** No call waits for it, and looks after what follows. */
+  /** True if no call awaits the delivery and does the follow-up. */
   readonly isLate: boolean
   readonly revoke: (of: DeviceTold) => void
 }
@@ -32,7 +32,7 @@ async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, to
   const welcome = welcomeId === null ? undefined : dueWelcome(sql, conversation, welcomeId)
   await env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
   if (welcome !== undefined) markSent(sql, welcome.id)
-  // Else the call that the commit came with looks after it.
+  // Otherwise the call of the commit does the follow-up.
   if (!isLate) return
   await env.DEVICES.getByName(deviceId).hear([{ is: "member", deviceId, conversationId: conversation.id }])
   if (!notice.isMember || notice.isClosed) return

@@ -1,30 +1,30 @@
-// Whom a conversation tells of what changed: the objects of its devices and users, and the index of its place. It is
-// written with the change, and told afterwards, at least once and to each in order.
+// The notices of a conversation's changes to the objects of its devices and users, and to its place's index. A notice
+// is written with its change and delivered afterwards: at least once, in order for each receiver.
 import type { ConversationId, DeviceId, PrincipalId, WelcomeId } from "@signet/kernel/ids"
 import type { Conversation, Leaf } from "@signet/kernel/messaging/records"
 import type { SplitWelcome } from "@signet/kernel/messaging/verified"
 import type { Entry, Outbox } from "../outbox.ts"
 
-/** What a device is told of a conversation. The newest revision counts. */
+/** The state of a conversation as a device's object stores it. The newest revision wins. */
 export interface DeviceNotice {
   readonly conversationId: ConversationId
   readonly revision: number
   readonly createdAtMs: number
-  /** It has a leaf. */
+  /** The device has a leaf. */
   readonly isMember: boolean
   readonly isClosed: boolean
-  /** Its welcomes into the conversation from commits before this place lead nowhere any more; null for none of them. */
+  /** The device's welcomes from commits before this sequence number are void; null for none. */
   readonly voidBeforeSeq: bigint | null
 }
 
-/** What a user is told of a conversation. The newest revision counts. */
+/** The state of a conversation as a user's object stores it. The newest revision wins. */
 export interface UserNotice {
   readonly conversationId: ConversationId
   readonly revision: number
   readonly createdAtMs: number
-  /** One of its devices has a leaf. */
+  /** One of the user's devices has a leaf. */
   readonly isMember: boolean
-  /** It was made with the user, and nobody is in yet. */
+  /** The user is part of the new conversation, which has no member yet. */
   readonly isAsked: boolean
 }
 
@@ -49,12 +49,12 @@ export interface PlaceTold {
 
 export type Told = DeviceTold | UserTold | PlaceTold
 
-/** Inside the transaction of the change. */
+/** Requires the transaction of the change. */
 export function putTold(outbox: Outbox, all: readonly Told[]): void {
   for (const told of all) outbox.add({ lane: laneOf(told), kind: told.kind, body: told })
 }
 
-/** Where it is delivered in order. */
+/** The outbox lane of a notice, within which the order is kept. */
 export function laneOf(told: Told): string {
   switch (told.kind) {
     case "device":
@@ -66,18 +66,18 @@ export function laneOf(told: Told): string {
   }
 }
 
-/** What was put in by `putTold`. */
+/** True for an entry that `putTold` added. */
 export const isTold = (entry: Entry): entry is Entry & { readonly body: Told } =>
   ["device", "user", "place"].includes(entry.kind)
 
-/** A new conversation: those it was made with see it from now on. */
+/** A new conversation: its users see it from now on. */
 export function createdTold({ id, createdAtMs, userIds }: Conversation): readonly Told[] {
   const notice: UserNotice = { conversationId: id, createdAtMs, revision: 1, isMember: false, isAsked: true }
   const users = [...new Set(userIds)].map((userId): Told => ({ kind: "user", userId, notice }))
   return [{ kind: "place", createdAtMs }, ...users]
 }
 
-/** A commit: devices that came or went, and users of whom one is in now, or none any more. */
+/** A commit: the added and removed devices, and the users who gained their first leaf or lost their last. */
 export function committedTold(
   before: Conversation,
   after: Conversation,
@@ -109,7 +109,7 @@ export function committedTold(
   return [...devices, ...users]
 }
 
-/** A conversation that was closed: its devices have one less to be removed from. */
+/** A closed conversation: its devices need no removal from it. */
 export function closedTold({ id, createdAtMs, roster }: Conversation, revision: number): readonly Told[] {
   const facts = { conversationId: id, createdAtMs, revision }
   const notice: DeviceNotice = { ...facts, isMember: true, isClosed: true, voidBeforeSeq: null }

@@ -1,15 +1,15 @@
-// Trees in pieces, and the GroupInfo of the newest epoch.
+// Ratchet trees in chunks, and the GroupInfo of the newest epoch.
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
 import type { Sql } from "../sql.ts"
 
-/** Whoever has read of an epoch that has passed meanwhile finds its tree, and so hears that it has passed. */
+/** How long a replaced tree stays, so that a call that read the earlier epoch finds it and learns of the new one. */
 const graceMs = 60_000
 
 const groupInfoText = "insert or replace into group_info (k, epoch, info) values (1, ?, ?)"
 const findGroupInfoText = "select epoch, info from group_info"
 const replacedText = "update tree set check_at = ? where check_at is null and hash is not ?"
-// Named again it is as if it were new: the sweep does not take it from under this commit.
+// A tree that is named again is as new: the sweep does not delete it before this commit ends.
 const treeText = `insert into tree (hash, size) values (?, ?) on conflict (hash) do update set check_at = null`
 const chunkText = "insert into tree_chunk (hash, position, chunk) values (?, ?, ?) on conflict do nothing"
 const findText = `select size, substr(chunk, ? + 1) as chunk from tree
@@ -20,7 +20,7 @@ const namedText = `select max(welcome.expires_at) as until from welcome_commit
 join welcome on welcome.commit_seq = welcome_commit.commit_seq and welcome.status <> 'ENDED'
 where welcome_commit.tree_hash = ?`
 
-/** Inside a transaction. */
+/** Requires a transaction. */
 export function writeGroupInfo(sql: Sql, epoch: bigint, info: Uint8Array): void {
   sql.run(groupInfoText, epoch, info)
 }
@@ -30,7 +30,7 @@ export function groupInfoOf(sql: Sql): { bytes: Uint8Array; epoch: bigint } | un
   return row && { bytes: row.info, epoch: BigInt(row.epoch) }
 }
 
-/** Inside a transaction. The trees before are looked at again: a welcome may still name one. */
+/** Requires a transaction. Earlier trees become due for a check: a welcome may still need one. */
 export function writeTree(sql: Sql, tree: VerifiedCommit["tree"], nowMs: number): void {
   sql.run(replacedText, nowMs + graceMs, tree?.hash ?? null)
   if (tree === null) return
@@ -50,7 +50,7 @@ export function treeChunk(sql: Sql, hash: Uint8Array, offset: number): { chunk: 
 
 export const nextTreeAtMs = (sql: Sql): number | null => sql.row<{ at: number | null }>(nextText)?.at ?? null
 
-/** Inside a transaction. Those that a welcome names stay until it ends: they are looked at when it does. */
+/** Requires a transaction. A tree that a welcome needs is checked again when the welcome expires. */
 export function sweepTrees(sql: Sql, nowMs: number): void {
   for (const { hash } of sql.rows<{ hash: Uint8Array }>(dueText, nowMs)) {
     const { until } = sql.row<{ until: number | null }>(namedText, hash) ?? { until: null }
@@ -63,7 +63,7 @@ export function sweepTrees(sql: Sql, nowMs: number): void {
   }
 }
 
-/** Inside a transaction: has the tree looked at that the welcomes of the commit named. */
+/** Requires a transaction. Makes the tree due for a check that the commit's welcomes needed. */
 export function checkTreesOf(sql: Sql, commitSeq: number, nowMs: number): void {
   sql.run(
     `update tree set check_at = ? where check_at is not null

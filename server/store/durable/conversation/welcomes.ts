@@ -1,4 +1,4 @@
-// Welcomes on their way: written with the commit, handed to the devices, who keep them and say when they are used up.
+// Welcomes in delivery: written with the commit, sent to the devices' objects, which store them and report their end.
 import type { ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Conversation, Leaf, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { SplitWelcome, VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
@@ -25,7 +25,7 @@ const expiredText =
 const orphanText = `delete from welcome_commit where commit_seq = ?
 and not exists (select 1 from welcome where welcome.commit_seq = welcome_commit.commit_seq)`
 
-/** Inside a transaction. */
+/** Requires a transaction. */
 export function writeWelcomes(
   sql: Sql,
   { welcomes, membership, state }: VerifiedCommit,
@@ -39,7 +39,7 @@ export function writeWelcomes(
   }
 }
 
-/** As its device is to keep it; undefined when it has it already. */
+/** The record that the device's object stores; undefined after it was sent. */
 export function dueWelcome(
   sql: Sql,
   { id: conversationId, mlsGroupId, kind }: Pick<Conversation, "id" | "mlsGroupId" | "kind">,
@@ -83,18 +83,20 @@ export function dueWelcome(
   )
 }
 
-/** The device has it: its bytes go from here. */
+/** Erases the bytes of a welcome that the device's object has. */
 export function markSent(sql: Sql, id: WelcomeId): void {
   sql.run(sentText, id)
 }
 
-/** Inside a transaction: they were consumed, or are void. Their trees may go. Again is no error. */
+/**
+ * Requires a transaction. The welcomes were consumed or are void, so their trees become due for a check. Idempotent.
+ */
 export function endWelcomes(sql: Sql, ids: readonly WelcomeId[], nowMs: number): void {
   const rows = sql.rows<{ commit_seq: number }>(endText, listed(ids))
   for (const seq of new Set(rows.map((row) => row.commit_seq))) checkTreesOf(sql, seq, nowMs)
 }
 
-/** Inside a transaction: what leads to a leaf that went with the commit at `seq`, leads nowhere. */
+/** Requires a transaction. Voids the welcomes to leaves that the commit at `seq` removed. */
 export function endWelcomesOf(sql: Sql, gone: readonly Pick<Leaf, "deviceId">[], seq: bigint, nowMs: number): void {
   const ids = gone.flatMap(({ deviceId }) => sql.rows<{ id: WelcomeId }>(endOfText, deviceId, seq))
   if (ids.length === 0) return
@@ -105,13 +107,13 @@ export function endWelcomesOf(sql: Sql, gone: readonly Pick<Leaf, "deviceId">[],
   )
 }
 
-/** Whether one of these packages has let its owner in before. */
+/** True if one of these packages has added its owner before. */
 export const wereUsed = (sql: Sql, refs: readonly Uint8Array[]): boolean =>
   refs.some((ref) => sql.row(usedText, ref) !== undefined)
 
 export const nextWelcomeAtMs = (sql: Sql): number | null => sql.row<{ at: number | null }>(nextText)?.at ?? null
 
-/** Inside a transaction. */
+/** Requires a transaction. */
 export function sweepWelcomes(sql: Sql, nowMs: number): void {
   const gone = sql.rows<{ commit_seq: number }>(expiredText, nowMs)
   for (const seq of new Set(gone.map((row) => row.commit_seq))) {

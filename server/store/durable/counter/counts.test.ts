@@ -1,4 +1,4 @@
-// Counts in objects, on the real runtime: the same arithmetic as every store's.
+// Limit counts in objects on the real runtime, compared with the kernel's arithmetic.
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { take } from "@signet/kernel/limits/bucket"
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => worker?.dispose())
 
-test("are those of the kernel's bucket, whatever the window and the times", async () => {
+test("equal the kernel's bucket for every window and time", async () => {
   const calls = fc.array(
     fc.record({
       gapMs: fc.integer({ min: -2_000, max: 20_000 }),
@@ -63,7 +63,7 @@ test("are those of the kernel's bucket, whatever the window and the times", asyn
   )
 })
 
-test("of failures are those of the kernel's lock", async () => {
+test("of failures equal the kernel's lockout", async () => {
   const policies = fc.record({
     failures: fc.integer({ min: 1, max: 3 }),
     seconds: fc.integer({ min: 1, max: 60 }),
@@ -89,13 +89,13 @@ test("of failures are those of the kernel's lock", async () => {
   )
 })
 
-test("of many calls at once, no more are granted than there are", async () => {
+test("concurrent calls are granted up to the limit", async () => {
   const [key, window] = [newKey(), { limit: 5, seconds: 60 }]
   const asked = await Promise.all(Array.from({ length: 20 }, () => counts.take([{ key, window }], [], start)))
   expect(asked.filter(({ counted }) => counted[0]?.granted)).toHaveLength(5)
 })
 
-test("what one window refused is given back to the other", async () => {
+test("a count is returned when another window refused the call", async () => {
   const [wide, narrow] = [
     { key: newKey(), window: { limit: 2, seconds: 60 } },
     { key: newKey(), window: { limit: 1, seconds: 60 } },
@@ -106,7 +106,7 @@ test("what one window refused is given back to the other", async () => {
   expect((await counts.take([wide, wide], [], start)).counted.map(({ granted }) => granted)).toEqual([true, true])
 })
 
-test("who cannot count lets nobody in", async () => {
+test("a failed count refuses the call", async () => {
   const gone = createCounts({
     getByName: () => {
       throw new Error("overloaded")

@@ -4,7 +4,7 @@ import { hex } from "@signet/kernel/messaging/bytes"
 import type { Objects } from "../env.ts"
 import type { CounterObject } from "./object.ts"
 
-/** Counts in one object for each key, wherever the calls come in. */
+/** Counts in one object per key, for the calls of all locations. */
 export function createCounts(counters: Objects<CounterObject>): LimitCounts {
   const of = (key: Uint8Array) => counters.getByName(hex(key))
   return {
@@ -27,7 +27,7 @@ export function createCounts(counters: Objects<CounterObject>): LimitCounts {
   }
 }
 
-/** Who cannot count lets nobody in. */
+/** A call that cannot be counted is refused. */
 async function counting<T>(count: () => Promise<T>): Promise<T> {
   try {
     return await count()

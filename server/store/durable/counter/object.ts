@@ -7,20 +7,20 @@ import type { Counted } from "@signet/kernel/limits/ports"
 interface Bucket {
   readonly fullAtMicros: number
   readonly stepMicros: number
-  /** Whether the last call was granted: what is given back. */
+  /** True if the last call was granted, and so can be returned. */
   readonly wasGranted: boolean
 }
 
 interface Kept {
   readonly bucket?: Bucket
   readonly lock?: Lockout
-  /** From then on it says nothing. Milliseconds since the Unix epoch. */
+  /** After this time the object holds no state. Milliseconds since the Unix epoch. */
   readonly untilMs: number
 }
 
 /**
- * The count of one subject in one window, or of the failures with one credential: by the keyed hash that it has in the
- * store. It does not wait for its disk: what a crash takes are the last counts, and those in the callers' favour.
+ * The count of one subject in one window, or of the failures with one credential, named by its keyed hash. It does not
+ * wait for its disk: a crash loses the last counts, in the callers' favour.
  */
 export class CounterObject extends DurableObject {
   #kept: Kept
@@ -34,7 +34,7 @@ export class CounterObject extends DurableObject {
     const nowMicros = Math.round(nowMs * 1_000)
     const { granted, fullAtMicros } = take(this.#kept.bucket?.fullAtMicros, window, nowMicros)
     const bucket = { fullAtMicros, stepMicros: stepMicros(window), wasGranted: granted }
-    // A refused call changes nothing that lasts.
+    // A refused call changes nothing that is stored.
     if (granted) this.#keep({ ...this.#kept, bucket }, (nowMicros + spanMicros(window)) / 1_000)
     else this.#kept = { ...this.#kept, bucket }
     return { granted, fullAtMs: fullAtMicros / 1_000 }
@@ -47,13 +47,13 @@ export class CounterObject extends DurableObject {
     this.#keep({ ...this.#kept, bucket: { ...bucket, fullAtMicros } }, this.#kept.untilMs)
   }
 
-  /** Until when it is locked, or null. */
+  /** The end of the lock in milliseconds, or null. */
   lockedUntil(nowMs: number): number | null {
     const { lock } = this.#kept
     return lock !== undefined && lock.lockedUntilMs > nowMs ? lock.lockedUntilMs : null
   }
 
-  /** Counts a failure. @returns Until when it was locked already, or null. */
+  /** Counts a failure. @returns The end of an earlier lock, or null. */
   fail(policy: LockoutPolicy, nowMs: number): number | null {
     const { counted, state } = fail(this.#kept.lock, policy, nowMs)
     if (!counted) return state.lockedUntilMs
@@ -65,7 +65,7 @@ export class CounterObject extends DurableObject {
   override async alarm(): Promise<void> {
     const { untilMs } = this.#kept
     if (Date.now() < untilMs) return this.ctx.storage.setAlarm(untilMs)
-    // Nothing is left of it, so that it costs nothing.
+    // Without state, the object costs nothing.
     this.#kept = { untilMs: 0 }
     await this.ctx.storage.deleteAll()
   }

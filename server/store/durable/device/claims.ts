@@ -1,5 +1,5 @@
-// The claims that one device made, inside its object. A claim is begun here with the devices that it is of, then takes a
-// package of each of them, and is finished here: whoever does it again after a crash gets the same packages.
+// The claims that one device made, inside its object. A claim is begun here with its target devices, takes a package of
+// each, and is finished here. A retry after a crash gets the same packages.
 import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
@@ -26,7 +26,7 @@ export interface ClaimAsked {
   readonly requesterDeviceId: DeviceId
   readonly conversationId: ConversationId
   readonly requestHash: Uint8Array
-  /** As they are now; of a claim that was begun before, those of that time. Sorted. */
+  /** The current target devices, sorted; for an earlier begun claim, its first targets. */
   readonly deviceIds: readonly DeviceId[]
 }
 
@@ -50,7 +50,7 @@ const packagesText = `select ${packageColumns.join(", ")} from claim_package whe
 const putPackageText = `insert into claim_package (claim_id, ${packageColumns.join(", ")})
 values (?, ${marks(packageColumns)})`
 
-/** Runs in a transaction, as all that writes here. */
+/** Requires a transaction, as every function here that writes. */
 export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
   const { id, requesterDeviceId, conversationId, requestHash, deviceIds } = asked
   const row = sql.row<ClaimRow>(findText, id)
@@ -78,9 +78,9 @@ export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
 }
 
 /**
- * Writes what the devices gave. Of two that finish the same claim the first one's counts.
+ * Writes the taken packages. The first of two concurrent calls wins.
  *
- * @returns Whether this one was the first, and the claim as it is for good; undefined when it was not begun here.
+ * @returns Whether this call was the first, and the final claim; undefined if the claim was not begun here.
  */
 export function finishClaim(
   sql: Sql,

@@ -1,5 +1,5 @@
-// The conversations of one device, inside its object: conversations tell of themselves, at least once. And the keys that
-// its calls came with, by which a call that comes again finds what it made.
+// The conversations of one device, inside its object, as the conversations' notices report them. And the idempotency
+// keys of the device's calls, by which a retry finds the group or attachment that it created.
 import type { AttachmentId, ConversationId } from "@signet/kernel/ids"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { WelcomeRecord } from "@signet/kernel/messaging/records"
@@ -24,7 +24,7 @@ export const deviceConversationSteps = [
   create table attachment_key (key blob primary key, attachment_id text not null) without rowid`,
 ] as const
 
-/** A conversation as an index has it. */
+/** A conversation in an index. */
 export interface Indexed {
   readonly id: ConversationId
   readonly createdAtMs: number
@@ -43,7 +43,7 @@ order by created_at desc, id desc limit ?`
 const byIdText = "select id, created_at from conversation where is_member = 1 and id > ? order by id limit ?"
 const openText = "select id from conversation where is_member = 1 and is_closed = 0 order by id"
 
-/** Inside a transaction. Again, and later than a newer one, is no error. */
+/** Requires a transaction. Idempotent; an outdated notice changes nothing. */
 export function tellConversation(sql: Sql, notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
   const { conversationId, createdAtMs, revision, isMember, isClosed, voidBeforeSeq } = notice
   sql.run(tellText, conversationId, createdAtMs, revision, isMember, isClosed)
@@ -51,7 +51,7 @@ export function tellConversation(sql: Sql, notice: DeviceNotice, welcome: Welcom
   if (welcome !== undefined) putWelcome(sql, welcome)
 }
 
-/** The newest first, from before that one on. */
+/** The newest conversations, from before the given one. */
 export function newestConversations(
   sql: Sql,
   { size, before }: { readonly size: number; readonly before: Indexed | null },
@@ -69,11 +69,11 @@ export function conversationsById(
 
 const indexed = ({ id, created_at }: IndexRow): Indexed => ({ id, createdAtMs: created_at })
 
-/** Those that are not closed. */
+/** The conversations that are not closed. */
 export const openConversations = (sql: Sql): readonly ConversationId[] =>
   sql.rows<{ id: ConversationId }>(openText).map(({ id }) => id)
 
-/** The conversation that a call with this key made or is making; "mismatch" when that asked for something else. */
+/** The conversation that a call with this key creates or created; "mismatch" if that call requested another one. */
 export function groupOfKey(
   sql: Sql,
   key: Uint8Array,
@@ -85,7 +85,9 @@ export function groupOfKey(
   return equalBytes(row.request_hash, requestHash) ? row.conversation_id : "mismatch"
 }
 
-/** Inside a transaction: gives the key to the conversation, if it is free. @returns whose it is now. */
+/**
+ * Requires a transaction. Assigns the key to the conversation, unless it is in use. @returns The key's conversation.
+ */
 export function takeGroupKey(
   sql: Sql,
   key: Uint8Array,
@@ -98,7 +100,7 @@ export function takeGroupKey(
   return id
 }
 
-/** Inside a transaction: gives the key to the attachment, if it is free. @returns whose it is now. */
+/** Requires a transaction. Assigns the key to the attachment, unless it is in use. @returns The key's attachment. */
 export function takeAttachmentKey(sql: Sql, key: Uint8Array, id: AttachmentId): AttachmentId {
   type Row = { attachment_id: AttachmentId }
   const row = sql.row<Row>("select attachment_id from attachment_key where key = ?", key)
@@ -107,6 +109,6 @@ export function takeAttachmentKey(sql: Sql, key: Uint8Array, id: AttachmentId): 
   return id
 }
 
-/** The attachment is gone: its key may name another. Again is no error. */
+/** The attachment was deleted, so its key may name another one. Idempotent. */
 export const freeAttachmentKey = (sql: Sql, key: Uint8Array, id: AttachmentId): void =>
   sql.run("delete from attachment_key where key = ? and attachment_id = ?", key, id)

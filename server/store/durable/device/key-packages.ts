@@ -83,14 +83,14 @@ const claimable = "status = 'AVAILABLE' and not_before <= ? and not_after > ?"
 const claimableAt = (nowMs: number) => [nowMs, nowMs + lifetimeMs.keyPackageReserve] as const
 const inventoryText = `select coalesce(sum(not is_last_resort), 0) as available, coalesce(sum(is_last_resort), 0) as last_resorts
 from key_package where ${claimable}`
-// kernel/messaging/key-package.ts `chooseKeyPackage`, without reading the others.
+// kernel/messaging/key-package.ts `chooseKeyPackage`, without reading the other packages.
 const chooseText = `select ${columns} from key_package where ${claimable}
 order by is_last_resort, not_after, ref limit 1`
 const takenText = `select ${packageColumns.map((column) => `key_package.${column}`).join(", ")}
 from taken join key_package on key_package.ref = taken.ref where claim_id = ? and requester = ?`
 const insertText = `insert into key_package (${columns}) values (${marks(packageColumns)})`
 
-/** Runs in a transaction, as all that writes here. */
+/** Requires a transaction, as every function here that writes. */
 export function upload(
   sql: Sql,
   packages: readonly KeyPackageRecord[],
@@ -113,7 +113,7 @@ export function upload(
 
 const hashOf = (one: KeyPackageRecord): Uint8Array => new Uint8Array(createHash("sha256").update(one.bytes).digest())
 
-/** Those of an upload that were never uploaded; "duplicate" when an init key or ref was, with something else. */
+/** The packages that were never uploaded; "duplicate" if an init key or reference was uploaded with another package. */
 function notKnown(sql: Sql, packages: readonly KeyPackageRecord[]): readonly KeyPackageRecord[] | "duplicate" {
   const fresh: KeyPackageRecord[] = []
   for (const one of packages) {
@@ -121,7 +121,7 @@ function notKnown(sql: Sql, packages: readonly KeyPackageRecord[]): readonly Key
     const row = sql.row<Row>("select package_hash from init_key where init_key = ?", one.initKey)
     if (row !== undefined && !equalBytes(row.package_hash, hashOf(one))) return "duplicate"
     if (row !== undefined) continue
-    // A package that is there, under another init key: no honest hash does that.
+    // The package exists under another init key, which an honest client's hash never does.
     if (sql.row("select 1 from key_package where ref = ?", one.ref) !== undefined) return "duplicate"
     fresh.push(one)
   }
@@ -138,11 +138,11 @@ export function inventoryIn(sql: Sql, nowMs: number): Inventory {
 
 export interface Taken {
   readonly taken: KeyPackageRecord | undefined
-  /** Afterwards. */
+  /** After the take. */
   readonly isLow: boolean
 }
 
-/** Takes a package for a claim; the same again for the same claim. */
+/** Takes a package for a claim; a repeated call for the same claim takes the same one. */
 export function take(
   sql: Sql,
   of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId },
@@ -167,7 +167,7 @@ export function retire(sql: Sql, refs: readonly Uint8Array[] | "all"): void {
   else for (const ref of refs) sql.run(`${retired} and ref = ?`, ref)
 }
 
-/** Init keys stay, for good. */
+/** Init keys are kept permanently. */
 export function forgetPackages(sql: Sql, nowMs: number, claimMs: number): void {
   sql.run("delete from taken where taken_at <= ?", nowMs - claimMs)
   sql.run("delete from key_package where not_after <= ? and ref not in (select ref from taken)", nowMs)
@@ -182,7 +182,7 @@ export function nextPackageEnd(sql: Sql, claimMs: number): number | null {
   return earliest(ends)
 }
 
-/** The first of these times; null when there is none. */
+/** The earliest of these times; null without any. */
 export function earliest(times: readonly (number | null)[]): number | null {
   const set = times.filter((at) => at !== null)
   return set.length === 0 ? null : Math.min(...set)

@@ -1,4 +1,4 @@
-// The nonces of proofs that one device made, inside its object.
+// The nonces of one device's proofs of possession, inside its object.
 import type { Sql } from "../sql.ts"
 
 export const nonceSteps = [
@@ -6,7 +6,7 @@ export const nonceSteps = [
   create index nonce_end on nonce (expires_at)`,
 ] as const
 
-/** @returns False when it was there. */
+/** @returns False if the nonce was used before. */
 export const useNonce = (sql: Sql, nonce: Uint8Array, expiresAtMs: number): boolean =>
   sql.row(
     "insert into nonce (nonce, expires_at) values (?, ?) on conflict do nothing returning 1",

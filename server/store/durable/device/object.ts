@@ -76,12 +76,12 @@ const ownerSteps = [
 const endedKind = "welcomesEnded"
 const isOfEnded = (entry: Entry): entry is Entry & { body: readonly WelcomeId[] } => entry.kind === endedKind
 
-/** How long a claim is answered again with the same. Its ticket lives a day. */
+/** How long a repeated claim gets the same answer. Its ticket is valid for a day. */
 const claimMs = 14 * 86_400_000
-/** What has had its time is erased a while later, much at once. */
+/** Expired records are erased this much later, many at once. */
 const slackMs = 600_000
 
-/** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
+/** A device: its key packages, welcomes, claims and streams. The device's record is in its user's object. */
 export abstract class DeviceObject extends StoredObject {
   readonly #streams: DeviceStreams
 
@@ -97,7 +97,7 @@ export abstract class DeviceObject extends StoredObject {
     this.#streams = createDeviceStreams({ ctx, env, user: () => this.user() })
   }
 
-  /** The socket of one of the device's streams. */
+  /** Opens the socket of one of the device's streams. */
   override async fetch(request: Request): Promise<Response> {
     return this.#streams.open(request)
   }
@@ -106,28 +106,28 @@ export abstract class DeviceObject extends StoredObject {
     await this.#streams.said(socket, message)
   }
 
-  /** Whether the device may open one more stream of so many: here they are counted, wherever they end. */
+  /** True if the device may open one more stream of `most`. This object counts the streams of all locations. */
   admitStream(most: number): boolean {
     return this.#streams.admit(most, this.nowMs())
   }
 
-  /** Tells the device's streams. @returns Whether there are any. */
+  /** Sends hints to the device's streams. @returns True if there are any. */
   hear(hints: readonly Hint[]): boolean {
     return this.#streams.hear(hints)
   }
 
-  /** The name of its user's object; undefined while nobody registered it. */
+  /** The name of its user's object; undefined before the registration. */
   user(): string | undefined {
     return this.isBlank() ? undefined : this.sql.row<{ user: string }>("select user from owner")?.user
   }
 
-  /** It is this user's, for good, when it is nobody's. @returns Whose it is. */
+  /** Assigns the device to this user permanently, unless it has one. @returns The device's user. */
   belong(user: string): string {
     this.transact(() => this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user))
     return this.user() ?? user
   }
 
-  /** Whether it is a device of that place; one that nobody registered is of any. */
+  /** True if the device is of that place; also true before the registration. */
   protected override isOf(place: Place): boolean {
     return this.user()?.startsWith(`${placeName(place)}/`) ?? true
   }
@@ -149,7 +149,7 @@ export abstract class DeviceObject extends StoredObject {
     this.transact(() => retire(this.sql, refs))
   }
 
-  /** Gives a package to a claim; the same again to the same claim. */
+  /** Takes a package for a claim; a repeated call for the same claim takes the same one. */
   take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
     this.requireOpen()
     return this.transact(() => {
@@ -158,7 +158,7 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** Begins a claim of this device. */
+  /** Begins a claim that this device makes. */
   beginClaim(asked: ClaimAsked, nowMs: number): Begun {
     this.requireOpen()
     return this.transact(() => {
@@ -167,7 +167,7 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** Finishes it with what the devices gave: undefined when it was not begun. */
+  /** Finishes a claim with the taken packages; undefined if it was not begun. */
   finishClaim(
     of: { readonly id: ClaimId; readonly requesterDeviceId: DeviceId },
     packages: readonly KeyPackageRecord[],
@@ -211,9 +211,9 @@ export abstract class DeviceObject extends StoredObject {
     if (!this.isBlank()) this.transact(() => this.#ended(voidAll(this.sql)))
   }
 
-  /** From a conversation's outbox: whether it is in, and the welcome that it came with. Again is no error. */
+  /** From a conversation's outbox: the membership, and the welcome that came with it. Idempotent. */
   tellConversation(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
-    // One that is too late may be of a device that has erased it since.
+    // A late welcome may be one that the device has erased since.
     const isInTime = welcome !== undefined && this.nowMs() < welcome.expiresAtMs
     this.transact(() => {
       if (isInTime) this.#endsAt(welcome.expiresAtMs)
@@ -224,54 +224,54 @@ export abstract class DeviceObject extends StoredObject {
     this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
   }
 
-  /** Conversations that it has a leaf in, as far as they have told, the newest first. */
+  /** The conversations in which the device has a leaf, as notices reported them, newest first. */
   newestConversations(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
     return this.isBlank() ? [] : newestConversations(this.sql, page)
   }
 
-  /** The same by id. */
+  /** As `newestConversations`, by id. */
   conversationsById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
     return this.isBlank() ? [] : conversationsById(this.sql, page)
   }
 
-  /** What these say of themselves: see `seeing.ts`. */
+  /** The views of these conversations: see `seeing.ts`. */
   listed(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<SeenConversation>[]> {
     return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).listed(of))
   }
 
-  /** The same, of who belongs to them. */
+  /** As `listed`, for the users of these conversations. */
   audiences(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<Audience>[]> {
     return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).audience(of))
   }
 
-  /** The same without those that are closed. */
+  /** The device's conversations that are not closed. */
   openConversations(): readonly ConversationId[] {
     return this.isBlank() ? [] : openConversations(this.sql)
   }
 
-  /** The group that a call of the device with this key makes or made. */
+  /** The group that a call of the device with this key creates or created. */
   groupOfKey(key: Uint8Array, requestHash: Uint8Array): ConversationId | "mismatch" | undefined {
     return this.isBlank() ? undefined : groupOfKey(this.sql, key, requestHash)
   }
 
-  /** Gives the key to the group, if it is free. @returns Whose it is now. */
+  /** Assigns the key to the group, unless it is in use. @returns The key's group. */
   takeGroupKey(key: Uint8Array, requestHash: Uint8Array, id: ConversationId): ConversationId | "mismatch" {
     this.requireOpen()
     return this.transact(() => takeGroupKey(this.sql, key, requestHash, id))
   }
 
-  /** Gives the key to the attachment, if it is free. @returns Whose it is now. */
+  /** Assigns the key to the attachment, unless it is in use. @returns The key's attachment. */
   takeAttachmentKey(key: Uint8Array, id: AttachmentId): AttachmentId {
     this.requireOpen()
     return this.transact(() => takeAttachmentKey(this.sql, key, id))
   }
 
-  /** From an attachment's outbox: it is gone. Again is no error. */
+  /** From an attachment's outbox: it was deleted. Idempotent. */
   freeAttachmentKey(key: Uint8Array, id: AttachmentId): void {
     this.transact(() => freeAttachmentKey(this.sql, key, id))
   }
 
-  /** @returns False when it was there: a replay. */
+  /** @returns False for a replay: the nonce was used before. */
   useNonce(nonce: Uint8Array, expiresAtMs: number): boolean {
     return this.transact(() => {
       this.#endsAt(expiresAtMs)
@@ -279,7 +279,10 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** @param part What claims take from it, or what names conversations: these come first elsewhere. */
+  /**
+   * @param part The records that claims refer to, or those that refer to conversations: each has its place in the
+   *   export's order.
+   */
   exportPage(
     place: Place,
     part: "packages" | "conversational",
@@ -299,7 +302,10 @@ export abstract class DeviceObject extends StoredObject {
     return this.isBlank() || !this.isOf(place) ? undefined : findPackage(this.sql, ref)
   }
 
-  /** @param user Whose it is, for good. @returns false where it is another's, or is not being filled. */
+  /**
+   * @param user The permanent owner. @returns False when the object is another user's, or is not receiving this
+   *   transfer.
+   */
   importRecords(of: Omit<Residence, "state">, user: string | null, records: readonly (DeviceRecord | ClaimGiven)[]) {
     return this.importing(of, () => {
       if (user !== null) this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user)
@@ -307,7 +313,7 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** At a place that is being filled: the key names the attachment. */
+  /** Assigns the key to the attachment, at a place that receives a transfer. */
   importAttachmentKey(of: Omit<Residence, "state">, key: Uint8Array, id: AttachmentId): boolean {
     return this.importing(of, () => {
       takeAttachmentKey(this.sql, key, id)
@@ -318,7 +324,7 @@ export abstract class DeviceObject extends StoredObject {
     this.#endsAt(this.nowMs())
   }
 
-  /** Inside the transaction that ends these welcomes: a conversation keeps a tree while there is one that needs it. */
+  /** Requires the transaction that ends these welcomes: a conversation keeps a tree while a welcome needs it. */
   #ended(welcomes: readonly Ended[]): void {
     const ids = Map.groupBy(welcomes, ({ conversationId }) => conversationId)
     for (const [lane, gone] of ids) this.outbox.add({ lane, kind: endedKind, body: gone.map(({ id }) => id) })
@@ -337,7 +343,7 @@ export abstract class DeviceObject extends StoredObject {
     return this.sql.row<{ at: number | null }>("select at from sweep")?.at ?? null
   }
 
-  /** Inside the transaction that writes something that ends then. */
+  /** Requires the transaction that writes a record with this expiry. */
   #endsAt(atMs: number): void {
     const before = this.#sweepAtMs()
     if (before !== null && before <= atMs + slackMs) return

@@ -1,12 +1,12 @@
-// What conversations say of themselves to one of their devices, asked from the device's object: what a call of the Worker
-// may ask of others is bounded, and each call of an object may ask as much again.
+// Reads the conversations of a device from the device's object: a call of the Worker may make a bounded number of
+// subrequests, and each object call has a bound of its own.
 import type { ConversationId } from "@signet/kernel/ids"
 import { inParallel } from "../in-parallel.ts"
 
-/** Undefined where it is none of the device's. Null where it did not answer: the Worker asks there itself. */
+/** Undefined if the device may not see it. Null without an answer: the Worker then reads it directly. */
 export type Seen<One> = One | undefined | null
 
-/** In one call of the device's object. */
+/** The most conversations in one call of the device's object. */
 export const seenAtOnce = 32
 
 export const seeAll = <One>(

@@ -1,18 +1,18 @@
-// The streams of a device: sockets that the Worker holds, one a stream. They may outlive this object's memory, so nothing
-// of them is kept in it: the Worker says again and again what it listens to, and this object asks there on its behalf.
+// The streams of a device: one WebSocket from the Worker per stream. They may outlive this object's memory, so it keeps
+// no state of them: the Worker repeats its subscriptions, and this object calls the subscribed objects.
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { fromText, toText } from "../plain.ts"
 import type { ConversationAsk, StreamAsk, Told, UserAsk } from "../stream-asks.ts"
 
-/** More than any device may have at once: what the Worker left behind. */
+/** More than any device may have at once: bounds the sockets that Workers left open. */
 const mostSockets = 16
 const askedAtOnce = 32
 
-/** A stream that was admitted has its socket by then, or none. */
+/** An admitted stream has opened its socket by then, or never will. */
 const admittedMs = 5_000
 
-/** What an object answers that has something to tell. */
+/** The part of an object's interface that answers subscriptions. */
 interface Telling<Ask> {
   getByName(name: string): { listen(ask: Ask): Promise<readonly Hint[]> }
 }
@@ -20,24 +20,24 @@ interface Telling<Ask> {
 interface Of {
   readonly ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">
   readonly env: { readonly CONVERSATIONS: Telling<ConversationAsk>; readonly USERS: Telling<UserAsk> }
-  /** The name of the user's object, `app/tenant/user`; undefined while the device is none. */
+  /** The name of the user's object, `app/tenant/user`; undefined before the registration. */
   readonly user: () => string | undefined
 }
 
 export interface DeviceStreams {
-  /** Whether there is room for one more of so many. If not, those that are there find out whether they have readers. */
+  /** True if fewer than `most` streams are open. Otherwise the open ones check whether they still have readers. */
   admit(most: number, nowMs: number): boolean
-  /** The socket of a stream. */
+  /** Opens the socket of a stream. */
   open(request: Request): Response
-  /** What the Worker says on it. */
+  /** Handles a message of the Worker on a socket. */
   said(socket: WebSocket, message: string | ArrayBuffer): Promise<void>
-  /** Whether there is anybody to be told. */
+  /** Sends hints. @returns True if there is a stream. */
   hear(hints: readonly Hint[]): boolean
 }
 
 export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
   async function askAll({ deviceId, conversations, userIds }: StreamAsk): Promise<Omit<Told, "asked">> {
-    // Who only asks whether anybody is there costs no row.
+    // A message that only checks the connection costs no row.
     const own = conversations.length + userIds.length === 0 ? undefined : user()
     const asks: Ask[] = []
     for (const { id, seq, sinceMs } of own === undefined ? [] : conversations) {
@@ -60,7 +60,7 @@ export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
     return { hints, unheard }
   }
 
-  // Of who was admitted a moment ago. Lost with the memory: sockets are what counts.
+  // The times of recent admissions. Lost with the memory, which is harmless: open sockets count.
   let admitted: number[] = []
 
   return {
@@ -102,14 +102,14 @@ interface Ask {
   readonly ask: () => Promise<readonly Hint[]>
 }
 
-/** The name of another user's object: whoever shares a conversation is at the same place. */
+/** The name of another user's object: users of one conversation are at the same place. */
 const besides = (own: string, userId: PrincipalId): string => `${own.slice(0, own.lastIndexOf("/"))}/${userId}`
 
 function send(socket: WebSocket, told: Told): void {
   try {
     socket.send(toText(told))
   } catch {
-    // It is closing: who is at the other end opens another.
+    // The socket is closing: the Worker opens another one.
   }
 }
 
@@ -117,6 +117,6 @@ function close(socket: WebSocket): void {
   try {
     socket.close(1000, "too many")
   } catch {
-    // It is closed.
+    // The socket is closed.
   }
 }

@@ -1,4 +1,4 @@
-// The welcomes of one device, inside its object: they come from the outboxes of conversations, at least once.
+// The welcomes of one device, inside its object. Conversations' outboxes deliver them at least once.
 import type { ConversationId, WelcomeId } from "@signet/kernel/ids"
 import type { Welcomes } from "@signet/kernel/messaging/ports"
 import type { WelcomeRecord } from "@signet/kernel/messaging/records"
@@ -19,7 +19,7 @@ export const welcomeSteps = [
   create table welcome_void (conversation_id text primary key, before_seq integer not null) without rowid`,
 ] as const
 
-/** What does not change. */
+/** The fields that never change. */
 type Rest = Omit<WelcomeRecord, "status" | "welcome" | "consumedWithKey">
 
 interface WelcomeRow {
@@ -40,7 +40,7 @@ const putText = `insert into welcome
 values (?, ?, ?, ?, ?, ?, ?, ?, null, ?) on conflict do nothing`
 const voidText = "update welcome set status = 'VOID', welcome = x'' where status = 'PENDING'"
 
-/** Runs in a transaction, as all that writes here. A welcome that is or was there is left as it is. */
+/** Requires a transaction, as every function here that writes. An existing or former welcome stays unchanged. */
 export function putWelcome(sql: Sql, record: WelcomeRecord): void {
   const { welcome, status: _, consumedWithKey: __, ...rest } = record
   type Row = { before_seq: number }
@@ -112,16 +112,16 @@ const welcomeOf = ({ status, welcome, consumed_with_key, rest }: WelcomeRow): We
   consumedWithKey: consumed_with_key,
 })
 
-/** One that is consumed or void from now on. */
+/** A welcome that was consumed or voided. */
 export type Ended = Pick<WelcomeRecord, "id" | "conversationId">
 
-/** @returns Those that this ended. */
+/** @returns The welcomes that this call voided. */
 export const voidAll = (sql: Sql): Ended[] =>
   sql
     .rows<{ id: WelcomeId; conversation_id: ConversationId }>(`${voidText} returning id, conversation_id`)
     .map((row) => ({ id: row.id, conversationId: row.conversation_id }))
 
-/** The device's leaf went with the commit at that place: what came before it leads nowhere. Again is no error. */
+/** The commit with that sequence number removed the device's leaf, so earlier welcomes are void. Idempotent. */
 export function voidBefore(sql: Sql, conversationId: ConversationId, seq: bigint): void {
   sql.run(`${voidText} and conversation_id = ? and commit_seq < ?`, conversationId, seq)
   sql.run(

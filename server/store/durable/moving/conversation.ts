@@ -1,4 +1,4 @@
-// A conversation's records, inside its object.
+// Export and import of a conversation's records, inside its object.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Conversation, WelcomeRecord } from "@signet/kernel/messaging/records"
@@ -109,7 +109,7 @@ export type ConversationRecord = Extract<
   { readonly is: "conversation" | "leaf" | "envelope" | "groupInfo" | "treeChunk" | "cursor" | "welcome" }
 >
 
-/** Inside a transaction. What is there stays as it is. */
+/** Requires a transaction. Existing rows stay unchanged. */
 export function importConversation(sql: Sql, record: ConversationRecord) {
   const put = (table: string, values: Readonly<Record<string, Value>>) => {
     const names = Object.keys(values)
@@ -162,7 +162,7 @@ export function importConversation(sql: Sql, record: ConversationRecord) {
       putWelcome(record.welcome)
   }
 
-  /** Which packages have let somebody in, and which trees are still asked for; the device has the welcome itself. */
+  /** Stores which packages were used and which trees are needed. The welcome itself is in the device's object. */
   function putWelcome(welcome: WelcomeRecord): void {
     put("welcome_commit", {
       commit_seq: welcome.commitSeq,
@@ -208,11 +208,11 @@ const headOf = (of: Conversation): Readonly<Record<string, Value>> => ({
   directives: toText(of.directives),
   fork_reports: toText(of.forkReports),
   member_online_at: of.memberOnlineAtMs,
-  // Looked at when it is opened, which finds out when it is due.
+  // Due when the object is opened, which then computes the real time.
   prune_at: of.headSeq === 0n ? null : of.headAtMs,
 })
 
-/** Whom a conversation that was imported tells that it is there: what the indexes of its devices and users are made of. */
+/** The notices of an imported conversation, from which the indexes of its devices and users are built. */
 export function arrivedTold(conversation: Conversation, revision: number): readonly Told[] {
   const { id: conversationId, createdAtMs, roster, status, epoch, userIds } = conversation
   const facts = { conversationId, createdAtMs, revision }

@@ -1,4 +1,5 @@
-// A device's records, inside its object: first what claims take from it, then what names conversations.
+// Export and import of a device's records, inside its object: first the records that claims refer to, then those that
+// refer to conversations.
 import type { AttachmentId, ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
@@ -108,7 +109,7 @@ export const conversationalParts = (sql: Sql, deviceId: DeviceId): readonly Part
         })),
   },
   {
-    // One that was begun and not finished gave nobody anything: what it took is spent.
+    // An unfinished claim returned no packages: the packages that it took are spent.
     rows: (after, limit) =>
       sql
         .rows<ClaimRow>(
@@ -158,14 +159,14 @@ export type DeviceRecord = Extract<
   { readonly is: "proofNonce" | "keyPackage" | "initKey" | "groupKey" | "welcome" }
 >
 
-/** A claim, with the packages that it gave: this object keeps them beside it. */
+/** A claim with its packages, which this object stores beside it. */
 export interface ClaimGiven {
   readonly is: "claimGiven"
   readonly claim: Extract<StoredRecord, { readonly is: "claim" }>["claim"]
   readonly packages: readonly KeyPackageRecord[]
 }
 
-/** Inside a transaction. What is there stays as it is. */
+/** Requires a transaction. Existing rows stay unchanged. */
 export function importDevice(sql: Sql, record: DeviceRecord | ClaimGiven) {
   switch (record.is) {
     case "proofNonce":

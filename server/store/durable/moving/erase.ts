@@ -1,4 +1,4 @@
-// What was moved away goes: attachments when their bytes have gone, then conversations, then users with their devices.
+// Erases a moved place: attachments after their bytes, then conversations, then users with their devices.
 import { Refused } from "@signet/kernel/errors"
 import type { Moving, PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -31,7 +31,7 @@ export const erase =
     return []
   }
 
-/** @throws Refused UNAVAILABLE while an object still has something to tell. */
+/** @throws Refused UNAVAILABLE while an object has undelivered outbox entries. */
 async function gone(erase: () => Promise<boolean>): Promise<void> {
   if (!(await ask(erase)))
     throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
@@ -40,7 +40,7 @@ async function gone(erase: () => Promise<boolean>): Promise<void> {
 const mayErase = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
   state === "MOVED" || (state === "RECEIVING" && of !== null && isSameBytes(of, transferId))
 
-/** @returns whether there were any. */
+/** @returns True if there were any. */
 async function eraseConversations(env: DurableEnv, place: Place): Promise<boolean> {
   const index = () => env.PLACES.getByName(placeName(place))
   const ids = await ask(() => index().conversations({ after: null, size: atOnce }))
@@ -54,7 +54,7 @@ async function eraseConversations(env: DurableEnv, place: Place): Promise<boolea
   return ids.length > 0
 }
 
-/** @returns whether there are more. */
+/** @returns True if there are more. */
 async function eraseUsers(env: DurableEnv, place: Place): Promise<boolean> {
   const index = () => env.PLACES.getByName(placeName(place))
   const ids = await ask(() => index().users({ after: null, size: atOnce }))

@@ -1,5 +1,5 @@
-// All that is kept of a place: users with their devices, what those have for claims, conversations, and what of devices
-// names conversations. Object by object, each page by page.
+// Exports a place: users with their devices, the records that claims refer to, conversations, and the records of
+// devices that refer to conversations. Object by object, each in pages.
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { type Moving, mayExport, type StoredRecord } from "@signet/kernel/messaging/moving"
@@ -14,12 +14,12 @@ import { allAttachments } from "./telling.ts"
 const phases = ["users", "packages", "conversations", "conversational", "attachments"] as const
 type Phase = (typeof phases)[number]
 
-/** Which object is next, and how far its records were told. */
+/** The next object, and the position in its records. */
 interface Cursor {
   readonly phase: Phase
-  /** The user or conversation; null before the first. */
+  /** The user or conversation; null before the first one. */
   readonly of: string | null
-  /** Which of the user's devices. */
+  /** The index of the user's device. */
   readonly device: number
   readonly from: Reached | null
 }
@@ -53,7 +53,7 @@ export const exportPage =
     }
   }
 
-/** The next user or conversation, or the first of the next phase; null after the last. */
+/** The next user or conversation, or the first of the next phase; null after the last one. */
 async function next(env: DurableEnv, place: Place, at: Cursor): Promise<Cursor | null> {
   const index = env.PLACES.getByName(placeName(place))
   const [found] =
@@ -65,7 +65,7 @@ async function next(env: DurableEnv, place: Place, at: Cursor): Promise<Cursor |
   return phase === undefined ? null : { phase, of: null, device: 0, from: null }
 }
 
-/** Undefined when there is no such device of the user. */
+/** Undefined when the user has no such device. */
 async function pageAt(
   env: DurableEnv,
   place: Place,
@@ -85,7 +85,7 @@ async function pageAt(
   return phase === "conversational" ? { ...page, records: await known(env, page.records) } : page
 }
 
-/** A key may have been given to a group that was never made. */
+/** Drops keys of groups that were never created. */
 async function known(env: DurableEnv, records: readonly StoredRecord[]): Promise<readonly StoredRecord[]> {
   const ids = records.flatMap((one) => (one.is === "groupKey" ? [one.conversationId] : []))
   if (ids.length === 0) return records
@@ -94,14 +94,14 @@ async function known(env: DurableEnv, records: readonly StoredRecord[]): Promise
   return records.filter((one) => one.is !== "groupKey" || isMade.has(one.conversationId))
 }
 
-/** All of the device's: a few hundred bytes each. */
+/** All attachments of the device: a few hundred bytes each. */
 async function attachmentsOf(env: DurableEnv, place: Place, id: DeviceId): Promise<Page> {
   const found = await foundAttachments(env, place, id)
   const records = found.map((attachment): StoredRecord => ({ is: "attachment", attachment }))
   return { records, bytes: records.length * 512, next: null }
 }
 
-/** The device's own: a key of it may have been made to name another's. */
+/** The device's own attachments: a key may have been imported that names another device's. */
 async function foundAttachments(env: DurableEnv, place: Place, id: DeviceId): Promise<readonly AttachmentRecord[]> {
   const ids = await allAttachments(env, place, id)
   const found = await Promise.all(ids.map((one) => ask(() => env.ATTACHMENTS.getByName(one).find())))
@@ -127,7 +127,7 @@ export const listAttachments = (env: DurableEnv): Pick<Moving, "attachments" | "
     }
   },
 
-  /** They are asked where they are: an object that was imported knows its place. */
+  /** Read from the attachments' objects: an imported object knows its place. */
   async attachmentsOf(place, ids) {
     const found = await Promise.all(ids.map((id) => ask(() => env.ATTACHMENTS.getByName(id).find())))
     const all = found.flatMap((one) => one ?? [])
@@ -150,7 +150,7 @@ function parse(text: string): Cursor {
     const isObject = cursor.of === null || (typeof cursor.of === "string" && /^[a-z]{3}_[0-9a-z]{26}$/.test(cursor.of))
     if (phases.includes(cursor.phase) && isObject && Number.isSafeInteger(cursor.device)) return cursor
   } catch {
-    // Answered below.
+    // Refused below.
   }
   throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
 }

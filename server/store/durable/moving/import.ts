@@ -1,4 +1,5 @@
-// Records go to the objects that keep them. Each takes them while it is being filled, and refuses what is another place's.
+// Sends records to their objects. Each object accepts them while it receives this transfer, and refuses another
+// place's.
 import { Refused } from "@signet/kernel/errors"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
@@ -15,7 +16,7 @@ import type { UserRecord } from "./user.ts"
 
 type Of = Omit<Residence, "state">
 
-/** Who keeps what of a page. */
+/** The records of a page, by their object. */
 interface Sorted {
   readonly users: Map<PrincipalId, UserRecord[]>
   readonly devices: Map<DeviceId, { user: string | null; records: (DeviceRecord | ClaimGiven)[] }>
@@ -33,7 +34,7 @@ export const importPage =
     await requireOwn(env, place, records)
     const sorted = await sort(env, of, records)
     const made = records.flatMap((one) => (one.is === "conversation" ? [one.conversation] : []))
-    // Known to the place first: what is begun here is found by whoever erases it.
+    // The place's index first, so that an interrupted import can be found and erased.
     const isAdmitted = await ask(() => index().admitAll(transferId, [...sorted.users.keys()], made.map(indexed)))
     if (!isAdmitted) throw new Refused("STATE_CONFLICT")
     for (const [userId, own] of sorted.users) await importUser(env, of, userId, own)
@@ -51,7 +52,7 @@ export const importPage =
 
 const indexed = ({ id, createdAtMs }: Conversation) => ({ id, createdAtMs })
 
-/** @throws Refused INVALID_FIELD when one is not taken. */
+/** @throws Refused INVALID_FIELD when an object refuses. */
 async function each<One>(all: readonly One[], put: (one: One) => Promise<boolean>): Promise<void> {
   const taken = await inParallel(all, (one) => ask(() => put(one)))
   if (taken.includes(false)) throw invalid()
@@ -122,7 +123,7 @@ function add<Key, One>(map: Map<Key, One[]>, key: Key, one: One): void {
   else there.push(one)
 }
 
-/** A user, after the names of all leaf keys of its devices are theirs. */
+/** Imports a user after taking the names of all leaf keys of its devices. */
 async function importUser(env: DurableEnv, of: Of, userId: PrincipalId, records: readonly UserRecord[]): Promise<void> {
   const at = userName(userId, of.place)
   for (const record of records) {
@@ -136,7 +137,7 @@ async function importUser(env: DurableEnv, of: Of, userId: PrincipalId, records:
   if (!isTaken) throw invalid()
 }
 
-/** Of a pair's conversations one is not closed: that has the name, and else one that was. */
+/** At most one conversation of a pair is open: that one gets the name, otherwise a closed one. */
 async function takePair(env: DurableEnv, { place }: Of, conversation: Conversation): Promise<void> {
   if (conversation.kind !== "DIRECT") return
   const name = () => env.NAMES.getByName(pairName(place, conversation.userIds))

@@ -1,4 +1,4 @@
-// The same place in both stores: from tables to objects and back it is the same, record by record.
+// Moves one place from tables to objects and back, and compares it record by record.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { idOf } from "@signet/kernel/ids"
@@ -46,7 +46,7 @@ async function exported(on: Moving, place: Place, transferId: Uint8Array, maxByt
   return pages
 }
 
-/** In an order of their own: each store has another. */
+/** Sorted, because the stores export in different orders. */
 const sorted = (pages: readonly (readonly StoredRecord[])[]) =>
   pages
     .flat()
@@ -66,7 +66,7 @@ async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) 
   expect((await step(to, place, transferId, "RECEIVE")).state).toBe("RECEIVING")
   const pages = await exported(from, place, transferId, maxBytes)
   for (const records of pages) await to.importPage({ place, transferId, records })
-  // Again is no error, in whatever pages.
+  // Importing again is no error, in any pages.
   await to.importPage({ place, transferId, records: pages.flat() })
   expect(sorted(await exported(to, place, transferId))).toEqual(sorted(pages))
   await expect(step(from, place, transferId, "RELEASE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
@@ -87,7 +87,7 @@ async function erased(on: Moving, place: Place, transferId: Uint8Array) {
 }
 
 test.skipIf(isShort)(
-  "a place goes from tables to objects and back, and people go on in both",
+  "a place moves from tables to objects and back, and messaging continues in both",
   async () => {
     const place = newPlace()
     const full = await fillPlace(postgres.messaging, place)
@@ -127,13 +127,13 @@ test.skipIf(isShort)(
       [],
     )
     expect(last).toMatchObject({ is: "appended", answer: { seq: 5n } })
-    // And there once more, where it was.
+    // And back to the first store.
     await move(postgres.moving, moving, place)
   },
   60_000,
 )
 
-test("objects of a place that is held refuse every write there is, answer every read, and remember no visit", async () => {
+test("objects of a held place refuse every write, answer every read, and record no attendance", async () => {
   const place = newPlace()
   const full = await fillPlace(store, place)
   const transferId = random(16)
@@ -154,7 +154,7 @@ test("objects of a place that is held refuse every write there is, answer every 
 }, 60_000)
 
 test.skipIf(isShort)(
-  "what is written while a place is held is told before, or refused: what is exported is all there ever was",
+  "a write during a hold completes before it or is refused, so the export is complete",
   async () => {
     const place = newPlace()
     const { ana, bea, group } = await fillPlace(store, place)
@@ -170,7 +170,7 @@ test.skipIf(isShort)(
             : store.attachments.create(newAttachment(group.id, by))
         await work.catch((error: unknown) => {
           expect(error).toMatchObject(held)
-          // As often as there are writers.
+          // As many as there are writers.
           if (++refused === 6) wasRefused.resolve()
         })
       }
@@ -188,7 +188,7 @@ test.skipIf(isShort)(
 )
 
 test.skipIf(isShort)(
-  "nothing of another place is touched",
+  "another place is unchanged",
   async () => {
     const [place, victims] = [newPlace(), newPlace()]
     await fillPlace(postgres.messaging, place)
@@ -226,8 +226,8 @@ test.skipIf(isShort)(
   60_000,
 )
 
-describe.skipIf(isShort)("who moves a place of their own", () => {
-  /** A place that is being filled, by somebody who names what is the victim's; and then moved away and erased. */
+describe.skipIf(isShort)("an administrator who moves their own place", () => {
+  /** A place that receives records naming the victim's objects, and is then moved away and erased. */
   async function reaching(records: readonly StoredRecord[]) {
     const place = newPlace()
     const transferId = random(16)
@@ -246,7 +246,7 @@ describe.skipIf(isShort)("who moves a place of their own", () => {
     return told
   }
 
-  test("holds, reads and erases nothing of another's, whatever was named while it was filled", async () => {
+  test("holds, reads and erases nothing of another place, whatever the import named", async () => {
     const victims = newPlace()
     const victim = await fillPlace(store, victims)
     const transferId = random(16)
@@ -264,7 +264,7 @@ describe.skipIf(isShort)("who moves a place of their own", () => {
     await step(moving, victims, transferId, "ABORT")
   }, 60_000)
 
-  test("reads no other's conversation by a cursor that names it", async () => {
+  test("reads no other place's conversation through a forged cursor", async () => {
     const [place, victims] = [newPlace(), newPlace()]
     const { group } = await fillPlace(store, victims)
     const transferId = random(16)
@@ -275,7 +275,7 @@ describe.skipIf(isShort)("who moves a place of their own", () => {
   })
 })
 
-test("what becomes of every table of an object is said where it was decided", () => {
+test("every table of an object is exported, or excluded with a reason", () => {
   const folder = join(import.meta.dirname, "..")
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (path) => path.endsWith(".ts") && !/\.test\.ts$|(^|\/)(testing|counter)\//.test(path),

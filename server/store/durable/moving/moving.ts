@@ -1,5 +1,5 @@
-// Moves places from and to objects. A place's own object says where it stands, and which objects there are; whoever calls
-// tells them, because no object waits for others.
+// Moves places from and to objects. A place's own object stores its state and the index of its objects. The caller
+// notifies those objects, because no object waits for others.
 import { Refused } from "@signet/kernel/errors"
 import type { Moving } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -11,7 +11,7 @@ import { exportPage, listAttachments } from "./export.ts"
 import { importPage } from "./import.ts"
 import { tellAll } from "./telling.ts"
 
-/** How long one call tells objects; the next one goes on. */
+/** How long one call notifies objects, in milliseconds; the next call continues. */
 const tellingMs = 20_000
 
 export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => number }): Moving {

@@ -1,5 +1,5 @@
-// Whether a page names only what is of its place, or of nobody: asked before anything of it is put anywhere, because an
-// index that names another's device or conversation would have it held, told and erased.
+// Verifies that a page names only records of its own place, or new ones. Checked before anything is stored: an index
+// that named another place's device or conversation would have it held, notified and erased.
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
@@ -43,7 +43,7 @@ export async function requireOwn(env: DurableEnv, place: Place, records: readonl
   if ([...areDevices, ...areConversations, ...areAttachments].includes(false)) throw invalid()
 }
 
-/** Devices whose keys, packages, welcomes and files these are. */
+/** The devices of these keys, packages, welcomes and attachments. */
 function devicesIn(record: StoredRecord): readonly DeviceId[] {
   switch (record.is) {
     case "keyPackage":
@@ -63,7 +63,7 @@ function devicesIn(record: StoredRecord): readonly DeviceId[] {
   }
 }
 
-/** Conversations that these are of. */
+/** The conversations of these records. */
 function conversationsIn(record: StoredRecord): readonly ConversationId[] {
   switch (record.is) {
     case "groupKey":

@@ -1,10 +1,10 @@
-// What an object keeps, record by record, as far as a page has room. Nothing changes meanwhile: writes are refused.
+// Pages an object's records, up to a size. The records do not change meanwhile, because writes are refused.
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Value } from "../sql.ts"
 
-/** One kind of what an object keeps, in the order of its keys. */
+/** One kind of an object's records, in the order of its keys. */
 export interface Part {
-  /** Rows after that key, at most so many; none when there are no more. */
+  /** At most `limit` rows after the key; none at the end. */
   rows(after: readonly Value[] | null, limit: number): readonly PartRow[]
 }
 
@@ -16,11 +16,11 @@ export interface PartRow {
 export interface Page {
   readonly records: readonly StoredRecord[]
   readonly bytes: number
-  /** Where the next one begins; null after the last. */
+  /** The start of the next page; null on the last one. */
   readonly next: Reached | null
 }
 
-/** Which part, and the last key of it. */
+/** A part, and the last key read from it. */
 export interface Reached {
   readonly part: number
   readonly key: readonly Value[] | null
@@ -29,7 +29,7 @@ export interface Reached {
 const rowsAtOnce = 200
 const overheadBytes = 256
 
-/** At least one record, when there is one and `isFirst`. */
+/** Returns at least one record, if there is one and `isFirst`. */
 export function pageOf(
   parts: readonly Part[],
   from: Reached | null,
@@ -56,7 +56,7 @@ export function pageOf(
   }
 }
 
-/** Bytes that are in it, however deep. */
+/** The approximate size of a value in bytes, recursively. */
 function sizeOf(value: unknown): number {
   if (value instanceof Uint8Array || typeof value === "string") return value.length
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + sizeOf(one), 0)

@@ -1,4 +1,4 @@
-// Where a place stands, inside its object; and how far its objects were told, one page of them after the other.
+// The state of a place inside its object, and the progress of notifying its objects, page by page.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
 import { decideStep, type PlaceState, type PlaceStatus, type TransferStep } from "@signet/kernel/messaging/moving"
@@ -16,10 +16,10 @@ export const transferSteps = [
   )`,
 ] as const
 
-/** Objects of a place that is given are held, as they were. */
+/** The state that objects get. Objects of a GIVEN place stay held. */
 export type Told = Exclude<PlaceState, "HOLDING" | "GIVEN">
 
-/** Objects that are to be told next, of which state. */
+/** The next objects to notify, and their new state. */
 export type WalkPage =
   | { readonly phase: "users"; readonly ids: readonly PrincipalId[]; readonly state: Told }
   | { readonly phase: "conversations"; readonly ids: readonly ConversationId[]; readonly state: Told }
@@ -50,7 +50,7 @@ export interface StepAsked {
   readonly audit: AuditEvent
 }
 
-/** Inside a transaction. @returns false when the step does not follow. */
+/** Requires a transaction. @returns False when the step does not follow the current state. */
 export function beginStep(
   sql: Sql,
   { step, transferId, nowMs, audit }: StepAsked,
@@ -65,7 +65,7 @@ export function beginStep(
   if (to !== "HELD") append([audit])
   if (to === "GIVEN") return true
   const isKnown = to === "HELD" && sql.row("select 1 from walk where state = 'HELD'") !== undefined
-  // At a target that is begun there is nobody to be told, and what is aborted there is gone.
+  // A place that starts to receive has no objects to notify, and an aborted import is erased.
   if (step !== "RECEIVE" && !(step === "ABORT" && to === "MOVED") && !isKnown) {
     sql.run(
       `insert or replace into walk (id, state, phase, after, is_dirty, audit) values (1, ?, 'users', '', 0, ?)`,
@@ -84,7 +84,7 @@ interface WalkRow {
   audit: string
 }
 
-/** Undefined when everybody was told. */
+/** Undefined after all objects were notified. */
 export function nextWalk(sql: Sql): WalkPage | undefined {
   const row = sql.row<WalkRow>("select * from walk")
   if (row === undefined) return undefined
@@ -97,8 +97,8 @@ const after = <Id extends string>(sql: Sql, table: string, id: string, limit: nu
   sql.rows<{ id: Id }>(`select id from ${table} where id > ? order by id limit ?`, id, limit).map((row) => row.id)
 
 /**
- * Inside a transaction: these were told. When all were, and some were not yet as they are to be, all are told again: what
- * one has the others do may come to those that were told before.
+ * Requires a transaction. Records that these objects were notified. If any object was dirty, all are notified again:
+ * its outbox may have changed objects that were notified before.
  */
 export function walked(
   sql: Sql,
@@ -108,7 +108,7 @@ export function walked(
   append: (events: readonly AuditEvent[]) => void,
 ) {
   const row = sql.row<WalkRow>("select * from walk")
-  // Another call was faster.
+  // A concurrent call came first.
   if (row === undefined || row.state !== page.state || row.phase !== page.phase) return
   const dirty = isDirty || row.is_dirty === 1
   const last = page.ids.at(-1)

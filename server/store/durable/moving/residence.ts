@@ -1,5 +1,5 @@
-// Whether what an object keeps is served here: told by who moves its place, and kept by each object, so that a write asks
-// nobody else. An object that was told nothing is open.
+// Whether an object may serve its data: set by a move of its place and stored in each object, so that a write asks no
+// other object. The default is open.
 import type { PlaceState } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { fromText, toText } from "../plain.ts"
@@ -9,16 +9,16 @@ export const residenceSteps = [
   "create table residence (id integer primary key check (id = 1), told text not null)",
 ] as const
 
-/** What an object is told: of which place, by which transfer. */
+/** The state of an object: its place, the transfer and the state. */
 export interface Residence {
   readonly place: Place
   readonly transferId: Uint8Array
   readonly state: Exclude<PlaceState, "HOLDING" | "GIVEN">
 }
 
-/** What telling an object came to. */
+/** The result of setting an object's state. */
 export interface Settled {
-  /** It was in another state before, or has others to tell yet. */
+  /** The state was another one, or the outbox has entries for other objects. */
   readonly isDirty: boolean
 }
 
@@ -27,7 +27,7 @@ export function findResidence(sql: Sql): Residence | undefined {
   return row && fromText<Residence>(row.told)
 }
 
-/** Inside a transaction. */
+/** Requires a transaction. */
 export const putResidence = (sql: Sql, residence: Residence): void =>
   sql.run("insert or replace into residence (id, told) values (1, ?)", toText(residence))
 
@@ -36,9 +36,9 @@ export const isSameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
 
 const heldMessage = "PLACE_HELD"
 
-/** Thrown by an object's method that would write, or read, what is not served here: `ask` makes a refusal of it. */
+/** Thrown by an object's method that would write or read data of a held place: `ask` turns it into a refusal. */
 export const heldFault = (): Error => new Error(heldMessage)
 
-/** As it comes from an object: without its class, and with a prefix where the runtime adds one. */
+/** Recognizes the fault as callers receive it: without its class, and with a prefix if the runtime adds one. */
 export const isHeldFault = (fault: unknown): boolean =>
   fault instanceof Error && (fault.message === heldMessage || fault.message.endsWith(`Error: ${heldMessage}`))

@@ -1,4 +1,4 @@
-// Tells every object of a place what becomes of it, a page of them after the other, until nobody has anything to do.
+// Notifies every object of a place of its new state, page by page, until no object is dirty.
 import type { DeviceId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
@@ -8,7 +8,7 @@ import { placeName, userName } from "../names.ts"
 import type { WalkPage } from "./place.ts"
 import type { Residence } from "./residence.ts"
 
-/** @returns whether it came to its end before that time; it goes on when it is called again. */
+/** @returns True if it finished before that time; a later call continues. */
 export async function tellAll(
   env: DurableEnv,
   of: Pick<Residence, "place" | "transferId">,
@@ -32,7 +32,7 @@ async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): 
   const told = await inParallel(page.ids, async (userId) => {
     const user = env.USERS.getByName(userName(userId, residence.place))
     const { isDirty } = await ask(() => user.setPlace(residence))
-    // No more of them come once the user was told, and no more attachments once the device was.
+    // The notified user accepts no more devices, and a notified device no more attachments.
     const ofDevices = await Promise.all(
       (await ask(() => user.deviceIds())).map(async (id) => {
         const device = env.DEVICES.getByName(id)

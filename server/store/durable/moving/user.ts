@@ -1,4 +1,4 @@
-// A user's records, inside its object: devices and the lists that say so.
+// Export and import of a user's records, inside its object: devices and device lists.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
@@ -45,7 +45,7 @@ export const userParts = (sql: Sql, userId: PrincipalId): readonly Part[] => [
 
 export type UserRecord = Extract<StoredRecord, { readonly is: "device" | "deviceList" }>
 
-/** Inside a transaction. What is there stays as it is. */
+/** Requires a transaction. Existing rows stay unchanged. */
 export function importUser(sql: Sql, record: UserRecord, nowMs: number): void {
   if (record.is === "deviceList") {
     const isThere = sql.row("select 1 from list where version = ?", record.list.version) !== undefined

@@ -1,17 +1,17 @@
 import type { DurableEnv } from "../env.ts"
 import { StoredObject } from "../object.ts"
 
-/** Who has a name. */
+/** The holder of a name. */
 export interface Holder {
-  /** An id: of a device, or of a conversation. */
+  /** The id of a device or conversation. */
   readonly owner: string
-  /** Where it is found; empty when the id says that. */
+  /** The name of the object that stores the owner; empty if the owner's id determines it. */
   readonly at: string
 }
 
 const steps = ["create table holder (id integer primary key check (id = 1), owner text not null, at text not null)"]
 
-/** A name that one owner has: a leaf key, or a pair of users. */
+/** A unique name with one owner: a leaf key, or a pair of users. */
 export abstract class NameObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, { holder: steps })
@@ -21,7 +21,7 @@ export abstract class NameObject extends StoredObject {
     return this.isBlank() ? undefined : this.sql.row<Holder>("select owner, at from holder")
   }
 
-  /** Gives the name to whoever takes it first. @returns Who has it now. */
+  /** Assigns the name to the first caller. @returns The current holder. */
   take(holder: Holder): Holder {
     this.transact(() =>
       this.sql.run(
@@ -33,12 +33,12 @@ export abstract class NameObject extends StoredObject {
     return this.holder() ?? holder
   }
 
-  /** Nobody has the name any more, when it was that owner's. */
+  /** Releases the name, if it is that owner's. */
   release(owner: string): void {
     if (!this.isBlank()) this.transact(() => this.sql.run("delete from holder where owner = ?", owner))
   }
 
-  /** Gives the name to another, when it is still that owner's. @returns Who has it now. */
+  /** Passes the name to another owner, if it is still `before`'s. @returns The current holder. */
   replace(before: string, holder: Holder): Holder {
     this.transact(() =>
       this.sql.run("update holder set owner = ?, at = ? where owner = ?", holder.owner, holder.at, before),

@@ -27,17 +27,17 @@ const placeSteps = [
   create table look (id integer primary key check (id = 1), place text not null, after text not null, at integer)`,
 ] as const
 
-/** Until it is asked again who is gone, and of how many users at once. */
+/** The interval of checks for removed users, and the most users per check. */
 const lookEveryMs = 300_000
 const usersPerLook = 500
 
-/** What a user tells of itself. The newest version counts. */
+/** A user's notice to its place. The newest version wins. */
 export interface PlaceUser {
   readonly userId: PrincipalId
   readonly place: Place
-  /** Of its device list. */
+  /** The version of its device list. */
   readonly version: bigint
-  /** Active ones. */
+  /** True if it has active devices. */
   readonly hasDevices: boolean
 }
 
@@ -47,22 +47,22 @@ where version < excluded.version`
 const looksAtText = "select id from user where has_devices = 1 and id > ? order by id limit ?"
 
 /**
- * Which users and conversations there are at a place: the objects tell of themselves, at least once. For whoever has to
- * find them all, such as to move a tenant. It asks itself who of the users is gone: of many at once.
+ * The index of a place's users and conversations, whose objects report themselves at least once. A move of a tenant
+ * uses it. The object also checks regularly which users were removed.
  */
 export abstract class PlaceObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, { place: placeSteps, transfer: transferSteps })
   }
 
-  /** Again is no error. */
+  /** Idempotent. */
   addConversation(id: ConversationId, createdAtMs: number): void {
     this.transact(() =>
       this.sql.run("insert into conversation (id, created_at) values (?, ?) on conflict do nothing", id, createdAtMs),
     )
   }
 
-  /** Again, and later than a newer one, is no error. */
+  /** Idempotent; an outdated notice changes nothing. */
   tellUser({ userId, place, version, hasDevices }: PlaceUser): void {
     this.transact(() => {
       this.sql.run(tellText, userId, version, hasDevices)
@@ -72,27 +72,30 @@ export abstract class PlaceObject extends StoredObject {
     })
   }
 
-  /** By id, from after that one on. */
+  /** Ids in order, after the given one. */
   conversations(page: { readonly after: ConversationId | null; readonly size: number }): readonly ConversationId[] {
     if (this.isBlank()) return []
     const text = "select id from conversation where id > ? order by id limit ?"
     return this.sql.rows<{ id: ConversationId }>(text, page.after ?? "", page.size).map(({ id }) => id)
   }
 
-  /** By id, from after that one on. */
+  /** Ids in order, after the given one. */
   users(page: { readonly after: PrincipalId | null; readonly size: number }): readonly PrincipalId[] {
     if (this.isBlank()) return []
     const text = "select id from user where id > ? order by id limit ?"
     return this.sql.rows<{ id: PrincipalId }>(text, page.after ?? "", page.size).map(({ id }) => id)
   }
 
-  /** Where the place stands. */
+  /** The state of the place. */
   status(): PlaceStatus {
     if (this.isBlank()) return { state: "OPEN", transferId: null, changedAtMs: null, isEmpty: true }
     return transferOf(this.sql)
   }
 
-  /** Before something new is made at the place: it is known from then on, and told when the place is held. @returns false where the place is not open. */
+  /**
+   * Records a new user or conversation before it is created, so that a hold notifies it. @returns False when the place
+   * is not open.
+   */
   admit(
     of: { readonly userId: PrincipalId } | { readonly conversationId: ConversationId; readonly createdAtMs: number },
   ) {
@@ -102,7 +105,7 @@ export abstract class PlaceObject extends StoredObject {
     return true
   }
 
-  /** The same of what is imported. */
+  /** As `admit`, for imported records. */
   admitAll(transferId: Uint8Array, userIds: readonly PrincipalId[], conversations: readonly Indexed[]): boolean {
     const { state, transferId: of } = this.status()
     if (state !== "RECEIVING" || of === null || !isSameBytes(of, transferId)) return false
@@ -111,7 +114,7 @@ export abstract class PlaceObject extends StoredObject {
     return true
   }
 
-  /** Erased. */
+  /** Removes erased users and conversations. */
   forget(userIds: readonly PrincipalId[], conversationIds: readonly ConversationId[]): void {
     this.transact(() => {
       for (const id of userIds) this.sql.run("delete from user where id = ?", id)
@@ -123,7 +126,7 @@ export abstract class PlaceObject extends StoredObject {
     return ids.filter((id) => this.sql.row("select 1 from conversation where id = ?", id) !== undefined)
   }
 
-  /** @returns false when the step does not follow. */
+  /** @returns False when the step does not follow the current state. */
   beginStep(asked: StepAsked): boolean {
     return this.transact(() => beginStep(this.sql, asked, (events) => this.audit(events)))
   }
@@ -162,7 +165,7 @@ export abstract class PlaceObject extends StoredObject {
     const ids = rows.map(({ id }) => id)
     const gone = ids.length === 0 ? [] : await this.effects().goneUsers(ids, place)
     await inParallel(gone, async (id) => {
-      // Whoever does not end now is asked about again.
+      // A user whose removal fails is checked again.
       await this.env.USERS.getByName(userName(id, place))
         .end()
         .catch((fault: unknown) => this.report(fault))

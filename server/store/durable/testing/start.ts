@@ -1,4 +1,4 @@
-// The objects in the real runtime, and the store over them in this process: what runs in a Worker else.
+// Starts the objects in the real runtime, with the store in this process in place of a Worker.
 import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -10,7 +10,7 @@ import type { Calls, DurableEnv } from "../env.ts"
 import { fromText, toText } from "../plain.ts"
 import type { Done, Insides, Probe, World } from "./worker.ts"
 
-/** Where nothing waits for a disk: that it is waited for is what test/edge kills programs for. */
+/** In memory, without disk latency. The tests in test/edge that kill processes cover durability. */
 const memoryDisk = "/dev/shm"
 
 const classes = {
@@ -23,7 +23,7 @@ const classes = {
   PROBES: "Probe",
 } satisfies Record<keyof TestedEnv, string>
 
-/** An object as tests have it: its methods and its insides. */
+/** An object for tests: its methods and its internals. */
 type Tested<Called> = Called & Calls<Insides>
 interface TestedObjects<Called> {
   getByName(name: string): Tested<Called>
@@ -33,18 +33,18 @@ type TestedEnv = {
 } & { readonly PROBES: TestedObjects<Calls<Probe>> }
 
 export interface StartedObjects {
-  /** As the Worker has it. Calls of methods go to the runtime and back. */
+  /** The Worker's environment. Method calls go to the runtime and back. */
   readonly env: TestedEnv
-  /** What the objects had done, after this was set: see worker.ts. */
+  /** The effects that the objects had, after setting this: see worker.ts. */
   world(set?: Partial<World>): Promise<Done>
-  /** An address of the Worker. */
+  /** A URL of the Worker. */
   address(path: string): URL
-  /** Ends the runtime and starts it again on what it kept. */
+  /** Stops the runtime and starts it again on its stored data. */
   restart(change?: { probeSteps: readonly string[] }): Promise<void>
   close(): Promise<void>
 }
 
-/** @param script A Worker that has the objects of worker.ts and answers as it does, but for paths of its own. */
+/** @param script A Worker with the objects and answers of worker.ts, and further paths of its own. */
 export async function startObjects(
   probeSteps: readonly string[] = [],
   script = join(import.meta.dirname, "worker.ts"),
@@ -68,7 +68,7 @@ export async function startObjects(
   let url = await miniflare.ready
 
   async function post(path: string, body: unknown): Promise<string> {
-    // A connection each: the runtime closes those that wait, and may do so when the next call is on its way.
+    // One connection per call: the runtime closes idle ones, perhaps while the next call is sent.
     const headers = { connection: "close" }
     const response = await fetch(new URL(path, url), { method: "POST", body: toText(body), headers })
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
@@ -89,7 +89,7 @@ export async function startObjects(
 
   const objects = <Called>(namespace: keyof TestedEnv): TestedObjects<Called> => ({
     getByName: (name) =>
-      // The runtime says what an object has: whatever is asked for is called there.
+      // The runtime knows the object's methods, so every property is a call.
       new Proxy({} as Tested<Called>, {
         get:
           (_, method) =>

@@ -1,4 +1,4 @@
-// A Worker that hands out its objects to tests: whoever calls it calls their methods, and their insides.
+// A Worker that exposes its objects to tests: their methods and their internals.
 import { createHash } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
@@ -20,15 +20,15 @@ import type { Sql, Value } from "../sql.ts"
 import { type Revoked, UserObject } from "../user/object.ts"
 
 interface TestEnv extends DurableEnv {
-  /** What the objects' clock is ahead of this machine's, in milliseconds. */
+  /** The difference of the objects' clock to this machine's, in milliseconds. */
   readonly SKEW_MS: number
-  /** The steps of the probe's one part. */
+  /** The migration steps of the probe's only part. */
   readonly PROBE_STEPS: readonly string[]
 }
 
 type SessionChange = Parameters<Effects["changeSessions"]>[0]
 
-/** What the objects had done; of this isolate, so that a restart forgets it. */
+/** The effects that the objects had, in this isolate: a restart clears them. */
 const done = {
   sessions: [] as SessionChange[],
   audit: [] as AuditEvent[],
@@ -38,8 +38,8 @@ const done = {
   erased: [] as string[],
 }
 /**
- * What tests set: the auth service does not answer so many times; lanes in which everything is refused, for now or for
- * good; users who are gone; time that went by; devices do not hear of conversations so many times.
+ * Set by tests: the number of failing calls to the auth service; lanes that are rejected temporarily or permanently;
+ * removed users; elapsed time; the number of notices that devices miss.
  */
 const world = {
   faults: 0,
@@ -71,16 +71,16 @@ const effects: Effects = {
   goneUsers: async (ids) => ids.filter((id) => world.gone.includes(id)),
 }
 
-/** What tests call of any object beside its methods. */
+/** Calls of any object for tests, besides its methods. */
 const insides = {
-  /** The alarm's work, now. */
+  /** Runs the alarm's work now. */
   wake(this: StoredObject): Promise<void> {
     return this.alarm()
   },
   rowsOf(this: { sql: Sql }, text: string, ...values: Value[]): Record<string, unknown>[] {
     return this.sql.rows(text, ...values)
   },
-  /** How many statements a method runs. */
+  /** The number of statements that a method runs. */
   async counted(this: { sql: Sql }, method: string, ...args: unknown[]): Promise<number> {
     const { rows, row, run } = this.sql
     let statements = 0
@@ -94,7 +94,7 @@ const insides = {
     try {
       const called: unknown = Reflect.get(this, method)
       const answer: unknown = typeof called === "function" ? called.apply(this, args) : undefined
-      // Before anything is waited for: the outbox goes on by itself.
+      // Before anything is awaited, because the outbox continues in the background.
       const counted = statements
       await answer
       return counted
@@ -102,26 +102,26 @@ const insides = {
       Object.assign(this.sql, { rows, row, run })
     }
   },
-  /** How many are open to it. */
+  /** The number of open sockets. */
   sockets(this: { ctx: DurableObjectState }): number {
     return this.ctx.getWebSockets().filter(({ readyState }) => readyState === WebSocket.READY_STATE_OPEN).length
   },
   blank(this: { isBlank(): boolean }): boolean {
     return this.isBlank()
   },
-  /** By the objects' clock. */
+  /** In the objects' time. */
   async alarmAt(this: { ctx: DurableObjectState; env: TestEnv }): Promise<number | null> {
     const atMs = await this.ctx.storage.getAlarm()
     return atMs === null ? null : atMs + this.env.SKEW_MS
   },
-  /** Loses its memory, as when its machine goes away. */
+  /** Loses its memory, as when its machine fails. */
   crash(this: { ctx: DurableObjectState }): void {
     this.ctx.abort("crashed")
   },
 }
 export type Insides = typeof insides
 
-/** For all objects of this Worker: their insides, and the clock that tests set. */
+/** Installed on all objects of this Worker: the internals, and the clock that tests set. */
 Object.assign(StoredObject.prototype, insides, {
   nowMs(this: { env: TestEnv }): number {
     return Date.now() + this.env.SKEW_MS + world.passedMs
@@ -130,7 +130,7 @@ Object.assign(StoredObject.prototype, insides, {
 })
 
 export class Conversation extends ConversationObject {
-  /** A signer whose receipts say what they were made of, for whoever wants to look. */
+  /** A signer whose receipts contain their facts, so that tests can read them. */
   protected override receiptSigner(): ReceiptSigner {
     return (facts) => {
       const text = JSON.stringify(facts, (_, value) => (typeof value === "bigint" ? String(value) : value))
@@ -195,7 +195,7 @@ export class Place extends PlaceObject {
   }
 }
 
-/** An object with nothing but what all have. */
+/** An object with only the shared base. */
 export class Probe extends StoredObject<TestEnv> {
   constructor(ctx: DurableObjectState, env: TestEnv) {
     super(ctx, env, { probe: env.PROBE_STEPS })
@@ -215,7 +215,7 @@ export class Probe extends StoredObject<TestEnv> {
     })
     return isWaiting ? this.outbox.drain() : undefined
   }
-  /** Writes, and then fails: nothing of it stays. */
+  /** Writes and then throws, so that everything is rolled back. */
   fail(entry: Entry): string {
     try {
       return this.transact(() => {
@@ -235,7 +235,7 @@ interface Call {
   readonly args: readonly unknown[]
 }
 
-/** Texts of ../plain.ts, both ways: a call of an object, or what tests set and see. */
+/** Texts of ../plain.ts as request and answer: an object call, or the state that tests set and read. */
 export default {
   async fetch(request: Request, env: DurableEnv): Promise<Response> {
     const asked = await request.text()
@@ -248,7 +248,7 @@ export default {
       const stub = env[namespace].getByName(name)
       return new Response(toText({ answer: await Reflect.apply(Reflect.get(stub, method), stub, args) }))
     } catch (error) {
-      // With the runtime's marks, which are all that it has of its own but the message.
+      // With the runtime's marks: besides the message they are the error's only own fields.
       return new Response(toText({ fault: { ...(error as Error), message: (error as Error).message } }))
     }
   },

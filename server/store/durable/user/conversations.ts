@@ -1,4 +1,5 @@
-// The conversations of one user, inside its object: those that a device of it is in, and those that it was asked into.
+// The conversations of one user, inside its object: those that its devices are members of, and new ones that were
+// created with it.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { UserNotice } from "../conversation/told.ts"
 import type { Indexed } from "../device/conversations.ts"
@@ -30,13 +31,13 @@ const byIdText = "select id, created_at from conversation where is_asked = 1 and
 const countText = `select count(*) as count from (
   select 1 from conversation where is_asked = 1 or is_member = 1 limit ?)`
 
-/** Inside a transaction. Again, and later than a newer one, is no error. */
+/** Requires a transaction. Idempotent; an outdated notice changes nothing. */
 export function tellUserConversation(sql: Sql, notice: UserNotice): void {
   const { conversationId, createdAtMs, revision, isMember, isAsked } = notice
   sql.run(tellText, conversationId, createdAtMs, revision, isMember, isAsked)
 }
 
-/** Those it was asked into, the newest first, from before that one on. */
+/** The newest conversations that were created with the user, from before the given one. */
 export function newestAsked(
   sql: Sql,
   { size, before }: { readonly size: number; readonly before: Indexed | null },
@@ -54,6 +55,6 @@ export function askedById(
 
 const indexed = ({ id, created_at }: IndexRow): Indexed => ({ id, createdAtMs: created_at })
 
-/** How many it is in or was asked into; counted as far as it matters. */
+/** The number of conversations that the user is in or that were created with it, counted up to `most`. */
 export const countConversations = (sql: Sql, most: number): number =>
   sql.row<{ count: number }>(countText, most)?.count ?? 0

@@ -42,7 +42,10 @@ import {
   userSteps,
 } from "./rows.ts"
 
-/** A revocation is carried out by the call that made it. What that left is done after this, and again. */
+/**
+ * The call that revokes applies the effects. After this many milliseconds the alarm applies the remaining ones, and
+ * retries.
+ */
 const effectAfterMs = 5_000
 
 type SessionChange = Parameters<Effects["changeSessions"]>[0]
@@ -56,21 +59,21 @@ export interface Revoked {
   readonly userId: PrincipalId
 }
 
-/** What a change says of its keys: "prepare" asks for these devices to be given theirs first. */
+/** The result of a change. "prepare" asks the caller to assign these devices and their keys first. */
 export type Changed =
   | { readonly is: "done" | "lost" }
   | { readonly is: "prepare"; readonly devices: readonly DeviceId[] }
 
-/** The devices of a user at a place, and the lists that say so. */
+/** The devices of a user at a place, and the device lists. */
 export abstract class UserObject extends TellingObject<UserAsk> {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, { user: userSteps, conversations: userConversationSteps })
   }
 
-  /** Carries out what follows from these revocations; what it has done it says with `effectsDone`. */
+  /** Applies the effects of these revocations; `effectsDone` reports each one. */
   protected abstract carryOut(revoked: readonly Revoked[]): Promise<void>
 
-  /** Revokes all devices of the user there, who is gone for good. Again is no error. */
+  /** Revokes all devices at the place of a user who was permanently removed. Idempotent. */
   protected abstract endDevices(userId: PrincipalId, place: Place): Promise<void>
 
   find(id: DeviceId): MessagingDevice | undefined {
@@ -78,7 +81,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     return this.isBlank() ? undefined : findDevice(this.sql, id)
   }
 
-  /** The device, when this leaf key is or was its own. */
+  /** The device, if this leaf key is or was its own. */
   findByKey(id: DeviceId, leafKey: Uint8Array): MessagingDevice | undefined {
     return !this.isBlank() && hasKey(this.sql, id, leafKey) ? findDevice(this.sql, id) : undefined
   }
@@ -100,9 +103,9 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   /**
-   * Writes the change when the newest list is still the one before.
+   * Writes the change, if it follows the newest list.
    *
-   * @param isPrepared Each device that was asked for holds the name of its leaf key, and knows its user.
+   * @param isPrepared Each requested device holds the name of its leaf key, and knows its user.
    */
   async change(change: DeviceChange, isPrepared: boolean): Promise<Changed> {
     this.requireOpen()
@@ -117,7 +120,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
       return { is: "done" }
     })
     if (done.is === "done") this.tell([{ is: "deviceList", userId: change.userId, version: change.list.version }])
-    // Whoever registers refreshes its session next, and finds the device in its token.
+    // A client that registers refreshes its session next, and the token must name the device.
     if (done.is === "done") await this.outbox.drain([sessionLane])
     return done
   }
@@ -147,7 +150,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     this.transact(() => {
       const list = newestList(this.sql)?.bytes
       if (list === undefined) throw new Error("a device without a list")
-      // Revoked meanwhile: no list says any more that the session may be its.
+      // The device was revoked meanwhile: no list permits to bind the session.
       if (findDevice(this.sql, deviceId)?.status !== "ACTIVE") return
       const body: SessionChange = { list, bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
@@ -156,29 +159,29 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     await this.outbox.drain([sessionLane])
   }
 
-  /** From a conversation's outbox: whether the user is in, or asked. Again is no error. */
+  /** From a conversation's outbox: the membership of the user. Idempotent. */
   tellConversation(notice: UserNotice): void {
     this.transact(() => tellUserConversation(this.sql, notice))
   }
 
-  /** Conversations that it was asked into, as far as they have told, the newest first. */
+  /** The conversations that were created with the user, as notices reported them, newest first. */
   newestAsked(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
     return this.isBlank() ? [] : newestAsked(this.sql, page)
   }
 
-  /** The same by id. */
+  /** As `newestAsked`, by id. */
   askedById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
     return this.isBlank() ? [] : askedById(this.sql, page)
   }
 
-  /** How many the user is in or was asked into; counted as far as it matters. */
+  /** The number of conversations that the user is in or that were created with it, counted up to `most`. */
   countConversations(most: number): number {
     return this.isBlank() ? 0 : countConversations(this.sql, most)
   }
 
   /**
-   * Another device wants a key whose name this device took. Says whether it has the key, and if not, sees to it that it
-   * never will: a change that is under way is lost then.
+   * Another device wants a key whose name this device took. Reports whether the device has the key. If not, the device
+   * can never get it: a change in progress is rejected.
    */
   settleKey(deviceId: DeviceId, leafKey: Uint8Array): "held" | "given up" {
     return this.transact(() => {
@@ -188,7 +191,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     })
   }
 
-  /** From its place: the user is gone for good. */
+  /** From its place: the user was permanently removed. */
   async end(): Promise<void> {
     const self = this.isBlank() ? undefined : findSelf(this.sql)
     if (self?.hasDevices) await this.endDevices(self.userId, self.place)
@@ -199,12 +202,12 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     this.transact(() => this.sql.run("delete from effect where device_id = ?", deviceId))
   }
 
-  /** Its devices, whatever became of them. */
+  /** All of its devices, in any status. */
   deviceIds(): readonly DeviceId[] {
     return this.isBlank() ? [] : deviceIdsOf(this.sql)
   }
 
-  /** Of all its devices. */
+  /** The leaf keys of all of its devices. */
   leafKeys(): readonly Uint8Array[] {
     if (this.isBlank()) return []
     return this.sql.rows<{ leaf_key: Uint8Array }>("select leaf_key from leaf_key").map((row) => row.leaf_key)
@@ -215,7 +218,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     return pageOf(userParts(this.sql, userId), from, room)
   }
 
-  /** @returns false where it is not being filled. */
+  /** @returns False when the object is not receiving this transfer. */
   importRecords(of: Omit<Residence, "state">, userId: PrincipalId, records: readonly UserRecord[]): boolean {
     return this.importing(of, () => {
       for (const record of records) importUser(this.sql, record, this.nowMs())
@@ -239,7 +242,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     if (change !== undefined) await this.effects().changeSessions(change)
   }
 
-  /** By the newest list: it is signed by a key of this time, and of what was said meanwhile it says the same. */
+  /** The change with the newest list: its signature key is current, and it includes all later changes. */
   #sayable({ bind, ...change }: SessionChange): SessionChange | undefined {
     const list = newestList(this.sql)?.bytes ?? change.list
     const isBound = bind !== null && findDevice(this.sql, bind.deviceId)?.status === "ACTIVE"
@@ -264,7 +267,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     if (self === undefined) return
     const { userId } = self
     await this.carryOut(dueEffects(this.sql, nowMs).map((deviceId) => ({ deviceId, userId })))
-    // What is not done by now is done again.
+    // Effects that are not done by now are retried.
     this.sql.run("update effect set due_at = ? where due_at <= ?", this.nowMs() + effectAfterMs, nowMs)
   }
 }

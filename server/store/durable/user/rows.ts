@@ -30,7 +30,7 @@ export function findDevice(sql: Sql, id: DeviceId): MessagingDevice | undefined 
 
 const deviceOf = ({ record }: { record: string }): MessagingDevice => fromText(record)
 
-/** Writes a device, and its leaf key for good. */
+/** Writes a device, and its leaf key permanently. */
 export function putDevice(sql: Sql, device: MessagingDevice): void {
   const { id, status, createdAtMs, leafKey } = device
   sql.run("insert into leaf_key (leaf_key, device_id) values (?, ?) on conflict do nothing", leafKey, id)
@@ -78,7 +78,7 @@ export const putList = (sql: Sql, { version, bytes, hash }: SignedDeviceList): v
 export interface Self {
   readonly userId: PrincipalId
   readonly place: Place
-  /** Active ones. */
+  /** True if it has active devices. */
   readonly hasDevices: boolean
 }
 

@@ -1,4 +1,4 @@
-// Counts in objects, for tests: texts of ../../plain.ts, both ways.
+// A Worker with counter objects for tests. Requests and answers are texts of ../../plain.ts.
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import { createCounts } from "../../counter/counts.ts"
 import type { CounterObject } from "../../counter/object.ts"
