@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
+import type { KeyRing } from "@signet/kernel/keys/ports"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
@@ -48,7 +49,7 @@ import { every } from "./every.ts"
 import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
 import { startMessaging } from "./messaging.ts"
-import { createMetrics } from "./metrics.ts"
+import { createMetrics, type Metrics } from "./metrics.ts"
 import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
 import { followSealingKeys, openSecrets } from "./open-secrets.ts"
@@ -79,177 +80,224 @@ const eraseEveryMs = 60_000
 /** How late a lock of a principal may end. */
 const locksEveryMs = 1_000
 
+/** What the stages share. */
+interface Start {
+  readonly config: Config
+  readonly log: FastifyBaseLogger
+  readonly metrics: Metrics
+  readonly onFault: (fault: unknown) => void
+  /** Stops a part when the program stops: the last part first. */
+  onClose(stop: () => Promise<void> | void): void
+}
+
+/** @throws Error when a part does not start; the parts before it are stopped then. */
 export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
-  const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
-  const database = await openDatabase(config, onFault)
-  const closing: (() => Promise<void> | void)[] = [() => database.close()]
+  const stops: (() => Promise<void> | void)[] = []
   const close = async () => {
-    while (closing.length > 0) await closing.pop()?.()
+    while (stops.length > 0) await stops.pop()?.()
+  }
+  const start: Start = {
+    config,
+    log,
+    metrics: createMetrics(),
+    onFault: (fault) => log.error({ err: fault }, "fault"),
+    onClose: (stop) => stops.push(stop),
   }
   try {
-    const applied = await migrate(database.db)
-    if (applied.length > 0) log.info({ migrations: applied }, "migrated")
-    const opened = await openSecrets(database.db, config)
-    const { secrets, seals } = opened
-    const sealing = await followSealingKeys(database.db, opened, clock.nowMs())
-    closing.push(() => sealing.close())
-    closing.push(every(keyTickMs, sealing.tick, onFault))
-    const chainer = startAuditChainer({ db: database.db, seals, clock, onFault })
-    closing.push(() => chainer.close())
-    const audit = createAuditWriting(seals, chainer.wake)
-    let onRevoked = () => {}
-    const revoking = { audit, onRevoked: () => onRevoked() }
-    const store = createStore(database.db, revoking)
-    const keys = createKeyRing({ signingKeys: createSigningKeys(database.db, revoking.onRevoked), secrets, clock })
-    const recordKeys = auditKeyChanges({ store, clock, random })
-    await recordKeys(await keys.start())
-    closing.push(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
-    const { issuer, auditCheckpointSeconds: everySeconds } = config
-    const checkpoints = { db: database.db, writing: audit, keys, clock, random, issuer, everySeconds }
-    closing.push(startCheckpoints(checkpoints, onFault))
-    const metrics = createMetrics()
-    const { swept } = metrics
-    closing.push(
-      every(
-        sweepEveryMs,
-        swept("accounts", () => sweep(database.db, clock.nowMs())),
-        onFault,
-      ),
-    )
-    closing.push(
-      every(
-        sweepEveryMs,
-        swept("messaging", () => sweepMessaging(database.db, clock.nowMs())),
-        onFault,
-      ),
-    )
-
-    const isLoopbackAllowed = config.profile === "development"
-    const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
-    const background = createBackground((fault) => log.warn({ err: fault }, "sending a magic link failed"))
-    closing.push(() => background.settled())
-    const refusals = createRefusalAudit({ append: appendTo(store), clock, random }, onFault)
-    closing.push(() => refusals.flush(Number.POSITIVE_INFINITY))
-    closing.push(every(sweepEveryMs, () => refusals.flush(), onFault))
-    const deps: Deps = {
-      store,
-      keys,
-      secrets,
-      clock,
-      random,
-      limiter: config.limits && {
-        limits: config.limits,
-        memory: createRefusedMemory(),
-        onRefused: metrics.onLimited,
-      },
-      refusals,
-      providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
-      notificationReaders: { IDP_B: idpB },
-      emailProviders: {
-        IDP_C: createIdpC({
-          clock,
-          secrets,
-          isLoopbackAllowed,
-          report: (fault) => log.warn({ err: fault }, "IDP_C"),
-        }),
-      },
-      background,
-      issuer: config.issuer,
-      authAudience: config.authAudience,
-      accessTokenSeconds: config.accessTokenSeconds,
-      isLoopbackAllowed,
-    }
-    closing.push(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
-    closing.push(every(locksEveryMs, () => endDueLocks(deps, onFault), onFault))
-    const developmentRoot =
-      config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
-    const { databaseUrl } = config
-    const origin = Buffer.from(random.bytes(8)).toString("hex")
-    const wakeups = createWakeups({
-      others: databaseUrl === null ? null : { databaseUrl, origin, missed: missedHints(database.db) },
-      onError: onFault,
-    })
-    closing.push(() => wakeups.close())
-    const revocations = startRevocations({ log: createRevocationLog(database.db), deps, wakeups, onFault })
-    closing.push(() => revocations.stop())
-    onRevoked = revocations.committed
-    const receiptKeys = createReceiptKeyStore(database.db)
-    const messaging = await startMessaging({
-      accounts: deps,
-      store: createMessagingStore(database.db, revoking),
-      issuerKeyStore: createIssuerKeyStore(database.db),
-      receiptKeys,
-      loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
-      wakeups,
-      blobs: await openBlobs(config.blobs, clock),
-      leavesPerConversation: config.leavesPerConversation,
-      endedUsers: (limit) => endedUsers(database.db, limit),
-      onFault,
-    })
-    closing.push(() => messaging.stop())
-    if (messaging.issuerKeys.keySet() === undefined)
-      log.warn("messaging is not available: no issuer key set is configured")
-    metrics.watch({ connections: database.connections, feedLagMs: revocations.feed.lagMs })
-    const tracing = startTracing(
-      config.traceEndpoint === null ? undefined : { exporter: await exporterTo(config.traceEndpoint) },
-    )
-    closing.push(() => tracing.stop())
-    const app = await createApp({
-      deps,
-      messaging: messaging.deps,
-      moving: createMoving(database.db, revoking),
-      messagingAudience: config.messagingAudience,
-      liveness: createLiveness(database.db),
-      revocations: revocations.feed,
-      log,
-      metrics,
-      tracer: tracing.tracer,
-      hasReflection: config.profile === "development",
-      tls: config.tls && {
-        cert: readFileSync(config.tls.certFile, "utf8"),
-        key: readFileSync(config.tls.keyFile, "utf8"),
-      },
-      trustedHops: config.trustedHops,
-      callLimitMs: 30_000,
-    })
-    const addMessagingBackend =
-      developmentRoot &&
-      ((receiptKey: Uint8Array) => {
-        const { messagingAudience } = config
-        const of = { deps, messagingAudience, receiptKeys, issuerKeys: messaging.issuerKeys }
-        return addDevelopmentBackend({ ...of, issuerRootKey: developmentRoot.rootKey }, receiptKey)
-      })
-    if (config.profile === "development") {
-      const standIn = { profile: config.profile, origin: () => config.issuer, clock }
-      const idp = createDevelopmentIdp(standIn)
-      const partnerIdp = createDevelopmentIdp({ ...standIn, of: partner })
-      const idpB = createDevelopmentIdpB(standIn)
-      const idpC = createDevelopmentIdpC(standIn)
-      for (const one of [idp, partnerIdp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
-      const administrator = { name: "Developer", hours: 24, another: true }
-      await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
-      if (addMessagingBackend) await app.register(developmentBackend, { add: addMessagingBackend })
-      const { authAudience, messagingAudience } = config
-      await seedDevelopment({ store, secrets, idp, partnerIdp, idpB, idpC, authAudience, messagingAudience })
-    } else await refuseDevelopmentData(store)
-    const issuerRootKey = developmentRoot?.rootKey ?? null
-    const admin = createAdmin(metrics.registry)
-    closing.push(() => admin.close())
-    const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
-    closing.push(() => app.close())
-    await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
-    return {
-      url: urlOf(config, app.server.address() as AddressInfo),
-      adminUrl,
-      deps,
-      issuerRootKey,
-      addMessagingBackend,
-      close,
-    }
+    const storage = await openStorage(start)
+    const keys = await startKeys(start, storage)
+    const deps = createDeps(start, storage, keys)
+    startHousekeeping(start, storage, deps)
+    const feeds = startFeeds(start, storage, deps)
+    const messaging = await openMessaging(start, storage, deps, feeds)
+    const app = await openApp(start, storage, { deps, feeds, messaging })
+    if (config.profile === "development") await addDevelopment(start, storage, { deps, messaging, app })
+    else await refuseDevelopmentData(storage.store)
+    return { ...(await listen(start, app)), deps, ...messaging.development, close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+type Storage = Awaited<ReturnType<typeof openStorage>>
+
+/** The database with the newest migrations, the secrets, and the store with its audit. */
+async function openStorage({ config, log, onFault, onClose }: Start) {
+  const { db, connections, close } = await openDatabase(config, onFault)
+  onClose(close)
+  const applied = await migrate(db)
+  if (applied.length > 0) log.info({ migrations: applied }, "migrated")
+  const opened = await openSecrets(db, config)
+  const sealing = await followSealingKeys(db, opened, clock.nowMs())
+  onClose(() => sealing.close())
+  onClose(every(keyTickMs, sealing.tick, onFault))
+  const chainer = startAuditChainer({ db, seals: opened.seals, clock, onFault })
+  onClose(() => chainer.close())
+  const audit = createAuditWriting(opened.seals, chainer.wake)
+  /** Called when revocations were committed. */
+  const revoked = { notify: () => {} }
+  const writing = { audit, onRevoked: () => revoked.notify() }
+  return { db, connections, secrets: opened.secrets, store: createStore(db, writing), writing, revoked }
+}
+
+/** The signing keys, which this process rotates when it is due, and the audit's checkpoints, which they sign. */
+async function startKeys({ config, onFault, onClose }: Start, { db, secrets, store, writing }: Storage) {
+  const keys = createKeyRing({ signingKeys: createSigningKeys(db, writing.onRevoked), secrets, clock })
+  const recordKeys = auditKeyChanges({ store, clock, random })
+  await recordKeys(await keys.start())
+  onClose(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
+  const { issuer, auditCheckpointSeconds: everySeconds } = config
+  onClose(startCheckpoints({ db, writing: writing.audit, keys, clock, random, issuer, everySeconds }, onFault))
+  return keys
+}
+
+function createDeps(
+  { config, log, metrics, onFault, onClose }: Start,
+  { secrets, store }: Storage,
+  keys: KeyRing,
+): Deps {
+  const isLoopbackAllowed = config.profile === "development"
+  const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
+  const report = (fault: unknown) => log.warn({ err: fault }, "IDP_C")
+  const background = createBackground((fault) => log.warn({ err: fault }, "sending a magic link failed"))
+  onClose(() => background.settled())
+  const refusals = createRefusalAudit({ append: appendTo(store), clock, random }, onFault)
+  onClose(() => refusals.flush(Number.POSITIVE_INFINITY))
+  const { limits } = config
+  return {
+    store,
+    keys,
+    secrets,
+    clock,
+    random,
+    limiter: limits && { limits, memory: createRefusedMemory(), onRefused: metrics.onLimited },
+    refusals,
+    providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
+    notificationReaders: { IDP_B: idpB },
+    emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed, report }) },
+    background,
+    issuer: config.issuer,
+    authAudience: config.authAudience,
+    accessTokenSeconds: config.accessTokenSeconds,
+    isLoopbackAllowed,
+  }
+}
+
+/** What is done again and again: counts of refusals are written, what is over is deleted, locks end. */
+function startHousekeeping({ metrics: { swept }, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
+  const sweepAccounts = swept("accounts", () => sweep(db, clock.nowMs()))
+  const sweepConversations = swept("messaging", () => sweepMessaging(db, clock.nowMs()))
+  onClose(every(sweepEveryMs, sweepAccounts, onFault))
+  onClose(every(sweepEveryMs, sweepConversations, onFault))
+  onClose(every(sweepEveryMs, () => deps.refusals.flush(), onFault))
+  onClose(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
+  onClose(every(locksEveryMs, () => endDueLocks(deps, onFault), onFault))
+}
+
+type Feeds = ReturnType<typeof startFeeds>
+
+/** Hints between processes, and the feed of revocations. */
+function startFeeds({ config: { databaseUrl }, metrics, onFault, onClose }: Start, storage: Storage, deps: Deps) {
+  const { db, connections, revoked } = storage
+  const origin = Buffer.from(random.bytes(8)).toString("hex")
+  const wakeups = createWakeups({
+    others: databaseUrl === null ? null : { databaseUrl, origin, missed: missedHints(db) },
+    onError: onFault,
+  })
+  onClose(() => wakeups.close())
+  const revocations = startRevocations({ log: createRevocationLog(db), deps, wakeups, onFault })
+  onClose(() => revocations.stop())
+  revoked.notify = revocations.committed
+  metrics.watch({ connections, feedLagMs: revocations.feed.lagMs })
+  return { wakeups, revocations }
+}
+
+type OpenMessaging = Awaited<ReturnType<typeof openMessaging>>
+
+async function openMessaging(
+  { config, log, onFault, onClose }: Start,
+  { db, writing }: Storage,
+  deps: Deps,
+  { wakeups }: Feeds,
+) {
+  const root = config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
+  const receiptKeys = createReceiptKeyStore(db)
+  const messaging = await startMessaging({
+    accounts: deps,
+    store: createMessagingStore(db, writing),
+    issuerKeyStore: createIssuerKeyStore(db),
+    receiptKeys,
+    loadKeySet: root ?? keySetFile(config.issuerKeySetFile),
+    wakeups,
+    blobs: await openBlobs(config.blobs, clock),
+    leavesPerConversation: config.leavesPerConversation,
+    endedUsers: (limit) => endedUsers(db, limit),
+    onFault,
+  })
+  onClose(() => messaging.stop())
+  const { issuerKeys } = messaging
+  if (issuerKeys.keySet() === undefined) log.warn("messaging is not available: no issuer key set is configured")
+  const { messagingAudience } = config
+  const backendOf = root && { deps, messagingAudience, receiptKeys, issuerKeys, issuerRootKey: root.rootKey }
+  const addMessagingBackend = backendOf && ((receiptKey: Uint8Array) => addDevelopmentBackend(backendOf, receiptKey))
+  return { deps: messaging.deps, development: { issuerRootKey: root?.rootKey ?? null, addMessagingBackend } }
+}
+
+async function openApp(
+  { config, log, metrics, onClose }: Start,
+  { db, writing }: Storage,
+  { deps, feeds, messaging }: { deps: Deps; feeds: Feeds; messaging: OpenMessaging },
+) {
+  const { traceEndpoint, tls } = config
+  const tracing = startTracing(traceEndpoint === null ? undefined : { exporter: await exporterTo(traceEndpoint) })
+  onClose(() => tracing.stop())
+  return createApp({
+    deps,
+    messaging: messaging.deps,
+    moving: createMoving(db, writing),
+    messagingAudience: config.messagingAudience,
+    liveness: createLiveness(db),
+    revocations: feeds.revocations.feed,
+    log,
+    metrics,
+    tracer: tracing.tracer,
+    hasReflection: config.profile === "development",
+    tls: tls && { cert: readFileSync(tls.certFile, "utf8"), key: readFileSync(tls.keyFile, "utf8") },
+    trustedHops: config.trustedHops,
+    callLimitMs: 30_000,
+  })
+}
+
+type App = Awaited<ReturnType<typeof openApp>>
+
+/** The stand-in providers, a way to become an administrator, and an app to sign in to. */
+async function addDevelopment(
+  { config }: Start,
+  { store, secrets }: Storage,
+  { deps, messaging, app }: { deps: Deps; messaging: OpenMessaging; app: App },
+): Promise<void> {
+  const standIn = { profile: config.profile, origin: () => config.issuer, clock }
+  const idp = createDevelopmentIdp(standIn)
+  const partnerIdp = createDevelopmentIdp({ ...standIn, of: partner })
+  const idpB = createDevelopmentIdpB(standIn)
+  const idpC = createDevelopmentIdpC(standIn)
+  for (const one of [idp, partnerIdp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
+  const administrator = { name: "Developer", hours: 24, another: true }
+  await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
+  const { addMessagingBackend } = messaging.development
+  if (addMessagingBackend) await app.register(developmentBackend, { add: addMessagingBackend })
+  const { authAudience, messagingAudience } = config
+  await seedDevelopment({ store, secrets, idp, partnerIdp, idpB, idpC, authAudience, messagingAudience })
+}
+
+async function listen({ config, metrics, onClose }: Start, app: App): Promise<Pick<Program, "url" | "adminUrl">> {
+  const admin = createAdmin(metrics.registry)
+  onClose(() => admin.close())
+  const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
+  onClose(() => app.close())
+  await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
+  return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl }
 }
 
 /** Two hundred modules, which are not loaded where no spans are sent. */
