@@ -7,7 +7,7 @@ import { mutate, randomOf } from "./testing/mutations.ts"
 import { accepts } from "./testing/oracle.ts"
 import { samples } from "./testing/samples.ts"
 
-const inputs = effort(5_000, 50_000, 1_000_000)
+const inputs = effort(2_000, 50_000, 1_000_000)
 const seed = Number(process.env.SIGNET_SEED ?? 20_261_121)
 const small = samples.filter(({ bytes }) => bytes.length < 1000)
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { root } from "./notes/workspace.ts"
 import { guardFolder, reasonTable, reasonTablePath } from "./python/reason-table.ts"
 import { python, pythonMissing } from "./python/stubs.ts"
@@ -43,7 +43,7 @@ describe.skipIf(missing !== undefined)(`with the system's packages${missing ? ` 
 
   // gRPC takes most of the time; in `npm test` the notes service in Python shows it.
   const quick = ["test_vectors", "test_requirements", "test_http", "test_decisions.Decisions.test_wsgi"]
-  test("its unit tests pass", () => {
+  test.runIf(isLong)("its unit tests pass", () => {
     run(python, ["-m", "unittest", ...effort(quick, ["discover"], ["discover"])])
   })
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { storeSuite } from "../../clients/core/messaging/testing/store-suite.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { isLong } from "../support/effort.ts"
 
 const title = `in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 
@@ -115,7 +116,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     return tab
   }
 
-  test("without room a write is refused by its name, and nothing has changed", async () => {
+  test.runIf(isLong)("without room a write is refused by its name, and nothing has changed", async () => {
     const tab = await elsewhere()
     const control = await tab.context().newCDPSession(tab)
     await control.send("Storage.overrideQuotaForOrigin", { origin: served.origin, quotaSize: 100_000 })

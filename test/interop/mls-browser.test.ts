@@ -1,8 +1,9 @@
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { isLong } from "../support/effort.ts"
 
-test.skipIf(chromiumMissing)("in Chromium the engine proves itself, and talks to the bare one", async () => {
+test.skipIf(chromiumMissing || !isLong)("in Chromium the engine proves itself, and talks to the bare one", async () => {
   const page = await servePage(resolve(import.meta.dirname, "browser/mls-page.ts"))
   const browser = await launchChromium()
   try {

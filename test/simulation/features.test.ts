@@ -1,12 +1,13 @@
 import { expect, test } from "vitest"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Feature, features, parseFeatures } from "./features.ts"
 import { simulate } from "./simulate.ts"
 import { expectSound } from "./sound.ts"
 
-test("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
-  expectSound(5, { features: ["hints"] }))
+test.runIf(isLong)("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
+  expectSound(5, { features: ["hints"] }),
+)
 
 test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
   expectSound(7, { features: ["tabs"] }))

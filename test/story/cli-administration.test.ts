@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type FakeOptions, fakeCli } from "../../clients/cli/testing/fake-cli.ts"
 import { install } from "../../clients/cli/testing/installed.ts"
 import { createFileLock, createFileShelf, createPassphraseBox } from "../../clients/node/index.ts"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
@@ -366,7 +367,7 @@ describeOnPostgres("before DNS and TLS exist", () => {
   }, 60_000)
 })
 
-test("operator commands are in the help, and run as signet-server admin takes them", async () => {
+test.runIf(isLong)("operator commands are in the help, and run as signet-server admin takes them", async () => {
   const operator = install(join(home, "help"), {})
   const { code, stdout } = await operator.run(["admin", "keys", "help"])
   expect([code, stdout]).toEqual([0, expect.stringContaining("keys root sign --root FILE")])

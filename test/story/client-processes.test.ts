@@ -64,20 +64,23 @@ test.runIf(isLong)(
   },
 )
 
-test("a process that is killed at any step of a refresh leaves a sign-in that the next one goes on with", async () => {
-  const folder = await signedInFolder("killed")
-  // Small, one of them: after the answer was stored, and before anybody had it.
-  const kinds: readonly FaultKind[] = ["stops before", "stops after"]
-  for (const killKind of kinds.slice(effort(1, 0, 0))) {
-    for (let killAt = effort(1, 0, 0), isKilled = true; isKilled; killAt++) {
-      const killed = await run({ folder, killAt, killKind })
-      isKilled = killed.signal === "SIGKILL"
-      const { tokens, error } = await run({ folder, refreshes: 2 })
-      expect([tokens.length, error]).toEqual([2, ""])
-      if (effort(true, false, false)) break
+test.runIf(isLong)(
+  "a process that is killed at any step of a refresh leaves a sign-in that the next one goes on with",
+  async () => {
+    const folder = await signedInFolder("killed")
+    // Small, one of them: after the answer was stored, and before anybody had it.
+    const kinds: readonly FaultKind[] = ["stops before", "stops after"]
+    for (const killKind of kinds.slice(effort(1, 0, 0))) {
+      for (let killAt = effort(1, 0, 0), isKilled = true; isKilled; killAt++) {
+        const killed = await run({ folder, killAt, killKind })
+        isKilled = killed.signal === "SIGKILL"
+        const { tokens, error } = await run({ folder, refreshes: 2 })
+        expect([tokens.length, error]).toEqual([2, ""])
+        if (effort(true, false, false)) break
+      }
     }
-  }
-})
+  },
+)
 
 test("what lies in the folder is for its owner alone, and no token can be read from it", async () => {
   const folder = await signedInFolder("folder")

@@ -9,7 +9,7 @@ import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -158,7 +158,7 @@ test("a device that has not ended does not give way", async () => {
   expect((await again.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("a device that gives way goes on wherever its process ends", async () => {
+test.runIf(isLong)("a device that gives way goes on wherever its process ends", async () => {
   const { ann, ben, id } = await talk("gives way", here)
   const ended = await revoked(ann)
   const before = await copyOf(ended.store)
@@ -234,18 +234,21 @@ test("who comes back after 500 days and signs in anew is the device that it was,
   expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
 })
 
-test("who never heard of a new key, and comes back when that has ended too, is the device that it was", async () => {
-  const { ann, ben, id } = await talk("never heard", await newcomer("ben never heard"))
-  await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
-  await pass(500)
-  const annAgain = await backAgain(ann)
-  await annAgain.messenger.sync()
-  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
-  await annAgain.messenger.send(id, utf8("after"))
-  const benAgain = await backAgain(ben)
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-})
+test.runIf(isLong)(
+  "who never heard of a new key, and comes back when that has ended too, is the device that it was",
+  async () => {
+    const { ann, ben, id } = await talk("never heard", await newcomer("ben never heard"))
+    await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
+    await pass(500)
+    const annAgain = await backAgain(ann)
+    await annAgain.messenger.sync()
+    expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+    await annAgain.messenger.send(id, utf8("after"))
+    const benAgain = await backAgain(ben)
+    await benAgain.messenger.sync()
+    expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+  },
+)
 
 test("a backup whose keys have ended since is told so", async () => {
   const ann = await newcomer("ann restores late")

@@ -92,7 +92,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError"])
   })
 
-  test("two tabs are one device: nothing is sent or told twice, and both see everything", async () => {
+  test.runIf(isLong)("two tabs are one device: nothing is sent or told twice, and both see everything", async () => {
     const ben = await messengers.newcomer("ben with a friend in two tabs")
     const context = await newBrowser()
     const here = await newTab(context, { idToken: await idTokenOf("ann in two tabs"), isFollowing: true })

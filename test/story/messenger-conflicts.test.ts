@@ -3,7 +3,7 @@ import type { AppendMessageRequest, AuthorizeMembershipRequest } from "@signet/p
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
 import { type WatchedTransport, watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -56,7 +56,7 @@ async function overtaken(): Promise<string> {
   return id
 }
 
-test("a change that always comes second is made anew eight times, and stays asked for", async () => {
+test.runIf(isLong)("a change that always comes second is made anew eight times, and stays asked for", async () => {
   const id = await overtaken()
   const adding = ann.messenger.addMembers(id, [cid.person.userId])
   await expect(adding).rejects.toMatchObject({ reason: "CONFLICT_EXHAUSTED" })

@@ -6,7 +6,7 @@ import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { type Fault, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { faultyTransport, type LostCall } from "../support/messaging/faulty-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -186,7 +186,11 @@ type Trouble = { readonly store: Fault } | { readonly call: LostCall } | undefin
 
 vi.setConfig({ testTimeout: effort(60_000, 600_000, 7_200_000) })
 
-describe.each(Object.entries(flows))("%s", (name, { who, prepare, act, check }) => {
+/** Their steps meet every kind of trouble. */
+const shortFlows = ["sending a message", "reading messages and a commit", "joining"]
+const chosen = Object.entries(flows).filter(([name]) => isLong || shortFlows.includes(name))
+
+describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
   async function runOnce(trouble: Trouble, text: string) {
     const id = await prepare(text)
     const { person, store, box } = who()

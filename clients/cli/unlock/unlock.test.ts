@@ -198,7 +198,7 @@ describe("the command", () => {
     expect(await signet().run("lock")).toMatchObject({ code: 0, out: "Nothing was unlocked.\n" })
   })
 
-  test("with a wrong passphrase unlocks nothing, and ends no unlock", async () => {
+  test.runIf(isLong)("with a wrong passphrase unlocks nothing, and ends no unlock", async () => {
     const wrong = signet({ input: "wrong" })
     expect(await seal(wrong)).toMatchObject({ code: 3, out: "", err: expect.stringContaining("WRONG_PASSPHRASE") })
     expect(existsSync(place.socket)).toBe(false)
@@ -227,7 +227,7 @@ describe("the command", () => {
     })
   })
 
-  test.skipIf(!isLinux)("twice at once starts one agent, and leaves one that a lock reaches", async () => {
+  test.skipIf(!isLinux || !isLong)("twice at once starts one agent, and leaves one that a lock reaches", async () => {
     const both = [1, 2].map(() => seal(signet({ env: { SIGNET_PASSPHRASE: passphrase } })))
     for (const { code } of await Promise.all(both)) expect(code).toBe(0)
     await vi.waitFor(() => expect(agents()).toHaveLength(1), { timeout: 8_000, interval: 100 })

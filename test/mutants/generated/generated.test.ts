@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { isLong } from "../../support/effort.ts"
 import { numbered } from "./folders.ts"
 import { generate } from "./generate.ts"
 import { hunt } from "./hunt.ts"
@@ -29,23 +30,27 @@ describe("the generator", () => {
 })
 
 // Each of its five processes starts a Vitest.
-test("a hunt kills what tests notice, and says what they do not", async () => {
-  const sample = "test/mutants/generated/sample"
-  const question = {
-    sources: [`${sample}/sample.ts`],
-    tests: [`${sample}/*.tests.ts`],
-    slowest: Number.POSITIVE_INFINITY,
-  }
-  const found = await hunt({ ...question, isExplained: () => false }, () => {})
-  expect(found.survivors.map(({ change, isReached }) => [change, isReached])).toEqual([
-    ["value > limit → true", true],
-    ["value > limit → value >= limit", true],
-    ["limit < 0 → true", false],
-    ["limit < 0 → false", false],
-    ["limit < 0 → limit <= 0", false],
-  ])
-  expect(found.mutants).toHaveLength(15)
-}, 300_000)
+test.runIf(isLong)(
+  "a hunt kills what tests notice, and says what they do not",
+  async () => {
+    const sample = "test/mutants/generated/sample"
+    const question = {
+      sources: [`${sample}/sample.ts`],
+      tests: [`${sample}/*.tests.ts`],
+      slowest: Number.POSITIVE_INFINITY,
+    }
+    const found = await hunt({ ...question, isExplained: () => false }, () => {})
+    expect(found.survivors.map(({ change, isReached }) => [change, isReached])).toEqual([
+      ["value > limit → true", true],
+      ["value > limit → value >= limit", true],
+      ["limit < 0 → true", false],
+      ["limit < 0 → false", false],
+      ["limit < 0 → limit <= 0", false],
+    ])
+    expect(found.mutants).toHaveLength(15)
+  },
+  300_000,
+)
 
 test.each(reasons.map((reason) => [reason.file, reason] as const))(
   "reasons for %s are of mutants that are there",

@@ -47,7 +47,7 @@ test.runIf(isLong)(
   effort(60_000, 300_000, 3_600_000),
 )
 
-test("the folder is opened once at a time, and what was committed was synced to the disk", async () => {
+test.runIf(isLong)("the folder is opened once at a time, and what was committed was synced to the disk", async () => {
   const folder = path.join(root, "database")
   const fsync = vi.spyOn(fs, "fsyncSync")
   const opened = await openPglite(folder)
