@@ -166,7 +166,6 @@ const tooLong: readonly string[] = [
   "server/keys/key-ring.ts createKeyRing",
   "server/node/app.ts createApp",
   "server/node/config.ts parseConfig",
-  "server/node/program.ts startProgram",
   "server/providers/idp-c.ts createIdpC",
   "server/rpc/auth/sign-in/methods.ts signInMethods",
   "server/rpc/messaging/attachment/attachment-service.ts attachmentService",
