@@ -1,7 +1,6 @@
-// What the Worker is bound to, by the names that its environment has them by. wrangler.jsonc says the same, and a test
-// holds the two together.
+// The Worker's bindings, by their names in its environment. wrangler.jsonc has the same; a test compares the two.
 
-/** The objects, each with its own SQLite database: the binding and the class. */
+/** The Durable Object classes, each with its own SQLite database: binding and class. */
 export const objects = {
   CONVERSATIONS: "ConversationObject",
   DEVICES: "DeviceObject",
@@ -18,6 +17,6 @@ export const buckets = ["BLOBS"] as const
 
 export const compatibility = {
   date: "2026-06-01",
-  // The second tells a call that its caller went away: a stream would never end otherwise.
+  // The second flag aborts a request's signal when its caller disconnects; otherwise a stream would never end.
   flags: ["nodejs_compat", "enable_request_signal"],
 } as const

@@ -1,4 +1,4 @@
-// The Worker as one file: what is deployed, started locally and tested is bundled here.
+// Bundles the Worker into one file, for deployment, local start and tests.
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -8,26 +8,26 @@ import { platformCrypto } from "./platform-crypto.ts"
 import { slimRules } from "./slim-rules.ts"
 
 export interface Bundle {
-  /** An ES module: the Worker's handlers, and the classes of its objects. */
+  /** An ES module with the Worker's handlers and its objects' classes. */
   readonly code: string
   readonly bytes: number
-  /** What counts against the platform's limit. */
+  /** The size that counts against the platform's limit. */
   readonly gzipBytes: number
-  /** What of the sources is in it, and how much of each. */
+  /** The bundled source files, and the size of each part. */
   readonly parts: Metafile["inputs"]
 }
 
 const root = join(import.meta.dirname, "../../..")
 export const entry = join(root, "server/edge/worker/worker.ts")
-/** Of the Worker that moves places from and to the objects of the other. */
+/** The Worker that moves places from and to the other Worker's objects. */
 export const transferEntry = join(root, "server/edge/worker/transfer/worker.ts")
-/** The largest that it may get: what an isolate has to load before it answers for the first time. */
+/** The size limit: an isolate loads the bundle before its first answer. */
 export const maxGzipBytes = 155_000
-/** Where `npm run edge:build` puts it and the deployment configuration looks for it. */
+/** The output of `npm run edge:build`, which the deployment configuration names. */
 export const bundleFile = join(root, "dist/edge/worker.mjs")
 export const transferFile = join(root, "dist/edge/transfer.mjs")
 
-/** @param from Another entry than the Worker's own: for tests of parts of it. */
+/** @param from Another entry point, for tests of parts of the Worker. */
 export async function buildWorker(from: string = entry): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
     entryPoints: [from],
@@ -60,7 +60,7 @@ export async function buildWorker(from: string = entry): Promise<Bundle> {
   }
 }
 
-/** Writes the bundle where it is deployed from. */
+/** Writes the bundle to the deployed path. */
 export async function writeBundle({ code }: Bundle, file: string = bundleFile): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, code)

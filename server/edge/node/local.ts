@@ -1,4 +1,4 @@
-// The Worker on this machine, beside an auth service in the development profile: for trying it, and for tests.
+// Runs the Worker on this machine beside an auth service in the development profile: for trial and tests.
 import { randomBytes } from "node:crypto"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
@@ -10,44 +10,44 @@ import { type Bundle, buildWorker } from "./build.ts"
 import { startWorkerd, type Workerd } from "./workerd.ts"
 
 export interface EdgeOptions {
-  /** The folder of everything that is kept: the objects, the bucket, the backend's keys, and the auth service's data. */
+  /** The folder of all stored data: the objects, the bucket, the backend's keys, and the auth service's data. */
   readonly persist: string
-  /** An auth service that runs already, in the development profile, with a messaging audience of its own. */
+  /** A running auth service in the development profile, with a separate messaging audience. */
   readonly authUrl?: string | undefined
-  /** Ports at loopback; a free one unless told otherwise. */
+  /** A loopback port; a free one by default. */
   readonly port?: number
   readonly authPort?: number
   /** SIGNET_LIMITS of both programs: changes to the rate limits as JSON, or `off`. */
   readonly limits?: string | undefined
-  /** More settings of the Worker, or others. */
+  /** Additional or replaced settings of the Worker. */
   readonly settings?: Readonly<Record<string, string>>
-  /** What is bundled already, for those who start it often. */
+  /** A prepared bundle, for tests that start the Worker often. */
   readonly bundle?: Bundle
-  /** The Worker that moves places, when it is to run beside. */
+  /** The bundle of the Worker that moves places, to run beside. */
   readonly transfer?: Bundle
-  /** Hears the Worker's log and the runtime's complaints. */
+  /** Called with the lines of the Worker's log and of the runtime. */
   readonly onLine?: (line: string) => void
 }
 
 export interface Edge {
-  /** Where messaging answers. */
+  /** The URL of messaging. */
   readonly url: string
-  /** Where places are moved from and to, when that was asked for. */
+  /** The URL for moving places, if requested. */
   readonly transferUrl: string | undefined
   readonly authUrl: string
-  /** What clients pin, as base64url. */
+  /** The root key that clients pin, in base64url. */
   readonly rootKey: string
-  /** Of workerd. */
+  /** The process id of workerd. */
   readonly pid: number
-  /** Ends workerd as a crash would. The auth service goes on; `again` starts another workerd on what was kept. */
+  /** Kills workerd as a crash would. The auth service continues; `again` starts another workerd on the same data. */
   kill(): Promise<void>
-  /** Starts the Worker at the same address, after it was killed. */
+  /** Restarts the Worker at the same address after `kill`. */
   again(): Promise<void>
-  /** Stops both, the Worker first. An auth service that ran before goes on. */
+  /** Stops both, the Worker first. A provided auth service continues. */
   close(): Promise<void>
 }
 
-/** The audience of tokens for messaging. Its own, so that the backend may ask how such tokens stand. */
+/** The audience of messaging's tokens. It is separate, so that the backend may introspect them. */
 export const messagingAudience = "messaging"
 
 export async function startEdge(options: EdgeOptions): Promise<Edge> {
@@ -102,19 +102,19 @@ async function startAuth({ persist, authPort, limits }: EdgeOptions): Promise<{ 
     LOG_LEVEL: "error",
     ...(limits === undefined ? {} : { SIGNET_LIMITS: limits }),
   })
-  // Loaded only now: who brings an auth service along needs no database.
+  // Imported here, because with a provided auth service no database is needed.
   const { startProgram } = await import("../../node/program.ts")
   return startProgram(config, createLog(config.logLevel))
 }
 
-/** The keys that this backend made for itself at its first start. */
+/** The keys that the backend created at its first start. */
 interface OwnKeys {
   readonly receiptKey: string
   readonly sealingKey: string
   readonly pepper: string
 }
 
-/** An account of the auth service's and the backend's own keys, as the Worker's settings. */
+/** The service account's credentials and the backend's own keys, as settings of the Worker. */
 async function settingsOf(persist: string, authUrl: string) {
   const keys = await ownKeys(join(persist, "backend.json"))
   const { publicKey } = nodeSigner(new Uint8Array(Buffer.from(keys.receiptKey, "base64")))
@@ -160,7 +160,7 @@ function textIn(value: unknown, name: string): string {
   return text
 }
 
-/** A port that was free a moment ago: the issuer's address is made of it before anything starts. */
+/** A port that was free just before: the issuer's URL needs it before anything starts. */
 async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve))

@@ -1,8 +1,8 @@
-// npm run edge: the Worker on workerd beside the auth service, both at loopback.
+// npm run edge: the Worker on workerd beside the auth service, both on loopback.
 import { join } from "node:path"
 import { type Edge, startEdge } from "./local.ts"
 
-/** A stop that takes longer is ended. */
+/** A slower stop is aborted. */
 const stopLimitMs = 10_000
 
 function port(name: string, fallback: number): number {

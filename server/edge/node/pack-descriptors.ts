@@ -1,5 +1,5 @@
-// The descriptors of the contract, packed together: apart, and as base64, they are the part of the bundle that does not
-// compress. Unpacked when the module is loaded, before anything asks for one.
+// Compresses the contract's descriptors together: separate base64 texts are the part of the bundle that hardly
+// compresses. They are unpacked when the module loads, before their first use.
 import { brotliCompressSync } from "node:zlib"
 import { fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
@@ -7,8 +7,8 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 const descriptor = /"([A-Za-z0-9+/]{200,})"/g
 
 /**
- * @param code An ES module of one bundle, minified.
- * @throws Error when it has a long text that is no descriptor.
+ * @param code A minified ES module of one bundle.
+ * @throws Error for a long text that is no descriptor.
  */
 export function packDescriptors(code: string): string {
   const files = [...code.matchAll(descriptor)].map(([, text = ""]) => descriptorOf(text))

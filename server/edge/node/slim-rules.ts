@@ -1,5 +1,5 @@
-// The schema of validation rules without the expressions that its own fields carry: 100 KB that only protovalidate reads,
-// and the Worker has none.
+// Removes the expressions from the schema of validation rules: 100 KB that only protovalidate reads, which the Worker
+// does not contain.
 import { readFile } from "node:fs/promises"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
@@ -23,19 +23,19 @@ function slim(base64: string): string {
   const file = fromBinary(FileDescriptorProtoSchema, base64Decode(base64))
   for (const message of file.messageType) {
     forget(message)
-    // What such rules say is then unknown, and unknown rules are not served.
+    // An unlisted rule type loses its fields, so its rules become unknown, and unknown rules are not served.
     if (message.name.endsWith("Rules") && !checked.has(message.name)) message.field = []
   }
   return base64Encode(toBinary(FileDescriptorProtoSchema, file), "std_raw")
 }
 
-/** The rules that server/serving/validation knows. */
+/** The rules that server/serving/validation supports. */
 const checked = new Set([
   ...["MessageRules", "OneofRules", "FieldRules", "RepeatedRules", "StringRules", "BytesRules", "EnumRules"],
   ...["Int32Rules", "Int64Rules", "UInt32Rules", "UInt64Rules", "DurationRules", "TimestampRules"],
 ])
 
-/** The expressions are options that descriptors do not know by themselves. */
+/** The expressions are extensions, which are unknown fields here. */
 function forget(message: DescriptorProto): void {
   for (const { options } of message.field) if (options) delete options.$unknown
   for (const nested of message.nestedType) forget(nested)

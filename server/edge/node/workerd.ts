@@ -1,4 +1,4 @@
-// A Worker on workerd, the platform's own runtime, in a process beside this one.
+// Runs a Worker on workerd, the platform's runtime, in a child process.
 import { execFile } from "node:child_process"
 import { join } from "node:path"
 import type { Readable } from "node:stream"
@@ -9,32 +9,34 @@ import { buckets, compatibility, keyValueNamespaces, objects } from "./bindings.
 export interface WorkerdOptions {
   /** An ES module. */
   readonly code: string
-  /** Another Worker beside it, with the same settings and bound to the same objects. */
+  /** A second Worker with the same settings, bound to the same objects. */
   readonly besideCode?: string
   /** Settings and secrets, by name. */
   readonly texts?: Readonly<Record<string, string>>
-  /** The folder of the objects, of the key-value store and of the bucket; none: they end with the process. */
+  /**
+   * The folder of the objects, of the key-value store and of the bucket. Without one, the data ends with the process.
+   */
   readonly persist?: string
-  /** Has no objects, no store and no bucket: a Worker for tests of parts. */
+  /** Runs without objects, store and bucket: for tests of parts. */
   readonly isBare?: boolean
-  /** A port at loopback; 0 takes a free one. */
+  /** A loopback port; 0 selects a free one. */
   readonly port?: number
-  /** Hears what the Worker writes to its console, and what the runtime complains of. */
+  /** Called with the lines of the Worker's console and of the runtime. */
   readonly onLine?: (line: string) => void
 }
 
 export interface Workerd {
   readonly url: string
-  /** Of the Worker beside it. */
+  /** The URL of the second Worker. */
   readonly besideUrl: string | undefined
   readonly pid: number
-  /** Ends the process at once, as a crash would: nothing is drained and nothing said. */
+  /** Kills the process as a crash would, without draining. */
   kill(): Promise<void>
-  /** Lets calls end for a moment, and then ends the process. */
+  /** Drains calls briefly, then stops the process. */
   close(): Promise<void>
 }
 
-/** How long calls may still take when the Worker is stopped: it would wait for open streams for ever. */
+/** How long calls may continue after a stop: the runtime would wait for open streams indefinitely. */
 const graceMs = 300
 
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
@@ -43,7 +45,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   const hasBeside = options.besideCode !== undefined
   const besideUrl = hasBeside ? (await worker.unsafeGetDirectURL(besideName)).origin : undefined
   let ended: Promise<void> | undefined
-  // The library ends its process with SIGKILL, and takes the port's end for the process's.
+  // The library kills its process with SIGKILL, and mistakes the closed port for the process's end.
   const end = () => {
     ended ??= worker.dispose()
     return ended
@@ -86,14 +88,14 @@ function workerOptions(options: WorkerdOptions): MiniflareOptions {
 }
 
 function oneWorker(of: string, code: string, { texts = {}, isBare = false }: WorkerdOptions, port: number) {
-  // The classes are the first one's.
+  // The second Worker uses the classes of the first.
   const from = of === name ? {} : { scriptName: name }
   return {
     name: of,
     modules: [{ type: "ESModule" as const, path: "worker.mjs", contents: code }],
     compatibilityDate: compatibility.date,
     compatibilityFlags: [...compatibility.flags],
-    // Past the library's own Worker, which compresses answers and so keeps streams back.
+    // Bypasses the library's own Worker, which compresses answers and so delays streams.
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
     bindings: { ...texts },
     ...(isBare
@@ -108,7 +110,7 @@ function oneWorker(of: string, code: string, { texts = {}, isBare = false }: Wor
   }
 }
 
-/** One start at a time: the library does not say which process is its own, so the new one is. */
+/** One start at a time: the library does not report its process id, so a new child process is the started one. */
 let starting: Promise<unknown> = Promise.resolve()
 
 function started(start: () => Miniflare): Promise<{ worker: Miniflare; pid: number }> {
@@ -129,7 +131,7 @@ function started(start: () => Miniflare): Promise<{ worker: Miniflare; pid: numb
   return next
 }
 
-/** The ids of this process's own runtimes. */
+/** The ids of this process's workerd children. */
 async function runtimes(): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,comm="])
   return stdout.split("\n").flatMap((line) => {

@@ -1,4 +1,4 @@
-// npm run edge:build: writes what wrangler deploys, and says how large it is.
+// npm run edge:build: writes the bundle that wrangler deploys, and prints its size.
 import { buildWorker, bundleFile, maxGzipBytes, transferEntry, transferFile, writeBundle } from "./build.ts"
 
 const bundle = await buildWorker()

@@ -1,5 +1,5 @@
-// The auth service, as the handlers and the objects of this backend call it (proto/signet/authority/v1). Where it does not
-// answer, what is asked is refused as UNAVAILABLE and nothing was done here: each change is written after it was signed.
+// The auth service as the backend's handlers and objects call it (proto/signet/authority/v1). Without its answer a call
+// is refused as UNAVAILABLE and changes nothing: each change is written after it was signed.
 import type { ServiceToken } from "@signet/guard/service-token"
 import type { CredentialAuthority } from "@signet/kernel/messaging/authority"
 import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
@@ -15,12 +15,12 @@ export interface AuthService {
 }
 
 export function createAuthService(of: {
-  /** Where it answers, without a slash at the end. */
+  /** The URL, without a trailing slash. */
   url: string
-  /** This backend's own, with the scope `auth.messaging.backend`. */
+  /** This backend's service token, with the scope `auth.messaging.backend`. */
   token: ServiceToken
   fetch: typeof fetch
-  /** The issuer's key set that is held here, verified under the pinned root. */
+  /** The issuer's key set of this backend, verified under the pinned root. */
   issuerKeySet: () => Uint8Array | undefined
 }): AuthService {
   const call = createCallAuth(of)

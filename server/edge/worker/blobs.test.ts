@@ -1,4 +1,4 @@
-// Blobs in a bucket, on the real runtime's own bucket.
+// Blobs in the R2 bucket of workerd.
 import { randomBytes } from "node:crypto"
 import { Miniflare } from "miniflare"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -17,7 +17,7 @@ afterAll(() => worker?.dispose())
 
 const key = "att/att_00000000000000000000000000/7"
 
-test("a bucket keeps what is put, gives it back, and forgets it", async () => {
+test("a bucket stores, returns and deletes blobs", async () => {
   const blobs = createR2Blobs(bucket)
   expect([await blobs.get(key), await blobs.size(key)]).toEqual([undefined, undefined])
   const bytes = new Uint8Array(randomBytes(maxBlobBytes))
@@ -32,7 +32,7 @@ test("a bucket keeps what is put, gives it back, and forgets it", async () => {
   expect(await blobs.presign("PUT", key, 1)).toBeUndefined()
 })
 
-test("what is too large, or has no key, is not kept; and of the bucket's faults nothing is told", async () => {
+test("an oversized blob or an invalid key is refused, and the bucket's faults are not disclosed", async () => {
   const blobs = createR2Blobs(bucket)
   const refused = { reason: "UNAVAILABLE" }
   await expect(blobs.put(key, new Uint8Array(maxBlobBytes + 1))).rejects.toMatchObject(refused)

@@ -1,7 +1,7 @@
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import { checkBytes, checkKey, maxBlobBytes, unavailable } from "../../blobs/key.ts"
 
-/** What is used of an R2 bucket. */
+/** The used part of an R2 bucket. */
 export interface Bucket {
   put(key: string, bytes: Uint8Array): Promise<unknown>
   get(key: string): Promise<{ readonly size: number; arrayBuffer(): Promise<ArrayBuffer> } | null>
@@ -9,7 +9,7 @@ export interface Bucket {
   delete(key: string): Promise<void>
 }
 
-/** Blobs in an R2 bucket. It makes no addresses, so the bytes pass through the Worker, which checks them. */
+/** Blobs in an R2 bucket. It issues no presigned URLs: the bytes pass through the Worker, which checks them. */
 export function createR2Blobs(bucket: Bucket): BlobStore {
   return {
     put: (key, bytes) =>

@@ -1,11 +1,11 @@
-// Whose call this is. What the auth service signs for somebody it signs while they call, and it sees their token: the
-// handlers in between need not know of it.
+// The caller's access token, for the auth service: it signs for a user only with that user's token. The handlers in
+// between need not pass it.
 import { AsyncLocalStorage } from "node:async_hooks"
 
 const storage = new AsyncLocalStorage<string>()
 
-/** Runs the work of a call that came with this access token. */
+/** Runs the work of a call that has this access token. */
 export const withCallerToken = <T>(token: string, work: () => T): T => storage.run(token, work)
 
-/** The access token of the call that this runs in; undefined where nobody called, as in an alarm. */
+/** The access token of the current call; undefined without one, as in an alarm. */
 export const callerToken = (): string | undefined => storage.getStore()

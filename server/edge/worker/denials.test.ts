@@ -35,7 +35,7 @@ function setUp() {
   return { written, state, deny }
 }
 
-test("what a caller may not do is written with its true reason, after the answer", () => {
+test("a denial is recorded with its true reason, after the answer", () => {
   const { written, state, deny } = setUp()
   deny("MISSING_SCOPE", user)
   expect(state.after).toBe(1)
@@ -51,7 +51,7 @@ test("what a caller may not do is written with its true reason, after the answer
   ])
 })
 
-test("of strangers in a network twenty in ten minutes, of a caller sixty, of faults nothing, and the rest is counted", () => {
+test("in ten minutes, twenty denials of a network and sixty of a caller are recorded, the rest counted, faults omitted", () => {
   const { written, state, deny } = setUp()
   for (let i = 0; i < 50; i++) deny("SIGNATURE_INVALID", "SIGNATURE_INVALID")
   expect(written).toHaveLength(20)
@@ -68,7 +68,7 @@ test("of strangers in a network twenty in ten minutes, of a caller sixty, of fau
   ])
 })
 
-test("what could not be written is a fault, and nobody's answer", async () => {
+test("a failed write is reported as a fault, and changes no answer", async () => {
   const { state, deny } = setUp()
   state.isUp = false
   deny("MISSING_SCOPE", user)

@@ -1,4 +1,4 @@
-// Denials in the audit, as the Node server writes them.
+// Records denials in the audit, as the Node server does.
 import type { ConnectGuardOptions } from "@signet/guard/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { denialEvent, isAudited } from "../../rpc/audit/denials.ts"
@@ -6,7 +6,7 @@ import { createRefusalAudit } from "../../rpc/audit/refusals.ts"
 import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
 import { kCall } from "../../serving/call/call.ts"
 
-/** @param after Does the work when the answer is on its way. */
+/** @param after Runs work after the answer was sent. */
 export function auditDenials(
   { accounts, clock, random }: Pick<MessagingDeps, "accounts" | "clock" | "random">,
   after: (work: Promise<unknown>) => void,

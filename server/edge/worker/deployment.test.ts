@@ -1,4 +1,4 @@
-// What is deployed, what is started locally and what the code asks for are one and the same.
+// Compares the deployment configuration, the local start and the code.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, expect, test } from "vitest"
@@ -37,13 +37,13 @@ test("the deployment binds what the local start binds", () => {
   expect(join(file, "..", deployed.main)).toBe(bundleFile)
 })
 
-test("every class was made by a migration, once, with a database of its own", () => {
+test("one migration creates every class, with a database of its own", () => {
   const made = deployed.migrations.flatMap((each) => each.new_sqlite_classes)
   expect(made.toSorted()).toEqual(classes.toSorted())
   expect(deployed.migrations.map(({ tag }) => tag)).toEqual(["v1"])
 })
 
-test("the code asks for these bindings, and for no others", () => {
+test("the code uses exactly these bindings", () => {
   const asked = ["../../store/durable/env.ts", "env.ts"]
     .map((path) => readFileSync(join(import.meta.dirname, path), "utf8"))
     .flatMap((source) => [...source.matchAll(/^ {2}readonly ([A-Z]+): /gm)].map(([, name]) => name))
@@ -56,18 +56,18 @@ test("the Worker exports every class that is bound", () => {
   expect(exported.toSorted()).toEqual([...classes, "default"].toSorted())
 })
 
-test("secrets are named and not written down, and the other settings are settings", () => {
+test("secrets have a name and no value, other settings have a value", () => {
   const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name)
   const head = text.slice(0, text.indexOf("\n{"))
   expect([...head.matchAll(/\bSIGNET_\w+/g)].map(([name]) => name)).toEqual(secrets)
   const open: readonly string[] = settings.filter(({ isSecret }) => !isSecret).map(({ name }) => name)
   expect(Object.keys(deployed.vars).filter((name) => !open.includes(name))).toEqual([])
-  // Without a default it has to be said.
+  // A setting without a default must have a value.
   const needed = open.filter((name) => ["SIGNET_ISSUER", "SIGNET_ROOT_KEY", "SIGNET_CLIENT_ID"].includes(name))
   expect(needed.filter((name) => !(name in deployed.vars))).toEqual([])
 })
 
-test("the bundle is small, and carries nothing that the platform has or nothing needs", () => {
+test("the bundle is small, and contains nothing that the platform provides or nothing uses", () => {
   console.log(`the Worker: ${bundle.bytes} bytes, ${bundle.gzipBytes} in gzip`)
   expect(bundle.gzipBytes).toBeLessThanOrEqual(maxGzipBytes)
   const parts = Object.keys(bundle.parts)

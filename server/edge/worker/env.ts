@@ -1,22 +1,21 @@
-// What the Worker is deployed with: bindings, settings and secrets. docs/reference/edge.md repeats the table and a test holds the two
-// together.
+// The Worker's bindings, settings and secrets. docs/reference/edge.md has the same table; a test compares the two.
 import type { KeyValueStore } from "@signet/guard/kv-cache"
 import type { CounterObject } from "../../store/durable/counter/object.ts"
 import type { DurableEnv, Objects } from "../../store/durable/env.ts"
 import type { FeedObject } from "./feed/object.ts"
 
 export interface WorkerEnv extends DurableEnv, SettingTexts {
-  /** By the keyed hash of what is counted. */
+  /** By the keyed hash of the counted subject. */
   readonly COUNTERS: Objects<CounterObject>
-  /** By continent: who reads the revocation feed for the isolates there. */
+  /** By continent: the readers of the revocation feed. */
   readonly FEEDS: Objects<FeedObject>
-  /** For the issuer's keys alone. */
+  /** Caches the issuer's key set. */
   readonly KEYS: KeyValueStore
   /** Parts of attachments. */
   readonly BLOBS: R2Bucket
 }
 
-/** Values as they are bound; secrets are bound as secrets. */
+/** Setting values as bound. Secrets are bound as secrets. */
 export type SettingTexts = Readonly<Partial<Record<SettingName, string>>>
 
 interface Setting {
@@ -107,7 +106,7 @@ export type SettingName = (typeof settings)[number]["name"]
 
 declare global {
   namespace Cloudflare {
-    /** What `env` of `cloudflare:workers` is. */
+    /** The type of `env` in `cloudflare:workers`. */
     interface Env extends WorkerEnv {}
   }
 }

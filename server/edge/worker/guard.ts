@@ -1,5 +1,5 @@
-// Who is calling, decided here: tokens by keys from memory and the key-value store, what was revoked by the feed, and
-// where that is too old, by asking the auth service. Where nobody answers, nobody is let in.
+// Authenticates and authorizes callers in the isolate: with keys from memory and the key-value store, with the
+// revocation feed and, when the feed is outdated, with the auth service. Without an answer the call is refused.
 import { createEdgeGuard } from "@signet/guard/edge"
 import { anyApp, type Guard } from "@signet/guard/guard"
 import { createIntrospection } from "@signet/guard/introspection"
@@ -18,12 +18,12 @@ export interface EdgeGuard {
   readonly revocations: RevocationFeed
 }
 
-/** How often an isolate asks what was revoked, in milliseconds, while it is called. */
+/** How often an isolate reads the feed while it serves calls, in milliseconds. */
 const askEveryMs = 1_000
-/** Within a continent an object is near. */
+/** The fallback region. */
 const someRegion = "everywhere"
 
-/** @param region A short name of where this isolate runs: each has its own reader of the feed. */
+/** @param region A short name of this isolate's location: each region has its own reader of the feed. */
 export function createMessagingGuard(of: {
   settings: Settings
   keys: KeyValueStore
@@ -39,7 +39,7 @@ export function createMessagingGuard(of: {
   const revocations = createRevocationFeed({
     issuer,
     baseUrl: "https://feed",
-    // Its object has a token of its own.
+    // The feed's object has a token of its own.
     token: async () => "",
     fetch: (input, init) => feeds.getByName(name).fetch(new Request(input, init)),
     statementKeys: createKeySet({

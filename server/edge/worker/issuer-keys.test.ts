@@ -28,7 +28,7 @@ beforeAll(async () => {
   first = await setOf(1n, [keyOf(receiptKey)])
 })
 
-/** An isolate, an auth service and a key-value store, all of which may be replaced or away. */
+/** An isolate, an auth service and a key-value store, each of which a test may replace or remove. */
 function setUp() {
   const state = {
     nowMs: start,
@@ -66,7 +66,7 @@ function setUp() {
 }
 const unavailable = expect.objectContaining({ reason: "UNAVAILABLE" })
 
-test("the set is held for a minute, kept for five, and signs receipts alone", async () => {
+test("the set is cached for one minute in memory and five in the store, and signs only receipts", async () => {
   const { state, isolate } = setUp()
   const keys = isolate()
   expect(() => keys.issuerKeys()).toThrow(unavailable)
@@ -82,7 +82,7 @@ test("the set is held for a minute, kept for five, and signs receipts alone", as
   expect(state.asked).toBe(2)
 })
 
-test("while the auth service is down, what is kept serves until it expires, and then nothing is signed", async () => {
+test("without the auth service the cached set is used until it expires, and then nothing is signed", async () => {
   const { state, isolate } = setUp()
   await isolate().look()
   state.isUp = false
@@ -96,7 +96,7 @@ test("while the auth service is down, what is kept serves until it expires, and 
   expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
 })
 
-test("a set of another root, an older one and a fork are not taken, whoever hands them over", async () => {
+test("a set of another root, an older set and a fork are rejected from every source", async () => {
   const { state, isolate } = setUp()
   const keys = isolate()
   state.set = await setOf(2n, [keyOf(receiptKey)])
@@ -127,14 +127,14 @@ test("a set that does not name this backend's key, or names it for something els
   state.nowMs += 6_000
   await keys.look()
   expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
-  // The operator has had it signed: it is found within seconds, whatever the store keeps.
+  // The operator had the key added: the set is found within seconds, whatever the store has cached.
   state.set = await setOf(3n, [keyOf(receiptKey)])
   state.nowMs += 6_000
   await keys.look()
   expect(keys.signer("RECEIPT")).toBeDefined()
 })
 
-test("while there is nothing to be had, nobody is asked again for five seconds", async () => {
+test("without a set, the sources are asked again after five seconds", async () => {
   const { state, isolate } = setUp()
   state.isUp = false
   const keys = isolate()
@@ -145,7 +145,7 @@ test("while there is nothing to be had, nobody is asked again for five seconds",
   expect(state.asked).toBe(2)
 })
 
-test("who holds a set does not wait for the next, and takes it when it has come", async () => {
+test("a holder of a set does not wait for the next one, and adopts it when it arrives", async () => {
   const { state, isolate } = setUp()
   const keys = isolate()
   await keys.look()

@@ -1,5 +1,5 @@
-// The issuer's key set at the edge: from memory for a minute, from the key-value store for five, then from the auth
-// service. It is signed by the pinned root, so it does not matter who hands it over; and it serves until it expires.
+// The issuer's key set at the edge: from memory for one minute, from the key-value store for five, then from the auth
+// service. The pinned root signs it, so its source need not be trusted. A cached set is used until it expires.
 import { toHex } from "@signet/canonical/bytes"
 import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
@@ -13,18 +13,15 @@ import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import type { createReceiptSigner } from "../../keys/authority.ts"
 import type { Settings } from "./settings.ts"
 
-/** What receipts and tickets are signed with. */
+/** The keys that sign receipts and claim tickets. */
 export type ReceiptKeys = Parameters<typeof createReceiptSigner>[0]
 
 export interface EdgeIssuerKeys extends ReceiptKeys {
-  /**
-   * Looks whether there is another set, when the one that is held is older than a minute. Who has one does not wait for
-   * that. Never rejects.
-   */
+  /** Refreshes a set that is older than a minute. A caller with a set does not wait for the refresh. Never rejects. */
   look(): Promise<void>
-  /** @throws Refused UNAVAILABLE when there is no set. */
+  /** @throws Refused UNAVAILABLE without a set. */
   issuerKeys(): IssuerKeys
-  /** The set as it is handed to clients: a SignedBytesV1. */
+  /** The set in the form for clients: a SignedBytesV1. */
   bytes(): Uint8Array | undefined
 }
 
@@ -36,7 +33,7 @@ interface Held {
 const limits = { timeoutMs: 5_000, maxBytes: 131_072 }
 const memoryMs = 60_000
 const cacheMs = 300_000
-/** Where no set was to be had, so long nobody is asked again. */
+/** How long the sources are not asked again after they had no set. */
 const cooldownMs = 5_000
 
 export function createIssuerKeys(of: {
@@ -44,9 +41,9 @@ export function createIssuerKeys(of: {
   cache: KeySetCache
   fetch: typeof fetch
   clock: Clock
-  /** Lets a call's work go on when it has been answered. */
+  /** Continues work after the call was answered. */
   background: (work: Promise<unknown>) => void
-  /** Told why a set was not taken. */
+  /** Called with the reason for which a set was rejected. */
   report: (fault: unknown) => void
 }): EdgeIssuerKeys {
   const { settings, cache, clock, report } = of
@@ -86,7 +83,7 @@ export function createIssuerKeys(of: {
     const nowMs = clock.nowMs()
     if (!isDue()) return
     lookedAtMs = nowMs
-    // What is held may have expired: nobody takes it any more, so nothing is signed under it either.
+    // The held set may have expired; then nothing may be signed under it.
     const before = held?.bytes
     held = undefined
     if (before !== undefined) take(before)
@@ -134,7 +131,7 @@ export function createIssuerKeys(of: {
 
 const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"))
 
-/** Of the public answer: the set as base64. */
+/** The base64 text of the set in the public answer. */
 function textIn(json: string): string | undefined {
   const answer: unknown = JSON.parse(json)
   if (typeof answer !== "object" || answer === null || !("issuerKeySet" in answer)) return undefined

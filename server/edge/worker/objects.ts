@@ -1,5 +1,5 @@
-// The classes of the objects as they are deployed: the store's, with what only this program has. A class keeps its name
-// for good, because its objects are found by it.
+// The deployed object classes: the store's, with this program's dependencies. A class must keep its name, because its
+// objects are found by it.
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -19,7 +19,7 @@ import { type Runtime, runtime } from "./runtime.ts"
 export { CounterObject } from "../../store/durable/counter/object.ts"
 export { FeedObject } from "./feed/object.ts"
 
-/** With the issuer's keys looked at: an object may be the first to run in its isolate. */
+/** The runtime with refreshed issuer keys: an object may be the first code that runs in its isolate. */
 async function ready(): Promise<Runtime> {
   const opened = runtime()
   await opened.issuerKeys.look()
@@ -28,7 +28,7 @@ async function ready(): Promise<Runtime> {
 
 export class ConversationObject extends StoredConversation {
   override async append(...of: Parameters<StoredConversation["append"]>): ReturnType<StoredConversation["append"]> {
-    // Before anything is read: the signer itself does not wait.
+    // Before the synchronous append, because the signer cannot wait.
     await ready()
     return super.append(...of)
   }

@@ -1,4 +1,4 @@
-/** A fault, in a line that operators find in the Worker's log: what it is called and says, and never what it carries. */
+/** Logs a fault for operators: names and messages of its causes, and no other values. */
 export function report(fault: unknown): void {
   const lines: string[] = []
   for (let each = fault; each instanceof Error && lines.length < 4; each = each.cause) {

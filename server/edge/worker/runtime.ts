@@ -1,5 +1,5 @@
-// What this isolate acts with: made when it is first called, by the Worker or by an object, and shared by all in it. No
-// call's own (sockets, timers, answers that are under way) is kept in it.
+// The dependencies of this isolate: created by its first call, of the Worker or of an object, and shared by all calls.
+// They hold nothing that belongs to one call, such as sockets, timers or pending answers.
 
 import { env, waitUntil } from "cloudflare:workers"
 import { randomBytes } from "node:crypto"
@@ -36,7 +36,7 @@ const random: Random = { bytes: (length) => new Uint8Array(randomBytes(length)) 
 
 let opened: Runtime | undefined
 
-/** @throws SettingsError for a deployment that lacks something: then nobody is answered. */
+/** @throws SettingsError for an incomplete deployment, which answers no call. */
 export function runtime(): Runtime {
   opened ??= openRuntime()
   return opened

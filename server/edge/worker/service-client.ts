@@ -1,21 +1,21 @@
-// The auth service, as this backend's own service account calls it.
+// Calls the auth service as this backend's service account.
 import { type FetchLimits, fetchText } from "@signet/guard/fetch-text"
 import { createServiceToken, type ServiceToken, withToken } from "@signet/guard/service-token"
 import type { Clock } from "@signet/kernel/ports"
 import type { Settings } from "./settings.ts"
 
-/** What the service account is granted, and nothing else. */
+/** The only scopes of the service account. */
 export const ownScopes = "auth.introspect auth.messaging.backend auth.revocations.read"
 
 export interface ServiceClient {
   readonly token: ServiceToken
-  /** The text at a path of the auth service, as this service. */
+  /** Reads the text at a path of the auth service with the service's token. */
   readText(path: string): Promise<string>
 }
 
 const limits: FetchLimits = { timeoutMs: 10_000, maxBytes: 2_100_000 }
 
-/** Unbound, as a Worker's own `fetch` must be called. */
+/** Workers require that `fetch` is called unbound. */
 export const ownFetch: typeof fetch = (input, init) => fetch(input, init)
 
 export function createServiceClient(settings: Settings, clock: Clock): ServiceClient {

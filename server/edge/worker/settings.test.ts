@@ -23,7 +23,7 @@ const problemsOf = (change: object): readonly string[] => {
   }
 }
 
-test("what is not said is safe: production, the auth service at its issuer, limits on, no origins", () => {
+test("defaults are safe: production, the auth service at its issuer, limits on, no origins", () => {
   const settings = parseSettings(good)
   expect(settings).toMatchObject({ authUrl: good.SIGNET_ISSUER, authAudience: "auth", messagingAudience: "auth" })
   expect(settings.limits).not.toBeNull()
@@ -31,12 +31,12 @@ test("what is not said is safe: production, the auth service at its issuer, limi
   expect(settings.secrets.peppers.map(({ version }) => version)).toEqual([2, 1])
 })
 
-test.each(Object.keys(good))("%s must be there", (name) => {
+test.each(Object.keys(good))("%s is required", (name) => {
   expect(problemsOf({ [name]: undefined })).toEqual([`${name} is missing.`])
   expect(problemsOf({ [name]: "  " })).toEqual([`${name} is missing.`])
 })
 
-describe("what is wrong is said, and no value with it", () => {
+describe("problems are reported without values", () => {
   test.each<[string, object, RegExp]>([
     ["an issuer without TLS", { SIGNET_ISSUER: "http://auth.example" }, /SIGNET_ISSUER must be https/],
     ["an issuer with a path", { SIGNET_ISSUER: "https://auth.example/" }, /must be an origin/],
@@ -44,11 +44,11 @@ describe("what is wrong is said, and no value with it", () => {
     ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must be 32 bytes in base64\.$/],
     ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must be 32 bytes in base64\.$/],
     ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /has a version twice/],
-    ["a conversation of more than is known to work", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
+    ["a conversation above the limit", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
     ["limits off in production", { SIGNET_LIMITS: "off" }, /only in the development profile/],
-    ["limits that are none", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
+    ["invalid limits", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
     ["an origin with a path", { SIGNET_ALLOWED_ORIGINS: "https://app.example/x" }, /must be comma-separated origins/],
-    ["a profile that is none", { SIGNET_PROFILE: "staging" }, /development or production/],
+    ["an unknown profile", { SIGNET_PROFILE: "staging" }, /development or production/],
     ["a binding that is no text", { SIGNET_CLIENT_SECRET: { get: () => "" } }, /must be bound as a string/],
   ])("%s", (_, change, sentence) => {
     const problems = problemsOf(change)
@@ -57,7 +57,7 @@ describe("what is wrong is said, and no value with it", () => {
   })
 })
 
-test("limits are off in development alone, and addresses without TLS are there too", () => {
+test("only development permits disabled limits and URLs without TLS", () => {
   const settings = parseSettings({
     ...good,
     SIGNET_PROFILE: "development",
@@ -67,7 +67,7 @@ test("limits are off in development alone, and addresses without TLS are there t
   expect(settings.limits).toBeNull()
 })
 
-test("docs/reference/edge.md has every setting as it is, and no other", () => {
+test("docs/reference/edge.md has exactly these settings", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/edge.md"), "utf8")
   const rows = settings.map((each) => `| \`${each.name}\` | ${each.default} | ${each.what} |`)
   expect([...page.matchAll(/^\| `SIGNET_[A-Z_]+` \|.*$/gm)].map(([row]) => row)).toEqual(rows)

@@ -13,7 +13,7 @@ export interface Settings {
   /** 32 bytes. */
   readonly rootKey: Uint8Array
   readonly allowedOrigins: ReadonlySet<string>
-  /** Null counts no calls: only in the development profile. */
+  /** Null disables limits: only in the development profile. */
   readonly limits: Limits | null
   /** Devices that a new conversation may have. */
   readonly leavesPerConversation: number
@@ -23,12 +23,12 @@ export interface Settings {
   readonly secrets: { readonly sealingKey: Uint8Array; readonly peppers: readonly Pepper[] }
 }
 
-/** All that is wrong with what the Worker was deployed with, in sentences for the operator. No value is in them. */
+/** All problems of the Worker's settings, in sentences for the operator, without values. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError"
 }
 
-/** @throws SettingsError with one sentence a line: such a Worker answers nobody. */
+/** @throws SettingsError with one sentence per line; such a Worker answers no call. */
 export function parseSettings(env: SettingTexts): Settings {
   const problems: string[] = []
   const text = (name: keyof SettingTexts): string | undefined => {

@@ -1,4 +1,4 @@
-// The Worker as it is deployed, on the real runtime, before anybody has signed in.
+// The deployed Worker on the real runtime, before any sign-in.
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { type Bundle, buildWorker } from "../node/build.ts"
 import { startWorkerd, type Workerd } from "../node/workerd.ts"
@@ -6,7 +6,7 @@ import { startWorkerd, type Workerd } from "../node/workerd.ts"
 const secret = Buffer.alloc(32, 7).toString("base64")
 const texts = {
   SIGNET_PROFILE: "development",
-  // Nobody answers there.
+  // No server listens there.
   SIGNET_ISSUER: "http://127.0.0.1:9",
   SIGNET_ROOT_KEY: secret,
   SIGNET_CLIENT_ID: "sva_1",
@@ -30,14 +30,14 @@ async function ask(url: string, path: string, headers: Record<string, string> = 
   return { status: answer.status, text }
 }
 
-test("it lives without an auth service, and is not ready", async () => {
+test("it starts without an auth service, and is not ready", async () => {
   expect(await ask(worker.url, "/livez")).toMatchObject({ status: 200 })
   expect(await ask(worker.url, "/readyz")).toMatchObject({ status: 503 })
   expect(await ask(worker.url, "/security/limits")).toMatchObject({ status: 200 })
   expect(await ask(worker.url, "/security/issuer-keys")).toMatchObject({ status: 503 })
 })
 
-test("strangers are refused, and whose token cannot be checked is too", async () => {
+test("calls without a token, and with one that cannot be verified, are refused", async () => {
   expect(await ask(worker.url, "/security/devices")).toMatchObject({ status: 401 })
   const part = (json: object) => Buffer.from(JSON.stringify(json)).toString("base64url")
   const token = `${part({ alg: "ES256", typ: "at+jwt", kid: "x" })}.${part({})}.${"A".repeat(86)}`
@@ -47,13 +47,13 @@ test("strangers are refused, and whose token cannot be checked is too", async ()
   expect(lines.join()).not.toContain(token)
 })
 
-test("its objects, and the feed that they read, are at no address", async () => {
+test("its objects and their feed have no public address", async () => {
   for (const path of ["/stream", "/auth/revocations?after=0&wait=0", "/auth/revocations/snapshot?after=0"]) {
     expect(await ask(worker.url, path)).toMatchObject({ status: 404 })
   }
 })
 
-test("without a setting it answers nobody, and its log says which, and nothing of the others", async () => {
+test("without a required setting it answers no call, and its log names only that setting", async () => {
   const said: string[] = []
   const { SIGNET_RECEIPT_KEY: _, ...rest } = texts
   const lacking = await startWorkerd({ code: bundle.code, texts: rest, onLine: (line) => said.push(line) })

@@ -1,4 +1,4 @@
-// The Worker: the messaging services of the Node server, on objects in place of a database.
+// The Worker: the Node server's messaging services, with Durable Objects in place of a database.
 import { env, waitUntil } from "cloudflare:workers"
 import { parseBearer } from "@signet/guard/bearer"
 import { createConnectGuard } from "@signet/guard/connect"
@@ -20,7 +20,7 @@ import { SettingsError } from "./settings.ts"
 
 export * from "./objects.ts"
 
-/** The longest that a unary call may take, in milliseconds. */
+/** The longest duration of a unary call, in milliseconds. */
 const callLimitMs = 30_000
 
 let front: Front | undefined
@@ -82,19 +82,19 @@ function openFront({ settings, client, issuerKeys, deps, streams }: Runtime, reg
       issuerKeys.signer("RECEIPT")
       return true
     },
-    // The platform writes it over whatever a caller sends.
+    // The platform overwrites a header that a caller sends.
     addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
   })
 }
 
-/** One line a call, as the Node server writes it. */
+/** Logs one line per call, as the Node server does. */
 function logCall(line: CallLine): void {
   const text = JSON.stringify({ ...line, msg: "call" })
   if (line.outcome === "INTERNAL") console.error(text)
   else console.log(text)
 }
 
-/** What somebody who signs on behalf of the caller is shown. Only the guard says whether it is any good. */
+/** The caller's token, for the auth service that signs on the caller's behalf. Only the guard verifies it. */
 function tokenOf({ headers }: Request): string {
   const bearer = parseBearer(headers.get("authorization"))
   return typeof bearer === "string" ? "" : bearer.token

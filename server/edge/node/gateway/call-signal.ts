@@ -1,4 +1,4 @@
-// What ends a call from outside: its deadline, its caller, or the end of the gateway.
+// The events that end a call from outside: its deadline, its caller, or the gateway's shutdown.
 import type { ServerResponse } from "node:http"
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
@@ -9,12 +9,12 @@ import type { GatewayContext } from "./gateway-context.ts"
 
 export interface CallSignal {
   readonly signal: AbortSignal
-  /** The work, or the refusal that the signal stands for if that comes first. */
+  /** Resolves with the work. Rejects with the signal's refusal if the signal aborts first. */
   readonly whole: <Result>(work: Promise<Result>) => Promise<Result>
-  /** From here on the body may take its time no more: it is here. */
+  /** Stops the timeout of the body, which has arrived. */
   readonly bodyIsRead: () => void
   readonly ended: () => Refused
-  /** Ends the timers, and whatever of the call goes on. */
+  /** Stops the timers, and aborts the rest of the call. */
   readonly close: () => void
 }
 

@@ -1,4 +1,4 @@
-// How the gateway is started.
+// The gateway's command line.
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 
@@ -15,7 +15,7 @@ export interface Settings {
   readonly moreHeaders: readonly string[]
 }
 
-/** @returns undefined when it makes no sense; what is wrong with a file is said on standard error. */
+/** @returns Undefined for invalid options. A problem with a file is printed on standard error. */
 export function settingsOf(args: string[]): Settings | undefined {
   try {
     const { values } = parseArgs({

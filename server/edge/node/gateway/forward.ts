@@ -1,4 +1,4 @@
-// Connect, gRPC-Web and REST, which the target speaks itself: passed on as they come, over HTTP/1.1.
+// Forwards Connect, gRPC-Web and REST, which the target speaks itself, over HTTP/1.1.
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Refused } from "@signet/kernel/errors"
@@ -16,10 +16,10 @@ export async function forward(
 ): Promise<void> {
   const path = request.url ?? ""
   const isStream = context.methods.get(path)?.methodKind === "server_streaming"
-  // The caller's own deadline is the target's to keep.
+  // The target enforces the caller's own deadline.
   const call = callSignal(context, response, { timeoutMs: undefined, isStream })
   try {
-    // Neither `*` nor an address that names another host.
+    // Refuses `*`, and a URL that names another host.
     if (!path.startsWith("/")) throw new Refused("MALFORMED_REQUEST")
     const length = request.headers["content-length"]
     if (Number(length ?? 0) > context.maxBodyBytes) throw new Refused("BODY_TOO_LARGE")

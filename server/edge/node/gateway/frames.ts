@@ -1,4 +1,4 @@
-// The five bytes before a message: flags, and the length of what follows. Connect's streams and gRPC have the same.
+// The five-byte prefix of a message, in Connect streams and gRPC: flags, and the length of the message.
 import type { IncomingMessage } from "node:http"
 import { Refused } from "@signet/kernel/errors"
 
@@ -13,15 +13,15 @@ export function framed(message: Uint8Array, flags = 0): Buffer {
 }
 
 export interface IncomingFrame {
-  /** Of the message, in bytes. */
+  /** The length of the message in bytes. */
   readonly length: number
-  /** The message as it comes. */
+  /** The message as it arrives. */
   readonly message: AsyncIterable<Uint8Array>
 }
 
 /**
- * The one message of a gRPC request. Its last part is held back until the request has ended, so that a request with
- * more or less in it than the frame tells is refused and never carried out.
+ * Reads the one message of a gRPC request. Its last part is held back until the request has ended: a request that is
+ * longer or shorter than its frame is refused before it takes effect.
  *
  * @throws Refused MALFORMED_REQUEST, BODY_TOO_LARGE; reading the message throws the same.
  */
@@ -57,7 +57,7 @@ async function* exactly(length: number, first: Buffer, chunks: AsyncIterator<Buf
 
 const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message with a frame header" })
 
-/** A body that is passed on as it comes. @throws Refused BODY_TOO_LARGE */
+/** A request's body as a stream with a size limit. @throws Refused BODY_TOO_LARGE */
 export async function* atMost(maxBytes: number, request: IncomingMessage): AsyncGenerator<Uint8Array> {
   let length = 0
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
@@ -73,9 +73,9 @@ export interface Frame {
 }
 
 /**
- * The frames of an answer, each when it is whole.
+ * The complete frames of an answer.
  *
- * @throws Refused UNAVAILABLE for one that is longer than that, or cut.
+ * @throws Refused UNAVAILABLE for a frame that is too long or incomplete.
  */
 export async function* framesIn(answer: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Frame> {
   let held: Buffer = Buffer.alloc(0)
@@ -92,7 +92,7 @@ export async function* framesIn(answer: AsyncIterable<Buffer>, maxBytes: number)
   if (held.length > 0) throw new Refused("UNAVAILABLE", { cause: new Error("the last frame is incomplete") })
 }
 
-/** The bytes of an answer. @throws Refused UNAVAILABLE for more than that. */
+/** The bytes of an answer. @throws Refused UNAVAILABLE for a longer one. */
 export async function allOf(answer: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0

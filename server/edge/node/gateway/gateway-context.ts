@@ -1,20 +1,20 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Target } from "./target.ts"
 
-/** What the parts of the gateway share. */
+/** The dependencies that the gateway's parts share. */
 export interface GatewayContext {
   readonly target: Target
   /** By path. */
   readonly methods: ReadonlyMap<string, DescMethod>
   readonly moreHeaders: ReadonlySet<string>
-  /** The longest body that any method takes. */
+  /** The longest request body of any method. */
   readonly maxBodyBytes: number
   readonly maxAnswerBytes: number
   readonly bodyMs: number
   readonly callMs: number
-  /** Streams end now. */
+  /** Aborted to end streams. */
   readonly closing: AbortSignal
-  /** Calls end now. */
+  /** Aborted to end all calls. */
   readonly shutdown: AbortSignal
   readonly onFault: (fault: unknown) => void
 }

@@ -1,4 +1,4 @@
-// A caller cannot tell whether the gateway is there: the same calls, to a server and through a gateway in front of it.
+// The same calls to a server and through a gateway in front of it must have the same answers.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
@@ -23,7 +23,7 @@ let server: TransportServer
 let gateway: RunningGateway
 beforeAll(async () => {
   server = await startTransports()
-  // What the server of these tests refuses by.
+  // The header by which the test server selects a refusal.
   gateway = await startGateway(server.url, { moreHeaders: ["x-refuse"] })
 })
 afterAll(async () => {
@@ -48,10 +48,10 @@ describe.each(protocols)("%s through the gateway", (protocol) => {
     ["an unknown service", { ...fine, more: { rpc: "/a.B/C", rest: "/" } }],
     ["an unknown content type", { ...fine, more: { contentType: "text/plain" } }],
     ["a compressed message", { ...fine, more: { headers: { "grpc-encoding": "gzip", "content-encoding": "gzip" } } }],
-    ["a deadline that is none", { ...fine, more: { timeoutMs: -1 } }],
+    ["an invalid deadline", { ...fine, more: { timeoutMs: -1 } }],
     ["a deadline that has passed", { ...fine, more: { timeoutMs: 0 } }],
     ["a deadline of a year", { ...fine, more: { headers: { "grpc-timeout": "8760H" } } }],
-  ])("%s has the answer that it has without", async (_, { json, proto, more }) => {
+  ])("%s has the same answer without the gateway", async (_, { json, proto, more }) => {
     const body = isJsonProtocol(protocol) ? utf8(json) : proto
     const of = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "/auth/session/refresh", body, ...more }
     expect(await ask(gateway.url, protocol, of)).toEqual(await ask(server.url, protocol, of))
@@ -69,12 +69,12 @@ describe.each<[string, (baseUrl: string) => Transport]>([
   ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
   ["gRPC-Web over HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
 ])("a client of %s", (_, open) => {
-  test("is answered", async () => {
+  test("works", async () => {
     const answer = await createClient(SessionService, open(gateway.url)).listSessions({ pageSize: 7, pageToken: "ü" })
     expect(answer).toMatchObject({ nextPageToken: "7", sessions: [{ id: "ü" }] })
   })
 
-  test("is told what a server tells, with its details and headers", async () => {
+  test("gets a refusal with the server's details and headers", async () => {
     const told = async (url: string) => {
       const call = createClient(AuthService, open(url)).logout({ refreshToken: "rate" })
       const error = await call.then(
@@ -89,7 +89,7 @@ describe.each<[string, (baseUrl: string) => Transport]>([
     expect(through.retryAfter).toBe("7")
   })
 
-  test("hears a stream from its opening on, and leaves it", async () => {
+  test("reads a stream from its start, and cancels it", async () => {
     const stop = new AbortController()
     const seen: Status[] = []
     try {
@@ -102,7 +102,7 @@ describe.each<[string, (baseUrl: string) => Transport]>([
   })
 })
 
-test("REST is passed on over HTTP/1.1, with what it sets", async () => {
+test("REST is forwarded over HTTP/1.1, with its response headers", async () => {
   const client = createClient(SessionService, rest({ baseUrl: gateway.url }))
   expect(await client.listSessions({ pageSize: 3 })).toMatchObject({ nextPageToken: "3" })
   const cookies = (await fetch(`${gateway.url}/auth/session/me`)).headers.getSetCookie()
@@ -125,11 +125,11 @@ describe("gRPC's own client", () => {
       )
     })
 
-  test("is answered", async () => {
+  test("works", async () => {
     expect(await logout("x")).toEqual(Buffer.alloc(0))
   })
 
-  test("finds status and details where it looks for them", async () => {
+  test("finds status and details in the trailers", async () => {
     const error = await logout("rate")
     expect(error).toMatchObject({ code: grpc.status.RESOURCE_EXHAUSTED })
     const [bytes] = error instanceof Error ? error.metadata.get("grpc-status-details-bin") : []
@@ -137,11 +137,11 @@ describe("gRPC's own client", () => {
     expect(first && fromBinary(ErrorInfoSchema, first.value).reason).toBe("RATE_LIMITED")
   })
 
-  test("has its deadline kept", async () => {
+  test("has its deadline enforced", async () => {
     expect(await logout("slow", { deadline: Date.now() + 150 })).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED })
   })
 
-  test("leaves a stream when it likes", async () => {
+  test("cancels a stream", async () => {
     const message = Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))
     const stream = client.makeServerStreamRequest("/grpc.health.v1.Health/Watch", asIs, asIs, message)
     expect(await new Promise<Buffer>((resolve) => stream.once("data", resolve))).toEqual(Buffer.of(8, 1))
@@ -150,7 +150,7 @@ describe("gRPC's own client", () => {
     expect((await ended).code).toBe(grpc.status.CANCELLED)
   })
 
-  test("is told why when the server behind ends its stream", async () => {
+  test("gets the reason when the target ends its stream", async () => {
     const other = await startTransports()
     const front = await startGateway(other.url)
     const watcher = createClient(Health, createGrpcTransport({ baseUrl: front.url })).watch({})
@@ -169,7 +169,7 @@ describe("gRPC's own client", () => {
 
 const certificate = makeCertificate()
 
-test.skipIf(certificate === undefined)("over TLS, HTTP/2 and HTTP/1.1 have one port", async () => {
+test.skipIf(certificate === undefined)("HTTP/2 and HTTP/1.1 share one TLS port", async () => {
   const front = await startGateway(server.url, certificate ? { listener: { tls: certificate } } : {})
   const nodeOptions = { ca: certificate?.cert ?? "" }
   for (const transport of [
@@ -183,7 +183,7 @@ test.skipIf(certificate === undefined)("over TLS, HTTP/2 and HTTP/1.1 have one p
   await front.close()
 })
 
-test("a frame's message goes on without a look inside", async () => {
+test("a message is forwarded without decoding", async () => {
   const body = enveloped(Uint8Array.of(...binary("r"), 0xfa, 0x3f, 0x01, 0x41))
   const refresh = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "", body, unframed: true }
   expect(await ask(gateway.url, "gRPC", refresh)).toEqual({ status: 200, reason: "" })

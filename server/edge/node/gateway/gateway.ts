@@ -1,5 +1,5 @@
-// One port for what Workers cannot serve, HTTP/2 and native gRPC, in front of any server of the contract that speaks
-// Connect: it knows which methods stream and how long messages may be, and nothing else of them.
+// Serves HTTP/2 and native gRPC, which Workers cannot, in front of any server of the contract that speaks Connect. It
+// knows only which methods stream and how long messages may be.
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { DescService } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
@@ -13,28 +13,28 @@ import { answerGrpc } from "./grpc.ts"
 import { targetAt } from "./target.ts"
 
 export interface GatewayOptions {
-  /** The server behind, `http:` or `https:`. */
+  /** The target, `http:` or `https:`. */
   readonly to: URL
-  /** What is offered over gRPC. */
+  /** The services offered over gRPC. */
   readonly services: readonly DescService[]
   readonly listener?: ListenerOptions
-  /** Names of headers in lower case that go on besides those of the contract. */
+  /** Lower-case names of headers to forward besides those of the contract. */
   readonly moreHeaders?: readonly string[]
-  /** How long a request's body may take to come, in milliseconds. */
+  /** The timeout of a request's body, in milliseconds. */
   readonly bodyMs?: number
-  /** How long a call that is no stream may take; the server behind should end it sooner. */
+  /** The timeout of a unary call, in milliseconds; the target should have a shorter one. */
   readonly callMs?: number
   /** The longest answer of a unary call over gRPC, and the longest message of a stream, in bytes. */
   readonly maxAnswerBytes?: number
-  /** How long calls may go on after close(). */
+  /** How long calls may continue after close(), in milliseconds. */
   readonly drainMs?: number
-  /** Hears of what is nobody's refusal, such as a server behind that cannot be reached. */
+  /** Called for faults, such as an unreachable target. */
   readonly onFault: (fault: unknown) => void
 }
 
 export interface Gateway {
   readonly server: Server
-  /** Ends streams at once, and lets calls go on for a while. */
+  /** Ends streams at once, and unary calls after a delay. */
   close(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 async function answer(inside: GatewayContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
   leaveUnread(request)
-  // Unheard, an error of a connection would end the process.
+  // An unhandled error event of a connection would end the process.
   request.on("error", () => undefined)
   response.on("error", () => undefined)
   const framing = framingOf(request.headers["content-type"] ?? "")

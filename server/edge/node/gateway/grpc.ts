@@ -1,5 +1,5 @@
-// Native gRPC, told to the target as Connect: the same messages without a look context, unary ones out of their frames,
-// those of streams in them, and the status in trailers.
+// Translates native gRPC to Connect for the target. Messages stay encoded: unary ones lose their frame, streams keep
+// their frames, and the status goes into trailers.
 import { once } from "node:events"
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import { Code, ConnectError } from "@connectrpc/connect"
@@ -21,10 +21,10 @@ import { allOf, framed, framesIn, readFrame } from "./frames.ts"
 import type { GatewayContext } from "./gateway-context.ts"
 import { answerHeaders, onwardHeaders } from "./headers.ts"
 
-/** Messages of methods that the contract does not have are taken up to this length, in bytes. */
+/** The longest message of a method that the contract does not have, in bytes. */
 const unknownMethodBytes = 65_536
 
-/** An answer of the target in terms of gRPC. */
+/** An answer of the target in gRPC's terms. */
 interface Told {
   readonly headers: OutgoingHttpHeaders
   readonly trailers: Headers
@@ -88,7 +88,7 @@ function connectHeaders(contentType: string, timeoutMs: number | undefined): Out
     ...(timeoutMs === undefined
       ? {}
       : { "connect-timeout-ms": String(Math.min(Math.ceil(timeoutMs), longestTimerMs)) }),
-    // Of gRPC, not of Connect.
+    // Headers of gRPC, not of Connect.
     "grpc-timeout": undefined,
     "grpc-encoding": undefined,
     "grpc-accept-encoding": undefined,
@@ -106,7 +106,7 @@ async function* inFrame(length: number, message: AsyncIterable<Uint8Array>): Asy
 const isOk = ({ statusCode, headers }: IncomingMessage, type: string): boolean =>
   statusCode === 200 && (headers["content-type"] ?? "").startsWith(type)
 
-/** An error of the target: Connect's own as it is, or what somebody in between says by a status. */
+/** An error of the target: a Connect error, or the HTTP status of a proxy in between. */
 function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array): Told {
   const code = statusCode === 200 ? Code.Unavailable : codeFromHttpStatus(statusCode)
   const fallback = new ConnectError(
@@ -115,7 +115,7 @@ function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array):
   )
   if ((headers["content-type"] ?? "").startsWith("application/json")) {
     try {
-      // Its metadata is in the headers already.
+      // The metadata is in the headers already.
       const error = errorFromJsonBytes(body, undefined, fallback)
       if (statusCode !== 200 && error.rawMessage !== "") return { ...splitHeaders(headers), error }
     } catch {}
@@ -123,7 +123,7 @@ function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array):
   return { headers: {}, trailers: new Headers(), error: toConnectError(fallback, () => undefined) }
 }
 
-/** Connect tells the trailers of a unary call in headers of the name `trailer-…`. */
+/** Connect sends the trailers of a unary call as headers named `trailer-…`. */
 function splitHeaders(all: IncomingHttpHeaders): { headers: OutgoingHttpHeaders; trailers: Headers } {
   const headers: OutgoingHttpHeaders = {}
   const trailers = new Headers()
@@ -147,7 +147,7 @@ function sendMessage(
   response.end(framed(message))
 }
 
-/** The end of a call: in trailers after messages, else in one frame that is headers and trailers in one. */
+/** Sends the status: in trailers after messages, otherwise as a "Trailers-Only" header frame. */
 function sendStatus(contentType: string, { headers, trailers, error }: Told, response: ServerResponse): void {
   if (response.destroyed || response.writableEnded) return
   const status = Object.fromEntries(setTrailerStatus(trailers, error))
@@ -171,7 +171,7 @@ async function passStream(
 ): Promise<void> {
   const { headers } = splitHeaders(answer.headers)
   response.writeHead(200, { ...headers, "content-type": contentType })
-  // The caller hears at once that the stream is open.
+  // The caller learns at once that the stream is open.
   response.flushHeaders()
   for await (const { flags, data } of framesIn(answer, context.maxAnswerBytes)) {
     if (flags === endStreamFlag) {
@@ -180,7 +180,7 @@ async function passStream(
       return
     }
     if (flags !== 0) throw new Refused("UNAVAILABLE", { cause: new Error("a frame has unknown flags") })
-    // A caller that reads slowly slows the target down.
+    // Backpressure: a slow caller slows the target.
     if (!response.write(framed(data))) await once(response, "drain", { signal })
   }
   throw new Refused("UNAVAILABLE", { cause: new Error("the stream ended without an end frame") })

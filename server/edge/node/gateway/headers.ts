@@ -1,9 +1,9 @@
-// Which headers go on, and which end here: what belongs to one connection stays on it, and what a client may make up of
-// itself, such as its address, is not believed.
+// Selects the headers to forward. Hop-by-hop headers are dropped, and so are headers by which a client could claim
+// facts, such as its address.
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import { Http2ServerRequest } from "node:http2"
 
-/** All that a request of the contract says by headers, over any of its protocols. */
+/** The request headers of the contract, over all of its protocols. */
 const onward: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -33,7 +33,7 @@ const onward: ReadonlySet<string> = new Set([
   "x-user-agent",
 ])
 
-/** Of one connection (RFC 9110 section 7.6.1). */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1). */
 const ofConnection: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -47,10 +47,9 @@ const ofConnection: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What the target gets of a request's headers. A header that came twice goes on twice: which of two credentials counts
- * is the target's to refuse.
+ * The request headers for the target. A repeated header is forwarded repeatedly: the target refuses two credentials.
  *
- * @param more Names in lower case that go on besides those of the contract.
+ * @param more Lower-case names of headers to forward besides those of the contract.
  */
 export function onwardHeaders(request: IncomingMessage, more: ReadonlySet<string>): OutgoingHttpHeaders {
   const out: Record<string, string | string[]> = {}
@@ -66,7 +65,9 @@ export function onwardHeaders(request: IncomingMessage, more: ReadonlySet<string
   return { ...out, ...forwarded(request) }
 }
 
-/** Who called, for a target that trusts one hop: the address that connected here comes last. */
+/**
+ * The client's address, for a target that trusts one hop: the address that connected to the gateway is the last one.
+ */
 function forwarded({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
   const { ":authority": authority, host } = headers
   const named = typeof authority === "string" ? authority : host
@@ -79,7 +80,7 @@ function forwarded({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
   }
 }
 
-/** What the caller gets of an answer's headers. */
+/** The answer's headers for the caller. */
 export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase())
   return Object.fromEntries(
@@ -87,9 +88,9 @@ export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders
   )
 }
 
-/** Whether a body comes with the request. */
+/** True if the request has a body. */
 export function hasBody(request: IncomingMessage): boolean {
-  // Typed by node:http; the listener hands on both.
+  // node:http types the request as HTTP/1.1, but the listener passes HTTP/2 requests too.
   const received: unknown = request
   if (received instanceof Http2ServerRequest) return !received.stream.endAfterHeaders
   return "transfer-encoding" in request.headers || Number(request.headers["content-length"] ?? 0) > 0

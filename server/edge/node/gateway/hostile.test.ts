@@ -1,4 +1,4 @@
-// Callers that mean harm, and servers behind that are gone, broken or slow.
+// Hostile callers, and targets that are unreachable, faulty or slow.
 import http2 from "node:http2"
 import { connect } from "node:net"
 import { create, toBinary } from "@bufbuild/protobuf"
@@ -37,7 +37,7 @@ const logout = { rpc: "/signet.auth.v1.AuthService/Logout", rest: "/auth/session
 const fine: Answer = (_, response) => response.writeHead(200, { "content-type": "application/proto" }).end()
 const overGrpc = (baseUrl: string) => createClient(AuthService, createGrpcTransport({ baseUrl }))
 
-/** How a call fails: its code and reason. */
+/** The code and reason with which a call fails. */
 async function failure(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => undefined,
@@ -50,8 +50,8 @@ describe("a gRPC request", () => {
   test.each<[string, Uint8Array]>([
     ["with no frame", new Uint8Array()],
     ["with a frame that is cut", Uint8Array.of(0, 0, 0)],
-    ["with less than its frame tells", Uint8Array.of(0, 0, 0, 0, 99, 1)],
-    ["with more than its frame tells", Uint8Array.of(...enveloped(message), 1)],
+    ["with less than its frame's length", Uint8Array.of(0, 0, 0, 0, 99, 1)],
+    ["with more than its frame's length", Uint8Array.of(...enveloped(message), 1)],
     ["with two messages", Uint8Array.of(...enveloped(message), ...enveloped(message))],
     ["with flags that do not exist", Uint8Array.of(2, ...enveloped(message).subarray(1))],
   ])("%s is refused, and never carried out", async (_, body) => {
@@ -60,14 +60,14 @@ describe("a gRPC request", () => {
     expect(server.seen).toEqual([])
   })
 
-  test("whose frame tells four gigabytes is refused before they come", async () => {
+  test("whose frame announces four gigabytes is refused at once", async () => {
     const { gateway, server } = await behind(fine)
     const body = Uint8Array.of(0, 255, 255, 255, 255, 1)
     expect((await ask(gateway.url, "gRPC", { ...logout, body, unframed: true })).reason).toBe("BODY_TOO_LARGE")
     expect(server.seen).toEqual([])
   })
 
-  test("that does not come in time is refused, and never carried out", async () => {
+  test("that does not arrive in time is refused, and never executed", async () => {
     const { gateway, server } = await behind(fine, { bodyMs: 100 })
     const session = http2.connect(gateway.url)
     closing.push(async () => session.destroy())
@@ -80,7 +80,7 @@ describe("a gRPC request", () => {
     expect(server.seen).toEqual([])
   })
 
-  test("over HTTP/1.1, which has no trailers here, is told so", async () => {
+  test("over HTTP/1.1, which has no trailers here, is refused with 505", async () => {
     const { gateway } = await behind(fine)
     const headers = { "content-type": "application/grpc" }
     expect((await fetch(gateway.url + logout.rpc, { method: "POST", headers })).status).toBe(505)
@@ -99,7 +99,7 @@ describe("headers", () => {
     return server.seen[0]
   }
 
-  test("that say who called are the gateway's, not the caller's", async () => {
+  test("with the client's address are the gateway's, not the caller's", async () => {
     const seen = await headersOf({
       "x-forwarded-for": "192.0.2.1",
       "cf-connecting-ip": "192.0.2.2",
@@ -110,7 +110,7 @@ describe("headers", () => {
     for (const name of ["cf-connecting-ip", "x-real-ip", "forwarded"]) expect(seen?.headers[name]).toBeUndefined()
   })
 
-  test("that are not of the contract go on only when the gateway is told so", async () => {
+  test("outside of the contract are forwarded only if configured", async () => {
     expect((await headersOf({ "x-tenant": "t" }))?.headers["x-tenant"]).toBeUndefined()
     expect((await headersOf({ "x-tenant": "t" }, { moreHeaders: ["x-tenant"] }))?.headers["x-tenant"]).toBe("t")
   })
@@ -129,7 +129,7 @@ describe("headers", () => {
     expect(seen?.body).toEqual(Buffer.from(message))
   })
 
-  test("with a second credential leave it to the server behind to refuse them", async () => {
+  test("with a second credential are forwarded for the target to refuse", async () => {
     const { gateway, server } = await behind(fine)
     const socket = connect(gateway.port, "127.0.0.1")
     const twice = "authorization: Bearer one\r\nauthorization: Bearer two\r\n"
@@ -139,7 +139,7 @@ describe("headers", () => {
     expect(names).toHaveLength(2)
   })
 
-  test("that a caller calls its connection's stay there", async () => {
+  test("that a caller declares hop-by-hop are dropped", async () => {
     const { gateway, server } = await behind(fine)
     const socket = connect(gateway.port, "127.0.0.1")
     socket.write(
@@ -152,7 +152,7 @@ describe("headers", () => {
     for (const name of ["upgrade", "proxy-authorization"]) expect(server.seen[0]?.headers[name]).toBeUndefined()
   })
 
-  test("of the answer that are its connection's do not reach the caller", async () => {
+  test("of the answer that are hop-by-hop do not reach the caller", async () => {
     const { gateway } = await behind((_, response) => {
       response.setHeader("connection", "keep-alive, x-inner")
       response.setHeader("x-inner", "1").setHeader("x-outer", "2").end("{}")
@@ -182,7 +182,7 @@ describe("an HTTP/1.1 request", () => {
     expect(await answerTo(text)).toEqual({ status: "400", seen: [] })
   })
 
-  test("with a longer body than any method takes is refused, told or counted", async () => {
+  test("with a longer body than any method permits is refused, by its length or by count", async () => {
     const { gateway } = await behind(fine)
     const large = { ...logout, body: new Uint8Array(70_000) }
     for (const protocol of ["Connect binary", "gRPC-Web", "REST"] as const) {
@@ -199,8 +199,8 @@ describe("an HTTP/1.1 request", () => {
   })
 })
 
-describe("a server behind", () => {
-  test.each(protocols)("that is down is UNAVAILABLE, over %s", async (protocol) => {
+describe("a target", () => {
+  test.each(protocols)("that is unreachable is UNAVAILABLE, over %s", async (protocol) => {
     const down = await startBehind(fine)
     await down.close()
     const { gateway } = await front(down.url)
@@ -233,13 +233,13 @@ describe("a server behind", () => {
     expect(await failure(overGrpc(gateway.url).logout({}))).toBe("Unavailable UNAVAILABLE")
   })
 
-  test("that does not answer is given up", async () => {
+  test("that does not answer times out", async () => {
     const { gateway } = await behind(() => {}, { callMs: 100 })
     expect(await failure(overGrpc(gateway.url).logout({}))).toBe("DeadlineExceeded DEADLINE_EXCEEDED")
     expect((await ask(gateway.url, "Connect binary", logout)).reason).toBe("DEADLINE_EXCEEDED")
   })
 
-  test("hears when its caller goes away, over every protocol", async () => {
+  test("is notified when its caller disconnects, over every protocol", async () => {
     const { gateway, server } = await behind(() => {})
     const transports = [
       createGrpcTransport({ baseUrl: gateway.url }),
@@ -260,7 +260,7 @@ describe("a server behind", () => {
     ["is cut", () => Buffer.from(enveloped(Uint8Array.of(8, 1))), "Unavailable UNAVAILABLE"],
     ["has half a frame", () => Buffer.of(0, 0, 0, 0, 9, 1), "Unavailable UNAVAILABLE"],
     ["has flags that do not exist", () => Buffer.of(4, 0, 0, 0, 1, 1), "Unavailable UNAVAILABLE"],
-    ["has a frame without end", () => Buffer.of(0, 255, 255, 255, 255, 1), "Unavailable UNAVAILABLE"],
+    ["has an endless frame", () => Buffer.of(0, 255, 255, 255, 255, 1), "Unavailable UNAVAILABLE"],
   ])("whose stream %s is UNAVAILABLE", async (_, bytes, told) => {
     const { gateway } = await behind((seen, response) => {
       response.writeHead(200, { "content-type": "application/connect+proto" }).end(bytes(seen))
@@ -272,7 +272,7 @@ describe("a server behind", () => {
   })
 })
 
-test("a gateway that stops ends its streams with UNAVAILABLE, and lets calls end", async () => {
+test("a gateway that stops ends its streams with UNAVAILABLE, and drains calls", async () => {
   const server = await startTransports()
   closing.push(() => server.app.close())
   const gateway = await startGateway(server.url, { drainMs: 600_000 })
@@ -281,6 +281,6 @@ test("a gateway that stops ends its streams with UNAVAILABLE, and lets calls end
       void gateway.close()
     }
   }
-  // At once: a stream that was drained as calls are would outlast the test.
+  // At once: draining the stream like a call would outlast the test.
   expect(await failure(watch())).toBe("Unavailable UNAVAILABLE")
 })

@@ -1,4 +1,4 @@
-// The program as npm run edge:gateway starts it.
+// The program that `npm run edge:gateway` starts.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -21,7 +21,7 @@ function start(...args: string[]): ChildProcess {
   return child
 }
 
-test("says where it is, carries gRPC, and stops when it is told", async () => {
+test("prints its address, carries gRPC, and stops on a signal", async () => {
   const server = await startTransports()
   const child = start("--to", server.url, "--listen", "0")
   const [line] = await once(child.stdout ?? fail(), "data")
@@ -34,7 +34,7 @@ test("says where it is, carries gRPC, and stops when it is told", async () => {
   await server.app.close()
 })
 
-test("says how it is started when it is not told where to go", async () => {
+test("prints its usage without a target", async () => {
   const child = start()
   let said = ""
   child.stderr?.on("data", (data) => {
@@ -46,17 +46,17 @@ test("says how it is started when it is not told where to go", async () => {
 
 test.each<[string, string[]]>([
   ["no target", ["--listen", "1"]],
-  ["a target that is no address", ["--to", "messages.example"]],
+  ["a target that is no URL", ["--to", "messages.example"]],
   ["a target of another protocol", ["--to", "ftp://messages.example"]],
-  ["a port that is none", ["--to", "http://a", "--listen", "99999"]],
+  ["an invalid port", ["--to", "http://a", "--listen", "99999"]],
   ["a certificate without its key", ["--to", "http://a", "--tls-cert", main]],
-  ["a key that is not there", ["--to", "http://a", "--tls-cert", main, "--tls-key", "/nowhere"]],
-  ["an option that does not exist", ["--to", "http://a", "--port", "1"]],
+  ["a missing key file", ["--to", "http://a", "--tls-cert", main, "--tls-key", "/nowhere"]],
+  ["an unknown option", ["--to", "http://a", "--port", "1"]],
 ])("%s is refused", (_, args) => {
   expect(settingsOf(args)).toBeUndefined()
 })
 
-test("listens on loopback, or on what it is told", () => {
+test("listens on loopback by default", () => {
   expect(settingsOf(["--to", "http://a"])).toMatchObject({ host: "127.0.0.1", port: 8_090, tls: undefined })
   expect(settingsOf(["--to", "http://a", "--listen", "[::]:1"])).toMatchObject({ host: "::", port: 1 })
   expect(settingsOf(["--to", "http://a", "--header", "X-Tenant"])?.moreHeaders).toEqual(["x-tenant"])

@@ -1,5 +1,5 @@
 // npm run edge:gateway -- --to URL [--listen [HOST:]PORT] [--tls-cert FILE --tls-key FILE] [--header NAME]…
-// HTTP/2 and native gRPC in front of a server that speaks Connect over HTTP/1.1, such as a Worker.
+// Serves HTTP/2 and native gRPC in front of a server that speaks Connect over HTTP/1.1, such as a Worker.
 import { settingsOf, usage } from "./config.ts"
 
 const settings = settingsOf(process.argv.slice(2))
@@ -8,7 +8,7 @@ if (settings === undefined) {
   process.exit(2)
 }
 const { to, host, port, tls, moreHeaders } = settings
-// Loaded only now, so that wrong settings are refused at once.
+// Imported after the settings are parsed, so that invalid ones are refused at once.
 const [{ Health }, { services }, { createLog }, { createGateway }] = await Promise.all([
   import("@signet/proto/grpc/health/v1/health"),
   import("../../../node/routes.ts"),

@@ -1,4 +1,4 @@
-// The gateway's own refusals, in the words of the protocol that the caller speaks.
+// The gateway's own refusals, in the protocol of the caller.
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { ConnectError } from "@connectrpc/connect"
@@ -13,7 +13,7 @@ import { problemOf } from "../../../serving/rest/problem.ts"
 import { framingOf } from "../../../serving/wire/unary-body.ts"
 import { framed } from "./frames.ts"
 
-/** A problem to REST, an error to Connect, a status to gRPC-Web. Ends what has begun already. */
+/** Sends a problem for REST, an error for Connect, a status for gRPC-Web. Aborts an answer that has begun. */
 export function refuse(error: ConnectError, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent || response.destroyed) {
     response.destroy()
@@ -37,5 +37,5 @@ export function refuse(error: ConnectError, request: IncomingMessage, response: 
   }
 }
 
-/** `/package.Service/Method`: what no REST path looks like. */
+/** `/package.Service/Method`, which matches no REST path. */
 const isRpcPath = (url: string): boolean => /^\/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+\/[A-Za-z0-9_]+(\?|$)/.test(url)

@@ -1,4 +1,4 @@
-// The way to the server behind: HTTP/1.1, which every host of Workers and every Node program speaks.
+// Calls the target over HTTP/1.1, which every host of Workers and every Node program speaks.
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http"
 import https from "node:https"
 import { Readable } from "node:stream"
@@ -7,29 +7,29 @@ import { Refused } from "@signet/kernel/errors"
 
 export interface Call {
   readonly method: string
-  /** Path and query, as they came. */
+  /** Path and query as received. */
   readonly path: string
-  /** Those that are undefined are not sent. */
+  /** An undefined header is not sent. */
   readonly headers: OutgoingHttpHeaders
-  /** What is thrown in it ends the call with just that. */
+  /** An error that it throws ends the call with that error. */
   readonly body: AsyncIterable<Uint8Array> | undefined
   readonly signal: AbortSignal
 }
 
 export interface Target {
   /**
-   * The answer, when its headers have come: that may be before the body was sent whole.
+   * Returns the answer when its headers have arrived, perhaps before the body was sent completely.
    *
-   * @throws Refused UNAVAILABLE when there is none, MALFORMED_REQUEST for headers that cannot be sent.
+   * @throws Refused UNAVAILABLE without an answer, MALFORMED_REQUEST for headers that cannot be sent.
    */
   readonly send: (call: Call) => Promise<IncomingMessage>
   readonly close: () => void
 }
 
-/** Idle connections are closed before the server behind does so: one that closes meanwhile would cost a call. */
+/** Idle connections are closed before the target closes them: one closed during a call would fail it. */
 const idleMs = 4_000
 
-/** @param url Its path goes before those of calls. */
+/** @param url Its path is the prefix of all calls' paths. */
 export function targetAt(url: URL): Target {
   const client = url.protocol === "https:" ? https : http
   const agent = new client.Agent({ keepAlive: true, timeout: idleMs })
@@ -63,7 +63,7 @@ async function send(
         throw thrown
       }
     })()
-    // The request's own error is the better one, unless it is the body that is not in order.
+    // The request's own error is more precise, except for a malformed body.
     pipeline(Readable.from(told, { objectMode: false }), request).catch(() => {
       if (broken !== undefined) reject(broken)
     })
@@ -75,7 +75,7 @@ function opened(open: Open, options: http.RequestOptions): http.ClientRequest {
   try {
     return open(options)
   } catch (cause) {
-    // Node refuses what no header may hold, such as a line break in a value.
+    // Node rejects invalid header values, such as one with a line break.
     throw new Refused("MALFORMED_REQUEST", { cause })
   }
 }

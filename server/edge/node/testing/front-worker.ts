@@ -1,4 +1,4 @@
-// The front under test on the platform's own runtime.
+// The tested front on workerd.
 import { join } from "node:path"
 import { buildWorker } from "../build.ts"
 import { startWorkerd } from "../workerd.ts"

@@ -1,4 +1,4 @@
-// A gateway in front of something, and something that answers as a test says.
+// A gateway for tests, and a target that answers as a test defines.
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
@@ -29,9 +29,9 @@ export async function startGateway(to: string, options: Partial<GatewayOptions> 
 
 export interface Behind {
   readonly url: string
-  /** What arrived, with the whole body. */
+  /** The received requests with their bodies. */
   readonly seen: Seen[]
-  /** Aborts with each call whose caller went away, in order. */
+  /** One promise per call, in order; resolves when its caller disconnects. */
   readonly gone: Promise<void>[]
   close(): Promise<void>
 }
@@ -43,7 +43,7 @@ export interface Seen {
   readonly body: Buffer
 }
 
-/** A server behind that answers by hand. */
+/** Starts a target with the given answers. */
 export async function startBehind(answer: (seen: Seen, response: ServerResponse) => unknown): Promise<Behind> {
   const seen: Seen[] = []
   const gone: Promise<void>[] = []

@@ -1,4 +1,4 @@
-// A fetch handler behind a socket of Node's, for tests of the front that need no Worker.
+// Serves a fetch handler on a Node socket, for tests of the front without a Worker.
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -39,7 +39,7 @@ async function answer(
   const cookies = response.headers.getSetCookie()
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies)
   outgoing.flushHeaders()
-  // What is left of the request is read and dropped, so that the caller comes to read its answer.
+  // The rest of the request is read and dropped, so that the caller reads its answer.
   incoming.resume()
   if (response.body === null) outgoing.end()
   else await pipeline(Readable.from(response.body), outgoing)

@@ -40,7 +40,7 @@ const refused = (reason: Reason, metadata: Record<string, string> = {}): Answer 
 }
 const ask = () => call(AuthorityService.method.getSession, { sessionId: `ses_${"0".repeat(26)}` })
 
-test("many calls at once are made with one token, which serves until shortly before it ends", async () => {
+test("concurrent calls share one token, which is used until shortly before its expiry", async () => {
   answers = [session, session, session, session]
   await Promise.all([ask(), ask(), ask()])
   clock.ms += 569_000
@@ -51,7 +51,7 @@ test("many calls at once are made with one token, which serves until shortly bef
   expect(tokens).toEqual([...Array(4).fill("Bearer token 1"), "Bearer token 2"])
 })
 
-test("a token that is not taken is asked for again, once", async () => {
+test("a rejected token is renewed once", async () => {
   answers = [refused("TOKEN_REVOKED"), session]
   expect((await ask()).state).toBe(1)
   expect(tokens).toEqual(["Bearer token 1", "Bearer token 2"])
@@ -61,30 +61,38 @@ test("a token that is not taken is asked for again, once", async () => {
 
 test.each<[string, Answer, Reason]>([
   [
-    "a caller who is not taken is told why",
+    "a refused caller gets the reason",
     refused("CALLER_REFUSED", { caller_reason: "SESSION_REVOKED" }),
     "SESSION_REVOKED",
   ],
-  ["and not by a word that is none", refused("CALLER_REFUSED", { caller_reason: "toString" }), "UNAVAILABLE"],
-  ["a device's own mistake is told", refused("CREDENTIAL_INVALID", { code: "REQUEST_EXPIRED" }), "CREDENTIAL_INVALID"],
-  ["what is not there is told", refused("NOT_FOUND"), "NOT_FOUND"],
-  ["what the backend may not ask is its own fault", refused("NOT_THE_CALLERS"), "INTERNAL"],
-  ["and so is what it asked badly", refused("INVALID_FIELD"), "INTERNAL"],
-  ["an account without its scope is no service", refused("MISSING_SCOPE"), "UNAVAILABLE"],
-  ["who asks for too much is told so", refused("RATE_LIMITED", { retry_after: "5" }), "RATE_LIMITED"],
-  ["a proxy's page is no answer", () => new Response("<html>", { status: 502 }), "UNAVAILABLE"],
   [
-    "a redirect is no answer",
+    "an unknown caller_reason is not forwarded",
+    refused("CALLER_REFUSED", { caller_reason: "toString" }),
+    "UNAVAILABLE",
+  ],
+  [
+    "a device's own error is forwarded",
+    refused("CREDENTIAL_INVALID", { code: "REQUEST_EXPIRED" }),
+    "CREDENTIAL_INVALID",
+  ],
+  ["NOT_FOUND is forwarded", refused("NOT_FOUND"), "NOT_FOUND"],
+  ["a refused scope of the backend is its own fault", refused("NOT_THE_CALLERS"), "INTERNAL"],
+  ["an invalid request of the backend is its own fault", refused("INVALID_FIELD"), "INTERNAL"],
+  ["an account without its scope is UNAVAILABLE", refused("MISSING_SCOPE"), "UNAVAILABLE"],
+  ["a rate limit is forwarded", refused("RATE_LIMITED", { retry_after: "5" }), "RATE_LIMITED"],
+  ["a proxy's page is UNAVAILABLE", () => new Response("<html>", { status: 502 }), "UNAVAILABLE"],
+  [
+    "a redirect is UNAVAILABLE",
     () => new Response(null, { status: 302, headers: { location: "https://other.example" } }),
     "UNAVAILABLE",
   ],
-  ["another message is no answer", () => new Response(new Uint8Array([255, 255, 255])), "UNAVAILABLE"],
-  ["a network that fails is no answer", () => Promise.reject(new TypeError("fetch failed")), "UNAVAILABLE"],
+  ["another message is UNAVAILABLE", () => new Response(new Uint8Array([255, 255, 255])), "UNAVAILABLE"],
+  ["a network failure is UNAVAILABLE", () => Promise.reject(new TypeError("fetch failed")), "UNAVAILABLE"],
 ])("%s", async (_, answer, reason) => {
   answers = [answer]
   const error = await ask().catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(Refused)
   expect(error).toMatchObject({ reason })
-  // What the service said of it is in the cause, for the operator, and not in the message.
+  // The auth service's text is in the cause, for the operator, and not in the message.
   expect(JSON.stringify(error)).not.toContain("sgsec_")
 })

@@ -1,4 +1,4 @@
-// One call of the auth service's: Connect, unary and binary, with this backend's own token.
+// Calls the auth service: Connect, unary and binary, with this backend's own token.
 import {
   create,
   type DescMessage,
@@ -15,7 +15,7 @@ import { type ServiceToken, withToken } from "@signet/guard/service-token"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
 import { errorInfo } from "../../../serving/errors.ts"
 
-/** @throws Refused what the auth service said; UNAVAILABLE when it did not answer, or does not take this backend. */
+/** @throws Refused the auth service's refusal; UNAVAILABLE without an answer, or if it rejects this backend. */
 export type CallAuth = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
@@ -37,7 +37,7 @@ export function createCallAuth(of: { url: string; token: ServiceToken; fetch: ty
   }
 }
 
-/** @throws StatusError 401 for a token that is not taken; ConnectError for what else the service refuses. */
+/** @throws StatusError 401 for a rejected token; ConnectError for other refusals. */
 async function post(fetcher: typeof fetch, url: string, token: string, body: Uint8Array): Promise<Uint8Array> {
   const response = await fetcher(url, {
     method: "POST",
@@ -47,9 +47,9 @@ async function post(fetcher: typeof fetch, url: string, token: string, body: Uin
       "connect-timeout-ms": String(timeoutMs),
       authorization: `Bearer ${token}`,
     },
-    // A view of other bytes would send them all.
+    // A copy: a view of a larger buffer would send all of it.
     body: body.slice(),
-    // "manual" and not "error": Workers do not know the latter.
+    // "manual", because Workers do not support "error".
     redirect: "manual",
     signal: AbortSignal.timeout(timeoutMs),
   })
@@ -66,7 +66,7 @@ async function post(fetcher: typeof fetch, url: string, token: string, body: Uin
   throw errorFromJson(await response.json(), undefined, status)
 }
 
-/** What this backend's own caller may be told of it. */
+/** The refusal for this backend's own caller. */
 function told(error: unknown): Refused {
   const info = error instanceof ConnectError ? errorInfo(error) : undefined
   const { reason = "", metadata = {} } = info ?? {}
@@ -74,7 +74,7 @@ function told(error: unknown): Refused {
     return new Refused(metadata.caller_reason, { cause: error })
   }
   if (isTold(reason)) return new Refused(reason, { metadata, cause: error })
-  // Its own faults a backend does not show: what it asked for was not the caller's, or not well said.
+  // A fault of the backend itself is not forwarded: the caller did not make that request.
   return new Refused(isReason(reason) && ours.has(reason) ? "INTERNAL" : "UNAVAILABLE", { cause: error })
 }
 

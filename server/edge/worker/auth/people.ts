@@ -1,4 +1,4 @@
-// The auth service as the one who knows people and sessions, and keeps the audit.
+// The auth service's facts: users, sessions and audit.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { ConnectError } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
@@ -20,7 +20,7 @@ import { type Effects, RefusedForGood } from "../../../store/durable/effects.ts"
 import type { CallAuth } from "./call.ts"
 import { placeShape } from "./signing.ts"
 
-/** As many as one call takes. */
+/** The maximum of one call. */
 const usersAtOnce = 1_024
 const eventsAtOnce = 50
 
@@ -61,7 +61,7 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
       for (let at = 0; at < events.length; at += eventsAtOnce) {
         const some = events.slice(at, at + eventsAtOnce)
         if ((await say(some)) === undefined) continue
-        // All are refused with one of them.
+        // One invalid event refuses all of them, so each is sent separately.
         for (const one of some) fault = (await say([one])) ?? fault
       }
       if (fault !== undefined) throw fault
@@ -75,7 +75,9 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
   }
 }
 
-/** What an outbox says. @returns why it will never be taken; throws what another time may take. */
+/**
+ * Sends an effect of an outbox. @returns The reason of a permanent rejection; throws an error that a retry may resolve.
+ */
 async function saying(said: Promise<unknown>): Promise<RefusedForGood | undefined> {
   try {
     await said
@@ -87,14 +89,17 @@ async function saying(said: Promise<unknown>): Promise<RefusedForGood | undefine
   }
 }
 
-/** What is malformed, too old, or not what a list says, stays so. An account, a key, a version or a clock may be put right. */
+/**
+ * A malformed or outdated request, or one that contradicts its list, stays so. An account, key, version or clock may be
+ * corrected.
+ */
 function isForGood(info: Pick<ErrorInfo, "reason" | "metadata"> | undefined): boolean {
   const { field = "", code } = info?.metadata ?? {}
   if (info?.reason === "NOT_THE_CALLERS") return field === "bind" || field === "revoked_device_ids"
   return info?.reason === "INVALID_FIELD" && code !== "TOO_NEW"
 }
 
-/** One that is not known here is no session to go on with. */
+/** An unknown state counts as ended. */
 function stateOf(state: State): SessionState {
   switch (state) {
     case State.ACTIVE:

@@ -1,4 +1,4 @@
-// The auth service as the one who signs: each time with the token of whoever calls here.
+// The auth service as signer of credentials, lists and proofs: each call includes the token of the backend's caller.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { hash } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
@@ -12,7 +12,7 @@ import {
 import { callerToken } from "../caller-token.ts"
 import type { CallAuth } from "./call.ts"
 
-/** @param issuerKeySet The set that this backend holds, verified. */
+/** @param issuerKeySet The verified key set of this backend. */
 export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issuerKeySet"]): CredentialAuthority {
   return {
     async issueCredential({ place, userId, deviceId, serial, notBeforeMs, notAfterMs }, deviceRequest) {
@@ -31,7 +31,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
 
     async signDeviceList({ place, userId, version, previousHash, entries, issuedAtMs }) {
       const { deviceList } = await call(AuthorityService.method.signDeviceList, {
-        // Of who is gone nobody calls.
+        // Nobody calls on behalf of a removed user.
         callerToken: callerToken() ?? "",
         place: placeShape(place),
         userId,

@@ -1,6 +1,6 @@
-// Reads the revocation feed for the isolates of a region: however many they are, the auth service is asked once in a while.
-// What it says is signed and good for a minute, and every isolate verifies it, so nothing is kept: an object that begins
-// anew asks anew.
+// Reads the revocation feed for the isolates of a region, so that the auth service has one reader per region.
+// Statements are signed and valid for a minute, and every isolate verifies them. Nothing is stored: a new object reads
+// again.
 import { DurableObject } from "cloudflare:workers"
 import { StatusError } from "@signet/guard/fetch-text"
 import type { WorkerEnv } from "../env.ts"
@@ -19,7 +19,7 @@ export class FeedObject extends DurableObject<WorkerEnv> {
         headers: { "content-type": "application/json" },
       })
     } catch (error) {
-      // Without a word, the isolate's knowledge grows old, and then it refuses.
+      // Without an answer the isolate's knowledge expires, and then it refuses calls.
       return new Response(null, { status: error instanceof StatusError ? error.status : 503 })
     }
   }

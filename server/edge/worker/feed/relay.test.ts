@@ -16,7 +16,7 @@ function setUp() {
   return { state, relay }
 }
 
-test("readers at the same place get one answer, for half a second", async () => {
+test("readers at the same sequence number share one answer for half a second", async () => {
   const { state, relay } = setUp()
   const answers = await Promise.all(Array.from({ length: 50 }, () => relay(end)))
   expect(new Set(answers)).toEqual(new Set([`${end} 1`]))
@@ -26,13 +26,13 @@ test("readers at the same place get one answer, for half a second", async () => 
   expect(await relay(end)).toBe(`${end} 2`)
 })
 
-test("a reader at another place gets its own", async () => {
+test("a reader at another sequence number gets its own", async () => {
   const { relay } = setUp()
   expect(await relay(end)).toBe(`${end} 1`)
   expect(await relay("/auth/revocations/snapshot?after=0")).toBe("/auth/revocations/snapshot?after=0 2")
 })
 
-test("a failure is nobody else's", async () => {
+test("a failure is not shared", async () => {
   const { state, relay } = setUp()
   state.isUp = false
   await expect(relay(end)).rejects.toThrow("down")
@@ -40,7 +40,7 @@ test("a failure is nobody else's", async () => {
   expect(await relay(end)).toBe(`${end} 2`)
 })
 
-test("remembers few answers, however many places are asked for", async () => {
+test("caches a bounded number of answers", async () => {
   const { state, relay } = setUp()
   for (let i = 0; i < 200; i++) await relay(`/auth/revocations?after=${i}&wait=0`)
   expect(state.asked).toHaveLength(200)

@@ -1,6 +1,6 @@
 import type { Clock } from "@signet/kernel/ports"
 
-/** The answer to a question of the feed, of this moment or of just before. Rejects with what the issuer's answer did. */
+/** Returns the feed's current or most recent answer. Rejects with the issuer's error. */
 export type Relay = (path: string) => Promise<string>
 
 interface Answer {
@@ -8,14 +8,14 @@ interface Answer {
   readonly atMs: number
 }
 
-/** How old an answer may be, from when it was asked for. */
+/** The maximum age of an answer, from the time of its request, in milliseconds. */
 export const freshMs = 500
 const most = 64
 const longestMs = 15_000
-/** The questions of readers that do not wait: others reach nobody. */
+/** The questions of readers that do not wait. Others are rejected. */
 const questions = /^\/auth\/revocations(\?after=\d{1,16}&wait=0|\/snapshot\?after=0)$/
 
-/** Readers who ask the same get one answer. Nearly all do: they have read to the end. */
+/** Readers with the same question share one answer. Nearly all have the same, because they have read to the end. */
 export function createRelay({ ask, clock }: { ask: (path: string) => Promise<string>; clock: Clock }): Relay {
   const answers = new Map<string, Answer>()
 
@@ -31,7 +31,7 @@ export function createRelay({ ask, clock }: { ask: (path: string) => Promise<str
       if (answers.size <= most && nowMs - atMs < longestMs) break
       answers.delete(old)
     }
-    // A failure is nobody else's.
+    // A failure is not cached.
     answer.text.catch(() => {
       if (answers.get(path) === answer) answers.delete(path)
     })

@@ -1,25 +1,25 @@
-// What a call comes to, as fetch's Response.
+// Turns the answers of all protocols into fetch's Response.
 import type { RestResponse } from "../../../serving/rest/http.ts"
 import type { StreamAnswer } from "../../../serving/stream-call.ts"
 import type { HeaderFields } from "../../../serving/unary-call.ts"
 
-/** An answer of REST's. */
+/** An answer of REST. */
 export function restAnswer({ status, headers, body }: RestResponse): Response {
   const sent = new Headers(headers)
   sent.set("x-content-type-options", "nosniff")
   return new Response(status === 204 || status === 304 ? null : body, { status, headers: sent })
 }
 
-/** An answer of Connect's or gRPC-Web's, in one piece. */
+/** A complete answer of Connect or gRPC-Web. */
 export function wholeAnswer(status: number, fields: HeaderFields, body: Uint8Array<ArrayBuffer> | undefined): Response {
   return new Response(body ?? null, { status, headers: headersOf(fields) })
 }
 
 /**
- * A stream of Connect's or gRPC-Web's.
+ * A stream of Connect or gRPC-Web.
  *
- * @param left Is called when the caller does not want the rest of it.
- * @param onFault Hears why a stream broke off.
+ * @param left Called when the caller cancels the stream.
+ * @param onFault Called with the error that broke a stream.
  */
 export function streamAnswer(
   { headers, body }: StreamAnswer,
@@ -47,7 +47,7 @@ function streamed(
 ): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]()
   let isLeft = false
-  // While nothing is awaited of the platform, it takes a stream that waits for one that hangs.
+  // Without a pending timer the platform treats a waiting stream as hung.
   const awake = setInterval(() => undefined, awakeMs)
   return new ReadableStream({
     async pull(controller) {

@@ -2,19 +2,19 @@ import { Code, ConnectError, type ContextValues, createContextValues } from "@co
 import { networkOf, truncateAddress } from "../../../serving/address.ts"
 import { kCall } from "../../../serving/call/call.ts"
 
-/** A request on its way: what every protocol needs of it. */
+/** The facts of a request that every protocol needs. */
 export interface Arrived {
   readonly request: Request
   readonly id: string
   readonly url: URL
   readonly values: ContextValues
-  /** Aborts when the caller goes away, before the answer or while it is on its way. */
+  /** Aborts when the caller disconnects, before or during the answer. */
   readonly gone: () => AbortSignal
-  /** The caller does not want the rest of its answer. */
+  /** Called when the caller cancels the answer. */
   readonly left: () => void
 }
 
-/** @param address The client's; null when it is not known. */
+/** @param address The client's; null when it is unknown. */
 export function arrivedOf(request: Request, address: string | null): Arrived {
   const id = crypto.randomUUID()
   const call = {

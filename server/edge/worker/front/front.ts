@@ -1,4 +1,4 @@
-// Connect, gRPC-Web and REST for whatever has fetch's Request and Response, by the code that Node's server has them by.
+// Serves Connect, gRPC-Web and REST with fetch's Request and Response, by the code of the Node server.
 import { Refused } from "@signet/kernel/errors"
 import type { Routes } from "../../../serving/collect.ts"
 import { inTime, readinessMs } from "../../../serving/in-time.ts"
@@ -14,20 +14,20 @@ import { refusedAnswer, rpcAnswers } from "./rpc.ts"
 
 export interface FrontOptions extends UnaryOptions {
   readonly routes: Routes
-  /** Methods that have no REST form, no gate and no other interceptors than those: probes. */
+  /** Methods without REST form and gate, and with their own interceptors: probes. */
   readonly open?: { readonly routes: Routes; readonly interceptors: UnaryOptions["interceptors"] }
-  /** Whether pages of an origin may read the answers. */
+  /** True if pages of the origin may read the answers. */
   readonly isAllowedOrigin: (origin: string) => Promise<boolean>
-  /** Asks what the service depends on; a failure, and an answer that takes two seconds, mean no. */
+  /** Checks the service's dependencies. A failure, or an answer after more than two seconds, counts as false. */
   readonly isReady: () => Promise<boolean>
-  /** The client's address; null when it is not known. */
+  /** The client's address; null when it is unknown. */
   readonly addressOf: (request: Request) => string | null
 }
 
-/** Answers a request; nothing that is thrown inside gets out. */
+/** Answers a request. Never throws. */
 export type Front = (request: Request) => Promise<Response>
 
-/** @throws Error when a rule cannot be served or two methods claim one route. */
+/** @throws Error for an unsupported rule, and for two methods with the same route. */
 export function createFront(options: FrontOptions): Front {
   const { open, onFault } = options
   const rpcs = new Map([
@@ -71,7 +71,7 @@ export function createFront(options: FrontOptions): Front {
   }
 }
 
-/** What belongs to no method, and faults outside of all calls. */
+/** The answer to an unknown method, and to a fault outside of all calls. */
 function failed(thrown: unknown, { request, id, url }: Arrived, onFault: (fault: unknown) => void): Response {
   if (!(thrown instanceof Refused)) onFault(thrown)
   const refused = thrown instanceof Refused ? thrown : new Refused("INTERNAL")

@@ -3,8 +3,8 @@ import { Refused } from "@signet/kernel/errors"
 /**
  * Reads a request's body.
  *
- * @throws Refused BODY_TOO_LARGE before more than that is held, CANCELED when the caller goes away meanwhile,
- * DEADLINE_EXCEEDED when it does not arrive in time.
+ * @throws Refused BODY_TOO_LARGE before a longer body is held, CANCELED when the caller disconnects, DEADLINE_EXCEEDED
+ *   when the body does not arrive in time.
  */
 export async function readBody(request: Request, maxBytes: number, timeoutMs = 30_000): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw new Refused("BODY_TOO_LARGE")
@@ -23,19 +23,19 @@ export async function readBody(request: Request, maxBytes: number, timeoutMs = 3
       }
     })
   } finally {
-    // What is left may be dropped by whoever sends the answer.
+    // The sender of the answer may drop the rest.
     reader.releaseLock()
   }
   return joined(chunks, length)
 }
 
-/** How long a caller may take to end a request that is answered, in milliseconds, and how much of it is looked at. */
+/** How long the rest of an answered request is read, in milliseconds, and how much of it. */
 const lenienceMs = 1_000
 const lenienceBytes = 16_777_216
 
 /**
- * Reads and drops what nobody read of a request's body: a caller who is still sending would lose the answer. Not for long,
- * and it is no matter when it fails.
+ * Reads and drops the unread rest of a request's body: a caller that is still sending would lose the answer. Bounded in
+ * time; failures are ignored.
  */
 export async function dropRest(request: Request): Promise<void> {
   if (request.body === null || request.body.locked) return

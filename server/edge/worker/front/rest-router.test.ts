@@ -1,4 +1,4 @@
-// The front finds the route that Node's router finds, whatever the path looks like.
+// The front must find the route that Node's router finds, for any path.
 
 import fc from "fast-check"
 import Fastify, { type FastifyReply } from "fastify"
@@ -46,7 +46,7 @@ function found(verb: string, path: string): string {
 const byNode = async (verb: "GET" | "POST", url: string): Promise<string> =>
   (await app.inject({ method: verb, url })).body
 
-/** What a variable, or anything, may be sent as. */
+/** Texts that a caller may send as a variable. */
 const parts = fc.oneof(
   fc.constantFrom("", "a", "dev_1", "a:b", ":", "a%3Ab", "%2F", "a%2Fb", "%", "%zz", "%C3%A9", "%ff", "%00"),
   fc.constantFrom("x".repeat(256), "x".repeat(257), `${"%41".repeat(256)}`, "*", "a?b", "a;b", "a%23b", "a.b~c"),
@@ -76,7 +76,7 @@ test("every route is found by both", async () => {
   }
 })
 
-test("any path leads to one and the same route", async () => {
+test("any path leads to the same route in both", async () => {
   await fc.assert(
     fc.asyncProperty(paths, async ({ verb, path }) => {
       expect([path, found(verb, path)]).toEqual([path, await byNode(verb, path)])

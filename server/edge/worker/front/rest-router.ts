@@ -1,13 +1,13 @@
-// Which REST route a path belongs to, by the rules of Node's router: fixed text wins over variables, segment by segment,
-// from the left.
+// Finds the REST route of a path by the rules of Node's router: fixed text precedes variables, segment by segment from
+// the left.
 import { Refused } from "@signet/kernel/errors"
 import type { Segment } from "../../../serving/rest/http-rule.ts"
 import type { RestRoute } from "../../../serving/rest/rest.ts"
 
-/** The longest that a variable's text may be, in characters. */
+/** The longest variable, in characters. */
 const maxVariable = 256
 
-/** The segments of a path, decoded. @throws Refused MALFORMED_REQUEST when they are not UTF-8. */
+/** The decoded segments of a path. @throws Refused MALFORMED_REQUEST when they are not UTF-8. */
 export function decodedPath(path: string): readonly string[] {
   try {
     return path.split("/").slice(1).map(decodeURIComponent)
@@ -17,9 +17,9 @@ export function decodedPath(path: string): readonly string[] {
 }
 
 /**
- * Finds the route of a verb and a decoded path; undefined when there is none.
+ * Finds the route of a verb and a decoded path; undefined without one.
  *
- * @throws Refused MALFORMED_REQUEST when there is none because of a variable that is too long.
+ * @throws Refused MALFORMED_REQUEST when only a variable's length prevents a match.
  */
 export type FindRoute = (verb: string, path: readonly string[]) => RestRoute | undefined
 
@@ -37,12 +37,12 @@ export function restRouter(routes: readonly RestRoute[]): FindRoute {
   }
 }
 
-/** Whether the path is the route's as far as to a variable that is too long. */
+/** True if the path matches the route up to a variable that is too long. */
 function isTooLong({ binding }: RestRoute, path: readonly string[]): boolean {
   for (const [at, text] of path.entries()) {
     const segment = binding.segments[at]
     if (segment === undefined || isMatch(segment, text)) continue
-    // Longer than any name with the verb after it: not even looked at.
+    // Longer than any variable with the verb after it, so no pattern needs to be matched.
     const isLong = text.length > maxVariable + segment.verb.length
     return segment.literal === undefined && (isLong || isMatch(segment, text, Number.POSITIVE_INFINITY))
   }

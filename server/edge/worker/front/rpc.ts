@@ -1,4 +1,4 @@
-// Connect and gRPC-Web: which method a request is for, in which form, and what comes of it.
+// Connect and gRPC-Web: selects the method and the message form, and answers.
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import type { MethodImplSpec } from "@connectrpc/connect"
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
@@ -14,7 +14,7 @@ import { readBody } from "./read-body.ts"
 
 export type Answer = (arrived: Arrived) => Promise<Response>
 
-/** The answers to calls, by verb and path. @throws Error for a method whose requests are a stream. */
+/** The answers to calls, by verb and path. @throws Error for a method with a stream of requests. */
 export function rpcAnswers(options: UnaryOptions, routes: Routes): Map<string, Answer> {
   const answers = new Map<string, Answer>()
   for (const spec of collectMethods(routes)) {
@@ -28,7 +28,7 @@ export function rpcAnswers(options: UnaryOptions, routes: Routes): Map<string, A
   return answers
 }
 
-/** Types as Connect reads them: with a charset for JSON, and only one. */
+/** Content types as Connect parses them: a charset is permitted for JSON only. */
 const known =
   /^application\/(?:(?:connect\+|grpc-web\+)?json(?:; ?charset=utf-?8)?|(?:connect\+|grpc-web\+)?proto|grpc-web)$/i
 
@@ -37,7 +37,7 @@ function posted(spec: MethodImplSpec, options: UnaryOptions): Answer {
   const isStream = spec.kind === "server_streaming"
   return async (arrived) => {
     const type = arrived.request.headers.get("content-type") ?? ""
-    // gRPC ends with trailers, which there are none of here: a gateway speaks it and asks for gRPC-Web.
+    // gRPC needs trailers, which a Worker cannot send. A gateway speaks gRPC and calls gRPC-Web here.
     const framing = known.test(type) ? framingOf(type) : undefined
     const other = isStream ? "connect" : "connect-stream"
     if (framing === undefined || framing.protocol === other) throw new Refused("UNSUPPORTED_MEDIA_TYPE")
@@ -62,7 +62,7 @@ function answerOf(
     streamAnswer(await call(requestOf(arrived, framing)), arrived.left, options.onFault)
 }
 
-/** A Connect GET, whose message is in the address. */
+/** A Connect GET, whose message is in the URL. */
 function asked(spec: MethodImplSpec & { kind: "unary" }, options: UnaryOptions): Answer {
   const call = unaryCall(spec, options)
   return async (arrived) => {
@@ -98,7 +98,7 @@ export function refusedAnswer(refused: Refused, framing: Framing): Response {
     const { headers, body } = refusedStream(framing, error)
     return wholeAnswer(200, headers, new Uint8Array(body))
   }
-  // Its trailers alone may be headers (gRPC over HTTP/2, "Trailers-Only").
+  // Without a message, gRPC's trailers may be headers (gRPC over HTTP/2, "Trailers-Only").
   const headers = new Headers({ "content-type": "application/grpc", "cache-control": "no-store" })
   setTrailerStatus(headers, error)
   return new Response(null, { status: 200, headers })

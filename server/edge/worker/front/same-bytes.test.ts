@@ -1,4 +1,5 @@
-// The front and Node's server say the same, byte for byte: headers that callers read, bodies, frames and ends of streams.
+// The front and the Node server must answer with the same bytes: headers that callers read, bodies, frames and ends of
+// streams.
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { enveloped, utf8 } from "../../../node/testing/ask.ts"
 import { startFront, startTransports } from "../../../node/testing/transport-server.ts"
@@ -18,7 +19,7 @@ interface Told {
   body: string
 }
 
-/** Of the connection, and of the server: no caller acts on them. */
+/** Headers of the connection and the server, which no caller uses. */
 const passing = new Set([
   "connection",
   "content-length",
@@ -29,7 +30,7 @@ const passing = new Set([
   "x-content-type-options",
 ])
 
-/** @param isOpen The stream goes on: only its first chunk is read. */
+/** @param isOpen For an endless stream: only its first chunk is read. */
 async function told(url: string, path: string, init: RequestInit, isOpen: boolean): Promise<Told> {
   const stop = new AbortController()
   const response = await fetch(url + path, { ...init, signal: stop.signal })
@@ -69,15 +70,11 @@ const calls: [what: string, path: string, init: RequestInit, isOpen?: boolean][]
   ["an open stream of gRPC-Web JSON", watch, post("application/grpc-web+json", json), true],
   ["a refused stream of Connect", watch, post("application/connect+json", json, refused)],
   ["a refused stream of gRPC-Web", watch, post("application/grpc-web+proto", empty, refused)],
-  ["a stream that is asked for with nothing", watch, post("application/connect+proto", "")],
-  [
-    "a stream that is asked for with too much",
-    watch,
-    post("application/grpc-web+proto", enveloped(new Uint8Array(70_000))),
-  ],
+  ["a stream without a request message", watch, post("application/connect+proto", "")],
+  ["a stream with two request messages", watch, post("application/grpc-web+proto", enveloped(new Uint8Array(70_000)))],
   ["a stream whose deadline has passed", watch, post("application/connect+json", json, { "connect-timeout-ms": "0" })],
-  ["a stream that is asked for in one piece", watch, post("application/json", "{}")],
-  ["a call that is asked for as a stream", check, post("application/connect+json", json)],
+  ["a stream with a unary content type", watch, post("application/json", "{}")],
+  ["a unary call with a streaming content type", check, post("application/connect+json", json)],
   ["a compressed stream", watch, post("application/connect+json", json, { "connect-content-encoding": "gzip" })],
   ["a stream of no method", "/a.B/C", post("application/connect+json", json)],
   ["gRPC-Web of no method", "/a.B/C", post("application/grpc-web+proto", empty)],
@@ -95,12 +92,12 @@ const calls: [what: string, path: string, init: RequestInit, isOpen?: boolean][]
   ["a GET with another parameter", `${me}?encoding=json&message=%7B%7D&a=1`, { method: "GET" }],
   ["a GET without an encoding", `${me}?message=%7B%7D`, { method: "GET" }],
   ["a GET that is refused", `${me}?encoding=json&message=%7B%7D`, { method: "GET", headers: refused }],
-  ["a GET of what writes", `${refresh}?encoding=json&message=%7B%7D`, { method: "GET" }],
+  ["a GET of a method with side effects", `${refresh}?encoding=json&message=%7B%7D`, { method: "GET" }],
   ["another verb", refresh, { method: "PUT" }],
   ["REST", "/auth/session/refresh", post("application/json", `{"refreshToken":"r"}`)],
   ["REST that is refused", "/auth/session/refresh", post("application/json", "{", refused)],
   ["REST of no route", "/nothing", { method: "GET" }],
-  ["a path that is no text", "/auth/%ff", { method: "GET" }],
+  ["a path that is not UTF-8", "/auth/%ff", { method: "GET" }],
 ]
 
 test.each(calls)("%s", async (_, path, init, isOpen = false) => {

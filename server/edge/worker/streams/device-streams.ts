@@ -1,4 +1,4 @@
-// How many streams a device has, in whichever isolates: its object counts the sockets that are open to it.
+// Limits the streams of a device over all isolates: the device's object counts its open sockets.
 import type { DeviceId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Streams } from "../../../rpc/messaging/conversation/subscribe/streams.ts"
@@ -7,7 +7,7 @@ import type { After } from "../../../rpc/messaging/timers.ts"
 import { ask } from "../../../store/durable/asking.ts"
 
 export interface DeviceStreams extends Streams {
-  /** Has the device's streams of this isolate write: that a reader has gone is seen by writing alone. */
+  /** Makes the device's streams of this isolate write, because only a write detects a reader that has disconnected. */
   beat(deviceId: DeviceId): void
 }
 
@@ -22,7 +22,7 @@ export function createDeviceStreams(of: {
   return {
     async open(deviceId, write) {
       const most = maxCount.streamsPerDevice
-      // Who is refused has the others looked for: one that turns out to have no reader gives its place.
+      // On refusal, the object checks the other streams: those whose reader has disconnected are closed.
       for (let waited = 0; !(await ask(() => of.devices.getByName(deviceId).admitStream(most))); waited += stepMs) {
         if (waited >= waitMs) throw limitExceeded("streams_per_device", most)
         await new Promise<void>((resolve) => {

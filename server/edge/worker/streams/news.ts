@@ -1,16 +1,16 @@
-// What a stream was told already: hints come by more than one way.
+// Drops hints that a stream has received before: they arrive in several ways.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
 export interface News {
-  /** Whether the hint says something new; from now on it does not. */
+  /** True for a new hint, which is then recorded. */
   take(hint: Hint): boolean
-  /** The newest places that are known now. Others are forgotten, and none goes back. */
+  /** Sets the known sequence numbers. Omitted conversations are dropped, and no number decreases. */
   follow(conversations: ReadonlyMap<ConversationId, bigint>): void
   placeOf(id: ConversationId): bigint
 }
 
-/** Of hints that say of one thing that it is there. */
+/** The number of remembered hints that report the existence of an object. */
 const mostRemembered = 1_000
 
 export function createNews(): News {

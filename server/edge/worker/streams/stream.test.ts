@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { toText } from "../../../store/durable/plain.ts"
 import { openStream } from "./stream.ts"
 
-test("a socket that is closed as soon as it answered is opened again later and later, until one lasts", async () => {
+test("a socket that closes at once is reopened with growing pauses, until one lasts", async () => {
   let nowMs = 0
   let lastsMs = 0
   const waiting: { ms: number; work: () => void }[] = []
@@ -46,7 +46,7 @@ test("a socket that is closed as soon as it answered is opened again later and l
   expect(pauses).toEqual([100, 200, 400, 800, 100, 200])
 })
 
-test("who is not answered twice opens another one, and looks again at everything", async () => {
+test("two unanswered requests cause a new socket, and a check of every subscription", async () => {
   let timers: (() => void)[] = []
   const pass = async () => {
     for (const work of timers.splice(0)) work()
@@ -96,6 +96,6 @@ test("who is not answered twice opens another one, and looks again at everything
   expect([opened, hints]).toEqual([2, [{ is: "member", deviceId }]])
   stream.close()
   expect(timers).toEqual([])
-  // Once, as the object said.
+  // Once, as the object requested.
   expect(beats).toEqual([deviceId])
 })

@@ -1,6 +1,5 @@
-// One stream's ear: a socket to the object of its own device, which asks the objects that matter to tell it, and hands on
-// what they tell. A socket that breaks, or at whose other end nobody is any more, is opened again, and then everything is
-// looked at again.
+// The connection of one stream: a socket to the object of its own device, which subscribes to other objects and
+// forwards their hints. A broken or unanswered socket is reopened, and then every subscription is checked.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import type { Clock } from "@signet/kernel/ports"
@@ -9,43 +8,43 @@ import { fromText, toText } from "../../../store/durable/plain.ts"
 import type { StreamAsk, Told } from "../../../store/durable/stream-asks.ts"
 import { createNews } from "./news.ts"
 
-/** As much of a socket as is used. */
+/** The used part of a socket. */
 export interface Line {
   send(text: string): void
   close(): void
 }
 
 export interface StreamOptions {
-  /** Opens a socket to the object of the device. Rejects when that cannot be done now. */
+  /** Opens a socket to the object of the device. Rejects when that fails for now. */
   readonly open: (deviceId: DeviceId, on: { text(text: string): void; closed(): void }) => Promise<Line>
   readonly clock: Clock
   readonly after: After
-  /** Every object is asked so often: that finds what was lost on its way. 30,000 ms. */
+  /** How often every subscription is renewed, in milliseconds, which finds lost hints. 30,000 by default. */
   readonly askEveryMs?: number
-  /** The object of the device wants to know whether anybody reads. */
+  /** Called when the device's object asks whether the stream has a reader. */
   readonly onBeat?: (deviceId: DeviceId) => void
   /**
-   * It is asked so often whether anybody is there: an object that loses its memory may lose its sockets without a word,
-   * and then the platform answers its pings all the same. 2,000 ms.
+   * How often the socket is checked, in milliseconds: an object that loses its memory may lose its sockets silently,
+   * while the platform still answers pings. 2,000 by default.
    */
   readonly pingEveryMs?: number
 }
 
-/** At a tick. More that are due wait for the next one; new ones do not wait. */
+/** The most renewals per tick. Further due ones wait for the next tick; new subscriptions do not wait. */
 const mostAsked = 128
-/** In one message: the object asks as many others for it, and its answer is of one call. */
+/** The most subscriptions per message: the device's object makes that many calls for one answer. */
 const mostInMessage = 32
-/** An answer takes no longer, or nobody is there. */
+/** The time limit of an answer, in milliseconds. */
 const patienceMs = 15_000
 const pauseMs = { first: 100, longest: 5_000 }
-/** So many times without an answer, and nobody is there. */
+/** The number of unanswered requests after which the socket counts as broken. */
 const mostUnanswered = 2
-/** Clocks differ by so much. */
+/** The maximum difference of clocks. */
 const skewMs = 1_000
 
 interface Target {
   readonly is: "conversation" | "user"
-  /** What happened before it is known. */
+  /** Earlier events are known. */
   sinceMs: number
   askedAtMs: number
 }
@@ -87,7 +86,7 @@ export function openStream(
     news.follow(interest.conversations)
   }
 
-  /** Asks those that were never asked, and some of those that were not for a while. */
+  /** Sends all new subscriptions, and some that are due for renewal. */
   function ask(): void {
     const nowMs = clock.nowMs()
     const due = [...targets].filter(([, { askedAtMs }]) => nowMs - askedAtMs >= askEveryMs)
@@ -167,7 +166,7 @@ export function openStream(
       line = opened
       openedAtMs = clock.nowMs()
       for (const target of targets.values()) target.askedAtMs = Number.NEGATIVE_INFINITY
-      // While nobody listened anything may have been said.
+      // Hints may have been lost while no socket was open.
       if (isAgain) hear([{ is: "member", deviceId }])
       isAgain = true
       unanswered = 0
@@ -178,11 +177,11 @@ export function openStream(
     }
   }
 
-  /** Opens another one, after a while that grows as long as nobody answers. */
+  /** Opens another socket, after a pause that grows with each failure. */
   function lost(): void {
     const last = line
     line = undefined
-    // One that is closed as soon as it is open, as where a device has too many, is no reason to hurry.
+    // A socket that closes at once, as for a device with too many streams, does not reset the pause.
     if (last !== undefined && clock.nowMs() - openedAtMs >= pauseMs.longest) failures = 0
     asked.clear()
     stopTick()

@@ -1,4 +1,4 @@
-// Streams on the real runtime: what an object tells reaches who listens, and what was lost on the way is found.
+// Streams on the real runtime: hints reach subscribers, and lost ones are found.
 import { join } from "node:path"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Conversation, Directive, MessagingDevice } from "@signet/kernel/messaging/records"
@@ -26,7 +26,7 @@ interface Stream {
   leave(): void
 }
 
-/** Listens to one's own device, to a user, and to conversations as far as they were told. */
+/** Subscribes to one's own device, a user, and conversations from known sequence numbers. */
 async function listen(device: MessagingDevice, known: readonly (readonly [Conversation, bigint])[]): Promise<Stream> {
   const leaving = new AbortController()
   onTestFinished(() => leaving.abort())
@@ -70,11 +70,11 @@ const append = async (conversation: Conversation, device: MessagingDevice): Prom
 const listenersOf = (conversation: Conversation) =>
   objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf("select device_id from listener")
 
-/** Its object has heard that the device listens. */
+/** Resolves when the conversation's object has the device's subscription. */
 const isHeard = (conversation: Conversation, { id }: MessagingDevice) =>
   until(async () => JSON.stringify(await listenersOf(conversation)).includes(id))
 
-test("what is told or published reaches who listens, once, and nobody else", async () => {
+test("a published hint reaches each subscriber once, and nobody else", async () => {
   const [one, other] = [await group(), await group()]
   const stream = await listen(one.device, [[one.conversation, one.conversation.headSeq]])
   const elsewhere = await listen(other.device, [[other.conversation, other.conversation.headSeq]])
@@ -89,7 +89,7 @@ test("what is told or published reaches who listens, once, and nobody else", asy
   expect(elsewhere.hints).toEqual([])
 })
 
-test("what nobody told, or was told to nobody, is found by asking again", async () => {
+test("a lost hint is found when a subscription is renewed", async () => {
   const { device, conversation } = await group()
   await append(conversation, device)
   const stream = await listen(device, [[conversation, conversation.headSeq]])
@@ -112,7 +112,7 @@ test("what nobody told, or was told to nobody, is found by asking again", async 
   expect(stream.hints).toHaveLength(3)
 })
 
-test("a list of devices is told by the user's object, and to devices of others too", async () => {
+test("the user's object reports a device list, also to other users' devices", async () => {
   const { device, conversation } = await group()
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await isHeard(conversation, device)
@@ -125,7 +125,7 @@ test("a list of devices is told by the user's object, and to devices of others t
 })
 
 test.each(["DEVICES", "CONVERSATIONS"] as const)(
-  "an object of %s that loses its memory is heard again",
+  "an object of %s that loses its memory reports again",
   async (kind) => {
     const { device, conversation } = await group()
     const stream = await listen(device, [[conversation, conversation.headSeq]])
@@ -134,14 +134,14 @@ test.each(["DEVICES", "CONVERSATIONS"] as const)(
     await gone.crash?.().catch(() => undefined)
     const headSeq = await append(conversation, device)
     const hint: Hint = { is: "envelopes", conversationId: conversation.id, headSeq }
-    // The one that lost its sockets says so, and what was told meanwhile is found.
+    // The device's object reports the lost sockets, and hints from meanwhile are found.
     const all: Hint[] = kind === "DEVICES" ? [{ is: "member", deviceId: device.id }, hint] : [hint]
     await until(() => stream.hints.length >= all.length)
     expect(stream.hints).toEqual(expect.arrayContaining(all))
   },
 )
 
-test("who has left is told nothing, and soon not looked for", async () => {
+test("a closed stream gets no hints, and its subscription expires soon", async () => {
   const { device, conversation } = await group()
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await isHeard(conversation, device)
@@ -152,7 +152,7 @@ test("who has left is told nothing, and soon not looked for", async () => {
   await until(async () => JSON.stringify(await listenersOf(conversation)) === "[]")
 })
 
-test("a conversation that is none gets no table from being listened to", async () => {
+test("a subscription to an unknown conversation creates no table", async () => {
   const { device } = await group()
   const none = { id: freshId("cnv") } as unknown as Conversation
   await listen(device, [[none, 0n]])
@@ -160,7 +160,7 @@ test("a conversation that is none gets no table from being listened to", async (
   expect(await objects.env.CONVERSATIONS.getByName(none.id).blank?.()).toBe(true)
 })
 
-test("who is in none of it hears nothing of a conversation, whatever its Worker asks", async () => {
+test("a non-member gets no hints of a conversation, whatever its Worker requests", async () => {
   const { conversation, device } = await group()
   const stranger = (await group()).device
   const stream = await listen(stranger, [[conversation, 0n]])
@@ -168,7 +168,7 @@ test("who is in none of it hears nothing of a conversation, whatever its Worker 
   await append(conversation, device)
   await soon()
   expect(new Set(stream.hints.map(({ is }) => is))).toEqual(new Set(["member"]))
-  // Not even in the name of who is.
+  // Not even in the name of a member's device.
   const hints = await objects.env.CONVERSATIONS.getByName(conversation.id).listen({
     deviceId: device.id,
     user: userName(stranger.userId, place),
@@ -179,7 +179,7 @@ test("who is in none of it hears nothing of a conversation, whatever its Worker 
   expect(await listenersOf(conversation)).toEqual([])
 })
 
-test("who was removed is told no more, once its stream asks again", async () => {
+test("a removed device gets no more hints after its stream's next renewal", async () => {
   const { device, conversation } = await group()
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await isHeard(conversation, device)
@@ -192,12 +192,12 @@ test("who was removed is told no more, once its stream asks again", async () => 
   expect(stream.hints[0]).toEqual({ is: "member", deviceId: device.id, conversationId: conversation.id })
 })
 
-test("streams of a device are counted by its object, wherever they end", async () => {
+test("a device's object counts its streams over all isolates", async () => {
   const { device } = await group()
   const own = objects.env.DEVICES.getByName(device.id)
   const streams = [await listen(device, []), await listen(device, []), await listen(device, [])]
   await until(async () => (await own.sockets?.()) === 3)
-  // Admitted, and its socket is still to come.
+  // Admitted, but its socket is not open yet.
   expect(await own.admitStream?.(4)).toBe(true)
   expect(await own.admitStream?.(4)).toBe(false)
   const fourth = await listen(device, [])

@@ -1,4 +1,4 @@
-// Hints between objects and streams. Handlers publish what they did; the objects tell the devices that listen.
+// Hints between objects and streams: handlers publish them, and objects forward them to the subscribed devices.
 import { waitUntil } from "cloudflare:workers"
 import type { Hint, Wakeups } from "@signet/kernel/messaging/wakeups"
 import { type Line, openStream, type StreamOptions } from "./stream.ts"
@@ -13,7 +13,7 @@ interface Env {
   }
 }
 
-/** A stream belongs to the call that it is made in: its socket and its timers end with that. */
+/** A stream belongs to the call that creates it: its socket and timers end with that call. */
 export function createWakeups(of: { env: Env } & Omit<StreamOptions, "open">): Wakeups {
   const { env, ...rest } = of
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
@@ -45,7 +45,7 @@ function nameOf(hint: Hint): Name | undefined {
     case "envelopes":
     case "deviceList":
     case "welcome":
-      // The object that keeps it tells of it by itself.
+      // The device's object reports it.
       return undefined
     default:
       return `device ${hint.deviceId}`
@@ -78,7 +78,7 @@ async function openLine(
       try {
         webSocket.close(1000)
       } catch {
-        // It is closed.
+        // The socket is closed.
       }
     },
   }

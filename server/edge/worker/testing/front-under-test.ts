@@ -1,7 +1,7 @@
 import { type UnderTestOptions, underTest } from "../../../node/testing/under-test.ts"
 import { createFront } from "../front/front.ts"
 
-/** The services under test on the front. */
+/** The tested services on the front. */
 export function frontUnderTest(options: UnderTestOptions) {
   const { faults, reached, health, called } = underTest(options)
   const front = createFront({

@@ -21,7 +21,7 @@ const read = (name: string): Deployed =>
 const deployed = read("wrangler.transfer.jsonc")
 const first = read("wrangler.jsonc")
 
-test("the Worker that moves places is bound to the objects, the keys and the bucket of the first, and has no class", () => {
+test("the transfer Worker is bound to the first Worker's objects, keys and bucket, and has no class", () => {
   const bound = deployed.durable_objects.bindings
   expect(bound).toEqual(
     Object.entries(objects).map(([name, class_name]) => ({ name, class_name, script_name: first.name })),
@@ -35,7 +35,7 @@ test("the Worker that moves places is bound to the objects, the keys and the buc
   expect(join(folder, deployed.main)).toBe(transferFile)
 })
 
-test("it is small, and the first one has nothing of its service", async () => {
+test("the transfer Worker is small, and the first Worker does not contain its service", async () => {
   const [own, main] = await Promise.all([buildWorker(transferEntry), buildWorker()])
   expect(own.gzipBytes).toBeLessThanOrEqual(maxGzipBytes)
   expect(Object.keys(own.parts)).toContain("server/rpc/transfer/transfer-service.ts")

@@ -1,5 +1,5 @@
-// The Worker by which a place is moved from and to the objects of the other one: deployed for that, at an address of its
-// own, and taken away again. Whoever writes messages never reaches what exports them.
+// The Worker that moves places from and to the other Worker's objects. It is deployed for a move, at its own address,
+// and deleted afterwards, so messaging clients never reach the export.
 import { env, waitUntil } from "cloudflare:workers"
 import { createConnectGuard } from "@signet/guard/connect"
 import { Refused } from "@signet/kernel/errors"
@@ -16,7 +16,7 @@ import { report } from "../report.ts"
 import { runtime } from "../runtime.ts"
 import { SettingsError } from "../settings.ts"
 
-/** A step may tell objects for 20 seconds. */
+/** Longer than the 20 seconds in which a step may notify objects. */
 const callLimitMs = 60_000
 
 let front: Front | undefined
@@ -63,7 +63,7 @@ function openFront(): Front {
     onFault: report,
     isAllowedOrigin: async () => false,
     isReady: async () => true,
-    // The platform writes it over whatever a caller sends.
+    // The platform overwrites a header that a caller sends.
     addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
   })
 }

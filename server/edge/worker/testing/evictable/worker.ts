@@ -1,4 +1,4 @@
-// The Worker as it is deployed, and a way to take the memory of one of its objects away, as the platform may at any time.
+// The deployed Worker with a call that evicts an object from memory, as the platform may at any time.
 import { env } from "cloudflare:workers"
 import { ConversationObject as DeployedConversation, DeviceObject as DeployedDevice } from "../../objects.ts"
 import worker from "../../worker.ts"
@@ -28,7 +28,7 @@ async function evict(path: string): Promise<Response> {
     CONVERSATIONS: env.CONVERSATIONS as unknown as Evictable,
     DEVICES: env.DEVICES as unknown as Evictable,
   }
-  // Whoever is called while it ends is told so.
+  // Concurrent callers of the object get an error.
   await found[kind]
     ?.getByName(name)
     .evict()

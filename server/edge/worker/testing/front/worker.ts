@@ -1,4 +1,4 @@
-// The front under test as a Worker of its own: what workerd makes of requests, answers and streams.
+// The tested front as a Worker: workerd's handling of requests, answers and streams.
 
 import { services } from "../../../../node/testing/under-test.ts"
 import { validate } from "../../../../serving/interceptors/validate.ts"
@@ -9,7 +9,7 @@ const { front, faults, reached } = frontUnderTest({ checks: [validate(inputs)] }
 
 export default {
   async fetch(request: Request): Promise<Response> {
-    // What was heard and reached since it was last asked.
+    // The faults and reached handlers since the last read.
     if (new URL(request.url).pathname === "/seen") {
       return Response.json({ faults: faults.splice(0).length, reached: reached.splice(0) })
     }

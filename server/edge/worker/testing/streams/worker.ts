@@ -1,4 +1,4 @@
-// Streams without the services around them: who posts an interest reads the hints that a handler would be given.
+// Streams without the services around them: a caller posts an interest and reads the hints that a handler would get.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { realAfter } from "../../../../rpc/messaging/timers.ts"
@@ -9,7 +9,7 @@ import { createWakeups } from "../../streams/wakeups.ts"
 
 export * from "../../../../store/durable/testing/worker.ts"
 
-/** An interest as text: maps do not travel. */
+/** An interest as text, because JSON has no maps. */
 export interface InterestText extends Omit<Interest, "conversations"> {
   readonly conversations: readonly (readonly [ConversationId, bigint])[]
 }
@@ -30,7 +30,7 @@ export default {
           start(controller) {
             const write = (text: string) => controller.enqueue(encoder.encode(`${text}\n`))
             const { close } = wakeups.subscribe(interest, (hint) => write(toText(hint)))
-            // That its reader has gone is seen by writing.
+            // Only a write detects a reader that has disconnected.
             const beat = setInterval(() => write(""), 100)
             write("")
             request.signal.addEventListener("abort", () => {
@@ -39,7 +39,7 @@ export default {
             })
           },
         })
-        // What is text is compressed on its way, and waits for more.
+        // The platform would compress and buffer an answer of a text type.
         return new Response(body, { headers: { "content-type": "application/connect+json" } })
       }
       default:
