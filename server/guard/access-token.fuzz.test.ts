@@ -1,4 +1,4 @@
-// The token parser against noise: whatever is sent is a caller or a reason, and never a fault.
+// Fuzzes the token parser: every input yields a caller or a reason, never an exception.
 
 import { refusals } from "@signet/kernel/errors"
 import fc from "fast-check"
@@ -10,7 +10,7 @@ import { webTokenCrypto } from "./token-crypto.ts"
 const numRuns = effort(1_000, 20_000, 100_000)
 const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url")
 const key = { verify: () => true }
-// Every signature is taken, so that what is behind it is reached, too.
+// Accepts every signature, so that the code behind the signature check is reached.
 const verify = createVerifier({
   issuer: "https://auth.example",
   audience: null,
@@ -56,7 +56,7 @@ const strange = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
   fc.constantFrom(...good.flatMap((claims): unknown[] => Object.values(claims)), deep, undefined),
 )
-// Good claims, a few of them replaced by something strange, by another's or by nothing.
+// Valid claims, a few of them replaced by strange values, values of other claims, or undefined.
 const payload = fc
   .tuple(fc.constantFrom(...good), fc.array(fc.tuple(fc.constantFrom(...names), strange), { maxLength: 3 }))
   .map(([claims, changes]) => ({ ...claims, ...Object.fromEntries(changes) }))
@@ -69,7 +69,7 @@ const token = fc.oneof(
   ),
 )
 
-test("a token is a caller or a reason, and a caller is whole", async () => {
+test("a token yields a caller or a reason, and a caller is complete", async () => {
   let callers = 0
   await fc.assert(
     fc.asyncProperty(token, async (text) => {
@@ -87,6 +87,6 @@ test("a token is a caller or a reason, and a caller is whole", async () => {
     }),
     { numRuns },
   )
-  // Noise that never gets in would say nothing of what is behind the door.
+  // Noise that is never accepted would not test the code behind the checks.
   expect(callers).toBeGreaterThan(20)
 })

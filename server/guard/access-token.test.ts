@@ -42,7 +42,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
     }
   }
 
-  test("a valid token gives a frozen context", async () => {
+  test("a valid token yields a frozen context", async () => {
     const { verify, token } = setUp()
     const context = await verify(token({ favourite_colour: "red" }))
     if (typeof context === "string") throw new Error(context)
@@ -59,7 +59,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
     expect(() => Reflect.apply(Reflect.get(context.scopes, "add"), context.scopes, ["admin"])).toThrow(TypeError)
   })
 
-  describe("the steps come in order: what is wrong later is not told", () => {
+  describe("the checks run in order, and only the first failure is reported", () => {
     const later = {
       iss: "https://other.example",
       aud: "svc-mail",
@@ -68,7 +68,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       principal_type: "root",
       act: { sub: 1 },
     }
-    /** A token with everything wrong but the payload members named, and a good header but for what is changed. */
+    /** A token in which everything is wrong except the named claims, with a valid header except for the changes. */
     const wrong = (good: readonly string[], header: object = {}) => {
       const issuer = createIssuer()
       const bad = Object.fromEntries(Object.entries(later).filter(([name]) => !good.includes(name)))
@@ -102,7 +102,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(`${signed}${tail ?? ""}`)).toBe(reason)
     })
 
-    test("and with nothing wrong it is taken", async () => {
+    test("a token without a fault is accepted", async () => {
       const { verify, signParts } = setUp()
       const { header, payload } = wrong(Object.keys(later))
       expect(typeof (await verify(signParts(header, payload)))).toBe("object")
@@ -179,7 +179,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(ours({}, { kid }))).toBe("KEY_UNKNOWN")
     })
 
-    test("a kid that no issuer of ours writes leads to no fetch, however old the keys are", async () => {
+    test("a kid that the issuer never uses causes no fetch, at any age of the keys", async () => {
       const { verify, token: ours, pass, fetches } = setUp()
       expect(typeof (await verify(ours()))).toBe("object")
       for (const kid of ["../key-1", "k".repeat(129), "", " key-1", ["key-1"], 1, undefined]) {
@@ -204,7 +204,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(ours({}, { [name]: value }))).toBe("MALFORMED_CREDENTIAL")
     })
 
-    test("an unknown header member is ignored", async () => {
+    test("an unknown header parameter is ignored", async () => {
       const { verify, token: ours } = setUp()
       expect(typeof (await verify(ours({}, { note: { alg: "none" } })))).toBe("object")
     })
@@ -237,7 +237,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       },
     )
 
-    test("a provider's ID token is told from our own tokens", async () => {
+    test("a provider's ID token is distinguished from the issuer's tokens", async () => {
       const { verify } = setUp()
       const input = `${encode({ alg: "RS256", typ: "JWT", kid: "g1" })}.${encode({ ...claims(), iss: "https://idp" })}`
       const signature = sign("sha256", Buffer.from(input), rsa.privateKey).toString("base64url")
@@ -252,7 +252,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       },
     )
 
-    test("more than 8 KiB, though it is signed", async () => {
+    test("more than 8 KiB, even if signed", async () => {
       const { verify, token: ours } = setUp()
       const base = ours({ pad: "" }).length
       const most = ours({ pad: "x".repeat(Math.floor(((8_192 - base) * 3) / 4)) })
@@ -261,7 +261,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(ours({ pad: "x".repeat(6_200) }))).toBe("MALFORMED_CREDENTIAL")
     })
 
-    test("no character of a valid token can be another", async () => {
+    test("changing any character of a valid token invalidates it", async () => {
       const { verify, token: ours } = setUp()
       const valid = ours()
       const character = fc.constantFrom(..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n")
@@ -272,7 +272,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
         }),
         { numRuns: 500 },
       )
-      // The last character has spare bits: every one of them counts too.
+      // The last character has unused bits, which count, too.
       for (const put of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
         const changed = valid.slice(0, -1) + put
         expect(typeof (await verify(changed))).toBe(changed === valid ? "object" : "string")
@@ -300,7 +300,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
   })
 
   describe("the cache of verified tokens", () => {
-    test("gives the same context again, and not after the expiry", async () => {
+    test("returns the same context until the token expires", async () => {
       const { verify, token, pass } = setUp(10)
       const valid = token()
       const first = await verify(valid)
@@ -312,7 +312,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(valid)).toBe("TOKEN_EXPIRED")
     })
 
-    test("does not keep the tokens of a key that is no longer published", async () => {
+    test("drops the tokens of a key that is no longer published", async () => {
       const { verify, token, pass, publish } = setUp(10)
       const valid = token()
       await verify(valid)
@@ -329,7 +329,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       expect(await verify(forged)).toBe("SIGNATURE_INVALID")
     })
 
-    test("forgets the oldest, and remembers no refusal", async () => {
+    test("evicts the oldest, and stores no refusal", async () => {
       const { verify, token } = setUp(2)
       const tokens = ["a", "b", "c"].map((jti) => token({ jti }))
       const contexts = []

@@ -9,16 +9,16 @@ import type { TokenCrypto } from "./token-crypto.ts"
 
 export interface VerifierOptions {
   readonly issuer: string
-  /** The `aud` that is taken; null takes any, for the issuer itself, which then looks whom a token is for. */
+  /** Accepted `aud`. Null accepts any, for the issuer itself, which then checks the audience. */
   readonly audience: string | null
   readonly keySet: KeySet
   readonly crypto: TokenCrypto
   readonly clock: Clock
-  /** How many verified tokens are remembered; 0 for none. */
+  /** Maximum number of verified tokens in memory; 0 for none. */
   readonly cacheSize: number
 }
 
-/** Who a token says is calling, or why it is not taken. UNAVAILABLE: the keys could not be had. */
+/** Returns the caller of a token, or why it is rejected. UNAVAILABLE: the keys could not be fetched. */
 export type VerifyToken = (token: string) => Promise<AuthContext | Reason>
 
 export function createVerifier(options: VerifierOptions): VerifyToken {
@@ -41,7 +41,7 @@ export function createVerifier(options: VerifierOptions): VerifyToken {
 const providerToken: Reason = "PROVIDER_TOKEN_NOT_ACCEPTED"
 const providerAlgorithms: readonly unknown[] = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 
-/** Tells a developer that it sent a provider's ID token. Nothing is decided by it: the token is refused either way. */
+/** Detects a provider's ID token to give the developer a better reason. The token is rejected either way. */
 function isOfProvider(header: Json, payloadPart: string, issuer: string): boolean {
   if ((header.typ !== undefined && header.typ !== "JWT") || !providerAlgorithms.includes(header.alg)) return false
   const iss = decodeObject(payloadPart)?.object.iss

@@ -1,12 +1,12 @@
 import type { Reason } from "@signet/kernel/errors"
 
-// b64token of RFC 6750 section 2.1. Two headers arrive joined by a comma, which is none of its characters.
+// b64token (RFC 6750 section 2.1). Two headers arrive joined by a comma, which b64token does not contain.
 const bearer = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
- * The bearer token in an Authorization header.
+ * Returns the bearer token of an Authorization header.
  *
- * @param header The header as sent; null or undefined when there is none.
+ * @param header The header as sent; null or undefined if there is none.
  */
 export function parseBearer(header: string | null | undefined): { readonly token: string } | Reason {
   if (header === null || header === undefined) return "NO_CREDENTIAL"

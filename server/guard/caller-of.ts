@@ -1,14 +1,14 @@
-// Who is calling, on the request object itself, for frameworks whose requests are objects of their own.
+// Stores the caller on the request object, for frameworks with their own request objects.
 import type { AuthContext } from "@signet/kernel/authz/context"
 
-/** Of the registry: a process that loads this as an ES module and by `require` has two copies of it, and one symbol. */
+/** A registered symbol: a process that loads this module both by `import` and by `require` has two copies of it. */
 const key = Symbol.for("signet.guard.caller")
 
 export function setCaller(request: object, caller: AuthContext): void {
   Object.defineProperty(request, key, { value: caller, configurable: true })
 }
 
-/** Who is calling, in a handler behind the guard; undefined in public routes. */
+/** Returns the caller in a handler behind the guard; undefined in public routes. */
 export function callerOf(request: { readonly [key]?: AuthContext } & object): AuthContext | undefined {
   return request[key]
 }

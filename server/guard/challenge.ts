@@ -1,6 +1,6 @@
 import { type Reason, type Refused, refusals } from "@signet/kernel/errors"
 
-/** A 401 whose credential was in the body, or was none: the challenge names no error (RFC 6750 section 3.1). */
+/** Reasons of a 401 whose credential was in the body or missing: the challenge names no error (RFC 6750 section 3.1). */
 const withoutError: ReadonlySet<Reason> = new Set<Reason>([
   "NO_CREDENTIAL",
   "PROVIDER_TOKEN_INVALID",
@@ -11,8 +11,8 @@ const withoutError: ReadonlySet<Reason> = new Set<Reason>([
 ])
 
 /**
- * The WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9470 section 3), or undefined where none is due.
- * Reads `scope` (space-separated), `max_age` (seconds) and `error` (RFC 6749) of the refusal's metadata.
+ * Returns the WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9470 section 3); undefined if it has none.
+ * Reads `scope` (space-separated), `max_age` (seconds) and `error` (RFC 6749) from the refusal's metadata.
  */
 export function challengeOf(refused: Refused): string | undefined {
   if (refused.reason === "MISSING_SCOPE") {
@@ -22,9 +22,9 @@ export function challengeOf(refused: Refused): string | undefined {
     return bearer({ error: "insufficient_user_authentication", max_age: refused.metadata.max_age })
   }
   if (refused.status !== 401) return undefined
-  // RFC 6749 section 5.2: the challenge names the method that was, or may be, used.
+  // RFC 6749 section 5.2: the challenge names the client's authentication method.
   if (refused.reason === "CLIENT_INVALID") return `Basic realm="signet", charset="UTF-8"`
-  // A token in the body was refused, not the caller's own.
+  // The rejected token was in the body; it is not the caller's own.
   if (refused.metadata.error === "invalid_grant") return undefined
   if (withoutError.has(refused.reason)) return bearer({})
   return bearer({ error: "invalid_token", error_description: refusals[refused.reason].message })
@@ -33,7 +33,7 @@ export function challengeOf(refused: Refused): string | undefined {
 function bearer(parameters: Readonly<Record<string, string | undefined>>): string {
   const parts = [`realm="signet"`]
   for (const [name, value] of Object.entries(parameters)) {
-    // Printable ASCII without quote and backslash: nothing that a caller sent can end the quoted string.
+    // Only printable ASCII without quote and backslash, so that no value can end the quoted string.
     if (value !== undefined) parts.push(`${name}="${value.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")}"`)
   }
   return `Bearer ${parts.join(", ")}`

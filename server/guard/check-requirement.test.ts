@@ -6,12 +6,12 @@ const readable = { PATH: (field: string) => field === "note" }
 const path = { from: "PATH", field: "note" } as const
 const resource = { is: "resourceAction", action: "notes.read", type: "note" } as const
 const scope = { is: "scope", scope: "notes.read" } as const
-/** As JavaScript may write it: the types allow none of these lists. */
+/** Possible in JavaScript; the types allow none of these lists. */
 const none = JSON.parse("[]")
 
 describe("a requirement that is built in code", () => {
   test.each<[string, Requirement]>([
-    ["asks for nothing", { is: "public" }],
+    ["without a check", { is: "public" }],
     ["leaves the credential to the handler", { is: "bodyCredential" }],
     ["is a composite", { is: "allOf", of: [{ is: "anyOf", of: [scope] }] }],
     ["asks for facts of now", { ...scope, freshness: { maxStalenessMs: 0, onStale: "DENY" } }],

@@ -1,10 +1,10 @@
-// What is wrong with a requirement that was built in code, found before the first call.
+// Validates requirements that are built in code, before the first call.
 import type { Requirement, Source } from "@signet/kernel/authz/requirement"
 
-/** Whether a target can read the field at a place. A place that is not listed is one that the target has not. */
+/** For each source, tests whether the target can read a field. The target lacks sources that are not listed. */
 export type Readable = Partial<Readonly<Record<Source, (field: string) => boolean>>>
 
-/** @throws when the requirement cannot be checked on this target. */
+/** @throws Error if the target cannot check the requirement. */
 export function checkRequirement(requirement: Requirement, readable: Readable, isInComposite = false): void {
   if (requirement.freshness !== undefined && !(requirement.freshness.maxStalenessMs >= 0)) {
     throw new Error("freshness requires max_staleness")

@@ -47,7 +47,7 @@ const arrangements = [
   ["the interceptor alone", false],
 ] as const
 
-/** Services in this process, each of whose methods notes whom it saw. */
+/** Services in this process whose methods record their caller. */
 function serve(services: readonly DescService[], hasGate: boolean, options: Partial<ConnectGuardOptions> = {}) {
   const { gate, interceptor } = createConnectGuard({ guard, services, ...options })
   const seen: (AuthContext | undefined)[] = []
@@ -85,7 +85,7 @@ function serve(services: readonly DescService[], hasGate: boolean, options: Part
 }
 
 describe.each(arrangements)("with %s", (_, hasGate) => {
-  test("a valid token reaches the handler as who is calling", async () => {
+  test("the handler receives the caller of a valid token", async () => {
     const { seen, client } = serve([AuthService], hasGate)
     await client.me({}, { headers: bearer() })
     expect(seen[0]?.principal).toEqual({ id: ids.principal, kind: "USER" })
@@ -100,7 +100,7 @@ describe.each(arrangements)("with %s", (_, hasGate) => {
     expect(seen).toEqual([])
   })
 
-  test("a public method never looks at credentials, be they bad or good", async () => {
+  test("a public method ignores credentials, valid or not", async () => {
     const { seen, client } = serve([AuthService], hasGate)
     lookUps = 0
     await client.externalLogin({}, { headers: { authorization: "Bearer stale" } })
@@ -109,7 +109,7 @@ describe.each(arrangements)("with %s", (_, hasGate) => {
     expect(lookUps).toBe(0)
   })
 
-  test("where the body carries the credential, a bearer token counts when it is valid and harms nobody when not", async () => {
+  test("with a credential in the body, a valid bearer token is used and an invalid one is ignored", async () => {
     const { seen, client } = serve([AuthService], hasGate)
     await client.logout({}, { headers: bearer() })
     await client.logout({}, { headers: { authorization: "Bearer stale" } })
@@ -117,7 +117,7 @@ describe.each(arrangements)("with %s", (_, hasGate) => {
     expect(seen.map((context) => context?.sessionId)).toEqual([ids.session, undefined, undefined])
   })
 
-  test("a service that the guard was not told of is unknown", async () => {
+  test("a service that the guard does not know is refused", async () => {
     const { client, seen } = serve([AuthService], hasGate)
     const { gate, interceptor } = createConnectGuard({ guard, services: [SessionService] })
     const transport = createRouterTransport(({ service }) => service(AuthService, { me: () => ({}) }), {
@@ -131,7 +131,7 @@ describe.each(arrangements)("with %s", (_, hasGate) => {
   })
 })
 
-/** Calls the only method of a service with that requirement. */
+/** Calls the only method of a service with this requirement. */
 async function ask(
   requirement: Requires,
   call: { header?: HeadersInit; message?: Record<string, unknown>; isStream?: boolean },
@@ -157,7 +157,7 @@ async function ask(
   return { reason, received }
 }
 
-describe("what the request names", () => {
+describe("values in the request", () => {
   const tenantIn = (from: Source, field: string): Requires => ({ check: { case: "tenant", value: { from, field } } })
   const header = bearer({ tenant_id: ids.tenant })
 
@@ -173,7 +173,7 @@ describe("what the request names", () => {
     for (const isStream of [false, true]) {
       const { reason, received } = await ask(requirement, { header, message, isStream })
       expect(reason).toBe(expected)
-      // A stream's message was read for the decision, and still reaches the handler.
+      // The decision read a stream's message, which must still reach the handler.
       expect(received).toHaveLength(expected === "allow" ? 1 : 0)
       if (expected === "allow") expect(received[0]).toMatchObject(message)
     }
@@ -186,7 +186,7 @@ describe("what the request names", () => {
     expect((await ask(requirement, { header })).reason).toBe("TENANT_MISMATCH")
   })
 
-  test("a resource is looked up by the target, and one that is somebody else's is told like one that is not there", async () => {
+  test("the target looks a resource up, and another tenant's gets the same answer as a missing one", async () => {
     const action = "notes.note.edit"
     const requirement: Requires = {
       check: { case: "resourceAction", value: { action, type: "note", from: Source.BODY, field: "note.id" } },
@@ -205,12 +205,12 @@ describe("what the request names", () => {
     expect([found.reason, none.reason]).toEqual(["RESOURCE_UNRESOLVED", "RESOURCE_UNRESOLVED"])
     expect(denials.map(({ trueReason }) => trueReason)).toEqual(["TENANT_MISMATCH", "RESOURCE_UNRESOLVED"])
     expect(asked).toEqual(["note n1", "note n2"])
-    // Nobody without a token makes the target look anything up.
+    // A call without a token causes no lookup.
     expect((await ask(requirement, { message: { note: { id: "n1" } } }, options)).reason).toBe("NO_CREDENTIAL")
     expect(asked).toHaveLength(2)
   })
 
-  test("the app that the services belong to", async () => {
+  test("the services' app", async () => {
     const requirement: Requires = { check: { case: "kinds", value: { of: [PrincipalKind.USER] } } }
     expect((await ask(requirement, { header })).reason).toBe("allow")
     const elsewhere = bearer({ app_id: newId("app", 2, new Uint8Array(10)) })
@@ -218,7 +218,7 @@ describe("what the request names", () => {
   })
 })
 
-test("a missing scope is named in the challenge, a late sign-in with how recent it must be", async () => {
+test("the challenge names a missing scope, and the maximum age of the sign-in", async () => {
   const challenges: (string | null)[] = []
   for (const requirement of [
     { check: { case: "scope", value: "notes.write" } },
@@ -264,7 +264,7 @@ test("the gate refuses before the body is read", async () => {
   expect(reads).toBe(1)
 })
 
-test("a service with a method that says nothing does not start", () => {
+test("a service with a method without a requirement does not start", () => {
   const kinds: Requires = { check: { case: "kinds", value: { of: [PrincipalKind.USER] } } }
   expect(() => createConnectGuard({ guard, services: [serviceWith([kinds, undefined])] })).toThrow(/M1: no/)
 })

@@ -1,4 +1,4 @@
-// The guard for Connect, gRPC and gRPC-Web: authenticates before the body is read, authorizes with the message.
+// The guard for Connect, gRPC and gRPC-Web. It authenticates before the body is read and authorizes with the message.
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import {
   type ConnectError,
@@ -20,8 +20,8 @@ import type { TargetFacts } from "./request-values.ts"
 import { requirementOf } from "./requirement.ts"
 
 /**
- * Who is calling; undefined in public methods, and where a request carries its own credential and no valid token. Its symbol
- * is the registry's: a process that loads this as an ES module and by `require` has two copies of it, and one key.
+ * The caller. Undefined in public methods, and for a request with its own credential and no valid token. The symbol is
+ * registered: a process that loads this module by `import` and by `require` has two copies of it.
  */
 export const kAuth: ContextKey<AuthContext | undefined> = {
   id: Symbol.for("signet.guard.auth"),
@@ -32,11 +32,11 @@ const kCaller = createContextKey<AuthContext | Reason | undefined>(undefined, { 
 
 export interface ConnectGuardOptions extends TargetFacts {
   readonly guard: Guard
-  /** For services that take tokens of an audience of their own; undefined for those that `guard` is for. */
+  /** The guard of services with their own audience; undefined for services that use `guard`. */
   readonly guardOf?: (service: DescService) => Guard | undefined
-  /** Every service that is served: a call of another method is refused as unknown. */
+  /** All services that are served. A call of any other method is refused as unknown. */
   readonly services: readonly DescService[]
-  /** Hears every denial, with its true reason, and what is known of the call. For the audit. */
+  /** Called for every denial, with its true reason and the facts of the call, for the audit log. */
   readonly onDeny?: (
     deny: Deny,
     method: DescMethod,
@@ -47,11 +47,11 @@ export interface ConnectGuardOptions extends TargetFacts {
 }
 
 export interface ConnectGuard {
-  /** For `requestGate`: refuses a call without a valid token before its body is read. May be left out. */
+  /** For `requestGate`: refuses a call without a valid token before its body is read. Optional. */
   readonly gate: (context: HandlerContext) => Promise<void>
-  /** Decides, and sets kAuth. */
+  /** Authorizes the call and sets kAuth. */
   readonly interceptor: Interceptor
-  /** The requirement of each method, for documents. */
+  /** The requirement of each method, for documentation. */
   readonly requirements: ReadonlyMap<DescMethod, Requirement>
 }
 
@@ -61,7 +61,7 @@ interface Entry {
   readonly read: ReadFacts
 }
 
-/** @throws when a method has no requirement, or one that cannot be checked. */
+/** @throws Error if a method has no requirement, or one that cannot be checked. */
 export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
   const entries = new Map<DescMethod, Entry>()
   for (const method of options.services.flatMap((service) => service.methods)) {
@@ -109,7 +109,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
       if (requirement.is === "public") return
       const caller = await guard.authenticate(requestHeader.get("authorization"))
       values.set(kCaller, caller)
-      // With a reason for a caller the decision rests on nothing else, so the body need not be read.
+      // If authentication failed, the decision does not depend on the body, so the body is not read.
       if (typeof caller === "string") await admit(method, requestHeader, caller, undefined, values)
     },
 
@@ -128,7 +128,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
   }
 }
 
-/** The one message of a server-streaming call, and the same call with the message still to be read. */
+/** Reads the single message of a server-streaming call, and returns a request from which it can be read again. */
 async function peek(req: StreamRequest): Promise<{ first: Message | undefined; request: StreamRequest }> {
   if (req.method.methodKind !== "server_streaming") return { first: undefined, request: req }
   const messages = req.message[Symbol.asyncIterator]()

@@ -5,7 +5,7 @@ import { createIssuer } from "./testing/issuer.ts"
 
 const hourMs = 3_600_000
 
-/** Isolates around one key-value store and one issuer, which counts how often it is asked. */
+/** Isolates with one key-value store and one issuer, which counts its requests. */
 function setUp() {
   const issuer = createIssuer()
   const kept = new Map<string, string>()
@@ -46,7 +46,7 @@ test("keys come from memory for a minute, from the store for an hour, then from 
   const first = isolate()
   for (let i = 0; i < 5; i++) expect(await first()).toBe("known")
   expect(counts).toEqual({ issuer: 1, store: 1 })
-  // Another isolate does not ask the issuer, nor does the first a minute later.
+  // Neither another isolate nor, a minute later, the first one asks the issuer.
   expect(await isolate()()).toBe("known")
   issuer.pass(60_001)
   expect(await first()).toBe("known")
@@ -57,7 +57,7 @@ test("keys come from memory for a minute, from the store for an hour, then from 
   expect(counts).toEqual({ issuer: 2, store: 4 })
 })
 
-test("an unknown kid asks the issuer once, however many are tried", async () => {
+test("any number of unknown kids causes one request to the issuer", async () => {
   const { issuer, counts, isolate } = setUp()
   const ask = isolate()
   await ask()
@@ -71,11 +71,11 @@ test("a key that was published after the store was filled is found", async () =>
   await isolate()()
   state.keys = [issuer.jwk, { ...createIssuer().jwk, kid: "key-2" }]
   const later = isolate()
-  // The signature is of another key, so the key itself was found.
+  // The signature is from another key, so the key itself was found.
   expect(await later({ kid: "key-2" })).toBe("SIGNATURE_INVALID")
 })
 
-test("while the issuer is down, what the store has serves for a day, and the issuer is not hammered", async () => {
+test("while the issuer is down, stored keys are used for a day, with limited requests to the issuer", async () => {
   const { issuer, counts, state, isolate } = setUp()
   await isolate()()
   state.isUp = false
@@ -99,7 +99,7 @@ test.each([
   expect(counts.issuer).toBe(1)
 })
 
-test("an entry that is older than what is held does not replace it", async () => {
+test("an entry older than the keys in memory does not replace them", async () => {
   const { issuer, kept, state, isolate } = setUp()
   const ask = isolate()
   await ask()

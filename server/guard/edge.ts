@@ -3,16 +3,17 @@ import { createKeySet, type KeySetCache } from "./key-set.ts"
 import { webTokenCrypto } from "./token-crypto.ts"
 
 export interface EdgeGuardOptions extends Omit<GuardOptions, "keySet" | "crypto"> {
-  /** The address of the issuer's JWK Set. Configured, never from a request or a token. */
+  /** The URL of the issuer's JWK Set. Configured, never from a request or a token. */
   readonly jwksUrl: string
   readonly fetch: typeof fetch
-  /** What the issuer's keys outlive the isolate in: `createKeyValueCache`. */
+  /** A cache for the issuer's keys that outlives the isolate: `createKeyValueCache`. */
   readonly cache?: KeySetCache
 }
 
 /**
- * A guard for isolates, which live briefly and are many: keys come from memory for 60 s, from the cache for an hour, and
- * then from the issuer. An unknown kid asks the issuer, at most once in 30 s. Make one per isolate.
+ * Creates a guard for isolates, which are short-lived and numerous. Keys come from memory for 60 s, from the cache for
+ * an hour, then from the issuer. An unknown kid causes at most one request to the issuer in 30 s. Create one guard per
+ * isolate.
  */
 export function createEdgeGuard({ jwksUrl, fetch, cache, ...options }: EdgeGuardOptions): Guard {
   const keySet = createKeySet({

@@ -16,7 +16,7 @@ test.each(reasons)("%s keeps its name on the wire", (reason) => {
   const denial = error.findDetails(DenialSchema)[0]
   expect(denial?.statusCode).toBe(refusals[reason].status)
   expect(denial?.reason).toBe(WireReason[reason])
-  // HTTP asks for a challenge with every 401 (RFC 9110 section 15.5.2).
+  // HTTP requires a challenge with every 401 (RFC 9110 section 15.5.2).
   if (refusals[reason].status === 401)
     expect(error.metadata.get("www-authenticate")).toMatch(/^(Bearer|Basic) realm="signet"/)
 })

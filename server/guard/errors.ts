@@ -21,7 +21,7 @@ const codes: Record<StatusCode, Code> = {
   unauthenticated: Code.Unauthenticated,
 }
 
-/** A refusal as Connect, gRPC and gRPC-Web send it: code, message, ErrorInfo (AIP-193), Denial, WWW-Authenticate. */
+/** Converts a refusal for Connect, gRPC and gRPC-Web: code, message, ErrorInfo (AIP-193), Denial, WWW-Authenticate. */
 export function connectErrorOf(refused: Refused): ConnectError {
   const challenge = challengeOf(refused)
   return new ConnectError(

@@ -1,4 +1,4 @@
-// The guard as Express middleware. Neither Express nor Node is imported: a request and a response are what they look like.
+// The guard as Express middleware. It imports neither Express nor Node; requests and responses are typed structurally.
 import { setCaller } from "./caller-of.ts"
 import { jsonField } from "./json-field.ts"
 import { problemHeaders, problemOf, refusedOf } from "./problem.ts"
@@ -6,14 +6,14 @@ import { createDecide, type TargetOptions } from "./target.ts"
 
 export { callerOf } from "./caller-of.ts"
 
-/** As much of an Express request as is used. */
+/** The members of an Express request that the guard uses. */
 export interface MiddlewareRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly params?: unknown
   readonly body?: unknown
 }
 
-/** As much of a ServerResponse as is used. */
+/** The members of a ServerResponse that the guard uses. */
 export interface MiddlewareResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
   end(text: string): unknown
@@ -26,11 +26,13 @@ export type GuardMiddleware = (
 ) => Promise<void>
 
 /**
- * Middleware of one route: `app.get("/notes/:note_id", guardMiddleware({ guard, requirement }), handler)`. Path variables are
- * there in a route's middleware alone, and a body after its parser. A refused call is answered with a problem (RFC 9457) and
- * `next` is not called. A header that was sent twice counts as not sent. What `findResource` throws goes to `next`.
+ * Creates middleware for one route: `app.get("/notes/:note_id", guardMiddleware({ guard, requirement }), handler)`.
+ * Path variables are available only in a route's middleware, and a body only after its parser.
  *
- * @throws when the requirement cannot be checked here.
+ * A refused call gets a problem response (RFC 9457), and `next` is not called. A repeated header counts as missing.
+ * Exceptions of `findResource` go to `next`.
+ *
+ * @throws Error if the requirement cannot be checked here.
  */
 export function guardMiddleware(options: TargetOptions): GuardMiddleware {
   const decide = createDecide(options, {

@@ -1,4 +1,4 @@
-// The guard as a Fastify hook. Fastify itself is not needed here: a request and a reply are what they look like.
+// The guard as a Fastify hook. It does not import Fastify; requests and replies are typed structurally.
 import { setCaller } from "./caller-of.ts"
 import { jsonField } from "./json-field.ts"
 import { problemHeaders, problemOf, refusedOf } from "./problem.ts"
@@ -6,14 +6,14 @@ import { createDecide, type TargetOptions } from "./target.ts"
 
 export { callerOf } from "./caller-of.ts"
 
-/** As much of a FastifyRequest as is used. */
+/** The members of a FastifyRequest that the guard uses. */
 export interface HookRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly params: unknown
   readonly body: unknown
 }
 
-/** As much of a FastifyReply as is used. */
+/** The members of a FastifyReply that the guard uses. */
 export interface HookReply {
   code(status: number): unknown
   headers(values: Record<string, string>): unknown
@@ -26,10 +26,10 @@ const notFastify =
   "guardHook is a Fastify preHandler, but another framework called it: for Express use guardMiddleware of @signet/guard/express, for fetch's Request use guardFetch of @signet/guard/fetch"
 
 /**
- * A preHandler: body and path are parsed by then. A refused call is answered with a problem (RFC 9457) and its handler
- * does not run. A header that was sent twice counts as not sent.
+ * Creates a preHandler, which runs after body and path are parsed. A refused call gets a problem response (RFC 9457),
+ * and its handler does not run. A repeated header counts as missing.
  *
- * @throws when the requirement cannot be checked here.
+ * @throws Error if the requirement cannot be checked here.
  */
 export function guardHook(options: TargetOptions): GuardHook {
   const decide = createDecide(options, {

@@ -1,13 +1,13 @@
 import { readText } from "./read-text.ts"
 
 export interface FetchLimits {
-  /** For the whole answer, from the first byte asked to the last one read. 5,000 ms. */
+  /** Limit for the whole request, until the last byte is read. 5,000 ms. */
   readonly timeoutMs: number
   /** 65,536 bytes. */
   readonly maxBytes: number
 }
 
-/** An answer that is not 200. */
+/** Thrown for a status other than 200. */
 export class StatusError extends Error {
   readonly status: number
   constructor(status: number) {
@@ -17,9 +17,9 @@ export class StatusError extends Error {
 }
 
 /**
- * The body of a 200 answer. No redirect is followed: an address that was configured must not lead elsewhere.
+ * Returns the body of a 200 response. Redirects are not followed: a configured address must not lead elsewhere.
  *
- * @throws StatusError for any other status; any error beyond a limit.
+ * @throws StatusError for any other status; another error if a limit is exceeded.
  */
 export async function fetchText(
   fetcher: typeof fetch,
@@ -45,7 +45,7 @@ export async function fetchText(
   request.signal?.addEventListener("abort", end)
   try {
     const headers = { accept: "application/json", ...request.headers }
-    // "manual" and not "error": Workers do not know the latter.
+    // "manual" instead of "error", which Workers do not support.
     const init: RequestInit = { ...request, headers, redirect: "manual", signal: controller.signal }
     return await Promise.race([readBody(fetcher, url, limits.maxBytes, init), timedOut])
   } finally {

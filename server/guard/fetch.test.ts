@@ -28,7 +28,7 @@ const post = (body: string, type = "application/json") =>
 
 const status = async (answer: Promise<Response>) => (await answer).status
 
-test("a caller who meets the requirement reaches the handler, which learns who it is", async () => {
+test("a caller who meets the requirement reaches the handler, which receives the caller", async () => {
   const headers = { authorization: `Bearer ${issuer.token()}` }
   const answer = await handler(reads)(new Request("https://notes.example/", { headers }))
   expect(await answer.json()).toEqual({ caller: ids.principal, path: [], body: "" })
@@ -54,7 +54,7 @@ test("a denial is a problem with a challenge, and is not cached", async () => {
   })
 })
 
-test("the audit hears of a denial, and of nothing else", async () => {
+test("onDeny is called for a denial only", async () => {
   const heard: unknown[] = []
   const ask = handler(reads, { onDeny: (deny, caller) => heard.push([deny.trueReason, caller]) })
   await ask(new Request("https://notes.example/"))
@@ -62,7 +62,7 @@ test("the audit hears of a denial, and of nothing else", async () => {
   expect(heard).toEqual([["NO_CREDENTIAL", "NO_CREDENTIAL"]])
 })
 
-test("a path variable is read by the template, decoded, and handed on as it was read", async () => {
+test("a path variable is read by the template, decoded, and passed on to the handler", async () => {
   const ask = handler(tenant("PATH", "tenant_id"), { path: "/tenants/{tenant_id}/notes" })
   const get = (path: string) => ask(new Request(`https://notes.example${path}`, { headers: inTenant }))
   const encoded = ids.tenant.replace("_", "%5F")
@@ -88,16 +88,16 @@ test.each([
 ])("a tenant in the body, %s", async (_, body, expected) => {
   const answer = await handler(tenant("BODY", "tenant_id"))(post(body))
   expect(answer.status).toBe(expected)
-  // The handler reads the body that the guard has read.
+  // The handler can read the body again after the guard.
   if (expected === 200) expect(await answer.json()).toMatchObject({ body })
 })
 
-test("a body that does not say that it is JSON is not read as JSON", async () => {
+test("a body without a JSON content type is not read as JSON", async () => {
   const body = JSON.stringify({ tenant_id: ids.tenant })
   expect(await status(handler(tenant("BODY", "tenant_id"))(post(body, "text/plain")))).toBe(403)
 })
 
-test("a header that is there twice is nobody's tenant", async () => {
+test("a repeated header names no tenant", async () => {
   const headers = new Headers({ ...inTenant, "x-tenant": ids.tenant })
   const ask = () => handler(tenant("HEADER", "x-tenant"))(new Request("https://notes.example/", { headers }))
   expect(await status(ask())).toBe(200)
@@ -105,7 +105,7 @@ test("a header that is there twice is nobody's tenant", async () => {
   expect(await status(ask())).toBe(403)
 })
 
-test("without a known caller nothing of the body is read", async () => {
+test("the body is not read without a known caller", async () => {
   const request = new Request("https://notes.example/", {
     method: "POST",
     body: "{}",
@@ -115,7 +115,7 @@ test("without a known caller nothing of the body is read", async () => {
   expect(request.bodyUsed).toBe(false)
 })
 
-test("a resource is asked for by the request's id and believed as the store has it", async () => {
+test("a resource is looked up by the request's id, and the store's record decides", async () => {
   const requirement: Requirement = { is: "resourceAction", action: "a.b.c", type: "note", from: "PATH", field: "id" }
   const asked: string[][] = []
   const findResource = async (...of: [string, string]) => {
@@ -140,7 +140,7 @@ test.each<[string, Requirement, string?]>([
   expect(() => handler(requirement, path === undefined ? {} : { path })).toThrow()
 })
 
-test("a tenant that path, body, header and token do not agree on is nobody's", async () => {
+test("a tenant on which path, body, header and token disagree is refused", async () => {
   const requirement: Requirement = {
     is: "allOf",
     of: [tenant("PATH", "tenant_id"), tenant("BODY", "tenant_id"), tenant("HEADER", "x-tenant")],

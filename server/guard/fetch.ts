@@ -1,4 +1,4 @@
-// The guard for whatever has fetch's Request and Response: edge workers, Deno, Bun, Node. WebCrypto and nothing else.
+// The guard for platforms with fetch's Request and Response: edge workers, Deno, Bun, Node. Needs only WebCrypto.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { checksIn } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -11,21 +11,21 @@ import { hasDuplicateNames } from "./strict-json.ts"
 import { createDecide, type TargetOptions } from "./target.ts"
 
 export interface FetchGuardOptions extends TargetOptions {
-  /** The route, for requirements that name a path variable: "/notes/{note_id}". Another path is 404. */
+  /** Path template, for requirements that name a path variable: "/notes/{note_id}". Other paths get 404. */
   readonly path?: string
-  /** The longest JSON body that a requirement may have to be read from. 65,536 bytes. */
+  /** Maximum size of a JSON body that a requirement reads. 65,536 bytes. */
   readonly maxBodyBytes?: number
 }
 
-/** What the guard found out about a request. */
+/** The guard's findings about a request. */
 export interface GuardedCall {
   /** Undefined only for `public`, and for `bodyCredential` without a valid token. */
   readonly caller: AuthContext | undefined
-  /** The path's variables, as the guard read them. A handler that read them itself might read others. */
+  /** The path's variables as the guard read them. A handler that parses the path itself might read others. */
   readonly path: ReadonlyMap<string, string>
 }
 
-/** What is guarded. */
+/** A handler behind the guard. */
 export type GuardedHandler<Rest extends readonly unknown[]> = (
   request: Request,
   call: GuardedCall,
@@ -33,11 +33,11 @@ export type GuardedHandler<Rest extends readonly unknown[]> = (
 ) => Response | Promise<Response>
 
 /**
- * A fetch handler that answers only callers who meet the requirement; the rest get a problem (RFC 9457) and a challenge
- * (RFC 6750). What `findResource` throws is thrown on.
+ * Wraps a handler so that it runs only for callers who meet the requirement. Others get a problem response (RFC 9457)
+ * and a challenge (RFC 6750). Exceptions of `findResource` propagate.
  *
- * @param handler Gets the request unread, and whatever else the handler was called with: an environment, for instance.
- * @throws when the requirement cannot be checked here.
+ * @param handler Receives the request unread, and all further arguments of the call, such as an environment.
+ * @throws Error if the requirement cannot be checked here.
  */
 export function guardFetch<Rest extends readonly unknown[]>(
   options: FetchGuardOptions,
@@ -70,7 +70,7 @@ export function guardFetch<Rest extends readonly unknown[]>(
   }
 }
 
-/** A refusal as a Response, for handlers that refuse in the guard's own words. */
+/** Converts a refusal to a Response, for handlers that refuse calls themselves. */
 export function responseOf(refused: Refused): Response {
   return new Response(JSON.stringify(problemOf(refused)), {
     status: refused.status,
@@ -86,7 +86,7 @@ function variablesOf(request: Request, match: MatchPath | undefined): ReadonlyMa
   return match === undefined ? new Map() : match(new URL(request.url).pathname)
 }
 
-/** The JSON in the body; undefined when it is none, is too long, or has a name twice: then nothing in it is believed. */
+/** Parses the JSON body. Undefined if it is invalid, too long, or repeats a name: no field is trusted then. */
 async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   if (!/^application\/(json|connect\+json)\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) return undefined
   try {

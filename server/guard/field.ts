@@ -2,10 +2,10 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { reflect } from "@bufbuild/protobuf/reflect"
 
 /**
- * Reads one text field of a message; undefined when it, or a message on the way to it, is not set or is empty.
+ * Creates a reader of one string field. It returns undefined if the field, or a message on its path, is unset or empty.
  *
- * @param path Names of the schema, with dots: "conversation.tenant_id".
- * @throws when the message has no such field, or it is no single string.
+ * @param path Field names of the schema with dots: "conversation.tenant_id".
+ * @throws Error if the message has no such field, or the field is not a single string.
  */
 export function fieldOf(input: DescMessage, path: string): (message: Message) => string | undefined {
   const steps: DescField[] = []

@@ -38,7 +38,7 @@ function setUp(options: (clock: GuardOptions["clock"]) => Partial<GuardOptions> 
   return { ...issuer, guard, call }
 }
 
-test("a token of ours is let in, by its own words alone", async () => {
+test("a valid token of the app is accepted on its claims alone", async () => {
   const { call, token } = setUp()
   expect(await call(`Bearer ${token()}`)).toBe("allow")
 })
@@ -52,7 +52,7 @@ test.each([
   expect(await setUp().call(header)).toBe(reason)
 })
 
-test("a guard that asks nobody for permissions grants nobody any", async () => {
+test("a guard without a source of permissions grants none", async () => {
   const { call, guard, token } = setUp()
   const notes: Requirement = { is: "action", action: "notes.note.edit" }
   expect(await call(`Bearer ${token()}`, notes)).toBe("MISSING_PERMISSION")
@@ -61,7 +61,7 @@ test("a guard that asks nobody for permissions grants nobody any", async () => {
   await expect(guard.loadGrants(caller)).rejects.toThrow("requires the guard's option permissions")
 })
 
-test("liveness is asked at every call, for the token's own session", async () => {
+test("liveness is checked at every call, for the token's own session", async () => {
   const questions: Parameters<Liveness["find"]>[0][] = []
   let facts = active
   const port: Liveness = {
@@ -92,7 +92,7 @@ test("liveness is asked at every call, for the token's own session", async () =>
   )
 })
 
-test("liveness is not asked for public methods, body credentials, or without a valid token", async () => {
+test("liveness is not checked for public methods, body credentials, or without a valid token", async () => {
   let asked = 0
   const { call, token } = setUp(() => ({
     liveness: async () => {
@@ -106,12 +106,12 @@ test("liveness is not asked for public methods, body credentials, or without a v
   expect(asked).toBe(0)
 })
 
-test("when liveness cannot be had, nobody is let in, and nobody is told to sign in again", async () => {
+test("if liveness is unknown, calls are UNAVAILABLE, without a prompt to sign in again", async () => {
   const { call, token } = setUp(() => ({ liveness: () => Promise.reject(new Error("database down")) }))
   expect(await call(`Bearer ${token()}`)).toBe("UNAVAILABLE")
 })
 
-test("stale facts send the question to the issuer, whose answer counts", async () => {
+test("stale facts cause an introspection, whose answer decides", async () => {
   const stale: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
   let introspected: LivenessFacts | Error = active
   const { call, token, pass } = setUp((clock) => ({
@@ -133,7 +133,7 @@ test("stale facts send the question to the issuer, whose answer counts", async (
   expect(await call(header, { ...stale, freshness: { maxStalenessMs: 10_000, onStale: "ALLOW" } })).toBe("allow")
 })
 
-test("without an introspection hook, stale is refused", async () => {
+test("without introspection, stale facts are refused", async () => {
   const stale: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
   const { call, token, pass } = setUp()
   const header = `Bearer ${token()}`
@@ -143,12 +143,12 @@ test("without an introspection hook, stale is refused", async () => {
   expect(await call(header)).toBe("allow")
 })
 
-test("a fault while verifying lets nobody in", async () => {
+test("a fault during verification denies access", async () => {
   const { call, token } = setUp(() => ({ keySet: { find: () => Promise.reject(new Error("fault")) } }))
   expect(await call(`Bearer ${token()}`)).toBe("INTERNAL")
 })
 
-test("the issuer is asked about the caller's own token, and only if the decision may still change", async () => {
+test("introspection concerns the caller's own token, and happens only if it can change the decision", async () => {
   const stale: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
   const asked: string[] = []
   const { guard, token, pass, clock } = setUp((own) => ({
@@ -176,7 +176,7 @@ test("the issuer is asked about the caller's own token, and only if the decision
   expect(asked.slice(-3)).toEqual([one, two, ""])
 })
 
-test("a caller that scopes let in is told of the grants in memory, if there are any", async () => {
+test("a caller accepted by scopes gets the grants in memory, if there are any", async () => {
   const snapshot: PermissionSnapshot = {
     roles: new Map([["rol_1", { key: "editor", permissions: new Set(["notes.note.edit"]), inheritable: true }]]),
     scopes: new Map(),
@@ -197,7 +197,7 @@ test("a caller that scopes let in is told of the grants in memory, if there are 
 })
 
 test.each([undefined, null, "", "app_", "prn_00000000000000000000000000", "**"])(
-  "a guard without an app of its own is not made: %j",
+  "a guard needs a valid appId: %j",
   (appId) => {
     expect(() => setUp(() => ({ appId: appId as string }))).toThrow("the guard's option appId")
   },

@@ -1,4 +1,4 @@
-// Who is calling and may they: the same on every target. What reads headers and messages is in connect.ts and its like.
+// Authentication and authorization, identical on every target. Adapters such as connect.ts read headers and messages.
 import { type AuthDecision, authorize } from "@signet/kernel/authz/authorize"
 import { type AuthContext, type Grants, notLoaded, withGrants } from "@signet/kernel/authz/context"
 import { heldAt, type PermissionSnapshot } from "@signet/kernel/authz/effective"
@@ -21,76 +21,76 @@ import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 export const anyApp = "*"
 
 export interface GuardOptions {
-  /** The `iss` that is taken. */
+  /** Accepted `iss`. */
   readonly issuer: string
-  /** The `aud` that is taken: this service's own. */
+  /** Accepted `aud`: this service's own. */
   readonly audience: string
   /**
-   * The app whose tokens are accepted (`app_…`): tokens of other apps are refused with APP_MISMATCH. A service that serves
-   * every app says `anyApp`.
+   * The app whose tokens are accepted (`app_…`). Tokens of other apps are refused with APP_MISMATCH. A service for
+   * every app uses `anyApp`.
    */
   readonly appId: string
   readonly keySet: KeySet
   readonly clock: Clock
-  /** Hashes tokens for the cache. WebCrypto where it is not said. */
+  /** Hashes tokens for the cache. Default: WebCrypto. */
   readonly crypto?: TokenCrypto
-  /** Followed, so that what the issuer revokes is refused here within moments: gives `liveness`, and withdraws keys. */
+  /** The revocation feed, so that revocations take effect within moments. It provides `liveness` and withdraws keys. */
   readonly revocations?: Pick<RevocationFeed, "liveness" | "withoutRevoked">
   /**
-   * Asked at each call whether principal, session and membership are active. Without it the token's own age is how old
-   * that knowledge is: 900 s at most.
+   * Called for each request: are principal, session and membership active? Without it, these facts are as old as the
+   * token: at most 900 s.
    */
   readonly liveness?: FindLiveness
-  /** Asked when a requirement wants fresher facts than there are. Throws when the issuer does not answer. */
+  /** Called if a requirement needs fresher facts. Throws if the issuer does not answer. */
   readonly introspect?: Introspect
-  /**
-   * Asked what the caller was granted, where a requirement needs more than scopes. Without it nobody is granted anything.
-   */
+  /** Returns the caller's permissions, for requirements that need more than scopes. Without it no caller has any. */
   readonly permissions?: FindPermissions
-  /** For requirements that say nothing: 60 s, then introspection; without `liveness`, a token's whole life. */
+  /**
+   * For requirements that state none. Default: 60 s, then introspection; without `liveness`, a token's whole lifetime.
+   */
   readonly defaultFreshness?: Freshness
-  /** How many verified tokens are remembered. 10,000. */
+  /** Maximum number of verified tokens in memory. 10,000. */
   readonly cacheSize?: number
 }
 
 export interface Guard {
-  /** What requirements that say nothing of it ask for. */
+  /** The freshness for requirements that state none. */
   readonly defaultFreshness: Freshness
   /**
-   * Who the Authorization header says is calling, or why that is not known.
+   * Returns the caller of an Authorization header, or why it is unknown.
    *
-   * @param header The header as sent; null when there is none.
+   * @param header The header as sent; null if there is none.
    */
   authenticate(header: string | null): Promise<AuthContext | Reason>
-  /** Tells which token a caller is known by that somebody else has verified: introspection asks for it. */
+  /** Registers the token of a caller that other code verified, for introspection. */
   introduce(caller: AuthContext, token: string): void
   /**
-   * Whether the caller may do what needs the requirement.
+   * Decides whether the caller meets the requirement.
    *
-   * @param request Without the app: the guard knows it.
+   * @param request Facts without the app, which the guard knows.
    */
   authorize(caller: AuthContext | Reason, requirement: Requirement, request: CallFacts): Promise<AuthDecision>
   /**
-   * The caller's roles and permissions, of `permissions`: from memory, or asked of the issuer. For handlers whose `caller`
-   * does not have them, since its requirement did not need them.
+   * Returns the caller's roles and permissions from `permissions`: from memory or the issuer. For handlers whose
+   * requirement did not load them.
    *
-   * @throws Refused with PERMISSIONS_STALE, or UNAVAILABLE; an Error when the guard has no `permissions`.
+   * @throws Refused PERMISSIONS_STALE or UNAVAILABLE; Error if the guard has no `permissions`.
    */
   loadGrants(caller: AuthContext): Promise<Grants>
 }
 
-/** What a target found out about a call. */
+/** The facts that a target determined about a call. */
 export type CallFacts = Omit<RequestFacts, "appId">
 
 const withLiveness: Freshness = { maxStalenessMs: 60_000, onStale: "INTROSPECT" }
 const withoutLiveness: Freshness = { maxStalenessMs: 930_000, onStale: "INTROSPECT" }
 
-/** @throws when `appId` is missing, or no app's id and not `anyApp`. */
+/** @throws Error if `appId` is missing, or neither an app's id nor `anyApp`. */
 export function createGuard(options: GuardOptions): Guard {
   const { issuer, audience, clock, introspect, revocations } = options
   const app = appOf(options.appId)
   const liveness = options.liveness ?? revocations?.liveness
-  // Introspection asks for the token itself, of which a context tells only what it says.
+  // Introspection needs the token itself, which the context does not contain.
   const tokens = new WeakMap<AuthContext, string>()
   const verify = createVerifier({
     issuer,
@@ -113,7 +113,7 @@ export function createGuard(options: GuardOptions): Guard {
         if (typeof context !== "string" && introspect !== undefined) tokens.set(context, bearer.token)
         return context
       } catch {
-        // Nothing in a token may do this: it is a fault, and a fault lets nobody in.
+        // No token can cause an exception here; an exception is a fault, and a fault denies access.
         return "INTERNAL"
       }
     },
@@ -139,7 +139,7 @@ export function createGuard(options: GuardOptions): Guard {
       }
       const decideWhole = async (known: Liveness | "unknown"): Promise<AuthDecision> => {
         const decision = decide(known)
-        // What fails before step 6 fails whatever was granted, and nothing that was granted takes away.
+        // A failure before step 6 does not depend on grants, and grants never turn an allow into a deny.
         if (decision.allow || decision.step < 6 || !asksPermissions(requirement)) return decision
         return decide(known, await heldBy(caller))
       }
@@ -159,7 +159,7 @@ export function createGuard(options: GuardOptions): Guard {
     },
   }
 
-  /** A caller that is let in is told of the grants that are in memory, where the decision did not need them. */
+  /** Adds the grants that are in memory to an allowed caller, if the decision did not load them. */
   async function withHeld(decision: AuthDecision): Promise<AuthDecision> {
     const { permissions } = options
     if (!decision.allow || decision.context?.roles !== notLoaded || permissions?.held === undefined) return decision
@@ -172,7 +172,7 @@ export function createGuard(options: GuardOptions): Guard {
     return heldAt(snapshot, { scopes: caller.scopes, nowMs: clock.nowMs() }, caller)
   }
 
-  /** The caller with what it was granted, or why that is not known. */
+  /** Returns the caller with its grants, or why they are unknown. */
   async function heldBy(caller: AuthContext): Promise<Held> {
     const { permissions } = options
     if (permissions === undefined) return { caller, snapshot: null }
@@ -183,7 +183,7 @@ export function createGuard(options: GuardOptions): Guard {
   }
 }
 
-/** Undefined for every app. JavaScript may leave the option out, which must not mean "any app". */
+/** Undefined for every app. JavaScript callers can omit the option, which must not mean "any app". */
 function appOf(appId: unknown): AppId | undefined {
   if (appId === anyApp) return undefined
   const parsed = typeof appId === "string" ? parseId("app", appId) : undefined

@@ -1,4 +1,5 @@
-// @signet/guard: who is calling, and may they. Adapters for a framework are beside it: @signet/guard/fastify and its like.
+// @signet/guard: authentication and authorization. Adapters for frameworks are separate entry points, such as
+// @signet/guard/fastify.
 export type { AuthDecision, Deny } from "@signet/kernel/authz/authorize"
 export { type AuthContext, type Grants, type NotLoaded, notLoaded } from "@signet/kernel/authz/context"
 export { type Explained, type Explanation, explain } from "@signet/kernel/authz/explain"

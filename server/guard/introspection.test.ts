@@ -25,7 +25,7 @@ const context = contextOf({
   gty: "session",
 })
 
-/** What the guard makes of an issuer's answer: the reason that it refuses for, "active", or "no answer". */
+/** The guard's reading of an introspection response: the reason that it refuses for, "active", or "no answer". */
 async function told(body: string): Promise<string> {
   const introspect = createIntrospection({
     url: "https://auth.example/auth/token/introspect",
@@ -42,7 +42,7 @@ async function told(body: string): Promise<string> {
 test.each([
   ['{"active":true,"jti":"jti_1"}', "active"],
   ['{"active":false}', "TOKEN_REVOKED"],
-  // About another token, or about none.
+  // About another token, or about no token.
   ['{"active":true,"jti":"jti_2"}', "no answer"],
   ['{"active":true}', "no answer"],
   ['{"active":"true","jti":"jti_1"}', "no answer"],

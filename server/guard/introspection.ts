@@ -1,4 +1,4 @@
-// RFC 7662: asks the issuer about one token, where the revocation feed is too old for a requirement.
+// Token introspection (RFC 7662) at the issuer, for requirements that need fresher facts than the revocation feed's.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Liveness } from "@signet/kernel/authz/liveness"
 import { noVersions } from "@signet/kernel/authz/versions"
@@ -8,7 +8,7 @@ import { fetchText } from "./fetch-text.ts"
 import { type ServiceToken, withToken } from "./service-token.ts"
 import { createSharedRun } from "./shared-run.ts"
 
-/** Asks the issuer whether a token is still good. Throws when it does not answer. */
+/** Asks the issuer whether a token is active. Throws if it does not answer. */
 export type Introspect = (context: AuthContext, token: string) => Promise<Liveness>
 
 export interface IntrospectionOptions {
@@ -28,7 +28,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspect {
   const shared = createSharedRun<Liveness>(clock, timeoutMs)
 
   async function ask(context: AuthContext, token: string): Promise<Liveness> {
-    // Before the question: what changes while it is under way may be missed.
+    // Taken before the request: changes during it may be missing from the response.
     const asOfMs = clock.nowMs()
     const asked = new URLSearchParams({ token })
     if (context.method === "ACTOR_ENVELOPE") asked.set("token_type_hint", contextTokenType)
@@ -43,7 +43,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspect {
   return (context, token) => shared(token, () => ask(context, token))
 }
 
-/** @throws when it is no answer, or one about another token. */
+/** @throws Error if the response is malformed or about another token. */
 function isActive(answer: unknown, { tokenId }: AuthContext): boolean {
   if (typeof answer !== "object" || answer === null || !("active" in answer)) throw new Error("no introspection answer")
   if (answer.active === false) return false
@@ -67,5 +67,5 @@ const alive = (context: AuthContext): LivenessFacts => ({
   current: null,
 })
 
-/** The issuer does not say why. */
+/** The issuer does not give a reason. */
 const ended = (context: AuthContext): LivenessFacts => ({ ...alive(context), revoked: ["TOKEN"] })

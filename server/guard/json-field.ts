@@ -1,7 +1,7 @@
 /**
- * One text in a JSON value, by a path of the schema with dots: "note.tenant_id". A name may be written as the schema has
- * it or in lowerCamelCase, as proto3 JSON may. Undefined when it is missing, empty, no text, or written in more than one
- * way, letter case not counting: then a handler could read the other one.
+ * Reads one string from a JSON value by a path of schema names: "note.tenant_id". Names may also be written in
+ * lowerCamelCase (proto3 JSON). Returns undefined if the value is missing, empty, not a string, or present under
+ * several spellings (ignoring case), because a handler could then read another one.
  */
 export function jsonField(value: unknown, path: string): string | undefined {
   let at = value
@@ -17,7 +17,7 @@ export function jsonField(value: unknown, path: string): string | undefined {
   return typeof at === "string" && at !== "" ? at : undefined
 }
 
-/** Without letter case, in which some readers of JSON find a name. */
+/** Removes letter case, which some JSON readers ignore. */
 const fold = (name: string): string => name.toUpperCase().toLowerCase()
 
 function camelCase(name: string): string {

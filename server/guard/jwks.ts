@@ -5,9 +5,9 @@ const coordinate = /^[A-Za-z0-9_-]{43}$/
 const kidPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /**
- * The ES256 keys in a JWK Set (RFC 7517 section 5); other keys are passed over, as section 5 asks.
+ * Parses the ES256 keys of a JWK Set (RFC 7517 section 5). Other keys are ignored, as section 5 requires.
  *
- * @throws when the text is no JWK Set, has more than 16 keys, or two with one kid.
+ * @throws Error if the text is not a JWK Set, has more than 16 keys, or repeats a kid.
  */
 export function parseJwks(text: string): readonly EcPublicJwk[] {
   const set: unknown = JSON.parse(text)

@@ -1,4 +1,4 @@
-// Verifies a JWT of one type, in the order in which RFC 8725's attacks are cheapest to refuse.
+// Verifies JWTs of one type. The checks are ordered so that the attacks of RFC 8725 are refused at the lowest cost.
 import type { Reason } from "@signet/kernel/errors"
 import type { Clock } from "@signet/kernel/ports"
 import { skewSeconds } from "@signet/kernel/token/claims"
@@ -13,22 +13,25 @@ const encoder = new TextEncoder()
 export type Json = Readonly<Record<string, unknown>>
 
 export interface JwtOptions<Value extends object> {
-  /** The one `typ` that is taken. */
+  /** The accepted `typ`. */
   readonly typ: string
   readonly keySet: KeySet
   readonly crypto: TokenCrypto
   readonly clock: Clock
-  /** How many verified tokens are remembered; 0 for none. */
+  /** Maximum number of verified tokens in memory; 0 for none. */
   readonly cacheSize: number
-  /** The longest text that is looked at; 8,192 where it is left out. */
+  /** Maximum token length in characters. 8,192. */
   readonly maxLength?: number
-  /** What the claims say, or why they are not taken; checks the times by `untimely`. Only verified claims come here. */
+  /**
+   * Interprets the claims or returns why they are rejected; checks times with `untimely`. Called only after
+   * verification.
+   */
   readonly read: (payload: Json, nowMs: number) => Value | Reason | Promise<Value | Reason>
-  /** What to tell of a header that is not taken; the reason itself where it is left out. */
+  /** Replaces the reason for a rejected header. Default: the reason itself. */
   readonly tell?: (reason: Reason, header: Json, payloadPart: string) => Reason
 }
 
-/** What a token says, or why it is not taken. UNAVAILABLE: the keys could not be had. */
+/** Returns a token's content, or why it is rejected. UNAVAILABLE: the keys could not be fetched. */
 export type VerifyJwt<Value> = (token: string) => Promise<Value | Reason>
 
 interface Header {
@@ -43,7 +46,7 @@ interface Verified<Value> {
 
 export function createJwtVerifier<Value extends object>(options: JwtOptions<Value>): VerifyJwt<Value> {
   const { clock, keySet, crypto, maxLength = maxTokenLength } = options
-  // A key has one header, so the few that are in use are parsed once.
+  // A key has one header, so only a few headers are parsed, once each.
   const headers = new Map<string, Header>()
   const verified = new Map<string, Verified<Value>>()
 
@@ -57,7 +60,7 @@ export function createJwtVerifier<Value extends object>(options: JwtOptions<Valu
         verified.delete(digest)
         return late
       }
-      // A key that was withdrawn takes its tokens with it.
+      // Tokens of a withdrawn key are no longer accepted.
       if (typeof (await keySet.find(known.kid)) !== "string") return known.value
     }
 
@@ -88,7 +91,7 @@ export function createJwtVerifier<Value extends object>(options: JwtOptions<Valu
   }
 }
 
-/** Names in a header that change how a token is to be read or with which key: our issuer writes none of them. */
+/** Header parameters that change how a token is read or which key verifies it. The issuer uses none of them. */
 const forbidden = ["crit", "b64", "jku", "jwk", "x5u", "x5c", "zip"]
 
 type Tells = Pick<JwtOptions<object>, "typ" | "tell">
@@ -101,11 +104,14 @@ function parseHeader(part: string, payloadPart: string, { typ: expected, tell }:
   const refuse = (reason: Reason): Reason => tell?.(reason, decoded.object, payloadPart) ?? reason
   if (alg !== "ES256") return refuse("ALG_NOT_ALLOWED")
   if (typ !== expected) return refuse("TYP_NOT_ALLOWED")
-  // The shape of every kid that we publish; nothing else reaches the key set.
+  // The pattern of every published kid. Other values do not reach the key set.
   return typeof kid === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(kid) ? { kid } : "KEY_UNKNOWN"
 }
 
-/** Whether it is past `exp`, or before `nbf` or `iat`. What is no number is left to who reads the claims. */
+/**
+ * Returns the reason if the time is after `exp`, or before `nbf` or `iat`. Claims that are not numbers are ignored; the
+ * reader of the claims checks them.
+ */
 export function untimely(claims: Json, nowMs: number): Reason | undefined {
   const now = nowMs / 1_000
   const { exp, nbf, iat } = claims

@@ -5,7 +5,7 @@ import { createIssuer } from "./testing/issuer.ts"
 
 type Entry = NonNullable<Awaited<ReturnType<KeySetCache["get"]>>>
 
-/** A key set between a cache and an issuer, which publish what `state` says. */
+/** A key set between a cache and an issuer, which publish the contents of `state`. */
 function setUp(limits: Partial<KeySetLimits> = {}) {
   const { clock, pass, jwk } = createIssuer()
   const textOf = (...kids: string[]) => JSON.stringify({ keys: kids.map((kid) => ({ ...jwk, kid })) })
@@ -38,7 +38,7 @@ function setUp(limits: Partial<KeySetLimits> = {}) {
 
 describe("a cached key set", () => {
   test.each([
-    ["spares the issuer", 300_000, 0],
+    ["replaces a request to the issuer", 300_000, 0],
     ["spares it no more a moment later", 300_001, 1],
     ["of the future is none: it would never be too old", -1, 1],
   ])("%s at an age of %i ms", async (_, ageMs, fetches) => {
@@ -48,7 +48,7 @@ describe("a cached key set", () => {
     expect(state.fetches).toBe(fetches)
   })
 
-  test("that is too old serves while the issuer publishes no other, until it is a day old", async () => {
+  test("that is too old is used while the issuer publishes none, until it is a day old", async () => {
     const { state, cached, textOf, isFound, keySet, pass } = setUp()
     state.published = "no key set"
     cached(textOf("key-1"), 300_001)
@@ -60,7 +60,7 @@ describe("a cached key set", () => {
     expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
   })
 
-  test("that is too old puts no question to the issuer off for longer than a failed one", async () => {
+  test("that is too old delays requests to the issuer no longer than a failed request", async () => {
     const { state, cached, textOf, isFound, pass } = setUp()
     state.published = "no key set"
     cached(textOf("key-1"), 300_001)
@@ -69,7 +69,7 @@ describe("a cached key set", () => {
     expect([await isFound("key-1"), state.fetches]).toEqual([true, 2])
   })
 
-  test("that spared the issuer is not read again at once, however old it nearly is", async () => {
+  test("that replaced a request is not read again at once, at any age", async () => {
     const { state, cached, textOf, isFound, pass } = setUp()
     cached(textOf("key-1"), 300_000)
     expect(await isFound("key-1")).toBe(true)
@@ -78,14 +78,14 @@ describe("a cached key set", () => {
     expect([state.reads, state.fetches]).toEqual([1, 0])
   })
 
-  test("of the future serves neither while the issuer publishes none", async () => {
+  test("dated in the future is not used, even while the issuer publishes none", async () => {
     const { state, cached, textOf, keySet } = setUp()
     state.published = "no key set"
     cached(textOf("key-1"), -1)
     expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
   })
 
-  test("brings no withdrawn key back: an older one replaces none that was fetched since", async () => {
+  test("restores no withdrawn key: an older one does not replace a newer fetch", async () => {
     const { state, cached, textOf, isFound, pass } = setUp()
     state.published = textOf("key-2")
     expect(await isFound("key-2")).toBe(true)
@@ -97,7 +97,7 @@ describe("a cached key set", () => {
     expect(await isFound("key-2")).toBe(true)
   })
 
-  test("that another process renewed replaces an older one, without a question to the issuer", async () => {
+  test("that another process renewed replaces an older one without a request to the issuer", async () => {
     const { state, cached, textOf, isFound, pass } = setUp()
     expect(await isFound("key-1")).toBe(true)
     pass(300_001)
@@ -105,7 +105,7 @@ describe("a cached key set", () => {
     expect([await isFound("key-2"), state.fetches]).toEqual([true, 1])
   })
 
-  test("is not asked for a kid that it may lack: the issuer is", async () => {
+  test("is skipped for an unknown kid, for which the issuer is asked", async () => {
     const { state, cached, textOf, isFound, pass } = setUp()
     cached(textOf("key-1"), 0)
     expect(await isFound("key-1")).toBe(true)
@@ -115,7 +115,7 @@ describe("a cached key set", () => {
   })
 })
 
-test("kids that no fetch brought are remembered up to their limit, the oldest forgotten first", async () => {
+test("unknown kids are stored up to the limit, and the oldest is evicted first", async () => {
   const { state, isFound, pass } = setUp({ maxUnknown: 2, cooldownMs: 1_000 })
   expect(await isFound("key-1")).toBe(true)
   const fetchesFor = async (kid: string) => {
@@ -132,7 +132,7 @@ test("kids that no fetch brought are remembered up to their limit, the oldest fo
   ])
 })
 
-test("a local key set finds the key that is named, and none that its ring has dropped", async () => {
+test("a local key set finds the named key, and none that its ring has dropped", async () => {
   const a = createIssuer()
   const b = createIssuer()
   let ring = [a.jwk, { ...b.jwk, kid: "key-2" }]

@@ -11,7 +11,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close()
 })
 
-/** A key set over a fetch that counts, and answers as it is told to. */
+/** A key set with a fetch that counts its calls and returns a configured answer. */
 function setUp(options: Partial<KeySetOptions> = {}) {
   const issuer = createIssuer()
   const state = { fetches: 0, answer: async () => Response.json({ keys: [issuer.jwk] }) }
@@ -32,7 +32,7 @@ function fail(): Promise<Response> {
   return Promise.reject(new Error("no route to host"))
 }
 
-/** A server on a port of its own; the address of its key set. */
+/** Starts a server on its own port and returns the URL of its key set. */
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -45,7 +45,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${address.port}/jwks`
 }
 
-test("keys are fetched once, also for callers at the same time", async () => {
+test("keys are fetched once, even for concurrent callers", async () => {
   const { keySet, state } = setUp()
   const found = await Promise.all(Array.from({ length: 50 }, () => keySet.find("key-1")))
   expect(new Set(found).size).toBe(1)
@@ -53,7 +53,7 @@ test("keys are fetched once, also for callers at the same time", async () => {
   expect(state.fetches).toBe(1)
 })
 
-test("10,000 random kids lead to at most one fetch in 30 seconds", async () => {
+test("10,000 random kids cause at most one fetch in 30 seconds", async () => {
   const { issuer, keySet, state } = setUp()
   const verify = createVerifier({ ...issuer, keySet, crypto: nodeTokenCrypto, cacheSize: 10 })
   const tokens = Array.from({ length: 100 }, (_, i) => issuer.token({}, { kid: `random-${i}` }))
@@ -69,7 +69,7 @@ test("10,000 random kids lead to at most one fetch in 30 seconds", async () => {
   expect(state.fetches).toBe(4)
 })
 
-test("a kid that a fetch did not bring leads to no other for a minute", async () => {
+test("a kid that a fetch did not contain causes no other fetch for a minute", async () => {
   const { issuer, keySet, state } = setUp()
   await keySet.find("key-1")
   issuer.pass(30_000)
@@ -92,14 +92,14 @@ test("the memory of unknown kids is bounded", async () => {
   }
   expect(state.fetches).toBe(4)
   issuer.pass(1)
-  // "a" was forgotten for "c"; "c" is remembered.
+  // "a" was evicted for "c"; "c" is stored.
   await keySet.find("c")
   expect(state.fetches).toBe(4)
   await keySet.find("a")
   expect(state.fetches).toBe(5)
 })
 
-test("a key that was published since is found by its first token", async () => {
+test("a newly published key is found by its first token", async () => {
   const { issuer, keySet, state } = setUp()
   await keySet.find("key-1")
   const next = { ...createIssuer().jwk, kid: "key-2" }
@@ -109,7 +109,7 @@ test("a key that was published since is found by its first token", async () => {
   expect(typeof (await keySet.find("key-2"))).toBe("object")
 })
 
-test("while the issuer is out of reach, keys serve for a day and no longer", async () => {
+test("while the issuer is unreachable, keys are used for a day", async () => {
   const { issuer, keySet, state } = setUp()
   await keySet.find("key-1")
   state.answer = fail
@@ -119,7 +119,7 @@ test("while the issuer is out of reach, keys serve for a day and no longer", asy
   expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
 })
 
-test("without any keys the answer is that, and not that the key is unknown", async () => {
+test("without any keys the result is UNAVAILABLE, not KEY_UNKNOWN", async () => {
   const { issuer, keySet, state } = setUp()
   const { answer } = state
   state.answer = fail
@@ -131,7 +131,7 @@ test("without any keys the answer is that, and not that the key is unknown", asy
   expect(typeof (await keySet.find("key-1"))).toBe("object")
 })
 
-test("a key that is no longer published is not found once the set is fetched again", async () => {
+test("a key that is no longer published is not found after the next fetch", async () => {
   const { issuer, keySet, state } = setUp()
   await keySet.find("key-1")
   state.answer = async () => Response.json({ keys: [] })
@@ -179,7 +179,7 @@ test("over a real socket: no redirect is followed", async () => {
   expect(followed).toBe(0)
 })
 
-test("over a real socket: an endless answer is cut at the size limit", async () => {
+test("over a real socket: an endless response is aborted at the size limit", async () => {
   const { clock } = createIssuer()
   let sent = 0
   function* blanks() {
@@ -191,7 +191,7 @@ test("over a real socket: an endless answer is cut at the size limit", async () 
   expect(sent).toBeLessThan(100_000_000)
 })
 
-test("over a real socket: an answer that never ends its headers, or its body, is cut at the time limit", async () => {
+test("over a real socket: a response without an end of headers or body is aborted at the time limit", async () => {
   const { clock, jwk } = createIssuer()
   const silent = await serve(() => undefined)
   const slow = await serve((_, response) => response.write(JSON.stringify({ keys: [jwk] })))
@@ -201,12 +201,12 @@ test("over a real socket: an answer that never ends its headers, or its body, is
   }
 })
 
-test("a fetch that ignores its signal is given up all the same", async () => {
+test("a fetch that ignores its signal times out, too", async () => {
   const { keySet } = setUp({ fetch: () => new Promise(() => undefined), limits: { timeoutMs: 20 } })
   expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
 })
 
-test("a cache spares the first fetch, and gets what was fetched", async () => {
+test("a cache replaces the first fetch, and stores what was fetched", async () => {
   const issuer = createIssuer()
   let kept: { text: string; fetchedAtMs: number } | undefined
   const cache = {
@@ -222,7 +222,7 @@ test("a cache spares the first fetch, and gets what was fetched", async () => {
   expect(typeof (await second.keySet.find("key-1"))).toBe("object")
 })
 
-test("a cache that is old, broken or wrong is passed over", async () => {
+test("an old, failing or malformed cache entry is ignored", async () => {
   const issuer = createIssuer()
   const old = { text: JSON.stringify({ keys: [] }), fetchedAtMs: issuer.clock.nowMs() - 300_001 }
   for (const get of [async () => old, async () => ({ ...old, text: "x" }), () => Promise.reject(new Error("down"))]) {
@@ -232,7 +232,7 @@ test("a cache that is old, broken or wrong is passed over", async () => {
   }
 })
 
-test("a ring in the same process: what it publishes now is what is taken", async () => {
+test("a ring in the same process: exactly the currently published keys are accepted", async () => {
   const { jwk } = createIssuer()
   let keys = [jwk]
   const keySet = createLocalKeySet({ jwks: () => keys }, nodeTokenCrypto)
@@ -241,7 +241,7 @@ test("a ring in the same process: what it publishes now is what is taken", async
   expect(await keySet.find("key-1")).toBe(found)
   keys = []
   expect(await keySet.find("key-1")).toBe("KEY_UNKNOWN")
-  // The same kid with another key, which no issuer should publish, is not the key from before.
+  // The same kid with another key, which no issuer should publish, yields the other key.
   keys = [{ ...createIssuer().jwk, kid: "key-1" }]
   expect(await keySet.find("key-1")).not.toBe(found)
 })

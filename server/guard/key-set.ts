@@ -1,4 +1,4 @@
-// The issuer's public keys: fetched seldom, kept long, never trusted to be small, quick or well-formed.
+// The issuer's public keys: fetched rarely, cached, and treated as untrusted input with limits of size and time.
 import type { Clock } from "@signet/kernel/ports"
 import { type FetchLimits, fetchText } from "./fetch-text.ts"
 import { parseJwks } from "./jwks.ts"
@@ -7,18 +7,18 @@ import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
 
 /** Finds the key that a token names. */
 export interface KeySet {
-  /** KEY_UNKNOWN: no such key is published. UNAVAILABLE: the keys could not be had at all. */
+  /** KEY_UNKNOWN: no such key is published. UNAVAILABLE: no keys could be fetched. */
   find(kid: string): Promise<VerifyKey | "KEY_UNKNOWN" | "UNAVAILABLE">
 }
 
-/** Where a key set is kept between starts: a key-value store at the edge, for instance. Its faults are ignored. */
+/** A cache that outlives the process, such as a key-value store at the edge. Its errors are ignored. */
 export interface KeySetCache {
   get(): Promise<{ readonly text: string; readonly fetchedAtMs: number } | undefined>
   put(entry: { readonly text: string; readonly fetchedAtMs: number }): Promise<void>
 }
 
 export interface KeySetOptions {
-  /** The address of the JWK Set. Configured, never from a request or a token. */
+  /** The URL of the JWK Set. Configured, never from a request or a token. */
   readonly url: string
   readonly crypto: TokenCrypto
   readonly clock: Clock
@@ -28,19 +28,19 @@ export interface KeySetOptions {
 }
 
 export interface KeySetLimits extends FetchLimits {
-  /** Older keys are asked for again: of the cache, then of the issuer. 300,000 ms. */
+  /** Older keys are read again, from the cache, then from the issuer. 300,000 ms. */
   readonly maxAgeMs: number
-  /** A younger entry of the cache spares the issuer. 300,000 ms. */
+  /** A younger cache entry replaces a request to the issuer. 300,000 ms. */
   readonly cacheMaxAgeMs: number
-  /** While fetching fails, keys serve until they are this old. 86,400,000 ms. */
+  /** If fetching fails, keys remain in use up to this age. 86,400,000 ms. */
   readonly maxStaleMs: number
-  /** An unknown kid, or a failed fetch, leads to at most one fetch in this time. 30,000 ms. */
+  /** An unknown kid or a failed fetch causes at most one fetch in this time. 30,000 ms. */
   readonly cooldownMs: number
-  /** The same, while there are no keys at all. 5,000 ms. */
+  /** Same, while no keys are loaded. 5,000 ms. */
   readonly firstCooldownMs: number
-  /** A kid that a fetch did not bring leads to no other for this long. 60,000 ms. */
+  /** A kid that a fetch did not contain causes no other fetch for this time. 60,000 ms. */
   readonly unknownMs: number
-  /** How many such kids are remembered. 1,000. */
+  /** Maximum number of such kids in memory. 1,000. */
   readonly maxUnknown: number
 }
 
@@ -59,7 +59,7 @@ const defaults: KeySetLimits = {
 interface Loaded {
   readonly keys: ReadonlyMap<string, VerifyKey>
   readonly fetchedAtMs: number
-  /** When these were last found to be what is published, as far as cache and issuer say. */
+  /** When cache or issuer last confirmed these keys. */
   readonly checkedAtMs: number
 }
 
@@ -79,14 +79,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
       await take(text, triedAtMs, triedAtMs)
       await cache?.put({ text, fetchedAtMs: triedAtMs }).catch(() => undefined)
     } catch {
-      // What was loaded before serves on, up to maxStaleMs.
+      // Loaded keys remain in use, up to maxStaleMs.
     }
   }
 
-  /** Whether the cache spares the issuer. */
+  /** True if the cache entry replaces a request to the issuer. */
   async function loadFromCache(): Promise<boolean> {
     const entry = await cache?.get().catch(() => undefined)
-    // An entry from the future would never be too old.
+    // An entry dated in the future would never expire.
     if (entry === undefined || entry.fetchedAtMs > clock.nowMs()) return false
     if (loaded !== undefined && entry.fetchedAtMs < loaded.fetchedAtMs) return false
     const isFresh = clock.nowMs() - entry.fetchedAtMs <= limits.cacheMaxAgeMs
@@ -109,7 +109,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return clock.nowMs() - set.fetchedAtMs
   }
 
-  /** Loads, unless that was tried too recently. Callers at the same time share one attempt. */
+  /** Loads the keys unless the last attempt was too recent. Concurrent callers share one attempt. */
   async function refresh(isForced: boolean): Promise<void> {
     await shared("", async () => {
       const pauseMs = loaded === undefined ? limits.firstCooldownMs : limits.cooldownMs
@@ -141,7 +141,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
       if (key !== undefined) return key
       if (isKnownUnknown(kid)) return "KEY_UNKNOWN"
       const before: Loaded = loaded
-      // The cache may hold what is held here already.
+      // Forced, because the cache may contain the same keys.
       await refresh(true)
       const found = loaded.keys.get(kid)
       if (found === undefined && loaded !== before) markUnknown(kid)
@@ -150,7 +150,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 }
 
-/** The keys of a ring in the same process: what it publishes now is what is taken now. */
+/** The key set of a key ring in the same process. It accepts exactly the keys that the ring publishes at the time. */
 export function createLocalKeySet(
   ring: { jwks(): readonly { readonly kid: string; readonly x: string; readonly y: string }[] },
   crypto: TokenCrypto,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createKeyValueCache, createKeyValueSnapshots, type KeyValueStore } from "./kv-cache.ts"
 
-/** A store as Workers KV is one, with the seconds that each value is kept. */
+/** A store like Workers KV that records the expiry, in seconds, of each value. */
 function keyValues(values: Record<string, string> = {}) {
   const seconds: Record<string, number | undefined> = {}
   const store: KeyValueStore = {
@@ -14,7 +14,7 @@ function keyValues(values: Record<string, string> = {}) {
   return { store, values, seconds }
 }
 
-test("a key set is read as it was kept, for a day at most, under a key of its issuer", async () => {
+test("a key set is stored for at most a day, under the issuer's key", async () => {
   const { store, seconds } = keyValues()
   const [cache, other] = [createKeyValueCache(store), createKeyValueCache(store, "other")]
   expect(await cache.get()).toBeUndefined()
@@ -26,18 +26,18 @@ test("a key set is read as it was kept, for a day at most, under a key of its is
 })
 
 test.each(["null", "7", '"text"', "[]", "{}", '{"text":"x"}', '{"fetchedAtMs":5}', '{"text":1,"fetchedAtMs":5}'])(
-  "%s is no key set",
+  "%s is not a key set",
   async (value) => {
     expect(await createKeyValueCache(keyValues({ "signet-jwks": value }).store).get()).toBeUndefined()
   },
 )
 
-test("a time that is no number is none", async () => {
+test("a time that is not a number is rejected", async () => {
   const { store } = keyValues({ "signet-jwks": '{"text":"x","fetchedAtMs":"5"}' })
   expect(await createKeyValueCache(store).get()).toBeUndefined()
 })
 
-test("a snapshot is kept for a day at most", async () => {
+test("a snapshot is stored for at most a day", async () => {
   const { store, seconds } = keyValues()
   const cache = createKeyValueSnapshots(store)
   expect(await cache.get("a")).toBeUndefined()

@@ -1,17 +1,17 @@
 import type { KeySetCache } from "./key-set.ts"
 import type { SnapshotCache } from "./permission-snapshots.ts"
 
-/** As much of a key-value store as is used; a Workers KV namespace is one. */
+/** The members of a key-value store that are used. A Workers KV namespace has them. */
 export interface KeyValueStore {
   get(key: string): Promise<string | null>
   put(key: string, value: string, options?: { readonly expirationTtl?: number }): Promise<unknown>
 }
 
 /**
- * Keeps a key set in a key-value store. Whoever can write there can make tokens: give it a namespace of its own. Such a
- * store is late by a minute, so revocations do not belong in it.
+ * Stores a key set in a key-value store. Write access to it is enough to forge tokens, so use a separate namespace.
+ * Such stores lag by up to a minute, so do not store revocations in them.
  *
- * @param key One per issuer.
+ * @param key Use one per issuer.
  */
 export function createKeyValueCache(store: KeyValueStore, key = "signet-jwks"): KeySetCache {
   return {
@@ -25,10 +25,13 @@ export function createKeyValueCache(store: KeyValueStore, key = "signet-jwks"): 
   }
 }
 
-/** The longest that a snapshot is kept: nobody asks for an old version again. */
+/** Maximum time that a snapshot is stored, in seconds. Old versions are not requested again. */
 const snapshotSeconds = 86_400
 
-/** Keeps signed permission snapshots in a key-value store. Whoever can write there can make them be asked for again. */
+/**
+ * Stores signed permission snapshots in a key-value store. Write access to it can only cause new requests to the
+ * issuer.
+ */
 export function createKeyValueSnapshots(store: KeyValueStore): SnapshotCache {
   return {
     get: async (key) => (await store.get(key)) ?? undefined,
@@ -38,7 +41,7 @@ export function createKeyValueSnapshots(store: KeyValueStore): SnapshotCache {
   }
 }
 
-/** @throws when the text is no JSON. */
+/** @throws SyntaxError if the text is not JSON. */
 function parseEntry(value: string): { text: string; fetchedAtMs: number } | undefined {
   const entry: unknown = JSON.parse(value)
   if (typeof entry !== "object" || entry === null) return undefined

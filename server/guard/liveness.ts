@@ -2,13 +2,15 @@ import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Liveness, sessionOf } from "@signet/kernel/authz/liveness"
 import type { Clock, Liveness as LivenessPort } from "@signet/kernel/ports"
 
-/** Asks whether the caller's principal, session, credential and membership are active. Throws when nobody can tell. */
+/**
+ * Determines whether the caller's principal, session, credential and membership are active. Throws if that is unknown.
+ */
 export type FindLiveness = (context: AuthContext) => Promise<Liveness>
 
-/** Liveness from a store that knows it as it is now. */
+/** Reads liveness from a store with current data. */
 export function createLiveness(port: LivenessPort, clock: Clock): FindLiveness {
   return async (context) => {
-    // Before the question: what changes while it is under way may be missed.
+    // Taken before the query: changes during it may be missing from the result.
     const asOfMs = clock.nowMs()
     const facts = await port.find({
       principalId: context.principal.id,

@@ -13,7 +13,7 @@ import { createIssuer, encode, ids } from "./testing/issuer.ts"
 const ownedAudiences = ["svc-web"]
 const account = { principalId: ids.service, clientId: "svc-web", appId: ids.app, ownedAudiences }
 
-/** A receiver over an issuer that counts what it is asked, and answers as `state.answer` says. */
+/** A receiver with an issuer that counts requests and answers with `state.answer`. */
 function setUp(cacheSize = 10, isAsking = true) {
   const issuer = createIssuer()
   const { x, y } = createIssuer().jwk
@@ -50,7 +50,7 @@ function setUp(cacheSize = 10, isAsking = true) {
 const ofKey = (kid: string) => ({ kid, principalId: ids.service })
 
 describe("the certificate of an envelope key", () => {
-  test("is taken for its own key, and nobody is asked", async () => {
+  test("is accepted for its own key without a request", async () => {
     const { certified, sign, state } = setUp()
     expect(await certified("key-a", sign())).toEqual(ofKey("key-a"))
     expect(await certified("key-b", sign())).toBe("ENVELOPE_CERTIFICATE_INVALID")
@@ -74,7 +74,7 @@ describe("the certificate of an envelope key", () => {
     expect(state.asked).toEqual([])
   })
 
-  test("is not taken before its time", async () => {
+  test("is not accepted before its time", async () => {
     const { certified, sign } = setUp()
     const later = 1_700_000_031
     expect(await certified("key-a", sign("key-a", { iat: later, nbf: later, exp: later + 60 }))).toBe(
@@ -82,7 +82,7 @@ describe("the certificate of an envelope key", () => {
     )
   })
 
-  test("cannot be judged while the service's keys are not to be had", async () => {
+  test("cannot be verified while the service's keys are unavailable", async () => {
     const { issuer, sign } = setUp()
     const { clock } = issuer
     const crypto = nodeTokenCrypto
@@ -92,14 +92,14 @@ describe("the certificate of an envelope key", () => {
     expect(await certify("key-a", sign())).toBe("UNAVAILABLE")
   })
 
-  test("that expired is refused where nobody can be asked", async () => {
+  test("that expired is refused without a way to fetch a newer one", async () => {
     const { certified, sign, expire } = setUp(10, false)
     const old = sign()
     expire()
     expect(await certified("key-a", old)).toBe("ENVELOPE_CERTIFICATE_EXPIRED")
   })
 
-  test("that expired for another key leads to no question", async () => {
+  test("that expired for another key causes no request", async () => {
     const { certified, sign, expire, state } = setUp()
     const old = sign("key-b")
     expire()
@@ -107,7 +107,7 @@ describe("the certificate of an envelope key", () => {
     expect(state.asked).toEqual([])
   })
 
-  test("that expired is replaced by the one of now, which is asked for once while it is good", async () => {
+  test("that expired is replaced by the current one, which is fetched once while valid", async () => {
     const { issuer, certified, sign, expire, state } = setUp()
     const old = sign()
     expire()
@@ -120,7 +120,7 @@ describe("the certificate of an envelope key", () => {
     expect(state.asked).toEqual(["key-a", "key-a"])
   })
 
-  test("is asked for at most once a minute, while the answer is out of time or there is none", async () => {
+  test("is fetched at most once a minute, while the answer is expired or missing", async () => {
     for (const answer of ["EXPIRED", "NONE"] as const) {
       const { issuer, certified, sign, expire, state } = setUp()
       const old = sign()
@@ -137,7 +137,7 @@ describe("the certificate of an envelope key", () => {
     }
   })
 
-  test("of another key, or of another issuer, is no answer", async () => {
+  test("of another key or another issuer is not accepted as an answer", async () => {
     const { certified, sign, expire, state } = setUp()
     const old = [sign("key-a"), sign("key-c")] as const
     expire()
@@ -147,7 +147,7 @@ describe("the certificate of an envelope key", () => {
     expect(await certified("key-c", old[1])).toBe("ENVELOPE_CERTIFICATE_INVALID")
   })
 
-  test("is not known while the service does not answer, and that is not remembered", async () => {
+  test("is UNAVAILABLE while the service does not answer, which is not cached", async () => {
     const { certified, sign, expire, state } = setUp()
     const old = sign()
     expire()
@@ -171,7 +171,7 @@ describe("the certificate of an envelope key", () => {
   })
 })
 
-test("a revocation is remembered until no certificate from before it is accepted, and no longer", () => {
+test("a revocation is stored until every earlier certificate is refused as expired", () => {
   const nowSeconds = 1_000
   const key = { kid: "key-a", x: "x", y: "y" }
   const claims = buildCertificateClaims({ issuer: "https://auth.example", account, key, mailboxes: [], nowSeconds })

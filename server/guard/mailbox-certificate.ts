@@ -1,4 +1,4 @@
-// Whose an envelope key is: from the certificate that came with the envelope, or from a newer one.
+// Determines the owner of an envelope key, from the envelope's certificate or a newer one.
 import type { Reason } from "@signet/kernel/errors"
 import { type EnvelopeCertificate, parseCertificateClaims } from "@signet/kernel/machine/envelope-certificate"
 import type { Clock } from "@signet/kernel/ports"
@@ -9,13 +9,13 @@ import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
 
 export interface CertificateOptions {
   readonly issuer: string
-  /** The service's keys for contexts: `/.well-known/context-keys.json`. */
+  /** The service's keys for context tokens: `/.well-known/context-keys.json`. */
   readonly contextKeys: KeySet
   readonly crypto: TokenCrypto
   readonly clock: Clock
-  /** How many verified certificates are remembered. */
+  /** Maximum number of verified certificates in memory. */
   readonly cacheSize: number
-  /** Asks the service for the certificate of a key as it is now; undefined when there is none. */
+  /** Fetches the current certificate of a key from the service; undefined if there is none. */
   readonly findCertificate?: (kid: string) => Promise<string | undefined>
 }
 
@@ -23,10 +23,10 @@ export interface Certified extends EnvelopeCertificate {
   readonly key: VerifyKey
 }
 
-/** A key leads to one question in this time, whatever is sent. */
+/** A key causes at most one request in this time. */
 const askAgainMs = 60_000
 
-/** The certificate of the key, or why there is none that is good now. */
+/** Returns the valid certificate of the key, or why there is none. */
 export type Certify = (kid: string, certificate: string) => Promise<Certified | Reason>
 
 export function createCertify(options: CertificateOptions): Certify {
@@ -48,7 +48,7 @@ export function createCertify(options: CertificateOptions): Certify {
       }
     },
   })
-  // Newer certificates than those that envelopes bring along; undefined for a key that has none.
+  // Certificates that are newer than those in envelopes; undefined for a key without one.
   const found = new Map<string, { readonly certificate: string | undefined; readonly askedAtMs: number }>()
 
   async function certified(kid: string, certificate: string): Promise<Certified | Reason> {
@@ -59,7 +59,7 @@ export function createCertify(options: CertificateOptions): Certify {
 
   return async (kid, certificate) => {
     const known = await certified(kid, certificate)
-    // Only what the service did sign of this key, and is out of time, leads to a question.
+    // Only an expired certificate with a valid signature for this key causes a request.
     if (known !== "ENVELOPE_CERTIFICATE_EXPIRED" || findCertificate === undefined) return known
     if (kidOf(certificate) !== kid) return "ENVELOPE_CERTIFICATE_INVALID"
     const kept = found.get(kid)
@@ -82,7 +82,7 @@ export function createCertify(options: CertificateOptions): Certify {
   }
 }
 
-/** Whose certificate it is, of one whose signature was verified. */
+/** Returns the kid of a certificate whose signature was verified. */
 function kidOf(certificate: string): string | undefined {
   const [, payload = ""] = certificate.split(".")
   const claims = parseCertificateClaims(decodeObject(payload)?.object ?? {})

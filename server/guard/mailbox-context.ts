@@ -1,4 +1,4 @@
-// For whom a message was sent: only what the service signed says so, never what a sender writes.
+// Determines on whose behalf a message was sent: from the signed context token, never from the sender's own statement.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Envelope, isWithin } from "@signet/kernel/authz/envelope"
 import { envelopeContextOf } from "@signet/kernel/authz/envelope-context"
@@ -13,7 +13,7 @@ import type { TokenCrypto } from "./token-crypto.ts"
 
 export interface ContextOptions {
   readonly issuer: string
-  /** The audience that the mailbox is of. */
+  /** The audience of the mailbox. */
   readonly audience: string
   readonly contextKeys: KeySet
   readonly crypto: TokenCrypto
@@ -21,13 +21,13 @@ export interface ContextOptions {
   readonly cacheSize: number
 }
 
-/** A context token's claims, as parsed and as signed. */
+/** A context token's claims, parsed and as signed. */
 export interface ContextToken {
   readonly claims: AccessTokenClaims
   readonly payload: Json
 }
 
-/** Verifies context tokens of any sender: which one is right is for the caller to say. */
+/** Verifies context tokens of any sender. The caller must check the sender. */
 export function createContextVerifier(options: Omit<ContextOptions, "audience">): VerifyJwt<ContextToken> {
   return createJwtVerifier({
     ...options,
@@ -44,7 +44,9 @@ export function createContextVerifier(options: Omit<ContextOptions, "audience">)
   })
 }
 
-/** @param chain Verified, and not broken: the first has the context token, the last the scopes that are left of it. */
+/**
+ * @param chain A verified, unbroken chain. The first envelope has the context token, the last one the remaining scopes.
+ */
 export type FindContext = (chain: readonly [Envelope, ...Envelope[]]) => Promise<AuthContext | Reason>
 
 export function createFindContext({ audience, ...options }: ContextOptions): FindContext {
@@ -55,7 +57,7 @@ export function createFindContext({ audience, ...options }: ContextOptions): Fin
     if (typeof token === "string") return token
     const found = await verify(token.token)
     if (typeof found === "string") return found
-    // Addressed to whom began the chain: a token that somebody else came by is worth nothing to it.
+    // The token must be addressed to the first sender, so that a service cannot use another service's token.
     if (found.claims.aud !== first.sender.principalId) return "AUDIENCE_MISMATCH"
     if (!isWithin(first.scopes, found.claims.scp)) return "ENVELOPE_SCOPES_WIDENED"
     const scopes = chain.at(-1)?.scopes ?? []

@@ -1,4 +1,4 @@
-// What a sender keeps of the issuer's answers, and for how long. Only the network is a stand-in.
+// How long a sender caches the issuer's answers. Only the network is simulated.
 import { type AuthContext, contextOf } from "@signet/kernel/authz/context"
 import { delegatedClaims, serviceClaims, userClaims } from "@signet/kernel/authz/testing"
 import { newId } from "@signet/kernel/ids"
@@ -27,7 +27,7 @@ function issuer(change: Partial<ContextsOptions> = {}) {
 const good = { access_token: "ctx", scope: "notes.read  notes.write", expires_in: 100 }
 const user = contextOf(userClaims)
 
-test("a context is asked for once, by all who want it, and again when half of its life is over", async () => {
+test("a context token is fetched once for concurrent callers, and again after half its lifetime", async () => {
   const { clock, asked, answers, contexts } = issuer()
   answers.next = () => Response.json(good)
   const both = await Promise.all([contexts.of(user, "token"), contexts.of(user, "token")])
@@ -62,7 +62,7 @@ test.each<[string, AuthContext]>([
   expect(asked).toHaveLength(3)
 })
 
-test("one actor's context is not another's, nor that of another job", async () => {
+test("context tokens are separate for each actor and job", async () => {
   const { asked, answers, contexts } = issuer()
   answers.next = () => Response.json(good)
   const { act } = delegatedClaims
@@ -78,7 +78,7 @@ test("one actor's context is not another's, nor that of another job", async () =
   expect(asked).toHaveLength(3)
 })
 
-test("no more is kept than there is room for", async () => {
+test("the cache does not exceed its capacity", async () => {
   const { asked, answers, contexts } = issuer({ cacheSize: 1 })
   answers.next = () => Response.json(good)
   for (const of of [() => contexts.own(), () => contexts.of(user, "token"), () => contexts.own()]) await of()
@@ -87,7 +87,7 @@ test("no more is kept than there is room for", async () => {
   expect(asked).toHaveLength(3)
 })
 
-test.each(["access_token", "scope", "expires_in"])("an answer without %s is none, and is not kept", async (member) => {
+test.each(["access_token", "scope", "expires_in"])("an answer without %s is refused and not cached", async (member) => {
   const { answers, contexts } = issuer()
   answers.next = () => Response.json({ ...good, [member]: undefined })
   await expect(contexts.own()).rejects.toThrow("the response has no context token")
@@ -95,14 +95,14 @@ test.each(["access_token", "scope", "expires_in"])("an answer without %s is none
   expect(await contexts.own()).toMatchObject({ contextToken: "ctx" })
 })
 
-test.each(["null", '"text"', "5"])("an answer that is %s is none", async (text) => {
+test.each(["null", '"text"', "5"])("the answer %s is refused", async (text) => {
   const { answers, contexts } = issuer()
   answers.next = () => new Response(text, { headers: { "content-type": "application/json" } })
   await expect(contexts.own()).rejects.toThrow("the response has no context token")
   await expect(contexts.certificate("kid")).rejects.toThrow("no certificate in the answer")
 })
 
-test("a certificate is kept for five minutes, and one that there is not, or that is not told, is not kept", async () => {
+test("a certificate is cached for five minutes; a missing or failed one is not cached", async () => {
   const { clock, asked, answers, contexts } = issuer()
   answers.next = () => Response.json({}, { status: 404 })
   expect(await contexts.certificate("a/b")).toBeUndefined()

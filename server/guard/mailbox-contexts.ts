@@ -1,4 +1,4 @@
-// What a service that sends needs of the issuer: contexts, kept for as long as they are good, and its key's certificate.
+// What a sending service gets from the issuer: context tokens, cached while valid, and the certificate of its key.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { sessionOf } from "@signet/kernel/authz/liveness"
 import type { Clock } from "@signet/kernel/ports"
@@ -6,19 +6,19 @@ import { accessTokenType, contextTokenType, tokenExchange } from "@signet/kernel
 import { fetchText, StatusError } from "./fetch-text.ts"
 
 export interface ContextsOptions {
-  /** Where the issuer answers. Configured, never from a request or a token. */
+  /** The issuer's base URL. Configured, never from a request or a token. */
   readonly baseUrl: string
   readonly clientId: string
   readonly clientSecret: string
-  /** This service's own access token for the issuer: for certificates. */
+  /** This service's own access token for the issuer, for certificates. */
   readonly token: () => Promise<string>
   readonly fetch: typeof fetch
   readonly clock: Clock
-  /** How many contexts are kept. 10,000. */
+  /** Maximum number of context tokens in memory. 10,000. */
   readonly cacheSize?: number
 }
 
-/** For a sender's `seal`. */
+/** Input for a sender's `seal`. */
 export interface HeldContext {
   readonly contextToken: string
   readonly scopes: readonly string[]
@@ -26,15 +26,18 @@ export interface HeldContext {
 
 export interface Contexts {
   /**
-   * Of whom a call came from: asked for once a session, and again when authority has changed.
+   * Returns a context token for a caller. One request per session, and another after authority has changed.
    *
-   * @param caller As the guard knows it.
-   * @param accessToken The token that it is known by.
+   * @param caller As the guard authenticated it.
+   * @param accessToken The caller's access token.
    */
   of(caller: AuthContext, accessToken: string): Promise<HeldContext>
-  /** The service's own. */
+  /** Returns the service's own context token. */
   own(): Promise<HeldContext>
-  /** Of an envelope key, for a sender's `certificate` and a mailbox's `findCertificate`; undefined when there is none. */
+  /**
+   * Returns the certificate of an envelope key, for a sender's `certificate` and a mailbox's `findCertificate`;
+   * undefined if there is none.
+   */
   certificate(kid: string): Promise<string | undefined>
 }
 
@@ -45,7 +48,7 @@ interface Kept<Value> {
 
 const limits = { timeoutMs: 5_000, maxBytes: 65_536 }
 
-/** @returns Its methods reject when the issuer gives nothing. */
+/** @returns Methods that reject if the issuer refuses or does not answer. */
 export function createContexts(options: ContextsOptions): Contexts {
   const { baseUrl, clientId, clientSecret, clock, cacheSize = 10_000 } = options
   const contexts = new Map<string, Kept<Promise<HeldContext>>>()
@@ -65,7 +68,7 @@ export function createContexts(options: ContextsOptions): Contexts {
     return { contextToken, scopes: scope.split(" ").filter((one) => one !== ""), seconds }
   }
 
-  /** One question for all who ask at once; what fails is not kept. */
+  /** Concurrent callers share one request; a failed one is not cached. */
   function held(key: string, form: Record<string, string>): Promise<HeldContext> {
     const nowMs = clock.nowMs()
     const known = contexts.get(key)
@@ -74,7 +77,7 @@ export function createContexts(options: ContextsOptions): Contexts {
     makeRoom(contexts, cacheSize)
     contexts.set(key, { value, untilMs: nowMs + limits.timeoutMs })
     value.then(
-      // An envelope waits: what is about to end is as good as none.
+      // Used for half its lifetime only: an envelope needs time for delivery.
       ({ seconds }) => contexts.set(key, { value, untilMs: nowMs + (seconds * 1_000) / 2 }),
       () => contexts.delete(key),
     )
@@ -110,10 +113,10 @@ export function createContexts(options: ContextsOptions): Contexts {
   }
 }
 
-/** A key that was revoked has none any more. */
+/** Limited, because a revoked key must lose its certificate. */
 const certificateKeptMs = 300_000
 
-/** All that a context says of its subject: what differs in any of it is another context. */
+/** Every part of the subject that a context token depends on. */
 function keyOf(caller: AuthContext): string {
   const { principal, appId, tenantId, contextId, actor, scopes, permVer, audience, credentialId } = caller
   const who = [principal.id, sessionOf(caller), actor?.id, credentialId, caller.delegation?.jobId]

@@ -1,24 +1,27 @@
-// Verifies envelopes: the signature under the key, the key under its certificate, and what the receiver knows of both.
+// Verifies envelopes: the signature with the key, the key with its certificate, and revocations known to the receiver.
 import type { Envelope } from "@signet/kernel/authz/envelope"
 import type { Reason } from "@signet/kernel/errors"
 import type { SignedEnvelope } from "@signet/proto/authz/v1/mailbox"
 import { type CertificateOptions, type Certified, createCertify } from "./mailbox-certificate.ts"
 import { hex, readPayload, sha256, signedBytes } from "./mailbox-payload.ts"
 
-/** What may have been revoked: a key by its kid, a service by its principal. */
+/** A revocable object: a key by its kid, or a service by its principal. */
 export interface RevocableSender {
   readonly kind: "CREDENTIAL" | "PRINCIPAL"
   readonly key: string
-  /** When its certificate was signed: what acts again since then is not revoked. Milliseconds since the Unix epoch. */
+  /**
+   * When its certificate was signed. A revocation that was lifted before does not apply. Milliseconds since the Unix
+   * epoch.
+   */
   readonly issuedAtMs: number
 }
 
 export interface OpenOptions extends CertificateOptions {
-  /** Whether it was revoked, as far as is known here: of the revocation feed, or of a store. Throws when nobody can tell. */
+  /** True if the object was revoked, according to the revocation feed or a store. Throws if that is unknown. */
   readonly isRevoked?: (of: RevocableSender) => boolean | Promise<boolean>
 }
 
-/** A verified envelope, with what only its receiver reads. */
+/** A verified envelope, with the fields that only its receiver reads. */
 export interface OpenedEnvelope extends Envelope {
   readonly messageType: string
   /** Hexadecimal. */

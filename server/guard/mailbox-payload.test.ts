@@ -9,13 +9,13 @@ import { proofBytes, readPayload, readPosted, signedBytes } from "./mailbox-payl
 const unknownField = new Uint8Array([0xfa, 0x7f, 0x01, 0x00])
 const withUnknown = (bytes: Uint8Array) => new Uint8Array([...bytes, ...unknownField])
 
-test("what is signed begins with what it is signed as", () => {
+test("signed bytes begin with their purpose", () => {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1")
   expect(text(signedBytes(new Uint8Array([1, 2])))).toBe("signet actor envelope v1\0\x01\x02")
   expect(text(proofBytes("sac_1"))).toBe("signet envelope key v1\0sac_1")
 })
 
-describe("what a transport delivers", () => {
+describe("delivered bytes", () => {
   const envelope = toBinary(SignedEnvelopeSchema, create(SignedEnvelopeSchema, { payload: new Uint8Array(8) }))
   const posted = (hops: number, messageBytes = 4): Uint8Array => {
     const chain = Array.from({ length: hops }, () => ({ payload: new Uint8Array(8) }))
@@ -25,7 +25,7 @@ describe("what a transport delivers", () => {
     )
   }
 
-  test("is one envelope or several, and a message of 1 MiB at most", () => {
+  test("are one or more envelopes, and a message of at most 1 MiB", () => {
     expect(readPosted(posted(1))).toMatchObject({ message: new Uint8Array(4) })
     expect(readPosted(posted(maxHops + 1, 1_048_576))).not.toBeTypeOf("string")
     expect(readPosted(posted(maxHops + 2))).toBe("ENVELOPE_HOP_LIMIT")
@@ -41,8 +41,8 @@ describe("what a transport delivers", () => {
     expect(readPosted(bytes)).toBe("ENVELOPE_MALFORMED")
   })
 
-  test("is 1.5 MiB at most", () => {
-    // Of what is decoded, nothing is too large: a message that is sent twice is read once.
+  test("are at most 1.5 MiB", () => {
+    // Every decoded part is within its limit: a repeated message is read once.
     const twice = new Uint8Array([...posted(1, 700_000), ...posted(0, 870_000)])
     expect(twice.length).toBeLessThan(1_572_864)
     expect(readPosted(twice)).not.toBeTypeOf("string")
@@ -102,7 +102,7 @@ describe("a payload", () => {
     expect(read(change)).toBeUndefined()
   })
 
-  test("is not read with a field that is not known, nor if it is none", () => {
+  test("is rejected with an unknown field, or if malformed", () => {
     const bytes = toBinary(EnvelopePayloadSchema, create(EnvelopePayloadSchema, payload))
     expect(readPayload(bytes)).toBeDefined()
     expect(readPayload(withUnknown(bytes))).toBeUndefined()

@@ -1,4 +1,4 @@
-// Envelopes as bytes: what is signed, what is hashed, and how what was verified is read.
+// Encoding of envelopes: the signed bytes, their digests, and the parsing of verified payloads.
 import { fromBinary, type Message } from "@bufbuild/protobuf"
 import { maxHops } from "@signet/kernel/authz/envelope"
 import type { Reason } from "@signet/kernel/errors"
@@ -10,7 +10,7 @@ import {
   PostedEnvelopeSchema,
 } from "@signet/proto/authz/v1/mailbox"
 
-/** A message, and a chain of envelopes beside it. */
+/** A message and its chain of envelopes. */
 const maxBytes = 1_572_864
 const maxMessageBytes = 1_048_576
 
@@ -19,10 +19,10 @@ type Bytes = Uint8Array<ArrayBuffer>
 const label = new TextEncoder().encode("signet actor envelope v1\0")
 const keyLabel = new TextEncoder().encode("signet envelope key v1\0")
 
-/** What an envelope's signature is over. */
+/** The bytes that an envelope's signature covers. */
 export const signedBytes = (payload: Uint8Array): Bytes => joined(label, payload)
 
-/** What a service signs to show that a key is its own: the id of its account. */
+/** The bytes that a service signs to prove possession of a key: the id of its account. */
 export const proofBytes = (serviceAccountId: string): Bytes =>
   joined(keyLabel, new TextEncoder().encode(serviceAccountId))
 
@@ -40,18 +40,18 @@ export async function sha256(bytes: Uint8Array): Promise<Bytes> {
 export const hex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** What a transport delivered, not verified yet. */
+/** Decodes delivered bytes. Nothing is verified yet. */
 export function readPosted(bytes: Uint8Array): PostedEnvelope | Reason {
   if (bytes.length > maxBytes) return "ENVELOPE_MALFORMED"
-  // A copy: what is verified and handled later are views of it, whatever the transport does with its own meanwhile.
+  // Copied, because verified data are views of these bytes and the transport may reuse its buffer.
   const posted = decoded(() => fromBinary(PostedEnvelopeSchema, new Uint8Array(bytes)))
   if (posted === undefined || hasUnknown(posted) || posted.chain.some(hasUnknown)) return "ENVELOPE_MALFORMED"
   if (posted.chain.length === 0 || posted.message.length > maxMessageBytes) return "ENVELOPE_MALFORMED"
-  // Before anybody pays for so many signatures.
+  // Checked before the cost of verifying the signatures.
   return posted.chain.length > maxHops + 1 ? "ENVELOPE_HOP_LIMIT" : posted
 }
 
-/** A payload whose signature was verified. */
+/** Decodes a payload whose signature was verified. */
 export function readPayload(bytes: Uint8Array): EnvelopePayload | undefined {
   const payload = decoded(() => fromBinary(EnvelopePayloadSchema, bytes))
   return payload !== undefined && !hasUnknown(payload) && isSound(payload) ? payload : undefined
@@ -72,7 +72,7 @@ function isSound(payload: EnvelopePayload): boolean {
   )
 }
 
-/** What is not known may be a limit that a newer sender relies on. */
+/** An unknown field may be a restriction that a newer sender relies on. */
 const hasUnknown = (message: Message): boolean => (message.$unknown?.length ?? 0) > 0
 
 function decoded<T>(decode: () => T): T | undefined {

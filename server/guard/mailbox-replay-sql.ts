@@ -1,14 +1,14 @@
-// The memory of envelopes in PostgreSQL: what several processes share, and a restart does not lose.
+// A replay store in PostgreSQL: shared by several processes, and kept over restarts.
 import type { Clock } from "@signet/kernel/ports"
 import type { ReplayStore } from "./mailbox-replay.ts"
 
-/** Runs one statement by itself, at READ COMMITTED. */
+/** Runs one statement in its own transaction at READ COMMITTED. */
 export type Query = (
   text: string,
   parameters: readonly unknown[],
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
-/** For a migration of the service's own. */
+/** The table, for the service's own migration. */
 export const replayTable = `create table if not exists handled_envelope (
   key text primary key,
   holder text not null,
@@ -25,7 +25,7 @@ returning 1 as claimed`
 const doneText = "select is_done from handled_envelope where key = $1"
 
 export interface SqlReplay extends ReplayStore {
-  /** Forgets what has expired. Call it every few minutes. */
+  /** Deletes expired rows. Call it every few minutes. */
   sweep(): Promise<void>
 }
 

@@ -14,7 +14,7 @@ let last = 0
 const newKey = () => `mailbox sender ${++last}`
 
 function suite(store: () => ReplayStore): void {
-  test("gives an envelope to one holder, until it is done", async () => {
+  test("grants an envelope to one holder until it is finished", async () => {
     const key = newKey()
     expect(await store().isDone(key)).toBe(false)
     expect(await store().claim(key, claim("a"))).toBe("claimed")
@@ -27,21 +27,21 @@ function suite(store: () => ReplayStore): void {
     expect(await store().claim(key, claim("b"))).toBe("done")
   })
 
-  test("gives it to the next when the holder did not come back", async () => {
+  test("grants it to the next holder after the lease", async () => {
     const key = newKey()
     await store().claim(key, claim("a"))
     clock.ms += 59_999
     expect(await store().claim(key, claim("b"))).toBe("busy")
     clock.ms += 1
     expect(await store().claim(key, claim("b"))).toBe("claimed")
-    // The first one was only slow: what it gives back is not its own any more.
+    // The first holder was only slow; it no longer owns what it releases.
     await store().release(key, "a")
     expect(await store().claim(key, claim("c"))).toBe("busy")
     await store().release(key, "b")
     expect(await store().claim(key, claim("c"))).toBe("claimed")
   })
 
-  test("takes nothing back that is done, and finishes what it does not know without a fault", async () => {
+  test("does not release a finished envelope, and finishes an unknown one without an error", async () => {
     const key = newKey()
     await store().claim(key, claim("a"))
     await store().finish(key)
@@ -50,7 +50,7 @@ function suite(store: () => ReplayStore): void {
     await store().finish(newKey())
   })
 
-  test("gives it to one of many that ask at once", async () => {
+  test("grants it to one of many concurrent holders", async () => {
     const key = newKey()
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => store().claim(key, claim(`${i}`))))
     expect(answers.filter((answer) => answer === "claimed")).toHaveLength(1)
@@ -58,11 +58,11 @@ function suite(store: () => ReplayStore): void {
   })
 }
 
-describe("the memory of a process", () => {
+describe("a store in memory", () => {
   const memory = createMemoryReplay({ clock })
   suite(() => memory)
 
-  test("refuses what comes when it is full, and forgets only what has expired", async () => {
+  test("refuses new envelopes at capacity, and drops only expired ones", async () => {
     const small = createMemoryReplay({ clock, maxEntries: 2 })
     await small.claim("1", claim("a"))
     await small.finish("1")
@@ -88,7 +88,7 @@ describeOnEachStore("the memory of a database", (kind) => {
   afterAll(() => opened.close())
   suite(() => replay)
 
-  test("forgets what has expired", async () => {
+  test("drops expired entries", async () => {
     const key = newKey()
     await replay.claim(key, claim("a"))
     await replay.finish(key)

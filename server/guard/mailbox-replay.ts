@@ -1,25 +1,28 @@
-// What was handled, so that it is not handled again.
+// Stores which envelopes were handled, to refuse replays.
 import type { Clock } from "@signet/kernel/ports"
 
 /**
- * Remembers envelopes until they would be refused as expired. An envelope is claimed before its handler runs and finished
- * after; one that is claimed and not finished is given to the next delivery when its lease is over.
+ * Remembers envelopes until they would be refused as expired. An envelope is claimed before its handler runs and
+ * finished afterwards. If a claim is not finished when its lease expires, the next delivery may claim it.
  */
 export interface ReplayStore {
-  /** Whether it was finished. */
+  /** True if the envelope was finished. */
   isDone(key: string): Promise<boolean>
-  /** "claimed": this holder may handle it, for as long as the lease. "busy": another may. "done": it was finished. */
+  /**
+   * "claimed": this holder may handle it until the lease expires. "busy": another holder has the claim. "done": it was
+   * finished.
+   */
   claim(key: string, of: Claim): Promise<"claimed" | "busy" | "done">
   finish(key: string): Promise<void>
-  /** Gives back what this holder claimed: the handler failed, and may be tried again at once. */
+  /** Releases this holder's claim after its handler failed, so that a retry can claim it at once. */
   release(key: string, holder: string): Promise<void>
 }
 
 export interface Claim {
-  /** Unique for the delivery. */
+  /** Unique per delivery. */
   readonly holder: string
   readonly leaseEndsAtMs: number
-  /** From then on it need not be remembered. */
+  /** The entry can be deleted after this time. */
   readonly forgetAtMs: number
 }
 
@@ -28,9 +31,9 @@ interface Entry extends Claim {
 }
 
 /**
- * For one process whose handlers may run again after it has stopped: what it remembers ends with it.
+ * A store in memory, for a single process whose handlers may run again after a restart.
  *
- * @param options.maxEntries Refuses what comes when it is full, rather than forget. 100,000.
+ * @param options.maxEntries At capacity, new envelopes are refused; none is forgotten early. 100,000.
  */
 export function createMemoryReplay({
   clock,

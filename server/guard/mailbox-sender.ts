@@ -1,4 +1,5 @@
-// Seals envelopes: a message for a mailbox, with a context of the service's, or on behalf of what was received.
+// Seals envelopes: a message for a mailbox, with the service's own context token or the authority of a received
+// envelope.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { envelopeSeconds } from "@signet/kernel/authz/envelope"
 import type { PrincipalId } from "@signet/kernel/ids"
@@ -9,13 +10,13 @@ import type { Received } from "./mailbox.ts"
 import { hex, sha256, signedBytes } from "./mailbox-payload.ts"
 
 export interface SenderOptions {
-  /** Of the service that sends. */
+  /** The sending service. */
   readonly principalId: PrincipalId
-  /** ECDSA on P-256; it need not be extractable. */
+  /** ECDSA on P-256; may be non-extractable. */
   readonly privateKey: CryptoKey
-  /** The key's RFC 7638 thumbprint. */
+  /** RFC 7638 thumbprint of the key. */
   readonly kid: string
-  /** The key's certificate as it is now. Asked for each envelope: keep it, and renew it before it expires. */
+  /** Returns the key's current certificate. Called for each envelope, so cache it and renew it before it expires. */
   readonly certificate: () => string | Promise<string>
   readonly clock: Clock
 }
@@ -24,27 +25,27 @@ export interface Post {
   readonly mailbox: string
   readonly message: Uint8Array
   readonly messageType?: string
-  /** Seconds; a day where it is not said, seven days at most. */
+  /** Lifetime in seconds: a day by default, at most seven days. */
   readonly lifeSeconds?: number
 }
 
 export interface Sender {
-  /** @returns What a transport carries. @throws RangeError for what no mailbox or no life is. */
+  /** @returns The bytes for a transport. @throws RangeError for an invalid mailbox or lifetime. */
   seal(
     post: Post & {
-      /** `ctx+jwt`, addressed to this service. */
+      /** A `ctx+jwt` addressed to this service. */
       readonly contextToken: string
-      /** What the message carries of the context's scopes. */
+      /** The subset of the context token's scopes for this message. */
       readonly scopes: readonly string[]
       readonly causationId?: string
-      /** The envelope's own id where it is not said. */
+      /** Default: the envelope's own id. */
       readonly correlationId?: string
     },
   ): Promise<Uint8Array>
   /**
-   * Posts on with the authority that came with an envelope.
+   * Posts a message with the authority of a received envelope.
    *
-   * @param post.scopes Of those that it carried; all of them where it is not said.
+   * @param post.scopes A subset of the received scopes; default is all of them.
    */
   forward(received: Received, post: Post & { readonly scopes?: readonly string[] }): Promise<Uint8Array>
 }

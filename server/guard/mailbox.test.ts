@@ -1,4 +1,4 @@
-// How a mailbox delivers; what it refuses is in test/attack/mailbox.test.ts, what it decides in vectors/.
+// Delivery by a mailbox. test/attack/mailbox.test.ts has what it refuses, and vectors/ has its decisions.
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { beforeAll, describe, expect, test } from "vitest"
 import { createGuard } from "./guard.ts"
@@ -50,7 +50,7 @@ const reasonOf = (call: Promise<unknown>): Promise<Reason | undefined> =>
     (error: unknown) => (error instanceof Refused ? error.reason : Promise.reject(error)),
   )
 
-test("a handler is told what came, for whom, from whom and what it belongs to", async () => {
+test("a handler receives the message, its caller, its sender and its correlation", async () => {
   const receive = mailboxOf((envelope) => envelope)
   const envelope = await receive(
     await seal({ messageType: "greeting", causationId: "click-1", correlationId: "visit-1" }),
@@ -72,25 +72,25 @@ test("a handler is told what came, for whom, from whom and what it belongs to", 
   })
 })
 
-test("a message carries what its sender says, of what the context has", async () => {
+test("a message carries the scopes that its sender selects from the context token", async () => {
   const receive = mailboxOf(({ auth }) => [...(auth?.scopes ?? [])])
   const contextToken = actors.contextToken(web, { scp: ["notes.read", "notes.write"] })
   expect(await receive(await seal({ scopes: ["notes.read"], contextToken }))).toEqual(["notes.read"])
 })
 
-test("a first envelope has no cause, and is what the others have in common", async () => {
+test("a first envelope has no causation id, and its id becomes the correlation id", async () => {
   const receive = mailboxOf(({ id, causationId, correlationId }) => ({ id, causationId, correlationId }))
   const { id, ...rest } = await receive(await seal())
   expect(rest).toEqual({ causationId: null, correlationId: id })
 })
 
-test("nothing is sealed for no mailbox, or for longer than an envelope may live", async () => {
+test("an invalid mailbox or too long a lifetime cannot be sealed", async () => {
   await expect(seal({ mailbox: "svc-notes" })).rejects.toThrow(RangeError)
   await expect(seal({ lifeSeconds: 7 * 86_400 + 1 })).rejects.toThrow(RangeError)
   await expect(seal({ lifeSeconds: 0 })).rejects.toThrow(RangeError)
 })
 
-test("a certificate that is out of time leads to one question in a minute, whatever is sent", async () => {
+test("an expired certificate causes at most one request in a minute", async () => {
   const late = await actors.actor({ clientId: "svc-late", mailboxes: ["svc-notes/*"] })
   const expired = () => late.certificate({ iat: 1, nbf: 1, exp: 2 })
   let asked = 0
@@ -113,7 +113,7 @@ test("a certificate that is out of time leads to one question in a minute, whate
   expect(asked).toBe(2)
 })
 
-test("a certificate that is out of time leads to no question about keys of somebody else's choice", async () => {
+test("an expired certificate causes no request about other keys", async () => {
   const late = await actors.actor({ clientId: "svc-late", mailboxes: ["svc-notes/*"] })
   const asked: string[] = []
   const receive = mailboxOf(() => "taken", { findCertificate: async (kid) => void asked.push(kid) })
@@ -129,7 +129,7 @@ test("a mailbox has an audience and a name", () => {
   expect(() => mailboxOf(() => 1, { mailbox: "svc-notes" })).toThrow("is not a mailbox")
 })
 
-test("the mailbox of another audience than the guard's takes nothing", async () => {
+test("a mailbox with another audience than the guard's accepts nothing", async () => {
   const all = await actors.actor({ clientId: "svc-all", mailboxes: ["svc-other/*"] })
   const receive = mailboxOf(() => 1, { mailbox: "svc-other/inbox" })
   const contextToken = actors.contextToken(all)
@@ -137,7 +137,7 @@ test("the mailbox of another audience than the guard's takes nothing", async () 
   expect(await reasonOf(receive(await all.sender.seal(post)))).toBe("AUDIENCE_MISMATCH")
 })
 
-test("a message that cannot be read is refused, and not used up", async () => {
+test("an unreadable message is refused and may be retried", async () => {
   let isReadable = false
   const read = (bytes: Uint8Array): string => {
     if (!isReadable) throw new Error("not yet")
@@ -150,7 +150,7 @@ test("a message that cannot be read is refused, and not used up", async () => {
   expect(await receive(envelope)).toBe("hello")
 })
 
-test("whoever listens hears why an envelope was refused", async () => {
+test("onDeny receives the reason of a refused envelope", async () => {
   const heard: unknown[] = []
   const receive = mailboxOf(() => 1, { onDeny: ({ reason, statusCode }) => heard.push([reason, statusCode]) })
   await reasonOf(receive(new Uint8Array([1])))
@@ -162,7 +162,7 @@ test("whoever listens hears why an envelope was refused", async () => {
 })
 
 describe("an envelope is handled at least once", () => {
-  test("again at once, when its handler failed", async () => {
+  test("again at once after its handler failed", async () => {
     let calls = 0
     const receive = mailboxOf(() => {
       if (++calls === 1) throw new Error("a fault")
@@ -175,10 +175,10 @@ describe("an envelope is handled at least once", () => {
     expect(calls).toBe(2)
   })
 
-  test("again when the lease is over, when its handler never came back", async () => {
+  test("again after the lease, if its handler never returned", async () => {
     let calls = 0
     const replay = createMemoryReplay(access)
-    // A process that stops in the middle of it.
+    // A process that stops while handling.
     const gone = mailboxOf(() => new Promise(() => calls++), { replay })
     const next = mailboxOf(() => ++calls, { replay })
     const envelope = await seal()
@@ -189,7 +189,7 @@ describe("an envelope is handled at least once", () => {
     expect(await next(envelope)).toBe(2)
   })
 
-  test("again, when that it was done could not be remembered", async () => {
+  test("again, if its completion could not be stored", async () => {
     const memory = createMemoryReplay(access)
     let isUp = false
     const replay: ReplayStore = {
@@ -206,7 +206,7 @@ describe("an envelope is handled at least once", () => {
     expect(await receive(envelope)).toBe(2)
   })
 
-  test("and remembered for as long as a clock that is behind would still take it", async () => {
+  test("and remembered until even a slow clock refuses it as expired", async () => {
     const memory = createMemoryReplay(access)
     const claims: Claim[] = []
     const replay: ReplayStore = {
@@ -220,7 +220,7 @@ describe("an envelope is handled at least once", () => {
     expect(claims.map(({ forgetAtMs }) => forgetAtMs)).toEqual([(received.last.exp + 60) * 1_000])
   })
 
-  test("and not while nobody knows whether it was", async () => {
+  test("and not while the store is unavailable", async () => {
     const down = () => Promise.reject(new Error("down"))
     const replay = createMemoryReplay(access)
     let calls = 0

@@ -1,5 +1,5 @@
-// The guard for an actor's mailbox: a handler of messages that runs only for envelopes whose sender, chain and authority
-// are verified, and as the authority is at delivery.
+// The guard for an actor's mailbox. The handler runs only for envelopes with verified sender, chain and authority;
+// authority is checked at delivery.
 import { denialOf } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { brokenChain, type Envelope, misdelivery } from "@signet/kernel/authz/envelope"
@@ -24,53 +24,53 @@ export interface MailboxOptions<Message>
   extends TargetOptions,
     Pick<CertificateOptions, "issuer" | "contextKeys" | "clock" | "findCertificate">,
     Pick<OpenOptions, "isRevoked"> {
-  /** `audience/name`; the audience is the guard's. */
+  /** `audience/name`, with the guard's audience. */
   readonly mailbox: string
   readonly replay: ReplayStore
-  /** Reads a message of a type. What it throws refuses the message; PATH and BODY read the fields of what it returns. */
+  /** Parses a message of a type. An exception refuses the message. PATH and BODY read fields of the result. */
   readonly read: (message: Uint8Array, type: string) => Message
-  /** Followed, so that keys and services that were revoked are refused: gives `isRevoked`, and withdraws the issuer's keys. */
+  /** The revocation feed. It provides `isRevoked` and withdraws the issuer's keys. */
   readonly revocations?: Pick<RevocationFeed, "isRevoked" | "withoutRevoked">
-  /** Client ids or principals that may post here; all that the service lets post here, where it is not said. */
+  /** Client ids or principal ids that may post here. Default: every service with a certificate for this mailbox. */
   readonly senders?: readonly string[]
   /**
-   * Only services post here, for themselves, and handling a message again changes nothing. Then alone may the requirement
-   * take the authority of the time of sending (`freshness` with ALLOW, or of more than an access token's life).
+   * Only services post here, on their own behalf, and handling is idempotent. Only then may the requirement accept the
+   * authority at the time of sending (`freshness` with ALLOW, or longer than an access token's lifetime).
    */
   readonly isSystem?: boolean
-  /** How long a delivery may take before another may try. 60,000 ms. */
+  /** Lease of a delivery: time before another delivery may claim the envelope. 60,000 ms. */
   readonly leaseMs?: number
   readonly crypto?: CertificateOptions["crypto"]
-  /** How many verified certificates and context tokens are remembered. 10,000 each. */
+  /** Maximum number of verified certificates, and of context tokens, in memory. 10,000 each. */
   readonly cacheSize?: number
 }
 
-/** What a handler is given: signet.authz.v1.ActorEnvelope. */
+/** The input of a handler: signet.authz.v1.ActorEnvelope. */
 export interface ActorEnvelope<Message> {
-  /** Undefined only where the requirement is public. */
+  /** Undefined only if the requirement is public. */
   readonly auth: AuthContext | undefined
   readonly message: Message
   readonly messageType: string
-  /** The envelope that led to this one; null for the first. */
+  /** The envelope that caused this one; null for the first. */
   readonly causationId: string | null
   readonly correlationId: string
   readonly id: string
   /** The service that posted it. */
   readonly sender: { readonly principalId: PrincipalId; readonly clientId: string }
-  /** For a sender to forward from. */
+  /** Input for a sender's `forward`. */
   readonly received: Received
 }
 
-/** A chain of envelopes that was verified. */
+/** A verified chain of envelopes. */
 export interface Received {
   readonly chain: readonly SignedEnvelope[]
   readonly last: Envelope
 }
 
-/** @returns What the handler returned. @throws Refused; and what the handler threw. */
+/** @returns The handler's result. @throws Refused, or the handler's exception. */
 export type Receive<Output> = (posted: Uint8Array) => Promise<Output>
 
-/** @throws at once, when the requirement cannot be checked here. */
+/** @throws Error at once if the requirement cannot be checked here. */
 export function createMailbox<Message, Output>(
   options: MailboxOptions<Message>,
   handle: (envelope: ActorEnvelope<Message>) => Output | Promise<Output>,
@@ -152,7 +152,7 @@ export function createMailbox<Message, Output>(
       received: { chain, last },
     }
 
-    // Claimed last: nothing that somebody else could have sent uses an envelope up.
+    // Claimed last, so that an envelope from someone else cannot use up the key.
     const key = keyOf(last)
     const holder = crypto.randomUUID()
     const claim = { holder, leaseEndsAtMs: clock.nowMs() + leaseMs, forgetAtMs: (last.exp + 2 * skewSeconds) * 1_000 }
@@ -170,7 +170,7 @@ export function createMailbox<Message, Output>(
   }
 }
 
-/** A sender chooses the ids of its own envelopes, and uses up nobody else's. */
+/** Includes the sender: each sender chooses its own envelope ids. */
 const keyOf = ({ sender, mailbox, id }: Envelope): string => `${mailbox} ${sender.principalId} ${id}`
 
 async function handled<Message, Output>(
@@ -181,7 +181,7 @@ async function handled<Message, Output>(
   try {
     return await handle(envelope)
   } catch (error) {
-    // When this fails too, the lease ends by itself.
+    // If the release fails, too, the lease expires.
     await release().catch(() => undefined)
     throw error
   }
@@ -213,7 +213,7 @@ function takesOldAuthority(requirement: Requirement, inherited: Freshness): bool
     case "allOf":
       return requirement.of.some((each) => takesOldAuthority(each, freshness))
     default:
-      // What is older than any access token gets is known of a context alone, which lives for longer.
+      // Facts older than any access token exist only for context tokens, which live longer.
       return freshness.onStale === "ALLOW" || freshness.maxStalenessMs > longestTokenMs
   }
 }

@@ -1,10 +1,10 @@
-/** The variables of a path, or undefined when it is another path. */
+/** Returns the variables of a path; undefined if the path does not match. */
 export type MatchPath = (pathname: string) => ReadonlyMap<string, string> | undefined
 
 /**
- * Reads a path by a template of whole segments: "/notes/{note_id}".
+ * Compiles a template of whole path segments: "/notes/{note_id}".
  *
- * @throws when a variable's name is no name, or is there twice.
+ * @throws Error if a variable's name is invalid or repeated.
  */
 export function pathTemplate(template: string): { readonly names: ReadonlySet<string>; readonly match: MatchPath } {
   const segments = template.split("/").map((text) => {

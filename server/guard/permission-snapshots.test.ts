@@ -31,7 +31,7 @@ const [otherPrincipal, otherApp] = [newId("prn", 9, random), newId("app", 9, ran
 /** A service with a guard, and an issuer that answers it. */
 function setUp(change: Partial<PermissionSnapshotsOptions> = {}) {
   const issuer = createIssuer()
-  // The issuer's keys for statements are others than those for access tokens.
+  // The issuer's keys for statements differ from those for access tokens.
   const statements = createIssuer()
   const { clock, audience } = issuer
   const claimsOf = (permVer: number, of: object = {}): Record<string, unknown> => ({
@@ -75,7 +75,7 @@ function setUp(change: Partial<PermissionSnapshotsOptions> = {}) {
   return { issuer, statements, guard, call, asked, answers, claimsOf, sign }
 }
 
-test("what was granted is asked once for each version, for exactly what the token says", async () => {
+test("grants are fetched once per version, for exactly the token's principal and place", async () => {
   const { call, asked, issuer } = setUp()
   const place = { tenant_id: tenantId, context_id: contextId }
   expect(await Promise.all([call(issuer.token()), call(issuer.token())])).toEqual(["allow", "allow"])
@@ -91,7 +91,7 @@ test("what was granted is asked once for each version, for exactly what the toke
   ])
 })
 
-test("is not asked where scopes decide, and not for a call that fails before", async () => {
+test("no grants are fetched if scopes decide, or for a call that fails before", async () => {
   const { call, asked, issuer } = setUp()
   const scope: Requirement = { is: "scope", scope: "notes.read" }
   expect(await call(issuer.token(), scope)).toBe("allow")
@@ -102,7 +102,7 @@ test("is not asked where scopes decide, and not for a call that fails before", a
   expect(asked).toEqual([])
 })
 
-test("a statement key that was revoked takes its snapshots along, also from a store, before it leaves the key set", async () => {
+test("a revoked statement key invalidates its snapshots, cached ones included, before it leaves the key set", async () => {
   let isRevoked = false
   const withoutRevoked = (keys: KeySet): KeySet => ({
     find: async (kid) => (isRevoked ? "KEY_UNKNOWN" : keys.find(kid)),
@@ -120,7 +120,7 @@ test("a statement key that was revoked takes its snapshots along, also from a st
   expect(asked).toHaveLength(2)
 })
 
-test("the handler is told of roles and permissions, of those that the scopes let use", async () => {
+test("the handler receives roles, and the permissions that the scopes allow", async () => {
   const { guard, issuer } = setUp()
   const decision = await guard.authorize(await guard.authenticate(`Bearer ${issuer.token()}`), action, {})
   if (!decision.allow || decision.context === undefined) throw new Error("not allowed")
@@ -128,7 +128,7 @@ test("the handler is told of roles and permissions, of those that the scopes let
   expect(await setUp().call(issuer.token({ scp: [] }))).not.toBe("allow")
 })
 
-describe("an answer is not taken", () => {
+describe("an answer is rejected", () => {
   const isRefused = async (jws: (world: ReturnType<typeof setUp>) => string) => {
     const world = setUp()
     world.answers.next = () => Response.json({ jws: jws(world) })
@@ -156,7 +156,7 @@ describe("an answer is not taken", () => {
     await isRefused(({ claimsOf, sign }) => sign(claimsOf(7, change)))
   })
 
-  test("that is signed with a key for access tokens, or is one", async () => {
+  test("that is signed with a key for access tokens, or is an access token", async () => {
     await isRefused(({ issuer, claimsOf }) =>
       issuer.signParts(encode({ ...issuer.header, typ: "perm+jwt" }), encode(claimsOf(7))),
     )
@@ -174,7 +174,7 @@ describe("an answer is not taken", () => {
     await isRefused(({ claimsOf, sign }) => sign(claimsOf(7), header))
   })
 
-  test("and a snapshot is no access token, whoever signed it", async () => {
+  test("and a snapshot is no access token under any key", async () => {
     const { call, claimsOf, sign, issuer } = setUp()
     expect(await call(sign(claimsOf(1)))).toBe("TYP_NOT_ALLOWED")
     expect(await call(sign(issuer.claims(), { typ: "at+jwt" }))).toBe("SIGNATURE_INVALID")
@@ -200,7 +200,7 @@ describe("an issuer that", () => {
     expect(asked).toHaveLength(2)
   })
 
-  test("knows a newer version makes the token stale, once and for all", async () => {
+  test("knows a newer version makes the token stale permanently", async () => {
     const { call, answers, issuer, asked } = setUp()
     answers.next = () => new Response("", { status: 409 })
     expect(await call(issuer.token())).toBe("PERMISSIONS_STALE")
@@ -208,7 +208,7 @@ describe("an issuer that", () => {
     expect(asked).toHaveLength(1)
   })
 
-  test("takes this service's token no more is asked once more, with another", async () => {
+  test("rejects this service's token is asked again once, with a new token", async () => {
     const given: (string | undefined)[] = []
     const { call, answers, issuer } = setUp({
       token: async (refused) => {
@@ -223,7 +223,7 @@ describe("an issuer that", () => {
   })
 })
 
-describe("what is kept", () => {
+describe("a cached snapshot", () => {
   function keyValue() {
     const kept = new Map<string, string>()
     const store = {
@@ -233,7 +233,7 @@ describe("what is kept", () => {
     return { kept, cache: createKeyValueSnapshots(store) }
   }
 
-  test("in a key-value store spares the issuer, by one key for each version and place", async () => {
+  test("in a key-value store replaces a request, under one key per version and place", async () => {
     const { kept, cache } = keyValue()
     const { call, issuer } = setUp({ cache })
     expect(await call(issuer.token())).toBe("allow")
@@ -242,7 +242,7 @@ describe("what is kept", () => {
     expect(kept.size).toBe(2)
   })
 
-  test("is verified whenever it comes out: an old one under a newer key is asked for again", async () => {
+  test("is verified on every read: an old one under a newer key is fetched again", async () => {
     const { kept, cache } = keyValue()
     const { call, issuer, claimsOf, sign, asked } = setUp({ cache })
     const put = (jws: string) => kept.set(`signet-perm ${ids.principal} ${ids.app} - - 2`, jws)
@@ -258,7 +258,7 @@ describe("what is kept", () => {
     expect(asked).toEqual([])
   })
 
-  test("with faults keeps nobody out", async () => {
+  test("in a failing store does not deny access", async () => {
     const broken: SnapshotCache = {
       get: () => Promise.reject(new Error("down")),
       put: () => Promise.reject(new Error("down")),
@@ -282,7 +282,7 @@ describe("what is kept", () => {
     expect(asked).toHaveLength(before + 1)
   })
 
-  test("in memory is exactly as much as there may be", async () => {
+  test("in memory counts exactly against the capacity", async () => {
     const { sign, claimsOf } = setUp()
     const { length } = sign(claimsOf(1))
     for (const [limits, kept] of [
@@ -296,7 +296,7 @@ describe("what is kept", () => {
     }
   })
 
-  test("of a version that has ended is no grant, and keeps nobody out where scopes decide", async () => {
+  test("of an outdated version grants nothing, and does not deny access if scopes decide", async () => {
     const { call, guard, answers, issuer } = setUp()
     answers.next = () => new Response("", { status: 409 })
     expect(await call(issuer.token())).toBe("PERMISSIONS_STALE")
@@ -308,7 +308,7 @@ describe("what is kept", () => {
     await expect(guard.loadGrants(caller)).rejects.toMatchObject({ reason: "PERMISSIONS_STALE" })
   })
 
-  test("goes with the key that signed it", async () => {
+  test("is dropped with the key that signed it", async () => {
     const { call, issuer, statements, asked, answers } = setUp()
     expect(await call(issuer.token())).toBe("allow")
     statements.jwks = () => []

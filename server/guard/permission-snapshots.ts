@@ -1,4 +1,4 @@
-// What callers were granted, asked of the issuer once for each version of it, and kept: what a version is never changes.
+// Permission snapshots of callers, fetched from the issuer once per version and cached: a version never changes.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import { maxSnapshotLength, parseSnapshot, type SnapshotKey } from "@signet/kernel/authz/snapshot"
@@ -13,20 +13,23 @@ import { createSharedRun } from "./shared-run.ts"
 import { decodeObject } from "./strict-json.ts"
 import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
-/** Where signed snapshots are kept between starts. What comes out is verified each time; its faults are ignored. */
+/**
+ * A cache for signed snapshots that outlives the process. Entries are verified at each read, and its errors are
+ * ignored.
+ */
 export interface SnapshotCache {
   get(key: string): Promise<string | undefined>
   put(key: string, jws: string): Promise<void>
 }
 
 export interface PermissionSnapshotsOptions {
-  /** The `iss` that is taken. */
+  /** Accepted `iss`. */
   readonly issuer: string
-  /** Where the issuer answers. Configured, never from a request or a token. */
+  /** The issuer's base URL. Configured, never from a request or a token. */
   readonly baseUrl: string
-  /** The keys at `/.well-known/statement-keys.json`: others sign no statements. */
+  /** The keys of `/.well-known/statement-keys.json`. Other keys do not sign statements. */
   readonly statementKeys: KeySet
-  /** The guard's: what a revoked key signed is not taken, nor kept. */
+  /** The guard's feed: snapshots that a revoked key signed are neither accepted nor cached. */
   readonly revocations?: Pick<RevocationFeed, "withoutRevoked">
   /** This service's own access token for the issuer, with the scope `auth.permissions.read`. */
   readonly token: ServiceToken
@@ -34,13 +37,13 @@ export interface PermissionSnapshotsOptions {
   readonly fetch: typeof fetch
   readonly crypto?: TokenCrypto
   readonly cache?: SnapshotCache
-  /** How many snapshots are held in memory. 1,000. */
+  /** Maximum number of snapshots in memory. 1,000. */
   readonly capacity?: number
-  /** How many characters all of them may have as they were signed. 33,554,432. */
+  /** Maximum total length of their signed form, in characters. 33,554,432. */
   readonly maxHeldLength?: number
 }
 
-/** JSON around it is short. */
+/** 1,024 bytes for the JSON around the snapshot. */
 const limits = { timeoutMs: 5_000, maxBytes: maxSnapshotLength + 1_024 }
 
 type Held = { readonly outdated: true; readonly length: number } | (Known & { readonly outdated: false })
@@ -51,7 +54,7 @@ interface Known {
   readonly length: number
 }
 
-/** Finds what callers of any app were granted. Throws when the issuer does not answer, or not as it should. */
+/** Finds the permissions of callers of any app. Throws if the issuer does not answer correctly. */
 export function createPermissionSnapshots(options: PermissionSnapshotsOptions): FindPermissions {
   const { issuer, revocations, cache, capacity = 1_000, maxHeldLength = 33_554_432 } = options
   const statementKeys = revocations?.withoutRevoked(options.statementKeys) ?? options.statementKeys
@@ -68,7 +71,7 @@ export function createPermissionSnapshots(options: PermissionSnapshotsOptions): 
     read: (payload, nowMs) => untimely(payload, nowMs) ?? payload,
   })
 
-  /** Undefined unless it is a statement of the issuer's about exactly this. */
+  /** Undefined unless it is the issuer's statement for exactly this key. */
   async function read(jws: string, key: SnapshotKey): Promise<Known | undefined> {
     const payload = await verify(jws)
     const snapshot = typeof payload === "string" ? undefined : parseSnapshot(payload, issuer, key)
@@ -103,7 +106,7 @@ export function createPermissionSnapshots(options: PermissionSnapshotsOptions): 
     }
   }
 
-  /** What is in memory, moved behind what was not asked for since. A key that was withdrawn takes its snapshots with it. */
+  /** Returns a snapshot from memory and marks it as recently used. Snapshots of a withdrawn key are dropped. */
   async function remembered(name: string): Promise<Held | undefined> {
     const known = held.get(name)
     if (known === undefined) return undefined
@@ -139,11 +142,11 @@ const keyOf = ({ principal, appId, tenantId, contextId, permVer }: AuthContext):
   permVer,
 })
 
-/** One for each key: no id has a space. */
+/** Unique per key, because ids contain no spaces. */
 const nameOf = ({ principalId, appId, tenantId, contextId, permVer }: SnapshotKey): string =>
   `signet-perm ${principalId} ${appId} ${tenantId ?? "-"} ${contextId ?? "-"} ${permVer}`
 
-/** Undefined when permissions have changed since this version. */
+/** Undefined if permissions changed after this version. */
 async function ask(options: PermissionSnapshotsOptions, key: SnapshotKey): Promise<string | undefined> {
   const { principalId, appId, tenantId, contextId, permVer } = key
   const query = new URLSearchParams({
@@ -159,13 +162,13 @@ async function ask(options: PermissionSnapshotsOptions, key: SnapshotKey): Promi
     )
     return jwsIn(text)
   } catch (error) {
-    // SNAPSHOT_OUTDATED is the one conflict that there is.
+    // SNAPSHOT_OUTDATED is the only conflict of this call.
     if (error instanceof StatusError && error.status === 409) return undefined
     throw error
   }
 }
 
-/** @throws when the text is no such answer. */
+/** @throws Error if the response is malformed. */
 function jwsIn(text: string): string {
   const answer: unknown = JSON.parse(text)
   if (typeof answer !== "object" || answer === null || !("jws" in answer) || typeof answer.jws !== "string") {

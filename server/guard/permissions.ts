@@ -3,16 +3,16 @@ import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
 
 /**
- * What the caller's principal was granted, where the token is of. PERMISSIONS_STALE: authority changed since the token was
- * issued, and what it was then is not to be had. Throws when nobody can tell.
+ * Returns the principal's grants at the token's place. PERMISSIONS_STALE: authority changed after the token was issued,
+ * and that version is no longer available. Throws if the grants are unknown.
  */
 export interface FindPermissions {
   (caller: AuthContext): Promise<PermissionSnapshot | "PERMISSIONS_STALE">
-  /** The same, of what is in memory: undefined where the issuer would have to be asked. */
+  /** Same, from memory only: undefined if the issuer would have to be asked. */
   readonly held?: (caller: AuthContext) => Promise<PermissionSnapshot | undefined>
 }
 
-/** Whether scopes alone may not decide. */
+/** True if the requirement needs more than scopes. */
 export function asksPermissions(requirement: Requirement): boolean {
   return checksIn(requirement).some(({ is }) => is === "action" || is === "role" || is === "resourceAction")
 }

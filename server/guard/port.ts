@@ -4,22 +4,25 @@ import { jsonField } from "./json-field.ts"
 import { refusedOf } from "./problem.ts"
 import { createDecide, type TargetOptions } from "./target.ts"
 
-/** What a graph hands to each port. A port verifies the credential itself, so no port can say who is calling. */
+/**
+ * The context that a graph passes to each port. A port verifies the credential itself, so no other port can assert the
+ * caller.
+ */
 export interface GraphContext {
-  /** The Authorization header that the graph was entered with; null when there was none. */
+  /** The Authorization header of the call that entered the graph; null if there was none. */
   readonly authorization: string | null
-  /** What the graph's entry found out: ids of tenants and resources, by name. */
+  /** Ids of tenants and resources that the graph's entry determined, by name. */
   readonly values: ReadonlyMap<string, string>
 }
 
 export type Port<Input, Output> = (context: GraphContext, input: Input) => Promise<Output>
 
 /**
- * A port that runs only for callers who meet the requirement. GRAPH reads the context's values; PATH and BODY read the
- * input, so that a method's requirement serves a port, too.
+ * Wraps a port so that it runs only for callers who meet the requirement. GRAPH reads the context's values. PATH and
+ * BODY read the input, so an RPC's requirement also works for a port.
  *
- * @param run The third argument is for ports that this one calls.
- * @throws at once, when the requirement cannot be checked here; a call throws Refused when it is denied.
+ * @param run The third argument is the context for ports that this one calls.
+ * @throws Error at once if the requirement cannot be checked here. A denied call throws Refused.
  */
 export function guardPort<Input, Output>(
   options: TargetOptions,

@@ -1,9 +1,9 @@
-// A denial as HTTP and command lines tell it (RFC 9457, RFC 6750), for targets that have no Connect.
+// A denial as a problem document (RFC 9457) with its challenge (RFC 6750), for targets without Connect.
 import type { Deny } from "@signet/kernel/authz/authorize"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
 import { challengeOf } from "./challenge.ts"
 
-/** RFC 9457, with the reason, domain and metadata of google.rpc.ErrorInfo. */
+/** A problem document (RFC 9457) with reason, domain and metadata of google.rpc.ErrorInfo. */
 export interface GuardProblem {
   readonly type: string
   readonly title: string
@@ -31,7 +31,7 @@ export function problemOf(refused: Refused): GuardProblem {
   }
 }
 
-/** The headers that go with the problem: names in lower case. */
+/** The headers of a problem response, with lower-case names. */
 export function problemHeaders(refused: Refused): Record<string, string> {
   const challenge = challengeOf(refused)
   return {

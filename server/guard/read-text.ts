@@ -1,7 +1,7 @@
 /**
- * A body as text.
+ * Reads a body as text.
  *
- * @throws when it is longer, or no UTF-8.
+ * @throws Error if it exceeds `maxBytes` or is not UTF-8.
  */
 export async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false })
@@ -18,7 +18,7 @@ export async function readText(body: ReadableStream<Uint8Array> | null, maxBytes
       text += decoder.decode(value, { stream: true })
     }
   } catch (error) {
-    // Not awaited: half of a body that was cloned waits for the other half.
+    // Not awaited: cancelling one branch of a cloned body waits for the other branch.
     reader.cancel().catch(() => undefined)
     throw error
   }

@@ -1,20 +1,20 @@
-// What a requirement asks of a request, found the same way on every target.
+// Reads the values that a requirement names; shared by all targets.
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import { checksIn, type Requirement, resourceKey, type Source, tenantKey } from "@signet/kernel/authz/requirement"
 import type { CallFacts } from "./guard.ts"
 
-/** Looks a resource up in the store of the service that owns it; undefined when there is none. */
+/** Finds a resource in the store of the service that owns it; undefined if it does not exist. */
 export type FindResource = (type: string, id: string) => Promise<ResourceRef | undefined>
 
-/** The text that a request has at a place; undefined when there is none, or more than one. */
+/** Returns the string at a source; undefined if there is none or more than one. */
 export type ReadValue = (from: Source, field: string) => string | undefined
 
 export interface TargetFacts {
-  /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
+  /** Finds the resources that requirements name. Without it every call that names a resource is refused. */
   readonly findResource?: FindResource
 }
 
-/** Compiled once, so that a call reads only what its requirement names. */
+/** Compiled once, so that a call reads only the values that its requirement names. */
 export function factsReader(
   requirement: Requirement,
   { findResource }: TargetFacts,

@@ -20,7 +20,7 @@ const onNote = (from: Source, field: string, action = "notes.note.edit", type = 
 })
 const delegated = (...actors: string[]): Requires => ({ check: { case: "delegated", value: { actors } } })
 
-describe("a requirement is read as the contract says it", () => {
+describe("a requirement is parsed from the contract", () => {
   test.each<[string, Requires, Requirement]>([
     ["public", { check: { case: "public", value: true } }, { is: "public" }],
     ["body credential", { check: { case: "bodyCredential", value: true } }, { is: "bodyCredential" }],
@@ -152,7 +152,7 @@ describe("the program does not start with", () => {
   })
 })
 
-describe("a requirement in a line", () => {
+describe("a requirement as one line", () => {
   test.each<[string, Requires]>([
     ["kinds(USER or SERVICE)", kinds(1, 2)],
     ["scope(a) or (scope(b) and scope(c))", anyOf(scope("a"), allOf(scope("b"), scope("c")))],

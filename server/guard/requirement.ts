@@ -1,4 +1,4 @@
-// The contract's AuthRequirement as the kernel's Requirement. Everything that is wrong with one stops the program.
+// Converts the contract's AuthRequirement to the kernel's Requirement. An invalid one is an error at start.
 import type { DescMethod } from "@bufbuild/protobuf"
 import { getOption, hasOption } from "@bufbuild/protobuf"
 import type { Freshness, Requirement, Requirements, Source } from "@signet/kernel/authz/requirement"
@@ -14,9 +14,9 @@ import {
 import { fieldOf } from "./field.ts"
 
 /**
- * What the method asks of its callers.
+ * Returns the requirement of a method.
  *
- * @throws when the method says nothing, or something that cannot be checked.
+ * @throws Error if the method has none, or one that cannot be checked.
  */
 export function requirementOf(method: DescMethod): Requirement {
   const name = `${method.parent.typeName}.${method.name}`
@@ -30,7 +30,7 @@ export function requirementOf(method: DescMethod): Requirement {
   }
 }
 
-/** @throws when a check is missing, empty, or not to be had where it stands. */
+/** @throws Error if a check is missing, empty, or not allowed at its position. */
 export function parseRequirement(wire: AuthRequirement, isInComposite = false): Requirement {
   return { ...parseCheck(wire, isInComposite), ...parseOptions(wire) }
 }
@@ -157,7 +157,7 @@ function refuse(message: string): never {
   throw new Error(message)
 }
 
-/** Every field that the requirement names is one of the method's request. */
+/** Checks that every field the requirement names exists in the method's request. */
 function checkSources(requirement: Requirement, method: DescMethod): void {
   if (requirement.is === "anyOf" || requirement.is === "allOf") {
     for (const part of requirement.of) checkSources(part, method)

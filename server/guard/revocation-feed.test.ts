@@ -18,7 +18,7 @@ const freshness = (maxStalenessMs: number, onStale: "DENY" | "INTROSPECT" | "ALL
   freshness: { maxStalenessMs, onStale },
 })
 
-test("what the log says is refused; the verified token that is remembered does not help", async () => {
+test("a revoked token is rejected even if its verification is cached", async () => {
   const { feed, token, decide, revoke } = followedIssuer()
   const held = token()
   await feed.refresh()
@@ -29,7 +29,7 @@ test("what the log says is refused; the verified token that is remembered does n
   expect(feed.seq).toBe(1)
 })
 
-test("while the feed stands still for two minutes, strict routes deny, others introspect and then deny", async () => {
+test("while the feed makes no progress for two minutes, strict routes deny, others introspect and then deny", async () => {
   const { feed, token, decide, pass, setDown, setIntrospection, problems } = followedIssuer()
   const held = token()
   await feed.refresh()
@@ -56,12 +56,12 @@ test("while the feed stands still for two minutes, strict routes deny, others in
   expect(problems).toEqual([])
 })
 
-test("a reader that has been asleep for two minutes takes no answer from before, and knows nothing until it has asked", async () => {
+test("a reader that was suspended for two minutes rejects earlier answers, and knows nothing until it has asked", async () => {
   const { feed, token, decide, revoke, pass, forge, sign, statement, setIntrospection } = followedIssuer()
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   await feed.refresh()
   const strict = freshness(60_000, "DENY")
-  // An answer that was on its way when it fell asleep.
+  // An answer that was in transit when the reader was suspended.
   const before = sign(statement(0))
   revoke({})
   pass(120_000)
@@ -77,7 +77,7 @@ test("a reader that has been asleep for two minutes takes no answer from before,
   expect(await decide(other, strict)).toBe("allow")
 })
 
-test("an isolate that has been asleep for two minutes asks before it answers", async () => {
+test("an isolate that was suspended for two minutes asks the issuer before it decides", async () => {
   const { token, decide, revoke, pass, setDown } = followedIssuer({ askEveryMs: 2_000 })
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   expect(await decide(held)).toBe("allow")
@@ -92,7 +92,7 @@ test("an isolate that has been asleep for two minutes asks before it answers", a
   expect(await decide(other)).toBe("REVOCATION_STATE_STALE")
 })
 
-test("a log that ends before what was read is not believed, and what was read of it stays", async () => {
+test("a log shorter than before is rejected, and known entries remain", async () => {
   const { feed, token, decide, pass, revoke, restore, setIntrospection } = followedIssuer()
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   revoke({ kind: "TOKEN", key: "jti_other" }, {})
@@ -103,7 +103,7 @@ test("a log that ends before what was read is not believed, and what was read of
   await expect(feed.refresh()).rejects.toThrow("ROLLBACK")
   expect(await decide(held, freshness(60_000, "DENY"))).toBe("SESSION_REVOKED")
   expect(await decide(other, freshness(60_000, "DENY"))).toBe("REVOCATION_STATE_STALE")
-  // Its operator began a new log: that is read from its beginning, and nothing is forgotten.
+  // Its operator started a new log: it is read from the beginning, and known entries remain.
   restore({ name: "log-b", head: 1, entries: [] })
   await feed.refresh()
   expect(feed.seq).toBe(1)
@@ -111,12 +111,12 @@ test("a log that ends before what was read is not believed, and what was read of
   expect(await decide(held)).toBe("SESSION_REVOKED")
 })
 
-test("a gap leads to the beginning, and a lower end is not believed there either", async () => {
+test("a gap restarts the log from its beginning, where a lower head is still rejected", async () => {
   const { feed, token, decide, revoke, forge, sign, statement, asked, restore } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" })
   await feed.refresh()
   revoke({}, { kind: "TOKEN", key: "jti_3" })
-  // An answer that leaves out an entry, as a cache in between might give one.
+  // An answer with a missing entry, as an intermediate cache might return.
   forge(() => {
     forge((jws) => jws)
     return sign(statement(3))
@@ -134,7 +134,7 @@ test("a gap leads to the beginning, and a lower end is not believed there either
   await expect(feed.refresh()).rejects.toThrow("ROLLBACK")
 })
 
-describe("a statement is refused, and the feed stays where it was", () => {
+describe("a statement is rejected, and the feed keeps its position", () => {
   test.each<[string, string, (of: ReturnType<typeof followedIssuer>) => string]>([
     ["without a signature", "SIGNATURE_INVALID", ({ sign, statement }) => sign(statement(0)).replace(/[^.]*$/, "")],
     [
@@ -187,7 +187,7 @@ describe("a statement is refused, and the feed stays where it was", () => {
   })
 })
 
-test("more than there is room for is stale, not forgotten", async () => {
+test("beyond its capacity the feed is stale, and no entry is dropped", async () => {
   const { feed, token, decide, revoke, pass } = followedIssuer({ capacity: 2 })
   const held = token()
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" }, {})
@@ -197,7 +197,7 @@ test("more than there is room for is stale, not forgotten", async () => {
   expect(await decide(held)).toBe("REVOCATION_STATE_STALE")
 })
 
-test("a log is read page by page, and is known when its end is", async () => {
+test("a log is read page by page, and is current once its end is read", async () => {
   const { feed, revoke, forge, sign, statement, token, decide, asked } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" }, {}, { kind: "TOKEN", key: "jti_2" })
   forge((jws) => {
@@ -211,7 +211,7 @@ test("a log is read page by page, and is known when its end is", async () => {
   expect(await decide(token())).toBe("SESSION_REVOKED")
 })
 
-test("a key that was revoked is withdrawn at once, also from what was verified with it", async () => {
+test("a revoked key is withdrawn at once, and cached verifications with it are dropped", async () => {
   const { feed, token, decide, revoke, jwk } = followedIssuer()
   const held = token()
   await feed.refresh()
@@ -221,7 +221,7 @@ test("a key that was revoked is withdrawn at once, also from what was verified w
   expect(await decide(held)).toBe("KEY_UNKNOWN")
 })
 
-test("in an isolate the feed is asked when a call comes, once for all, and not more often than said", async () => {
+test("in an isolate a call reads the feed, shared by concurrent calls and not more often than configured", async () => {
   const { token, decide, revoke, pass, asked, setDown, problems } = followedIssuer({ askEveryMs: 2_000 })
   const held = token()
   expect(await Promise.all([decide(held), decide(held), decide(held)])).toEqual(["allow", "allow", "allow"])
@@ -237,7 +237,7 @@ test("in an isolate the feed is asked when a call comes, once for all, and not m
   expect(problems).toEqual(["UNREACHABLE"])
 })
 
-test("it is followed in the background until it is stopped, and goes on after a fault", async () => {
+test("the feed is followed in the background until it is stopped, and continues after a fault", async () => {
   const told = Promise.withResolvers<void>()
   const { feed, token, decide, revoke, setDown } = followedIssuer({ random: () => 0, onProblem: () => told.resolve() })
   const held = token()
@@ -253,7 +253,7 @@ test("it is followed in the background until it is stopped, and goes on after a 
   await expect(feed.refresh()).rejects.toThrow("UNREACHABLE")
 })
 
-test("where too many wait already, one asks without waiting", async () => {
+test("if too many readers wait, the feed is read without long polling", async () => {
   const told = Promise.withResolvers<void>()
   const { feed, token, decide, revoke, crowd, asked } = followedIssuer({
     random: () => 0,
@@ -268,14 +268,14 @@ test("where too many wait already, one asks without waiting", async () => {
   expect(asked.at(-1)).toMatch("wait=0")
 })
 
-test("an empty log is waited at, and not asked over and over", async () => {
+test("an empty log is long-polled, not requested repeatedly", async () => {
   const { feed, asked } = followedIssuer()
   await feed.refresh()
   await feed.refresh()
   expect(asked).toEqual(["/auth/revocations/snapshot?after=0", "/auth/revocations?after=0&wait=0"])
 })
 
-test("an introspection that answers about another token, or nothing, is no answer", async () => {
+test("an introspection response about another token, or an empty one, is rejected", async () => {
   const { token, clock, issuer, audience, jwk, pair } = createIssuer()
   expect(pair).toBeDefined()
   for (const answer of [{ active: true, jti: "jti_other" }, { active: "yes" }, [], { active: true }]) {
@@ -293,7 +293,7 @@ test("an introspection that answers about another token, or nothing, is no answe
   }
 })
 
-test("a mailbox hears of revoked keys and principals, by their kind, and nothing from a feed a minute after its last answer", async () => {
+test("a mailbox learns of revoked keys and principals by kind, and gets an error a minute after the feed's last answer", async () => {
   const { feed, revoke, pass, clock } = followedIssuer()
   revoke({ kind: "CREDENTIAL", key: "key-a" }, { kind: "PRINCIPAL", key: ids.service })
   await feed.refresh()
@@ -309,7 +309,7 @@ test("a mailbox hears of revoked keys and principals, by their kind, and nothing
   for (const key of ["key-a", "key-b"]) await expect(isRevoked("CREDENTIAL", key)).rejects.toThrow("stale")
 })
 
-test("what is known of a token is as old as its issue, or as the feed while an access token of that age may live", async () => {
+test("the facts about a token date from its issue, or from the feed while an access token of that age is valid", async () => {
   const { feed, claims, clock, pass } = followedIssuer()
   await feed.refresh()
   const heardAtMs = clock.nowMs()
@@ -323,7 +323,7 @@ test("what is known of a token is as old as its issue, or as the feed while an a
   expect(await asOf(nowMs - longestTokenMs - 1)).toBe(nowMs - longestTokenMs - 1)
 })
 
-test("an issuer that leaves a gap each time is asked from the beginning three times, and is no issuer then", async () => {
+test("an issuer with a gap each time is asked from the beginning three times, then counts as unreachable", async () => {
   const { feed, revoke, forge, sign, statement, asked } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" })
   forge(() => sign(statement(1, { from: 5, to: 6, head: 6, entries: [] })))

@@ -1,4 +1,5 @@
-// What was revoked, followed from the issuer and held here, so that a verifier that asks nobody refuses it within moments.
+// A local copy of the issuer's revocation feed: a verifier rejects revoked tokens within moments without a request per
+// call.
 import type { Reason } from "@signet/kernel/errors"
 import type { Clock } from "@signet/kernel/ports"
 import { createRevocationSet } from "@signet/kernel/revocation/revocation-set"
@@ -19,31 +20,31 @@ import type { FindLiveness } from "./liveness.ts"
 import { type ServiceToken, withToken } from "./service-token.ts"
 import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
-/** Why the feed stands still. FULL: more is revoked than there is room for. UNREACHABLE: no answer came. */
+/** Why the feed makes no progress. FULL: the capacity is exceeded. UNREACHABLE: the issuer did not answer. */
 export type FeedProblem = StatementRefusal | Reason | "FULL" | "UNREACHABLE"
 
 export interface RevocationFeedOptions {
-  /** The `iss` that is taken. */
+  /** Accepted `iss`. */
   readonly issuer: string
-  /** Where the issuer answers. Configured, never from a request or a token. */
+  /** The issuer's base URL. Configured, never from a request or a token. */
   readonly baseUrl: string
-  /** The keys at `/.well-known/statement-keys.json`: others sign no statements. */
+  /** The keys of `/.well-known/statement-keys.json`. Other keys do not sign statements. */
   readonly statementKeys: KeySet
   /** This service's own access token for the issuer, with the scope `auth.revocations.read`. */
   readonly token: ServiceToken
   readonly clock: Clock
   readonly fetch: typeof fetch
   readonly crypto?: TokenCrypto
-  /** The most entries that are held; with more the feed counts as stale. 250,000, about 50 MB. */
+  /** Maximum number of entries; beyond it the feed counts as stale. 250,000, about 50 MB. */
   readonly capacity?: number
-  /** How long a call waits for news, in seconds: how old the feed gets while there is none. 3. */
+  /** Long-polling time in seconds, which is the feed's age while nothing changes. 3. */
   readonly waitSeconds?: number
   /**
-   * For isolates, which run only while they answer: asks when a call comes and the last answer is older than this, in
+   * For isolates, which run only during calls: a call reads the feed if the last answer is older than this, in
    * milliseconds. Without it, `start` follows the feed in the background.
    */
   readonly askEveryMs?: number
-  /** Told each time that the feed cannot go on. It tries again. */
+  /** Called for each failure. The feed then retries. */
   readonly onProblem?: (problem: FeedProblem, cause?: unknown) => void
   readonly random?: () => number
 }
@@ -52,28 +53,28 @@ export interface RevocationFeed {
   /** For a guard's `liveness`. */
   readonly liveness: FindLiveness
   /**
-   * Whether a key or a principal is revoked, for what was signed at a time: for a mailbox.
+   * True if a key or a principal is revoked for something signed at a time. For mailboxes.
    *
-   * @returns rejects when the feed was not heard for a minute.
+   * @throws Error (rejects) if the feed was not updated for a minute.
    */
   isRevoked(of: {
     readonly kind: "CREDENTIAL" | "PRINCIPAL"
     readonly key: string
     readonly issuedAtMs: number
   }): Promise<boolean>
-  /** The same keys without those that were revoked: for a guard's `keySet`. */
+  /** The key set without revoked keys, for a guard's `keySet`. */
   withoutRevoked(keys: KeySet): KeySet
-  /** Reads to the end without waiting. Throws when that cannot be done. */
+  /** Reads to the end of the log without long polling. Rejects if that fails. */
   refresh(): Promise<void>
-  /** Follows the feed until it is stopped. */
+  /** Follows the feed until `stop`. */
   start(): void
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no request is in progress. */
   stop(): Promise<void>
-  /** Everything that was revoked until then is known here; 0 while nothing is. Milliseconds since the Unix epoch. */
+  /** All revocations until this time are known; 0 if none are. Milliseconds since the Unix epoch. */
   readonly asOfMs: number
-  /** The last place that was read. */
+  /** The last position that was read. */
   readonly seq: number
-  /** How many entries are held. */
+  /** Number of entries in memory. */
   readonly size: number
 }
 
@@ -87,14 +88,14 @@ class FeedError extends Error {
 
 const maxStatementLength = 2_000_000
 const pauseMs = { between: 25, crowded: 1_000, first: 250, longest: 15_000 }
-/** Where too many wait already, others ask without waiting, for so long. */
+/** After a refusal because of too many waiting readers, calls do not wait for this time. */
 const crowdedMs = 60_000
-/** Without a word for so long, nobody can tell what was revoked. */
+/** Without an update for this time, revocations are unknown. */
 const unheardMs = 60_000
-/** How long a call waits for an answer that others may wait for too. Then it goes by what is known. */
+/** Maximum time that a call waits for a shared answer. Then it uses the known entries. */
 const patienceMs = 2_000
 const abandonedMs = 15_000
-/** Pages of one run, and beginnings: an issuer that never ends, or always begins anew, is no issuer. */
+/** Limits of one run: pages, and restarts from the beginning. They protect against an issuer whose log never ends. */
 const maxPages = 10_000
 const maxBeginnings = 3
 
@@ -105,7 +106,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
   let askedAtMs = Number.NEGATIVE_INFINITY
   let asking: { readonly answered: Promise<void>; readonly sinceMs: number } | undefined
   let following: Promise<void> | undefined
-  // What a call holds is its own: in an isolate no call may touch another's.
+  // Each call owns its resources: in an isolate, a call must not use another call's I/O.
   const calls = new Set<AbortController>()
   const pauses = new Set<() => void>()
   let isStopped = false
@@ -145,27 +146,27 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
     return statement
   }
 
-  /** Reads to the end; waits for news when there is none. @returns whether there was any. @throws FeedError */
+  /** Reads to the end of the log, with long polling. @returns True if there were new entries. @throws FeedError */
   async function pull(seconds: number): Promise<boolean> {
     let beginnings = 0
     for (let page = 0; page < maxPages; page++) {
       const { seq, log: before, head } = position
-      // The end of an empty log can be waited at like any other.
+      // The end of an empty log supports long polling, too.
       const isBeginning = seq === 0 && (before === null || head > 0)
       const path = isBeginning ? "/auth/revocations/snapshot?after=0" : `/auth/revocations?after=${seq}&wait=${seconds}`
       const statement = await ask(path, seconds)
       const next = judgeStatement(position, statement, { issuer, nowMs: clock.nowMs() })
       if (next === "GAP" && beginnings++ < maxBeginnings) {
-        // What is known stays known, until it expires.
+        // Known entries remain until they expire.
         position = { ...position, seq: 0 }
         continue
       }
       if (typeof next === "string") throw new FeedError(next)
       const { log, seq: known } = position
-      // What is known already may have been followed by something newer of the same key.
+      // Skip known positions: a newer entry may have replaced the entry of the same key.
       const entries = statement.entries.filter((entry) => statement.log !== log || entry.seq > known)
       if (!revoked.add(entries, clock.nowMs())) {
-        // Read again from the beginning, when some of it may have expired.
+        // Read from the beginning next time, when some entries may have expired.
         position = { ...position, seq: 0 }
         throw new FeedError("FULL")
       }
@@ -210,9 +211,9 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
     })
   }
 
-  /** One question for all who wait for its answer. */
+  /** Concurrent callers share one request. */
   function refresh(): Promise<void> {
-    // In an isolate a question may end unanswered with the call that it came of.
+    // In an isolate, a request can end without an answer when the call that started it ends.
     if (asking !== undefined && clock.nowMs() - asking.sinceMs < abandonedMs) return asking.answered
     const asked = {
       sinceMs: clock.nowMs(),
@@ -229,14 +230,15 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
   const isAsked = ({ sinceMs }: { readonly sinceMs: number }, askEveryMs: number | undefined): boolean =>
     askEveryMs !== undefined && clock.nowMs() - sinceMs < patienceMs
 
-  /** Asks, where calls have to; and waits for a first answer that is under way. */
+  /** Updates the feed if a call must do so, or waits for the first answer. */
   async function listen(): Promise<void> {
     const { askEveryMs } = options
     if (askEveryMs !== undefined && clock.nowMs() - askedAtMs >= askEveryMs) {
       askedAtMs = clock.nowMs()
       await Promise.race([refresh().catch(tell), pause(patienceMs)])
     } else if (asking !== undefined && (position.asOfMs === 0 || isAsked(asking, askEveryMs))) {
-      // Nothing is known before the first answer; and who comes with the one that asks is to know as much.
+      // Before the first answer nothing is known. A concurrent call must know as much as the call that started the
+      // request.
       await Promise.race([asking.answered.catch(() => undefined), pause(patienceMs)])
     }
   }
@@ -245,8 +247,8 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
     async liveness(context) {
       await listen()
       const nowMs = clock.nowMs()
-      // When the token was issued, nothing that it concerns was revoked. What was since is told for as long as an access
-      // token lives: of a context that is older, only that is known.
+      // At issue nothing relevant was revoked. Entries are kept for an access token's lifetime, so for an older context
+      // token only the state at issue is known.
       const issuedAtMs = Math.min(context.issuedAtMs, nowMs)
       const isTold = nowMs - issuedAtMs <= longestTokenMs
       return {
@@ -290,7 +292,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
 const isTooMany = (error: unknown): boolean =>
   error instanceof FeedError && error.cause instanceof StatusError && error.cause.status === 429
 
-/** The statement in an answer; nothing that verifies where there is none. */
+/** Returns the statement of a response; an empty string, which never verifies, if there is none. */
 function statementIn(text: string): string {
   try {
     const answer: unknown = JSON.parse(text)

@@ -8,13 +8,13 @@ export interface ServiceTokenOptions {
   readonly clientId: string
   readonly clientSecret: string
   readonly audience: string
-  /** With a space between. */
+  /** Separated by spaces. */
   readonly scope: string
   readonly fetch: typeof fetch
   readonly clock: Clock
 }
 
-/** Runs a call with the token; again with another one when it is answered 401. */
+/** Runs a call with the token. After a 401 it retries once with another token. */
 export async function withToken<T>(token: ServiceToken, call: (token: string) => Promise<T>): Promise<T> {
   const first = await token()
   try {
@@ -25,17 +25,17 @@ export async function withToken<T>(token: ServiceToken, call: (token: string) =>
   }
 }
 
-/** @param refused A token that was not taken: its key or its credential may have been revoked, so another is given. */
+/** @param refused A token that was rejected. Its key or credential may be revoked, so a new one is requested. */
 export type ServiceToken = (refused?: string) => Promise<string>
 
-/** Half a minute before it ends a token is as good as none. */
+/** A token is renewed this long before it expires. */
 const renewBeforeMs = 30_000
 const limits = { timeoutMs: 5_000, maxBytes: 65_536 }
 
 /**
- * A service's own access token (client_credentials), asked for when there is none or it is about to end.
+ * A service's own access token (client_credentials). Requested if there is none or it is about to expire.
  *
- * @returns throws when the issuer gives none.
+ * @throws Error (rejects) if the issuer issues none.
  */
 export function createServiceToken(options: ServiceTokenOptions): ServiceToken {
   const { url, clientId, clientSecret, audience, scope, clock } = options

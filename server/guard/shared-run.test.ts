@@ -3,7 +3,7 @@ import { createSharedRun } from "./shared-run.ts"
 
 const clock = { nowMs: () => performance.now() }
 
-test("what is wanted at the same time is run once, and a failure is everybody's, once", async () => {
+test("concurrent callers share one run, and all of them get its failure", async () => {
   const shared = createSharedRun<number>(clock, 1_000)
   let runs = 0
   const run = async () => {
@@ -16,7 +16,7 @@ test("what is wanted at the same time is run once, and a failure is everybody's,
   expect(await Promise.all([shared("a", run), shared("a", run), shared("b", run)])).toEqual([2, 2, 3])
 })
 
-test("a run that is never heard of again keeps nobody waiting for ever", async () => {
+test("a run without an outcome does not block callers forever", async () => {
   const shared = createSharedRun<string>(clock, 20)
   let runs = 0
   const run = () => (++runs === 1 ? new Promise<string>(() => {}) : Promise.resolve("answered"))
@@ -25,7 +25,7 @@ test("a run that is never heard of again keeps nobody waiting for ever", async (
   expect(await shared("a", run)).toBe("answered")
 })
 
-test("what comes late does not undo what was run instead", async () => {
+test("a late outcome does not replace that of the newer run", async () => {
   const shared = createSharedRun<string>(clock, 100)
   const late = Promise.withResolvers<string>()
   const first = shared("a", () => late.promise)

@@ -1,21 +1,21 @@
-// One run for all who want the same at the same time.
+// Runs one operation for all concurrent callers.
 import type { Clock } from "@signet/kernel/ports"
 
-/** Joins the run of that name that is under way, or starts one. */
+/** Joins the running operation of this name, or starts one. */
 export type SharedRun<Value> = (name: string, run: () => Promise<Value>) => Promise<Value>
 
 /**
- * In an isolate a run may end without an outcome, with the call that it came of: whoever leaves takes its questions along.
- * So who joins waits only so long, and then runs it anew.
+ * In an isolate an operation can end without an outcome, because the runtime cancels the requests of a call that ends.
+ * So a joining caller waits for a limited time and then starts a new operation.
  *
- * @param longestMs How long a run may take.
+ * @param longestMs Maximum duration of an operation in milliseconds.
  */
 export function createSharedRun<Value>(clock: Clock, longestMs: number): SharedRun<Value> {
   const underWay = new Map<string, { readonly outcome: Promise<Value>; readonly sinceMs: number }>()
   const isLost = ({ sinceMs }: { readonly sinceMs: number }) => clock.nowMs() - sinceMs >= longestMs
 
   function start(name: string, run: () => Promise<Value>): Promise<Value> {
-    // The oldest are the first.
+    // Map order: the oldest come first.
     for (const [lost, of] of underWay) {
       if (!isLost(of)) break
       underWay.delete(lost)
@@ -38,7 +38,7 @@ export function createSharedRun<Value>(clock: Clock, longestMs: number): SharedR
   }
 }
 
-/** Wrapped, so that a failure is told as one. */
+/** Wrapped in an object, so that a rejection is not thrown by the race itself. */
 async function settled<Value>(
   outcome: Promise<Value>,
   ms: number,

@@ -1,14 +1,14 @@
-// Reading a JWT's parts so that two readers cannot read two things.
+// Strict parsing of a JWT's parts: every text has one interpretation.
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const base64url = /^[A-Za-z0-9_-]*$/
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** The bytes of base64url without padding; undefined for any text that no encoder writes. */
+/** Decodes base64url without padding; undefined for non-canonical text. */
 export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
   const rest = text.length % 4
   if (rest === 1 || !base64url.test(text)) return undefined
-  // The last character's unused bits are zero, or many texts would be the same bytes.
+  // Unused bits of the last character must be zero; otherwise several texts would decode to the same bytes.
   if (rest > 0 && alphabet.indexOf(text.charAt(text.length - 1)) % (rest === 2 ? 16 : 4) !== 0) return undefined
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
   const bytes = new Uint8Array(binary.length)
@@ -16,7 +16,7 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefin
   return bytes
 }
 
-/** The JSON object in base64url; undefined when it is none, or its UTF-8 is not valid. */
+/** Decodes a JSON object from base64url; undefined if it is not an object or not valid UTF-8. */
 export function decodeObject(part: string): { object: Readonly<Record<string, unknown>>; text: string } | undefined {
   const bytes = decodeBase64url(part)
   if (bytes === undefined) return undefined
@@ -35,9 +35,9 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
 
-/** True when an object in the text has a name twice. The text is valid JSON; escapes in names are resolved. */
+/** True if an object in the text repeats a name. The text must be valid JSON; escapes in names are resolved. */
 export function hasDuplicateNames(text: string): boolean {
-  // The names seen in each open object; undefined for an open list.
+  // The names of each open object; undefined for an open array.
   const open: (Set<string> | undefined)[] = []
   let last = ""
   for (const [part] of text.matchAll(token)) {

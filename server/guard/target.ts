@@ -1,4 +1,4 @@
-// What fetch, Fastify, port, tool and mailbox have in common: one requirement, decided before what it guards runs.
+// Common parts of fetch, Fastify, port, tool and mailbox: one requirement, decided before the guarded code runs.
 import type { AuthDecision, Deny } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
@@ -11,27 +11,27 @@ export interface TargetOptions extends TargetFacts {
   readonly guard: Guard
   /** Built in code, or `requirementOf` a method of the contract. */
   readonly requirement: Requirement
-  /** Hears every denial, with its true reason, and who was calling. For the audit. */
+  /** Called for every denial, with its true reason and the caller, for the audit log. */
   readonly onDeny?: (deny: Deny, caller: AuthContext | Reason) => void
 }
 
 /**
- * Whether a call may go on.
+ * Decides whether a call may continue.
  *
- * @param credential The Authorization header, or what stands for it.
- * @param prepare Reads what the requirement names. Called only when the caller is known.
+ * @param credential The Authorization header or its equivalent.
+ * @param prepare Reads the values that the requirement names. Called only if the caller is known.
  */
 export type Decide<Credential = string | null> = (
   credential: Credential,
   prepare: () => ReadValue | Promise<ReadValue>,
 ) => Promise<AuthDecision>
 
-/** @throws when the requirement cannot be checked with what the target can read. */
+/** @throws Error if the requirement cannot be checked with the values that the target can read. */
 export function createDecide(options: TargetOptions, readable: Readable): Decide {
   return createDecideBy(options, readable, (header: string | null) => options.guard.authenticate(header))
 }
 
-/** For a target whose callers are known by something else than a header. */
+/** For a target that identifies callers by something other than a header. */
 export function createDecideBy<Credential>(
   options: TargetOptions,
   readable: Readable,
@@ -41,7 +41,7 @@ export function createDecideBy<Credential>(
   checkRequirement(requirement, readable)
   const readFacts = factsReader(requirement, options)
   return async (credential, prepare) => {
-    // A stale token must not stop a login: nobody looks at it.
+    // A public route ignores the token, so that a stale one cannot prevent a login.
     const caller = requirement.is === "public" ? "NO_CREDENTIAL" : await authenticate(credential)
     const facts = typeof caller === "string" ? {} : await readFacts(await prepare())
     const decision = await guard.authorize(caller, requirement, facts)

@@ -1,4 +1,4 @@
-// What is particular to Fastify, ports, tools and mailboxes; what they decide is in vectors/.
+// What is specific to Fastify, ports, tools and mailboxes. vectors/ has their decisions.
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { Refused } from "@signet/kernel/errors"
 import fastify from "fastify"
@@ -41,7 +41,7 @@ describe("a Fastify hook", () => {
     known: callerOf(request) !== undefined,
   }))
 
-  test("reads path, body and header, and tells the handler who is calling", async () => {
+  test("reads path, body and header, and passes the caller to the handler", async () => {
     const headers = { authorization, "x-tenant": ids.tenant }
     const payload = { tenantId: ids.tenant }
     for (const from of ["PATH", "BODY", "HEADER"]) {
@@ -50,7 +50,7 @@ describe("a Fastify hook", () => {
     }
   })
 
-  test("answers for the handler when it refuses", async () => {
+  test("answers a refused call itself", async () => {
     heard.length = 0
     const answer = await app.inject({ method: "POST", url: `/PATH/ten_other`, headers: { authorization }, payload: {} })
     expect(answer.statusCode).toBe(403)
@@ -59,7 +59,7 @@ describe("a Fastify hook", () => {
     expect(heard).toEqual([])
   })
 
-  test("does not look at a credential where the route is public", async () => {
+  test("ignores credentials on a public route", async () => {
     expect((await app.inject({ url: "/public", headers: { authorization } })).json()).toEqual({ known: false })
     expect((await app.inject({ url: "/public", headers: { authorization: "Bearer x" } })).statusCode).toBe(200)
   })
@@ -90,7 +90,7 @@ describe("a port", () => {
     expect(runs).toBe(0)
   })
 
-  test("does not take the input's word for what the graph has to say", async () => {
+  test("does not read values of the graph from the input", async () => {
     const port = guardPort({ guard, requirement: tenantFrom("GRAPH") }, () => "ran")
     await expect(port({ ...context, values: new Map() }, { tenant_id: ids.tenant })).rejects.toThrow(Refused)
   })
@@ -108,7 +108,7 @@ describe("a tool", () => {
     return { code, lines }
   }
 
-  test("runs, and its exit code is the command's", async () => {
+  test("runs, and returns the command's exit code", async () => {
     expect(await run(reads, {})).toEqual({ code: 0, lines: [] })
     expect(await run(reads, {}, () => undefined)).toEqual({ code: 0, lines: [] })
     expect(await run(reads, {}, () => 9)).toEqual({ code: 9, lines: [] })
@@ -116,7 +116,7 @@ describe("a tool", () => {
     expect((await run(tenantFrom("BODY"), { args })).code).toBe(0)
   })
 
-  test("says what is wrong in a sentence, or as a problem in one line", async () => {
+  test("prints a refusal as a sentence, or as a problem document in one line", async () => {
     expect(await run(reads, { token: undefined })).toEqual({
       code: 3,
       lines: ["the request has no access token: sign in first (NO_CREDENTIAL)"],
@@ -126,7 +126,7 @@ describe("a tool", () => {
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason: "MISSING_SCOPE", metadata: { scope: "notes.write" } })
   })
 
-  test("tells a refusal of the command itself by its exit code", async () => {
+  test("maps a refusal by the command itself to an exit code", async () => {
     const codes = []
     for (const reason of [
       "KEY_PACKAGE_INVALID",
@@ -179,7 +179,7 @@ describe("a mailbox", async () => {
       message: new TextEncoder().encode(JSON.stringify(message)),
     })
 
-  test.each(["PATH", "BODY"] as const)("reads the message where a call has its %s", async (from) => {
+  test.each(["PATH", "BODY"] as const)("reads %s from the message", async (from) => {
     const receive = mailboxFor(tenantFrom(from))
     expect(await receive(await posted({ tenantId: ids.tenant }))).toBe(ids.principal)
     const refused = await receive(await posted({ tenantId: "ten_other" })).catch((error: unknown) => error)
@@ -206,7 +206,7 @@ test.each([
   expect(jsonField(value, path)).toBe(expected)
 })
 
-test("a template's variables are whole segments with names of their own", () => {
+test("a template's variables are whole segments with distinct names", () => {
   expect([...(pathTemplate("/a/{b}/{c}").match("/a/1/2%2F3") ?? [])]).toEqual([
     ["b", "1"],
     ["c", "2/3"],

@@ -1,6 +1,7 @@
-// The two operations that a verifier needs, as a port: WebCrypto everywhere, node:crypto where synchronous calls pay.
+// The two cryptographic operations of a verifier, as a port: WebCrypto everywhere, node:crypto where synchronous calls
+// are faster.
 
-/** A public key for ES256 (RFC 7518 section 6.2): only the members that a verifier reads. */
+/** A public key for ES256 (RFC 7518 section 6.2), with only the members that a verifier reads. */
 export interface EcPublicJwk {
   readonly kid: string
   /** 32 bytes as base64url. */
@@ -10,14 +11,14 @@ export interface EcPublicJwk {
 }
 
 export interface VerifyKey {
-  /** ECDSA on P-256 with SHA-256. The signature is r and s (IEEE P1363): 64 bytes. */
+  /** Verifies ECDSA on P-256 with SHA-256. The signature is r and s (IEEE P1363): 64 bytes. */
   verify(signature: Uint8Array<ArrayBuffer>, data: Uint8Array<ArrayBuffer>): boolean | Promise<boolean>
 }
 
 export interface TokenCrypto {
-  /** @throws when x and y are no point of the curve. */
+  /** @throws Error if x and y are not a point on the curve. */
   importKey(jwk: EcPublicJwk): VerifyKey | Promise<VerifyKey>
-  /** SHA-256 of the text's UTF-8, as a text that is the same for the same text. */
+  /** SHA-256 of the text as UTF-8, in any deterministic text encoding. */
   digest(text: string): string | Promise<string>
 }
 

@@ -1,26 +1,26 @@
-// The guard for a command: exit codes for scripts, a sentence for people, a problem for programs.
+// The guard for a command: an exit code for scripts, a sentence for users, a problem document for programs.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { Refused } from "@signet/kernel/errors"
 import { problemOf, refusedOf } from "./problem.ts"
 import { createDecide, type TargetOptions } from "./target.ts"
 
 export interface ToolCall {
-  /** An access token; undefined when there is none. Never from the command line, which others can see. */
+  /** An access token; undefined if there is none. Never from the command line, which other users can see. */
   readonly token: string | undefined
   /** Options and arguments by name. */
   readonly args: ReadonlyMap<string, string>
-  /** Whether `--json` was said: a refusal is then printed as a problem (RFC 9457) in one line. */
+  /** True for `--json`: a refusal is printed as a problem document (RFC 9457) in one line. */
   readonly json: boolean
   /** Writes a line to standard error. */
   readonly complain: (line: string) => void
 }
 
 /**
- * A command that runs only for callers who meet the requirement. PATH and BODY read the arguments.
+ * Wraps a command so that it runs only for callers who meet the requirement. PATH and BODY read the arguments.
  *
- * @param run May throw Refused, and gives the exit code where it is not 0.
- * @returns The command with its exit code; what is thrown and is not Refused is thrown on.
- * @throws when the requirement cannot be checked here.
+ * @param run May throw Refused; returns the exit code if it is not 0.
+ * @returns A function that runs the command and returns its exit code. Exceptions other than Refused propagate.
+ * @throws Error if the requirement cannot be checked here.
  */
 export function guardTool<Call extends ToolCall>(
   options: TargetOptions,

@@ -13,7 +13,7 @@ export const guardCheckMutants: readonly Mutant[] = [
     from: "key.kid === kid",
     to: "key.kid !== ''",
     test: caches,
-    name: "a local key set finds the key that is named, and none that its ring has dropped",
+    name: "a local key set finds the named key, and none that its ring has dropped",
   },
   {
     fault: "a composite may hold a public part",

@@ -6,7 +6,7 @@ const changes = { file: `${authz}/authority-change.ts`, test: `${authz}/authorit
 const snapshots = {
   file: `${authz}/snapshot.ts`,
   test: "server/guard/permission-snapshots.test.ts",
-  name: "an answer is not taken",
+  name: "an answer is rejected",
 }
 const guard = { file: "server/guard/guard.ts", test: "server/guard/permission-snapshots.test.ts" }
 const kept = { file: "server/guard/permission-snapshots.ts", test: "server/guard/permission-snapshots.test.ts" }
@@ -33,7 +33,7 @@ export const permissionMutants: readonly Mutant[] = [
     from: 'isOutdated(context.versions, facts.minimum) ? "PERMISSIONS_STALE" : undefined',
     to: "undefined",
     test: "server/guard/vectors/decisions.test.ts",
-    name: "decides every case as the table says",
+    name: "decides every case as in the table",
   },
   {
     fault: "who is removed keeps what tokens say",
@@ -67,14 +67,14 @@ export const permissionMutants: readonly Mutant[] = [
     fault: "a snapshot outlives the key that signed it",
     from: 'typeof (await statementKeys.find(known.kid)) === "string"',
     to: "false",
-    name: "goes with the key that signed it",
+    name: "is dropped with the key that signed it",
     ...kept,
   },
   {
     fault: "what a revoked key signed is granted",
     from: "revocations?.withoutRevoked(options.statementKeys) ?? options.statementKeys",
     to: "revocations === undefined ? options.statementKeys : options.statementKeys",
-    name: "a statement key that was revoked takes its snapshots along",
+    name: "a revoked statement key invalidates its snapshots",
     ...kept,
   },
 ]

@@ -15,7 +15,7 @@ export const revocationMutants: readonly Mutant[] = [
     from: "if (!revoked.add(entries, clock.nowMs())) {",
     to: "revoked.add(entries, clock.nowMs())\n      if (capacity < 0) {",
     test: feeds,
-    name: "more than there is room for is stale, not forgotten",
+    name: "beyond its capacity the feed is stale, and no entry is dropped",
   },
   {
     fault: "an entry that is being written holds up the others",

@@ -1,4 +1,4 @@
-// @signet/guard/node: a guard with Node's own crypto, fetch and clock.
+// @signet/guard/node: a guard with Node's crypto, fetch and clock.
 import { createGuard, type Guard, type GuardOptions } from "../guard.ts"
 import { createKeySet, type KeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "./token-crypto.ts"
@@ -6,17 +6,17 @@ import { nodeTokenCrypto } from "./token-crypto.ts"
 export { nodeTokenCrypto }
 
 export interface NodeGuardOptions extends Partial<Omit<GuardOptions, "issuer" | "audience" | "appId">> {
-  /** Signet's address as its tokens say it (`iss`): "https://auth.example". */
+  /** Signet's URL as in `iss`: "https://auth.example". */
   readonly issuer: string
-  /** This service's own name in tokens (`aud`). */
+  /** This service's own audience (`aud`). */
   readonly audience: string
   /** The app whose tokens are accepted (`app_…`), or `anyApp` of `@signet/guard`. */
   readonly appId: string
-  /** The issuer's keys. `/.well-known/jwks.json` of the issuer where it is not said. */
+  /** The issuer's keys. Default: the issuer's `/.well-known/jwks.json`. */
   readonly keySet?: KeySet
 }
 
-/** A guard for a service on Node: `createNodeGuard({ issuer, audience, appId })`, and whatever else `createGuard` takes. */
+/** Creates a guard on Node: `createNodeGuard({ issuer, audience, appId })` and any other option of `createGuard`. */
 export function createNodeGuard(options: NodeGuardOptions): Guard {
   const clock = options.clock ?? { nowMs: () => Date.now() }
   const crypto = options.crypto ?? nodeTokenCrypto

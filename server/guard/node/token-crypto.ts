@@ -1,7 +1,7 @@
 import { createPublicKey, hash, verify } from "node:crypto"
 import type { TokenCrypto } from "../token-crypto.ts"
 
-/** On Node, a call into OpenSSL on this thread costs less than the way to WebCrypto's threads and back. */
+/** On Node, a synchronous OpenSSL call costs less than a round trip to WebCrypto's threads. */
 export const nodeTokenCrypto: TokenCrypto = {
   importKey({ x, y }) {
     const key = createPublicKey({ format: "jwk", key: { kty: "EC", crv: "P-256", x, y } })

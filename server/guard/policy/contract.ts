@@ -1,4 +1,4 @@
-// The RPCs that policy files may name: ours, and those of contracts that are given.
+// The RPCs that policy files can name: Signet's own, and those of given contracts.
 import { createFileRegistry, createRegistry, type DescMethod, fromBinary, type Registry } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 import { AccountService } from "@signet/proto/auth/v1/account_service"
@@ -45,15 +45,15 @@ const own: Registry = createRegistry(
 )
 
 /**
- * A FileDescriptorSet with all that it imports, as `buf build -o notes.binpb` writes it.
+ * Reads a FileDescriptorSet with all imports, as `buf build -o notes.binpb` writes it.
  *
- * @throws when it is none.
+ * @throws Error if the bytes are not one.
  */
 export function readContract(bytes: Uint8Array): Registry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
 }
 
-/** Finds RPCs by their full name: ours, and those of the contracts. */
+/** Finds RPCs by full name, in Signet's own contract and the given ones. */
 export function methodsOf(contracts: readonly Registry[]): FindMethod {
   return (name) => {
     const dot = name.lastIndexOf(".")

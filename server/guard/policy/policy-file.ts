@@ -1,4 +1,4 @@
-// A file of policy tests: docs/how-to/policy-tests.md says what is in it.
+// Parses a file of policy tests; docs/how-to/policy-tests.md describes the format.
 import type { Question } from "@signet/kernel/authz/question"
 import { checksIn, type Requirement, resourceKey, tenantKey } from "@signet/kernel/authz/requirement"
 import { refusals } from "@signet/kernel/errors"
@@ -10,13 +10,13 @@ import { type Place, readYaml, type Value } from "./yaml-reader.ts"
 export interface PolicyTest {
   readonly name: string
   readonly caller: string
-  /** `allow`, or a reason, with what is told beside it where the file says so: `MISSING_SCOPE notes.write`. */
+  /** `allow`, or a reason, optionally with its metadata: `MISSING_SCOPE notes.write`. */
   readonly expected: string
   readonly question: Question
   readonly place: Place
 }
 
-/** @throws PolicyFileError when the file says what cannot be tested. */
+/** @throws PolicyFileError if the file is invalid. */
 export function parsePolicyFile(text: string, findMethod: FindMethod): readonly PolicyTest[] {
   const root = readYaml(text)
   const file = root.map(["app", "now", "roles", "scopes", "resources", "requirements", "callers", "cases"])
@@ -66,7 +66,7 @@ function readCase(value: Value, { world, callers, requirementOf }: Known): reado
   })
 }
 
-/** What the request names, by field, for the checks that read it; wherever they read it. */
+/** The values of the request by field, for every check that reads the field, from whichever source. */
 function requestOf(
   of: ReadonlyMap<string, Value>,
   requirement: Requirement,

@@ -12,7 +12,7 @@ import { testPolicyFiles } from "./test-files.ts"
 const root = join(import.meta.dirname, "../../..")
 const example = "docs/examples/policy/notes.policy.yaml"
 
-/** What `policy test` says of a file with this text, or of the files with these. */
+/** The output of `policy test` for a file with this text, or for these files. */
 function policyTest(files: string | Readonly<Record<string, string | Uint8Array>>, options: object = {}) {
   const all = typeof files === "string" ? { "x.yaml": files } : files
   const out: string[] = []
@@ -57,7 +57,7 @@ cases:
 `
 
 describe("a test", () => {
-  test.each(["MISSING_SCOPE", "MISSING_SCOPE notes.write"])("passes that expects %s", (outcome) => {
+  test.each(["MISSING_SCOPE", "MISSING_SCOPE notes.write"])("that expects %s passes", (outcome) => {
     expect(policyTest(small.replace("OUTCOME", outcome))).toEqual({
       code: 0,
       out: ["✓ reading: ann: allow", "✓ writing: ann: MISSING_SCOPE notes.write", "2 as expected, 0 not"],
@@ -65,23 +65,26 @@ describe("a test", () => {
     })
   })
 
-  test.each(["allow", "MISSING_ROLE", "MISSING_SCOPE notes"])("that expects %s fails, and says why", (outcome) => {
-    expect(policyTest(small.replace("OUTCOME", outcome))).toEqual({
-      code: 1,
-      out: [
-        "✓ reading: ann: allow",
-        `✗ writing: ann: expected ${outcome} (x.yaml:9:12)`,
-        "    MISSING_SCOPE notes.write: 403, step 6, the access token does not have the required scope",
-        "      USER ann of app, with notes.read",
-        "      ✗ scope(notes.write): step 6, MISSING_SCOPE ← this decides",
-        "          the token has notes.read",
-        "1 as expected, 1 not",
-      ],
-      complaints: [],
-    })
-  })
+  test.each(["allow", "MISSING_ROLE", "MISSING_SCOPE notes"])(
+    "that expects %s fails with an explanation",
+    (outcome) => {
+      expect(policyTest(small.replace("OUTCOME", outcome))).toEqual({
+        code: 1,
+        out: [
+          "✓ reading: ann: allow",
+          `✗ writing: ann: expected ${outcome} (x.yaml:9:12)`,
+          "    MISSING_SCOPE notes.write: 403, step 6, the access token does not have the required scope",
+          "      USER ann of app, with notes.read",
+          "      ✗ scope(notes.write): step 6, MISSING_SCOPE ← this decides",
+          "          the token has notes.read",
+          "1 as expected, 1 not",
+        ],
+        complaints: [],
+      })
+    },
+  )
 
-  test("says why of everything where that is asked", () => {
+  test("explains every decision on request", () => {
     const { out } = policyTest(small.replace("OUTCOME", "MISSING_SCOPE"), { explain: true })
     expect(out.slice(0, 3)).toEqual(["✓ reading: ann: allow", "    allow", "      USER ann of app, with notes.read"])
   })
@@ -91,7 +94,7 @@ const ask = (of: string) => `requirements: {a: ${of}}\ncases: [{name: n, require
 const withCaller = (of: string) => `callers: {ann: ${of}}\n${ask("{scope: s}")}`
 const withCase = (of: string) => `callers: {ann: {}}\ncases: [${of}]`
 
-describe("a file that cannot be tested is told with its place:", () => {
+describe("the error of an invalid file states its position:", () => {
   test.each<[string, string, string]>([
     ["no YAML", "cases: [", `1:9: Flow sequence in block collection must be sufficiently indented`],
     ["a name twice", "app: a\napp: b", "2:1: Map keys must be unique"],
@@ -163,14 +166,14 @@ describe("a file that cannot be tested is told with its place:", () => {
     expect(code).toBe(2)
   })
 
-  test("and does not keep the others from being tested", () => {
+  test("and does not prevent other files from being tested", () => {
     const { code, out, complaints } = policyTest({ "a.yaml": "rolls: {}", "b.yaml": small.replace("OUTCOME", "allow") })
     expect([code, out.at(-1), complaints.length]).toEqual([2, "1 as expected, 1 not", 1])
   })
 })
 
 describe("RPCs", () => {
-  test("of every service of ours are found", () => {
+  test("of every Signet service are found", () => {
     const folder = join(root, "proto/signet")
     const services = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".proto"))
@@ -186,7 +189,7 @@ describe("RPCs", () => {
     expect(services.filter((name) => find(name) === undefined)).toEqual([])
   })
 
-  test("of a contract that is given are found, and ask what it says", () => {
+  test("of a given contract are found with their requirement", () => {
     const options = create(MethodOptionsSchema)
     setExtension(options, requires, create(AuthRequirementSchema, { check: { case: "scope", value: "notes.write" } }))
     const message = { name: "Empty" }
@@ -212,7 +215,7 @@ describe("RPCs", () => {
   })
 })
 
-test("a caller may be of a place, late, on behalf and out", () => {
+test("a caller may have a place, an old token, an actor, or be inactive", () => {
   const text = `
 app: notes
 now: 2026-06-01T12:00:00Z
@@ -258,7 +261,7 @@ test("the program ends with the exit code", () => {
       return error instanceof Error && "status" in error ? Number(error.status) : String(error)
     }
   }
-  // The image of our own contract is one as others have.
+  // Signet's own contract image serves as the given one.
   const withContract = run("test", example, "--contract", join(root, "contract/v1.binpb"))
   expect([withContract, run("test")]).toEqual([0, 2])
 })

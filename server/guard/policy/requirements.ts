@@ -1,11 +1,11 @@
-// A requirement in a policy file: by a name of the file's own, by the full name of an RPC, or written out.
+// A requirement in a policy file: a name defined in the file, the full name of an RPC, or an inline definition.
 import { type DescMethod, fromJson, type JsonValue } from "@bufbuild/protobuf"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { AuthRequirementSchema } from "@signet/proto/authz/v1/requirement"
 import { parseRequirement, requirementOf } from "../requirement.ts"
 import type { Value } from "./yaml-reader.ts"
 
-/** The RPC with this full name, as in "signet.auth.v1.SessionService.ListSessions". */
+/** Finds an RPC by full name, such as "signet.auth.v1.SessionService.ListSessions". */
 export type FindMethod = (name: string) => DescMethod | undefined
 
 export function readRequirement(
@@ -40,7 +40,10 @@ const lists: Readonly<Record<string, string>> = {
   delegated: "actors",
 }
 
-/** AuthRequirement as JSON, of one in which lists stand for the messages that hold nothing else: `kinds: [USER]`. */
+/**
+ * Expands the short form to AuthRequirement JSON: a list replaces a message that only holds a list, as in `kinds:
+ * [USER]`.
+ */
 function longForm(value: unknown): JsonValue {
   if (Array.isArray(value)) return value.map(longForm)
   if (typeof value !== "object" || value === null) return value as JsonValue

@@ -1,4 +1,4 @@
-// `policy test`: files in, text and an exit code out.
+// Implements `policy test`: reads files, prints results, returns an exit code.
 import { methodsOf, readContract } from "./contract.ts"
 import type { FindMethod } from "./requirements.ts"
 import { type PolicyResult, runPolicyFile } from "./run.ts"
@@ -6,23 +6,23 @@ import { PolicyFileError } from "./yaml-reader.ts"
 
 export interface PolicyTestOptions {
   readonly files: readonly string[]
-  /** Files with FileDescriptorSets, whose RPCs the files may name. */
+  /** Files with FileDescriptorSets, whose RPCs the policy files can name. */
   readonly contracts: readonly string[]
-  /** Say of every decision why, not only of those that were not expected. */
+  /** Explain every decision, not only the unexpected ones. */
   readonly explain: boolean
 }
 
-/** What is around the command. */
+/** The environment of the command. */
 export interface Surroundings {
-  /** @throws when there is no such file. */
+  /** @throws Error if the file does not exist. */
   readonly read: (path: string) => Uint8Array
-  /** A line of the result. */
+  /** Prints a line of the result. */
   readonly print: (line: string) => void
-  /** A line about files that could not be tested. */
+  /** Prints a line about a file that could not be tested. */
   readonly complain: (line: string) => void
 }
 
-/** All as expected; something was decided otherwise; a file could not be read, or says what cannot be tested. */
+/** 0: all decisions as expected. 1: some differ. 2: a file is unreadable or invalid. */
 export type PolicyExitCode = 0 | 1 | 2
 
 export function testPolicyFiles(options: PolicyTestOptions, { read, print, complain }: Surroundings): PolicyExitCode {

@@ -1,4 +1,4 @@
-// Who calls and what there is: the roles, scopes, resources and callers of a policy file.
+// The roles, scopes, resources and callers of a policy file.
 import type { Place } from "@signet/kernel/administration/ports"
 import { type AuthContext, contextOf } from "@signet/kernel/authz/context"
 import type { PermissionSnapshot, SnapshotRole } from "@signet/kernel/authz/effective"
@@ -11,7 +11,7 @@ import type { Value } from "./yaml-reader.ts"
 
 export interface World {
   readonly nowMs: number
-  /** The app where none is said. */
+  /** The default app. */
   readonly app: string
   readonly roles: ReadonlyMap<string, SnapshotRole>
   readonly scopes: ReadonlyMap<string, ReadonlySet<string>>
@@ -68,7 +68,7 @@ export function readCaller(value: Value, name: string, world: World): Caller {
   }
 }
 
-/** A name of the file's where a program has an id: nothing was issued, so nothing has to be verified. */
+/** Uses a name of the file as an id: nothing is issued or verified here. */
 const idOf = <Id extends string>(name: string): Id => name as Id
 
 function claimsOf(of: ReadonlyMap<string, Value>, sub: string, isUser: boolean, world: World): AccessTokenClaims {

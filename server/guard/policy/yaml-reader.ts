@@ -1,7 +1,7 @@
-// YAML with places: what is wrong with a file is told with its line and column.
+// A YAML reader with positions: errors state line and column.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml"
 
-/** What is wrong with a file, and where. Lines and columns are counted from 1. */
+/** An error in a policy file, with its position. Lines and columns start at 1. */
 export class PolicyFileError extends Error {
   override readonly name = "PolicyFileError"
   readonly line: number
@@ -19,25 +19,25 @@ export interface Place {
   readonly column: number
 }
 
-/** A value in the file. Each method reads it as one thing, and throws a PolicyFileError when it is another. */
+/** A value in the file. Each method reads it as one type, and throws a PolicyFileError if it has another. */
 export interface Value {
   readonly place: Place
   fail(problem: string): never
   isText(): boolean
   isMap(): boolean
   text(): string
-  /** One of the words. */
+  /** A string out of this list. */
   word<Word extends string>(words: readonly Word[]): Word
   number(): number
   flag(): boolean
   list(): readonly Value[]
-  /** Entries in the order of the file, each name once. @param known The names that there may be; any where it is not said. */
+  /** Entries in file order. Repeated names are an error. @param known The allowed names; default is any. */
   map(known?: readonly string[]): ReadonlyMap<string, Value>
-  /** As JSON. */
+  /** The value as JSON. */
   json(): unknown
 }
 
-/** The file's document. @throws PolicyFileError when it is no YAML. */
+/** Parses a file. @throws PolicyFileError if it is not valid YAML. */
 export function readYaml(text: string): Value {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })

@@ -1,4 +1,4 @@
-// Services that send each other messages, and the service that certifies them: for tests.
+// Test actors: services that send messages to each other, and the service that certifies them.
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { newId, type PrincipalId } from "@signet/kernel/ids"
 import { buildCertificateClaims } from "@signet/kernel/machine/envelope-certificate"
@@ -20,7 +20,7 @@ export interface Actor {
   readonly clientId: string
   readonly key: EnvelopeKey
   readonly sender: Sender
-  /** A certificate as the service would sign it now, with some claims or header members changed. */
+  /** A certificate as signed now, with changed claims or header parameters. */
   certificate(change?: object, header?: object): string
 }
 
@@ -28,7 +28,7 @@ export interface ActorOptions {
   readonly clientId: string
   readonly principalId?: PrincipalId
   readonly ownedAudiences?: readonly string[]
-  /** Patterns. */
+  /** Patterns of mailboxes. */
   readonly mailboxes?: readonly string[]
 }
 
@@ -37,19 +37,19 @@ export interface Forged {
   readonly envelope?: MessageInitShape<typeof SignedEnvelopeSchema>
   readonly parents?: readonly SignedEnvelope[]
   readonly message?: Uint8Array
-  /** Bytes after the payload's fields. */
+  /** Bytes appended after the payload's fields. */
   readonly extra?: Uint8Array
-  /** Who signs, with a certificate of the one whose envelope it is. */
+  /** The actor that signs with another actor's certificate. */
   readonly signer?: Actor
 }
 
-/** @param access The issuer of access tokens: contexts are of the same people, under other keys. */
+/** @param access The issuer of access tokens. Context tokens have the same subjects but other keys. */
 export function createActors(access = createIssuer()) {
   const keys = { ...createIssuer(), kid: "context-1" }
   const jwk = { ...keys.jwk, kid: keys.kid }
   let made = 0
 
-  /** Signed with the keys for contexts. */
+  /** Signs with the keys for context tokens. */
   function sign(typ: string, claims: object, header: object = {}): string {
     return keys.signParts(encode({ alg: "ES256", typ, kid: keys.kid, ...header }), encode(claims))
   }
@@ -68,14 +68,17 @@ export function createActors(access = createIssuer()) {
     return { principalId, clientId, key, sender, certificate }
   }
 
-  /** Good for a day: of the issuer's user, with some claims or header members changed; undefined leaves one out. */
+  /**
+   * A context token of the issuer's user, valid for a day, with changed claims or header parameters; undefined removes
+   * one.
+   */
   function contextToken(of: Pick<Actor, "principalId">, change: object = {}, header: object = {}): string {
     const claims = { ...access.claims(), tenant_id: ids.tenant, aud: of.principalId }
     const exp = Math.floor(access.clock.nowMs() / 1_000) + 86_400
     return sign("ctx+jwt", { ...claims, exp, ...change }, header)
   }
 
-  /** An envelope with whatever in it, signed with the actor's key: also what no sender should send. */
+  /** An envelope with arbitrary content, signed with the actor's key, including content that no sender sends. */
   async function forge(by: Actor, of: Forged = {}): Promise<Uint8Array> {
     const message = of.message ?? new Uint8Array([1])
     const iat = Math.floor(access.clock.nowMs() / 1_000)

@@ -10,12 +10,12 @@ import { createIssuer, encode, ids } from "./issuer.ts"
 
 const running: { stop(): Promise<void> }[] = []
 
-/** Stops the feeds of all that were made. */
+/** Stops all feeds that were created. */
 export async function stopFollowing(): Promise<void> {
   for (const one of running.splice(0)) await one.stop()
 }
 
-/** An issuer with a log that tests write, and a service that follows it. */
+/** An issuer with a revocation log that tests write, and a service that follows it. */
 export function followedIssuer(options: Partial<RevocationFeedOptions> = {}) {
   const access = createIssuer()
   const statements = { ...createIssuer(), clock: access.clock }

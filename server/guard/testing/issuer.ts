@@ -1,4 +1,4 @@
-// An issuer for tests: signs what it is told to, also what no issuer should.
+// A test issuer that signs anything, including invalid tokens.
 import { generateKeyPairSync, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import { buildUserClaims } from "@signet/kernel/token/claims"
@@ -61,7 +61,7 @@ export function createIssuer(curve: "P-256" | "P-384" = "P-256") {
     }
   }
 
-  /** Header and payload as they are given, signed with the key. */
+  /** Signs header and payload exactly as given. */
   function signParts(headerPart: string, payloadPart: string): string {
     const input = `${headerPart}.${payloadPart}`
     const signature = sign("sha256", Buffer.from(input), { key: pair.privateKey, dsaEncoding: "ieee-p1363" })
@@ -71,20 +71,20 @@ export function createIssuer(curve: "P-256" | "P-384" = "P-256") {
   return {
     issuer,
     audience,
-    /** That all of its tokens are of, unless a change says otherwise. */
+    /** The app of all its tokens, unless a test changes the claim. */
     appId: ids.app,
     header,
     jwk,
     pair,
     clock: { nowMs: () => nowMs },
-    /** Lets time pass. */
+    /** Advances the clock. */
     pass(ms: number) {
       nowMs += ms
     },
     jwks: () => [jwk],
     claims,
     signParts,
-    /** A token with some claims or header members changed; undefined leaves one out. */
+    /** A token with changed claims or header parameters; undefined removes one. */
     token: (change: object = {}, headerChange: object = {}) =>
       signParts(encode({ ...header, ...headerChange }), encode({ ...claims(), ...change })),
   }

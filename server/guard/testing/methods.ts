@@ -1,4 +1,4 @@
-// Services with any requirement, made at run time: the contract's own are all well-formed.
+// Services with arbitrary requirements, built at run time. Those of the contract are all valid.
 import {
   create,
   createFileRegistry,
@@ -25,7 +25,7 @@ const { STRING, INT32, MESSAGE } = FieldDescriptorProto_Type
 const { OPTIONAL, REPEATED } = FieldDescriptorProto_Label
 
 /**
- * A service with one method a requirement: `M0`, `M1`, and so on. Its request has the fields `tenant_id`, `note.id`,
+ * A service with one method per requirement: `M0`, `M1`, and so on. Its request has the fields `tenant_id`, `note.id`,
  * `count` (a number) and `many` (a list).
  */
 export function serviceWith(
@@ -67,7 +67,7 @@ export function serviceWith(
       },
     ],
   })
-  // As from the wire: the option is then an unknown field of the options, as it is in generated code.
+  // Parsed from the wire, so that the option is an unknown field of the options as in generated code.
   const wire = fromBinary(FileDescriptorProtoSchema, toBinary(FileDescriptorProtoSchema, file))
   const service = createFileRegistry(wire, () => undefined).getService("test.TestService")
   if (service === undefined) throw new Error("no service")

@@ -1,4 +1,4 @@
-// decisions.md with everything that another program needs to reproduce it.
+// Converts decisions.md to test vectors, with everything that another implementation needs to reproduce them.
 import { challengeOf } from "@signet/guard/challenge"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
@@ -9,7 +9,7 @@ import { contextId, now, roles, type Situation, scopePermissions, situations } f
 import { readTable } from "./table.ts"
 
 export type Expected =
-  /** `caller` null: what is guarded runs, and is told of no caller. */
+  /** `caller` null: the guarded code runs without a caller. */
   | { readonly allow: true; readonly caller?: null }
   | {
       readonly allow: false
@@ -17,7 +17,7 @@ export type Expected =
       readonly status: number
       readonly message: string
       readonly metadata: Readonly<Record<string, string>>
-      /** WWW-Authenticate, where the target speaks HTTP; null for none. */
+      /** WWW-Authenticate on HTTP targets; null for none. */
       readonly challenge: string | null
     }
 
@@ -27,7 +27,7 @@ export interface Case {
   readonly expected: Expected
 }
 
-/** What the issuer says of an active user, as LivenessFacts. */
+/** LivenessFacts of an active user. */
 export const active = {
   principal: "ACTIVE",
   actor: "ACTIVE",
@@ -42,7 +42,7 @@ export const active = {
   current: null,
 } as const
 
-/** What the target has in its store. */
+/** The resources in the target's store. */
 export const resources = {
   own: { type: "note", id: "own", appId: ids.app, tenantId: ids.tenant, contextId: null },
   foreign: { type: "note", id: "foreign", appId: ids.app, tenantId: null, contextId: null },
@@ -116,7 +116,7 @@ export function buildVectors() {
   }
 }
 
-/** JSON with a line for each requirement, situation and case. */
+/** JSON with one line for each requirement, situation and case. */
 export function vectorText(): string {
   const { requirements: rows, situations: columns, cases, ...rest } = buildVectors()
   const entries = (of: object) =>

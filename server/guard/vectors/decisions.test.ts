@@ -18,7 +18,7 @@ import { toolTarget } from "./targets/tool.ts"
 import { callOf, findResource, guardOf } from "./world.ts"
 
 const all = () => true
-/** With what the target decides of the cases. */
+/** Each with the cases that the target decides. */
 const targets: readonly (readonly [string, Target, (requirement: Requirement, situation: Situation) => boolean])[] = [
   ["Connect", connectTarget, all],
   ["Fastify", fastifyTarget, all],
@@ -32,12 +32,12 @@ const targets: readonly (readonly [string, Target, (requirement: Requirement, si
 const { cases } = buildVectors()
 const committed = readFileSync(join(import.meta.dirname, "decisions.json"), "utf8")
 
-test("decisions.json is what is generated", () => {
+test("decisions.json is up to date", () => {
   expect(committed === vectorText(), "run server/guard/vectors/generate.ts and see what changed").toBe(true)
   expect(JSON.parse(committed).cases).toEqual(cases)
 })
 
-test("there are at least 200 decisions, each once, of every requirement and situation", () => {
+test("there are at least 200 distinct decisions, which cover every requirement and situation", () => {
   const names = cases.map(({ requirement, situation }) => `${requirement} / ${situation}`)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThanOrEqual(200)
@@ -46,7 +46,7 @@ test("there are at least 200 decisions, each once, of every requirement and situ
   for (const [name, requirement] of requirements) expect(describeRequirement(requirement)).toBe(name)
 })
 
-// Signing is what takes time here: once a situation.
+// Signing is slow, so each situation is signed once.
 const worlds = new Map<string, { situation: Situation; guard: Guard; call: Call }>()
 function worldOf(name: string) {
   const situation = situationOf(name)
@@ -55,7 +55,7 @@ function worldOf(name: string) {
   return world
 }
 
-test("a mailbox leaves out one situation, and one requirement", () => {
+test("a mailbox skips one situation and one requirement", () => {
   const left = cases.filter(({ requirement, situation }) => !isOfMailboxes(known(requirement), situationOf(situation)))
   expect(new Set(left.map(({ requirement, situation }) => `${requirement} / ${situation}`))).toEqual(
     new Set([
@@ -79,8 +79,8 @@ function known(name: string): Requirement {
 const situationOf = (name: string): Situation => situations[name] ?? {}
 
 describe.each(targets)("%s", (_, target, decides) => {
-  test("decides every case as the table says", async () => {
-    // One target a requirement, whatever is known of the caller.
+  test("decides every case as in the table", async () => {
+    // One target per requirement, for every caller.
     const built = new Map<string, (guard: Guard, call: Call) => Promise<Outcome>>()
     function build(name: string) {
       const requirement = known(name)

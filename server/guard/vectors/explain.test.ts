@@ -1,4 +1,4 @@
-// Every golden decision is explained, as it is decided and by one check.
+// Every golden decision is explained consistently, with one decisive check.
 
 import { type Explained, explain } from "@signet/kernel/authz/explain"
 import { decisionText, explanationText } from "@signet/kernel/authz/explain-text"
@@ -15,7 +15,7 @@ import { callOf, clock, factsOf, findResource, guardOf } from "./world.ts"
 
 const { issuer, audience } = createIssuer()
 
-// Signing is what takes time here: once a situation.
+// Signing is slow, so each situation is signed once.
 const worlds = new Map<Situation, { readonly inner: Guard; readonly call: Call }>()
 function worldOf(situation: Situation) {
   const world = worlds.get(situation) ?? { inner: guardOf(situation), call: callOf(situation) }
@@ -23,7 +23,7 @@ function worldOf(situation: Situation) {
   return world
 }
 
-/** What the guard of a port is asked about a situation. */
+/** The question that the guard of a port decides for a situation. */
 async function questionOf(name: string, situation: Situation): Promise<Question | undefined> {
   const [requirement, facts] = [requirements.get(name), factsOf(situation)]
   if (requirement === undefined || facts === undefined) return undefined
@@ -50,7 +50,7 @@ async function questionOf(name: string, situation: Situation): Promise<Question 
 const decisive = (part: Explained): readonly Explained[] =>
   part.of.length === 0 ? [part] : part.of.filter(({ isDecisive }) => isDecisive).flatMap(decisive)
 
-test("an explanation of a golden case says what is decided, and which check decides", async () => {
+test("an explanation of a golden case states the decision and one decisive check", async () => {
   let explained = 0
   for (const { requirement: name, situation, expected } of buildVectors().cases) {
     const question = await questionOf(name, situations[situation] ?? {})

@@ -1,4 +1,4 @@
-// What each kind of entry in the revocation feed refuses, and for how long.
+// Vectors: which calls each kind of revocation entry rejects, and for how long.
 import type { Reason } from "@signet/kernel/errors"
 import { ids } from "../testing/issuer.ts"
 import {
@@ -17,7 +17,7 @@ import {
 } from "./feed-script.ts"
 import { now } from "./situations.ts"
 
-/** An entry, and for each token what is said of it. */
+/** A sequence with one entry and the decision for each token. */
 function entrySequence(name: string, one: Json, refused: Readonly<Record<string, Reason>>): FeedSequence {
   const ofOneKey = Object.keys(tokens).filter((token) => token !== "user, issued 60 s later")
   return {

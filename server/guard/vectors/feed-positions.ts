@@ -1,4 +1,4 @@
-// How old the knowledge of a feed is, and how its log is read: gaps, rollbacks, new logs, pages.
+// Vectors: the age of a feed's knowledge, and the reading of its log: gaps, rollbacks, new logs, pages.
 import { ids } from "../testing/issuer.ts"
 import {
   after,

@@ -1,4 +1,4 @@
-// Statements of the revocation feed that are not taken.
+// Vectors: statements of the revocation feed that are rejected.
 
 import type { FeedProblem } from "../revocation-feed.ts"
 import { ids } from "../testing/issuer.ts"
@@ -18,7 +18,7 @@ import {
 import { accessKey, jwt, statementKey } from "./signer.ts"
 import { now } from "./situations.ts"
 
-/** A statement that is not taken: the feed stays where it was. */
+/** A rejected statement: the feed keeps its position. */
 const refusal = (name: string, problem: FeedProblem, answer: FeedAnswer): FeedSequence => ({
   name: `not taken: ${name}`,
   steps: [
@@ -30,7 +30,7 @@ const refusal = (name: string, problem: FeedProblem, answer: FeedAnswer): FeedSe
 const signedBy = (key: typeof statementKey, typ = "rev+jwt", header: Json = {}): FeedAnswer => {
   return { statement: jwt(key, typ, statementClaims(now, [revoked]), header) }
 }
-/** A statement with a line end in one of its parts: what many decoders of base64 pass over. */
+/** A statement with a line break inside one part, which many base64 decoders ignore. */
 function brokenLine(part: number): FeedAnswer {
   const parts = jwt(statementKey, "rev+jwt", statementClaims(now, [revoked])).split(".")
   const broken = parts.map((text, i) => (i === part ? `${text.slice(0, 8)}\n${text.slice(8)}` : text))

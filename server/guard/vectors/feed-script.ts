@@ -1,4 +1,4 @@
-// The parts of feed.json's sequences: tokens, statements, and steps that read them.
+// Building blocks of the sequences in feed.json: tokens, statements, and the steps that read them.
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
@@ -8,35 +8,35 @@ import { jwt, nextKey, statementKey } from "./signer.ts"
 import { now } from "./situations.ts"
 import { issuer, tokenWith } from "./token-parts.ts"
 
-/** What the issuer answers to one question; "unreachable" for nothing. */
+/** The issuer's answer to one request; "unreachable" for none. */
 export type FeedAnswer = { readonly statement: string } | { readonly status: number } | "unreachable"
 
-/** Reads to the end of the log without waiting. */
+/** Reads to the end of the log without long polling. */
 export interface ReadStep {
   readonly now: number
   readonly exchanges: readonly { readonly asked: string; readonly answer: FeedAnswer }[]
-  /** Why it could not be done; null where it could. */
+  /** Why the read failed; null if it succeeded. */
   readonly problem: FeedProblem | null
-  /** The last place that was read, how many entries are held, and until when everything is known (0: nothing is). */
+  /** The last position read, the number of entries, and the time until which everything is known (0: never). */
   readonly seq: number
   readonly size: number
   readonly asOf: number
 }
 
-/** A call of somebody with a token. Nothing but introspection may be asked of the issuer. */
+/** A call with a token. It may send no request to the issuer except for introspection. */
 export interface CallStep {
   readonly now: number
   readonly token: string
-  /** kinds(USER or SERVICE), delegated ones too, with the freshness of the guard, where it is not said. */
+  /** Default: kinds(USER or SERVICE), including delegated calls, with the guard's freshness. */
   readonly requirement?: Requirement
-  /** What the issuer answers to introspection; "down" for nothing. A guard that is not to ask is answered nothing. */
+  /** The issuer's introspection response; "down" for none. Absent: the guard must not introspect. */
   readonly introspection?: "active" | "inactive" | "down" | "another token"
   readonly expected: Reason | "allow"
 }
 
 export interface FeedSequence {
   readonly name: string
-  /** The most entries that are held; 1,000 where it is not said. */
+  /** Capacity in entries; default 1,000. */
   readonly capacity?: number
   readonly steps: readonly (ReadStep | CallStep)[]
 }
@@ -75,7 +75,7 @@ function jwtOf(key: typeof nextKey): string {
   return key.signParts(encode({ alg: "ES256", typ: "at+jwt", kid: key.jwk.kid }), tokenWith().split(".")[1] ?? "")
 }
 
-/** The claims of a statement of everything up to the last entry, where nothing else is said. */
+/** Default claims of a statement that covers everything up to the last entry. */
 export function statementClaims(at: number, entries: readonly Json[], change: Json = {}): Json {
   const head = Math.max(0, ...entries.map(({ seq }) => Number(seq)))
   return { iss: issuer, iat: at, log: "log-a", seq_from: 0, seq_to: head, head, entries, ...change }
@@ -93,7 +93,7 @@ export const entry = (seq: number, kind: string, key: string, change: Json = {})
 export const first = "/auth/revocations/snapshot?after=0"
 export const after = (seq: number) => `/auth/revocations?after=${seq}&wait=0`
 
-/** Reads one answer. */
+/** A step that reads one answer. */
 export function read(
   at: number,
   asked: string,

@@ -1,4 +1,4 @@
-// What a follower of the revocation feed reads, and what it then says of calls: feed.json.
+// Builds feed.json: what a reader of the revocation feed reads, and its decisions about calls afterwards.
 import { before, entries } from "./feed-entries.ts"
 import { freshness, positions } from "./feed-positions.ts"
 import { refusals } from "./feed-refusals.ts"

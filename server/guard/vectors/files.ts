@@ -1,4 +1,4 @@
-// Every generated file of this folder.
+// All generated files of this folder.
 import { vectorText } from "./build.ts"
 import { feedVectors } from "./feed.ts"
 import { keySetVectors } from "./key-sets.ts"
@@ -6,7 +6,7 @@ import { snapshotVectors } from "./snapshots.ts"
 import { jsonLines } from "./text.ts"
 import { tokenVectors } from "./tokens.ts"
 
-/** Name and text of each. */
+/** Name and text of each file. */
 export async function vectorFiles(): Promise<readonly (readonly [name: string, text: string])[]> {
   return [
     ["decisions.json", vectorText()],

@@ -1,4 +1,4 @@
-// Writes the vectors again: npx node server/guard/vectors/generate.ts
+// Regenerates the vectors: npx node server/guard/vectors/generate.ts
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { vectorFiles } from "./files.ts"

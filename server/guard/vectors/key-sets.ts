@@ -1,29 +1,29 @@
-// Key sets: which documents are taken, and when the issuer is asked for them: key-sets.json.
+// Builds key-sets.json: which key set documents are accepted, and when the issuer is asked for them.
 import { accessKey, nextKey, vectorKey } from "./signer.ts"
 import { now } from "./situations.ts"
 
 export interface KeySetDocument {
   readonly name: string
   readonly text: string
-  /** Spaces are appended to so many bytes. */
+  /** Spaces are appended up to this size in bytes. */
   readonly padTo?: number
-  /** The kids that can be found; null where nothing of the document is taken. */
+  /** The kids that can be found; null if the document is rejected. */
   readonly expected: readonly string[] | null
 }
 
-/** What the issuer does when it is asked. */
+/** The issuer's behavior when it is asked. */
 export type Answer =
   | { readonly status: number; readonly text: string; readonly location?: string }
-  /** Nothing answers. */
+  /** No answer. */
   | "unreachable"
 
 export interface KeySetStep {
   readonly now: number
-  /** What the issuer answers from now on. */
+  /** The issuer's answer from now on. */
   readonly answer?: Answer
   readonly find: string
   readonly expected: "found" | "KEY_UNKNOWN" | "UNAVAILABLE"
-  /** How often the issuer was asked since the sequence began. */
+  /** Number of requests to the issuer since the sequence began. */
   readonly fetches: number
 }
 

@@ -1,4 +1,4 @@
-// What holds of every requirement and every call, over all targets: random trees of the checks in requirements.ts.
+// Properties of every requirement and call on all targets: random trees of the checks in requirements.ts.
 import type { Requirement, Requirements } from "@signet/kernel/authz/requirement"
 import fc from "fast-check"
 import { expect, test } from "vitest"
@@ -18,7 +18,7 @@ import { callOf, findResource, guardOf } from "./world.ts"
 const targets = [connectTarget, fastifyTarget, expressTarget, fetchTarget, portTarget, toolTarget]
 const numRuns = effort(30, 400, 20_000)
 
-// Public and body credentials cannot be in a composite, and a path is not in every situation.
+// Public and body credentials are not allowed in a composite, and not every situation has a path.
 const leaves = [...requirements.values()].filter(
   ({ is }) => is !== "public" && is !== "bodyCredential" && is !== "anyOf" && is !== "allOf",
 )
@@ -43,7 +43,7 @@ function decide(target: Target, requirement: Requirement, of: Situation): Promis
   return target({ guard: guardOf(of), requirement, findResource })(callOf(of))
 }
 
-test("every target decides alike, and tells the same", async () => {
+test("every target makes the same decision with the same reason", async () => {
   let allowed = 0
   await fc.assert(
     fc.asyncProperty(tree, situation, async (requirement, of) => {
@@ -58,8 +58,8 @@ test("every target decides alike, and tells the same", async () => {
   expect(allowed).toBeGreaterThan(0)
 })
 
-// Takes no authority away where grants are asked for: they are another place's then, and that may grant what the tenant's
-// does not.
+// Does not reduce authority for requirements that check grants: it selects the grants of another place, which may allow
+// more.
 const outOfTenant: Situation = { claims: { tenant_id: null } }
 
 function asksForGrants(requirement: Requirement): boolean {
@@ -83,12 +83,12 @@ const removals: readonly Situation[] = [
   { authorization: null },
 ]
 
-test("taking authority away never turns deny into allow", async () => {
+test("removing authority never turns deny into allow", async () => {
   await fc.assert(
     fc.asyncProperty(tree, known, fc.constantFrom(...removals), async (requirement, before, gone) => {
       fc.pre(gone !== outOfTenant || !asksForGrants(requirement))
       const after = { ...before, ...gone, claims: { ...before.claims, ...gone.claims } }
-      // An issuer that is asked says what is so.
+      // Introspection returns the actual facts.
       const { introspection: _, ...told } = after
       const { introspection: __, ...asked } = before
       if ((await decide(fetchTarget, requirement, asked)).allow) return
@@ -115,7 +115,7 @@ test("the order of parts changes neither the decision nor the status", async () 
   )
 })
 
-test("what nobody knows, in token, header or request, changes nothing", async () => {
+test("unknown members of token, header or request change nothing", async () => {
   const unknown = fc.dictionary(
     fc.stringMatching(/^x_[a-z]{1,8}$/),
     fc.string().map((text) => text.replace(/[^ -~]/g, "")),

@@ -1,4 +1,4 @@
-// The rows of decisions.md, which names them as `describe` does.
+// The rows of decisions.md, named by `describe`.
 import { describe, type Requirement, type Requirements } from "@signet/kernel/authz/requirement"
 
 const users: Requirement = { is: "kinds", of: ["USER"] }

@@ -1,19 +1,19 @@
-// Fixed keys and deterministic signatures (RFC 6979), so that generated vectors do not change by themselves. The keys are
-// public: nothing but these vectors may trust them.
+// Fixed keys and deterministic signatures (RFC 6979), so that regenerated vectors do not change. The keys are public:
+// nothing but these vectors may trust them.
 import { p256 } from "@noble/curves/nist.js"
 import { encodeBase64url } from "../base64url.ts"
 import { encode } from "../testing/issuer.ts"
 
 export interface VectorKey {
-  /** The public key, as a key set publishes it. */
+  /** The public key, as published in a key set. */
   readonly jwk: Readonly<Record<"kty" | "crv" | "x" | "y" | "kid" | "alg" | "use", string>>
-  /** Header and payload as they are given, with the signature. */
+  /** Signs header and payload exactly as given. */
   signParts(headerPart: string, payloadPart: string): string
-  /** The signature's bytes over a text. */
+  /** The signature over a text. */
   signature(text: string): Uint8Array
 }
 
-/** @param seed 1 to 255: the private key is that number in 32 bytes each. */
+/** @param seed 1 to 255: the private key consists of 32 bytes with this value. */
 export function vectorKey(seed: number, kid: string): VectorKey {
   const secretKey = new Uint8Array(32).fill(seed)
   const point = p256.getPublicKey(secretKey, false)
@@ -35,13 +35,13 @@ export function vectorKey(seed: number, kid: string): VectorKey {
 }
 
 export const accessKey: VectorKey = vectorKey(1, "key-1")
-/** Signs under the name of accessKey. */
+/** A key with the kid of accessKey. */
 export const strangerKey: VectorKey = vectorKey(2, "key-1")
-/** Signs statements of the revocation feed and permission snapshots; no access tokens. */
+/** Signs statements of the revocation feed and permission snapshots, not access tokens. */
 export const statementKey: VectorKey = vectorKey(3, "statement-1")
 export const nextKey: VectorKey = vectorKey(4, "key-2")
 
-/** A JWT of that type with header members changed; undefined leaves one out. */
+/** A JWT of this type with changed header parameters; undefined removes one. */
 export function jwt(key: VectorKey, typ: string, claims: object, header: object = {}): string {
   return key.signParts(encode({ alg: "ES256", typ, kid: key.jwk.kid, ...header }), encode(claims))
 }

@@ -1,37 +1,37 @@
-// The columns of decisions.md: who calls, with what, and what is known of it. Everything is active but what is changed.
+// The columns of decisions.md: the caller, its credential, and the known facts. Everything is active unless changed.
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import { ids } from "../testing/issuer.ts"
 
-/** Seconds since the Unix epoch: the time in every vector. */
+/** The time in every vector, in seconds since the Unix epoch. */
 export const now = 1_700_000_000
 
 export interface Situation {
-  /** The Authorization header as sent; null for none. Where it is missing, a token is signed. */
+  /** The Authorization header as sent; null for none. Absent: a token is signed. */
   readonly authorization?: string | null
-  /** Claims to change in the user's token; null leaves one out. */
+  /** Changed claims of the user's token; null removes one. */
   readonly claims?: Readonly<Record<string, unknown>>
-  /** Header members to change. */
+  /** Changed header parameters. */
   readonly header?: Readonly<Record<string, unknown>>
-  /** Who signs; "issuer" where it is not said. */
+  /** The signer; default "issuer". */
   readonly signer?: "issuer" | "stranger"
-  /** What the request names, by field. */
+  /** The values of the request, by field. */
   readonly request?: Readonly<Record<string, string>>
   /** The app that the target belongs to. */
   readonly targetApp?: string
-  /** What a database says at the call; "unknown" where the target has none. "down": it does not answer. */
+  /** Changed liveness facts of a database; "unknown" if the target has none; "down" if it does not answer. */
   readonly liveness?: LivenessChange | "unknown" | "down"
-  /** How old that is. 0 s. */
+  /** Age of these facts in seconds; default 0. */
   readonly livenessAgeSeconds?: number
   /**
-   * What the principal was granted: nothing where it is not said. "stale": of another version than the token's. "down":
-   * nobody can tell.
+   * The principal's grants; default none. "stale": of another version than the token's. "down": unknown because nothing
+   * answers.
    */
   readonly grants?: readonly SituationGrant[] | "stale" | "down"
-  /** What the issuer answers to introspection; "down" for nothing; none where the target does not ask. */
+  /** The issuer's introspection response; "down" for none. Absent: the target does not introspect. */
   readonly introspection?: LivenessChange | "down"
 }
 
-/** Where a role of `roles` was granted. What is not said is not narrowed. */
+/** The node at which a role of `roles` was granted. Absent fields do not narrow it. */
 export interface SituationGrant {
   readonly role: keyof typeof roles
   readonly tenantId?: TenantId
@@ -44,18 +44,18 @@ const permissions = ["notes.note.read", "notes.note.edit"]
 
 export const roles = {
   editor: { permissions, inheritable: true },
-  /** Holds on its own node, and not below it. */
+  /** Applies at its own node only. */
   resident: { permissions, inheritable: false },
   reader: { permissions: ["notes.note.read"], inheritable: true },
 } as const
 
-/** What tokens with a scope may use of what was granted. */
+/** The permissions that each scope allows. */
 export const scopePermissions: Readonly<Record<string, readonly string[]>> = {
   "notes.read": ["notes.note.read"],
   "notes.write": permissions,
 }
 
-/** What is not active: members of LivenessFacts. */
+/** Changed members of LivenessFacts. */
 export type LivenessChange = Readonly<Record<string, unknown>>
 
 const service = {
@@ -83,7 +83,7 @@ export const contextId = newId("ctx", 1, new Uint8Array(10))
 const bothScopes = ["notes.read", "notes.write"]
 const own: SituationGrant["resource"] = { type: "note", id: "own" }
 
-/** Someone with both scopes who asks for the note "own". */
+/** A caller with both scopes who requests the note "own". */
 const granted = (grants: Situation["grants"], claims: Situation["claims"] = {}, id = "own"): Situation => ({
   claims: { scp: bothScopes, ...claims },
   request: note(id),

@@ -1,4 +1,4 @@
-// What callers were granted, as signed snapshots tell it, and what is decided with them: snapshots.json.
+// Builds snapshots.json: permissions of callers in signed snapshots, and the decisions with them.
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
@@ -14,11 +14,11 @@ type SnapshotAnswer = { readonly jws: string } | { readonly status: number } | "
 export interface SnapshotStep {
   readonly now: number
   readonly token: string
-  /** What is asked of the caller; "loadGrants" where a handler loads what its caller was granted. */
+  /** The requirement of the call; "loadGrants" if a handler loads the caller's grants. */
   readonly requirement: Requirement | "loadGrants"
-  /** The resource that the target finds for what the requirement names, by its name in `resources`. */
+  /** The name in `resources` of the resource that the target finds. */
   readonly resource?: string
-  /** What the issuer is asked and answers; it is asked nothing else. */
+  /** The issuer's expected requests and its answers; no other request is allowed. */
   readonly exchanges: readonly { readonly asked: string; readonly answer: SnapshotAnswer }[]
   readonly expected: /** Both null: the AuthContext says that they are not loaded. */
     | { readonly allow: true; readonly roles: readonly string[] | null; readonly permissions: readonly string[] | null }
@@ -27,7 +27,7 @@ export interface SnapshotStep {
 
 export interface SnapshotSequence {
   readonly name: string
-  /** The most snapshots that are held; 1,000 where it is not said. */
+  /** Capacity in snapshots; default 1,000. */
   readonly capacity?: number
   readonly steps: readonly SnapshotStep[]
 }
@@ -145,7 +145,7 @@ function step(
   }
 }
 
-/** What a user with these grants may do: edit anything, edit a resource. */
+/** Decisions for a user with these grants: edit anywhere, edit a resource. */
 function granted(
   name: string,
   grants: readonly Json[],
@@ -339,7 +339,7 @@ const keys: readonly SnapshotSequence[] = [
   },
 ]
 
-/** An answer that is not taken: nobody knows what was granted. */
+/** A rejected answer: the grants remain unknown. */
 const refusal = (name: string, answer: SnapshotAnswer): SnapshotSequence => ({
   name: `not taken: ${name}`,
   steps: [step("user", edit, refused("UNAVAILABLE"), { answer })],

@@ -1,17 +1,17 @@
-// Reads decisions.md: every table is requirements down, situations across, and what is decided where they meet.
+// Reads decisions.md. Every table has requirements as rows, situations as columns, and decisions as cells.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** What a cell says: "allow", "allow nobody", or a reason and what the caller is told with it. */
+/** The content of a cell: "allow", "allow nobody", or a reason with its detail. */
 export interface Cell {
   readonly requirement: string
   readonly situation: string
   readonly decision: string
-  /** The scope, permission, role or number of seconds that is told with the reason; "nobody" where no caller is told. */
+  /** The scope, permission, role or number of seconds that the denial names; "nobody" if the handler gets no caller. */
   readonly detail: string | undefined
 }
 
-/** @throws when a table is uneven. */
+/** @throws Error if a table's rows have different lengths. */
 export function readTable(): readonly Cell[] {
   const lines = readFileSync(join(import.meta.dirname, "decisions.md"), "utf8").split("\n")
   let header: readonly string[] | undefined

@@ -1,4 +1,4 @@
-/** JSON with a line for each member, and for each entry of the lists and objects that are named. */
+/** JSON with one line for each member, and for each entry of the named lists and objects. */
 export function jsonLines(value: object, inLines: readonly string[]): string {
   const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
     if (!inLines.includes(name) || typeof member !== "object" || member === null) return line(name, member)

@@ -1,4 +1,4 @@
-// Tokens whose claims are malformed, and the shapes that are taken.
+// Vectors: tokens with malformed claims, and the accepted shapes.
 import { newId } from "@signet/kernel/ids"
 import { ids } from "../testing/issuer.ts"
 import { now } from "./situations.ts"

@@ -1,4 +1,4 @@
-// Headers of tokens, each signed as it is.
+// Vectors: token headers, each validly signed.
 import type { Reason } from "@signet/kernel/errors"
 import { encodeBase64url } from "../base64url.ts"
 import { encode } from "../testing/issuer.ts"
@@ -6,7 +6,7 @@ import type { VectorKey } from "./signer.ts"
 
 type Row = readonly [name: string, authorization: string, expected: Reason | "accepted"]
 
-/** Authorization headers of tokens whose header is what is wrong with them, or is unusual. */
+/** Authorization headers of tokens with an invalid or unusual header. */
 export function badHeaders(key: VectorKey, claims: object, { issuer }: { issuer: string }): readonly Row[] {
   const head = { alg: "ES256", typ: "at+jwt", kid: key.jwk.kid }
   const payload = encode(claims)

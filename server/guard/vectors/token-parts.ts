@@ -1,4 +1,4 @@
-// The parts of the tokens in vectors: what is in a good one, and a changed one.
+// Building blocks of the token vectors: the parts of a valid token, and changed ones.
 import type { Reason } from "@signet/kernel/errors"
 import { encode } from "../testing/issuer.ts"
 import { baseClaims } from "./build.ts"
@@ -9,11 +9,11 @@ export const audience = "svc-notes"
 
 export const head = { alg: "ES256", typ: "at+jwt", kid: "key-1" }
 export const bearer = (token: string) => `Bearer ${token}`
-/** A token with claims changed; undefined leaves one out, null is null. */
+/** A token with changed claims; undefined removes one, null stays null. */
 export const tokenWith = (change: object = {}, header: object = {}): string =>
   jwt(accessKey, "at+jwt", { ...baseClaims(), ...change }, header)
 export const claimed = (change: object) => bearer(tokenWith(change))
-/** A token whose payload is this text. */
+/** A token with this text as payload. */
 export const payload = (text: string) => bearer(accessKey.signParts(encode(head), encode(text)))
 export const payloadText = (change: object) => JSON.stringify({ ...baseClaims(), ...change })
 

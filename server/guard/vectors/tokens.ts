@@ -1,4 +1,4 @@
-// Authorization headers, what is wrong with each, and the reason that every verifier gives: tokens.json.
+// Builds tokens.json: Authorization headers and the reason that every verifier must return.
 import { type AuthContext, notLoaded } from "@signet/kernel/authz/context"
 import type { Reason } from "@signet/kernel/errors"
 import { createVerifier } from "../access-token.ts"
@@ -27,12 +27,12 @@ import {
 
 export interface TokenCase {
   readonly name: string
-  /** As sent; null for none. */
+  /** The header as sent; null for none. */
   readonly authorization: string | null
   readonly expected: { readonly reason: Reason } | { readonly context: JsonContext }
 }
 
-/** One verifier, asked again and again, that remembers what it verified. */
+/** Requests to one verifier that caches verified tokens. */
 export interface TokenSequence {
   readonly name: string
   readonly steps: readonly {
@@ -43,7 +43,7 @@ export interface TokenSequence {
   }[]
 }
 
-/** An AuthContext in JSON: sets are lists, the claims are left out. */
+/** An AuthContext as JSON: sets are lists, and the raw claims are omitted. */
 export type JsonContext = Readonly<Record<string, unknown>>
 
 const good = tokenWith()
@@ -51,7 +51,7 @@ const [goodHeader = "", goodPayload = "", goodSignature = ""] = good.split(".")
 const signedAs = (signature: Uint8Array | string) =>
   bearer(`${goodHeader}.${goodPayload}.${typeof signature === "string" ? signature : encodeBase64url(signature)}`)
 
-/** A token of exactly so many characters. Base64 skips lengths, so the header may have to be longer, too. */
+/** A token of exactly this length. Base64 cannot produce every length, so the header may be extended, too. */
 function tokenOfLength(length: number): string {
   for (const note of ["", "x"]) {
     for (let pad = length / 2; ; pad++) {
@@ -63,14 +63,14 @@ function tokenOfLength(length: number): string {
   throw new Error(`no token has ${length} characters`)
 }
 
-/** The last character with a bit set that no byte has. */
+/** Sets an unused bit of the last character. */
 function withStrayBits(part: string): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
   if (part.length % 4 === 0) throw new Error("no bit is left over")
   return part.slice(0, -1) + alphabet[alphabet.indexOf(part.slice(-1)) + 1]
 }
 
-/** A payload whose text is as long as leaves bits over. */
+/** A payload whose encoding has unused bits. */
 const unevenPayload = [0, 1, 2]
   .map((pad) => encode({ ...baseClaims(), pad: "x".repeat(pad) }))
   .find((part) => part.length % 4 !== 0)
@@ -81,7 +81,7 @@ const rOf = (signature: Uint8Array) => signature.subarray(0, 32)
 const sOf = (signature: Uint8Array) => signature.subarray(32)
 const signature = accessKey.signature(`${goodHeader}.${goodPayload}`)
 const otherS = bytes32(order - BigInt(`0x${Buffer.from(sOf(signature)).toString("hex")}`))
-/** SEQUENCE of two INTEGERs. */
+/** DER encoding: a SEQUENCE of two INTEGERs. */
 function der(raw: Uint8Array): Uint8Array {
   const integer = (bytes: Uint8Array) => {
     const positive = (bytes[0] ?? 0) > 127 ? [0, ...bytes] : [...bytes]
@@ -225,7 +225,7 @@ export const jwks = [
   { kty: "RSA", n: "0vx7", e: "AQAB", kid: "key-rsa", alg: "RS256", use: "sig" },
 ]
 
-/** Reads the context of a token that is accepted, as the guard here sees it; decisions about it are written above. */
+/** The context of an accepted token, as this guard reads it. */
 async function contextIn(authorization: string | null): Promise<JsonContext> {
   const parsed = parseBearer(authorization)
   if (typeof parsed === "string") throw new Error(parsed)

@@ -1,4 +1,4 @@
-// A guard, a store and a call as a situation describes them.
+// Builds the guard, store and call of a situation.
 
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
@@ -18,7 +18,7 @@ const issuer = createIssuer()
 const stranger = createIssuer()
 const keySet = createLocalKeySet(issuer, nodeTokenCrypto)
 export const clock = { nowMs: () => now * 1_000 }
-/** For mailboxes: those that send each other messages, and one of them. */
+/** Test actors for mailboxes, and one that posts. */
 export const actors = createActors(issuer)
 export const poster = actors.actor({ clientId: "svc-mail", principalId: ids.service, mailboxes: ["svc-notes/*"] })
 
@@ -38,7 +38,7 @@ export function guardOf(situation: Situation): Guard {
   })
 }
 
-/** What is known of the caller without asking anybody; undefined where nobody answers. */
+/** The facts about the caller without any request; undefined if nothing answers. */
 export function factsOf(situation: Situation): Pick<Question, "liveness" | "snapshot"> | undefined {
   const { liveness = {}, livenessAgeSeconds = 0, introspection, grants = [] } = situation
   if (liveness === "down" || introspection !== undefined || typeof grants === "string") return undefined
@@ -89,7 +89,7 @@ function tokenOf({ claims = {}, header = {}, signer = "issuer" }: Situation): st
   return signParts(encode({ ...issuer.header, ...header }), encode(Object.fromEntries(changed)))
 }
 
-/** The same claims, as the service signs them for messages of the poster. */
+/** The same claims as a context token for messages of the poster. */
 function contextTokenOf({ claims = {}, header = {}, signer = "issuer" }: Situation): string {
   const changed = Object.entries({ ...baseClaims(), aud: ids.service, ...claims }).filter(([, value]) => value !== null)
   const payload = Object.fromEntries(changed)

@@ -8,7 +8,7 @@ import { isUnary, serviceWith } from "../../testing/methods.ts"
 import { jsonOf, type Target } from "./target.ts"
 import { wireOf } from "./wire.ts"
 
-/** Fields that the schema does not have, empty ones. */
+/** Empty fields that the schema does not have. */
 const unknownFields = (names: readonly string[]) =>
   names.map((_, i) => ({ no: 1_000 + i, wireType: WireType.LengthDelimited, data: new Uint8Array(1) }))
 
@@ -31,7 +31,7 @@ export const connectTarget: Target = ({ requirement, ...world }) => {
   return async ({ authorization, request }) => {
     try {
       const header = new Headers(authorization === null ? {} : { authorization })
-      // Names as the target's schema has them in code.
+      // Field names as in generated code.
       const { tenant_id: tenantId, ...rest } = jsonOf(request)
       const message = create(method.input, { ...rest, ...(tenantId ? { tenantId } : {}) })
       message.$unknown = unknownFields(Object.keys(rest).filter((field) => !known.has(field)))

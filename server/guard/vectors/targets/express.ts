@@ -1,7 +1,10 @@
 import { callerOf, guardMiddleware } from "../../express.ts"
 import { jsonOf, outcomeOf, readsPath, type Target } from "./target.ts"
 
-/** A request and a response as Express has them behind a route and a body parser; test/packages.test.ts has Express itself. */
+/**
+ * A request and a response as Express provides them behind a route and a body parser. test/packages.test.ts uses
+ * Express itself.
+ */
 export const expressTarget: Target = (world) => {
   const hasPath = readsPath(world.requirement)
   const middleware = guardMiddleware(world)

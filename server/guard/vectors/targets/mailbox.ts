@@ -9,8 +9,8 @@ import { jsonOf, type Target } from "./target.ts"
 const mailbox = "svc-notes/inbox"
 
 /**
- * A credential is a context token here, in an envelope of a service that may post. What is told of an access token is
- * told of it alike.
+ * Here the credential is a context token in an envelope of a permitted service. It must get the same decisions as an
+ * access token.
  */
 export const mailboxTarget: Target = (world) => {
   const replay = createMemoryReplay({ clock })
@@ -41,8 +41,9 @@ export const mailboxTarget: Target = (world) => {
 }
 
 /**
- * Whether a mailbox decides it, too. A context token may live for a day, and that two are too long is in
- * test/attack/mailbox.test.ts. Only a system's mailbox takes the authority of the time of sending.
+ * True if a mailbox must give the same decision. Exceptions: a context token may live for a day
+ * (test/attack/mailbox.test.ts checks that two days are too long), and only a system's mailbox accepts authority at the
+ * time of sending.
  */
 export function isOfMailboxes(requirement: Requirement, situation: Situation): boolean {
   return situation !== situations["a life of a day"] && !JSON.stringify(requirement).includes('"ALLOW"')

@@ -8,17 +8,17 @@ export interface World {
   readonly findResource: FindResource
 }
 
-/** A call as a vector has it. */
+/** A call of a vector. */
 export interface Call {
   readonly authorization: string | null
-  /** The same credential where it comes with a message; empty for none. */
+  /** The same credential for messages; empty for none. */
   readonly contextToken: string
-  /** What such a message carries: all that the credential has. */
+  /** The scopes of such a message: all of the credential's. */
   readonly scopes: readonly string[]
   readonly request: Readonly<Record<string, string>>
 }
 
-/** What came of it; `ran` is whether what is guarded did. */
+/** The result of a call; `allow` is whether the guarded code ran. */
 export type Outcome =
   | { readonly allow: true; readonly caller: string | null }
   | {
@@ -27,14 +27,14 @@ export type Outcome =
       readonly status: number
       readonly message: string
       readonly metadata: Readonly<Record<string, string>>
-      /** Undefined where the target has no headers. */
+      /** Undefined if the target has no headers. */
       readonly challenge?: string | null
     }
 
-/** Builds the target for a requirement, and gives what calls it. */
+/** Builds the target for a requirement and returns a function that calls it. */
 export type Target = (world: World) => (call: Call) => Promise<Outcome>
 
-/** The request as JSON: a name with dots is a message in a message. */
+/** The request as JSON. A name with dots becomes a nested message. */
 export function jsonOf(request: Readonly<Record<string, string>>): Record<string, unknown> {
   const json: Record<string, unknown> = {}
   for (const [path, value] of Object.entries(request)) {
@@ -44,12 +44,12 @@ export function jsonOf(request: Readonly<Record<string, string>>): Record<string
   return json
 }
 
-/** Whether the requirement reads the path. */
+/** True if the requirement reads the path. */
 export function readsPath(requirement: Requirement): boolean {
   return JSON.stringify(requirement).includes('"PATH"')
 }
 
-/** The outcome that a problem (RFC 9457) tells. */
+/** The outcome that a problem document (RFC 9457) describes. */
 export function outcomeOf(problem: unknown): Extract<Outcome, { allow: false }> {
   const { reason, status, detail, metadata } = JSON.parse(JSON.stringify(problem))
   return { allow: false, reason, status, message: detail, metadata }

@@ -3,7 +3,7 @@ import { PrincipalKind } from "@signet/proto/authz/v1/context"
 import { Freshness_OnStale, Source as WireSource } from "@signet/proto/authz/v1/requirement"
 import type { Requires } from "../../testing/methods.ts"
 
-/** A requirement as the method option has it. */
+/** A requirement in the form of the method option. */
 export function wireOf(requirement: Requirement): Requires {
   const { freshness, maxAuthAgeSeconds, allowDelegated } = requirement
   return {
