@@ -1,29 +1,40 @@
 import type { Contexts } from "@signet/kernel/administration/ports"
 import type { Context } from "@signet/kernel/administration/records"
-import type { Selectable } from "kysely"
 import { newestFirst, only } from "../page.ts"
+import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database } from "../sql.ts"
 import type { ContextTable } from "./admin-schema.ts"
+
+const contextRows = rowMapping<Context, ContextTable>({
+  id: "id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  type: "type",
+  name: "name",
+  status: "status",
+  createdAtMs: instant("created_at"),
+  updatedAtMs: instant("updated_at"),
+})
 
 export function contexts(db: Database): Contexts {
   return {
     async insert(context) {
-      await db.insertInto("context").values(toRow(context)).execute()
+      await db.insertInto("context").values(contextRows.toRow(context)).execute()
     },
 
     async find(id) {
       const row = await db.selectFrom("context").selectAll().where("id", "=", id).executeTakeFirst()
-      return row && fromRow(row)
+      return row && contextRows.fromRow(row)
     },
 
     async lock(id) {
       const row = await db.selectFrom("context").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && fromRow(row)
+      return row && contextRows.fromRow(row)
     },
 
     async list(appId, tenantId, page) {
       const query = db.selectFrom("context").selectAll().where("app_id", "=", appId).where(only("tenant_id", tenantId))
-      return (await newestFirst(query, page).execute()).map(fromRow)
+      return (await newestFirst(query, page).execute()).map(contextRows.fromRow)
     },
 
     async update({ id, type, name, status, updatedAtMs }) {
@@ -32,25 +43,3 @@ export function contexts(db: Database): Contexts {
     },
   }
 }
-
-const fromRow = (row: Selectable<ContextTable>): Context => ({
-  id: row.id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  type: row.type,
-  name: row.name,
-  status: row.status,
-  createdAtMs: row.created_at.getTime(),
-  updatedAtMs: row.updated_at.getTime(),
-})
-
-const toRow = (context: Context): ContextTable => ({
-  id: context.id,
-  app_id: context.appId,
-  tenant_id: context.tenantId,
-  type: context.type,
-  name: context.name,
-  status: context.status,
-  created_at: at(context.createdAtMs),
-  updated_at: at(context.updatedAtMs),
-})

@@ -1,19 +1,36 @@
 import type { Invitations } from "@signet/kernel/administration/ports"
 import type { Invitation } from "@signet/kernel/administration/records"
-import { type Selectable, sql } from "kysely"
+import { sql } from "kysely"
 import { newestFirst, only } from "../page.ts"
-import { at, atOrNull, bytes, type Database, msOrNull } from "../sql.ts"
+import { bytea, instant, rowMapping } from "../row-mapping.ts"
+import { atOrNull, type Database } from "../sql.ts"
 import type { InvitationTable } from "./admin-schema.ts"
+
+const invitationRows = rowMapping<Invitation, InvitationTable>({
+  id: "id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  contextId: "context_id",
+  principalId: "principal_id",
+  codeHash: bytea("code_hash"),
+  scopes: "scopes",
+  invitedBy: "invited_by",
+  status: "status",
+  createdAtMs: instant("created_at"),
+  expiresAtMs: instant("expires_at"),
+  answeredAtMs: instant("answered_at"),
+  membershipId: "membership_id",
+})
 
 export function invitations(db: Database): Invitations {
   return {
     async insert(invitation) {
-      await db.insertInto("invitation").values(toRow(invitation)).execute()
+      await db.insertInto("invitation").values(invitationRows.toRow(invitation)).execute()
     },
 
     async lock(id) {
       const row = await db.selectFrom("invitation").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && fromRow(row)
+      return row && invitationRows.fromRow(row)
     },
 
     async lockByCode(hashes) {
@@ -23,7 +40,7 @@ export function invitations(db: Database): Invitations {
         .where(sql<boolean>`code_hash = any(${hashes}::bytea[])`)
         .forUpdate()
         .executeTakeFirst()
-      return row && fromRow(row)
+      return row && invitationRows.fromRow(row)
     },
 
     async lockByMembership(id) {
@@ -34,7 +51,7 @@ export function invitations(db: Database): Invitations {
         .where("status", "=", "PENDING")
         .forUpdate()
         .executeTakeFirst()
-      return row && fromRow(row)
+      return row && invitationRows.fromRow(row)
     },
 
     async list(appId, { tenantId, contextId }, page) {
@@ -44,7 +61,7 @@ export function invitations(db: Database): Invitations {
         .where("app_id", "=", appId)
         .where(only("tenant_id", tenantId))
         .where(only("context_id", contextId))
-      return (await newestFirst(query, page).execute()).map(fromRow)
+      return (await newestFirst(query, page).execute()).map(invitationRows.fromRow)
     },
 
     async update({ id, status, answeredAtMs, membershipId }) {
@@ -53,35 +70,3 @@ export function invitations(db: Database): Invitations {
     },
   }
 }
-
-const fromRow = (row: Selectable<InvitationTable>): Invitation => ({
-  id: row.id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  contextId: row.context_id,
-  principalId: row.principal_id,
-  codeHash: bytes(row.code_hash),
-  scopes: row.scopes,
-  invitedBy: row.invited_by,
-  status: row.status,
-  createdAtMs: row.created_at.getTime(),
-  expiresAtMs: row.expires_at.getTime(),
-  answeredAtMs: msOrNull(row.answered_at),
-  membershipId: row.membership_id,
-})
-
-const toRow = (invitation: Invitation): InvitationTable => ({
-  id: invitation.id,
-  app_id: invitation.appId,
-  tenant_id: invitation.tenantId,
-  context_id: invitation.contextId,
-  principal_id: invitation.principalId,
-  code_hash: invitation.codeHash,
-  scopes: invitation.scopes,
-  invited_by: invitation.invitedBy,
-  status: invitation.status,
-  created_at: at(invitation.createdAtMs),
-  expires_at: at(invitation.expiresAtMs),
-  answered_at: atOrNull(invitation.answeredAtMs),
-  membership_id: invitation.membershipId,
-})

@@ -1,7 +1,7 @@
 import type { Members } from "@signet/kernel/administration/ports"
 import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
-import { membershipFromRow } from "../identity/memberships.ts"
+import { membershipRows } from "../identity/memberships.ts"
 import { newestFirst, only } from "../page.ts"
 import { at, type Database, run } from "../sql.ts"
 import { raiseAuthority } from "./authority.ts"
@@ -25,12 +25,12 @@ export function members(db: Database): Members {
   return {
     async find(id) {
       const row = await db.selectFrom("membership").selectAll().where("id", "=", id).executeTakeFirst()
-      return row && membershipFromRow(row)
+      return row && membershipRows.fromRow(row)
     },
 
     async lock(id) {
       const row = await db.selectFrom("membership").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && membershipFromRow(row)
+      return row && membershipRows.fromRow(row)
     },
 
     async list(appId, filter, page) {
@@ -42,7 +42,7 @@ export function members(db: Database): Members {
         .where(only("context_id", filter.contextId))
         .where(only("status", filter.status))
         .where(only("principal_id", filter.principalId))
-      return (await newestFirst(query, page).execute()).map(membershipFromRow)
+      return (await newestFirst(query, page).execute()).map(membershipRows.fromRow)
     },
 
     async activeUsers(ids, { appId, tenantId }) {
@@ -61,7 +61,7 @@ export function members(db: Database): Members {
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .execute()
-      return rows.map(membershipFromRow)
+      return rows.map(membershipRows.fromRow)
     },
 
     async update(membership) {
@@ -72,7 +72,7 @@ export function members(db: Database): Members {
       await raiseAuthority(
         db,
         membership,
-        membershipChange(before && membershipFromRow(before), membership),
+        membershipChange(before && membershipRows.fromRow(before), membership),
         updatedAtMs,
       )
     },

@@ -1,11 +1,34 @@
 import type { Roles } from "@signet/kernel/administration/ports"
 import type { Permission, Role } from "@signet/kernel/administration/records"
 import { roleChange } from "@signet/kernel/authz/authority-change"
-import { type Selectable, sql } from "kysely"
+import { sql } from "kysely"
 import { newestFirst } from "../page.ts"
+import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database } from "../sql.ts"
 import type { PermissionTable, RoleTable } from "./admin-schema.ts"
 import { raisePolicy } from "./authority.ts"
+
+const roleRows = rowMapping<Role, RoleTable>({
+  id: "id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  key: "key",
+  description: "description",
+  permissions: "permissions",
+  inheritable: "inheritable",
+  assignableAt: "assignable_at",
+  status: "status",
+  createdAtMs: instant("created_at"),
+  updatedAtMs: instant("updated_at"),
+})
+
+const permissionRows = rowMapping<Permission, PermissionTable>({
+  id: "id",
+  appId: "app_id",
+  key: "key",
+  description: "description",
+  createdAtMs: instant("created_at"),
+})
 
 type Permissions = Pick<
   Roles,
@@ -19,7 +42,7 @@ export function roles(db: Database): Roles {
     async insert(role) {
       const inserted = await db
         .insertInto("role")
-        .values(toRow(role))
+        .values(roleRows.toRow(role))
         .onConflict((conflict) =>
           conflict
             .expression(sql`app_id, (coalesce(tenant_id, '')), key`)
@@ -36,12 +59,12 @@ export function roles(db: Database): Roles {
 
     async find(id) {
       const row = await db.selectFrom("role").selectAll().where("id", "=", id).executeTakeFirst()
-      return row && fromRow(row)
+      return row && roleRows.fromRow(row)
     },
 
     async lock(id) {
       const row = await db.selectFrom("role").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && fromRow(row)
+      return row && roleRows.fromRow(row)
     },
 
     async list(appId, tenantId, page) {
@@ -50,7 +73,7 @@ export function roles(db: Database): Roles {
         .selectAll()
         .where("app_id", "=", appId)
         .where(sql<boolean>`(tenant_id is null or tenant_id = ${tenantId})`)
-      return (await newestFirst(query, page).execute()).map(fromRow)
+      return (await newestFirst(query, page).execute()).map(roleRows.fromRow)
     },
 
     async update(role) {
@@ -62,7 +85,7 @@ export function roles(db: Database): Roles {
         .set({ ...what, updated_at: at(updatedAtMs) })
         .where("id", "=", id)
         .execute()
-      await raisePolicy(db, role.appId, roleChange(before && fromRow(before), role), updatedAtMs)
+      await raisePolicy(db, role.appId, roleChange(before && roleRows.fromRow(before), role), updatedAtMs)
     },
   }
 }
@@ -72,7 +95,7 @@ function permissions(db: Database): Permissions {
     async insertPermission(permission) {
       const inserted = await db
         .insertInto("permission")
-        .values(permissionToRow(permission))
+        .values(permissionRows.toRow(permission))
         .onConflict((conflict) => conflict.columns(["app_id", "key"]).doNothing())
         .returning("id")
         .execute()
@@ -90,12 +113,12 @@ function permissions(db: Database): Permissions {
         .orderBy("key")
         .forKeyShare()
         .execute()
-      return rows.map(permissionFromRow)
+      return rows.map(permissionRows.fromRow)
     },
 
     async listPermissions(appId, page) {
       const query = db.selectFrom("permission").selectAll().where("app_id", "=", appId)
-      return (await newestFirst(query, page).execute()).map(permissionFromRow)
+      return (await newestFirst(query, page).execute()).map(permissionRows.fromRow)
     },
 
     async updatePermission({ id, description }) {
@@ -138,47 +161,3 @@ function permissions(db: Database): Permissions {
     },
   }
 }
-
-const fromRow = (row: Selectable<RoleTable>): Role => ({
-  id: row.id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  key: row.key,
-  description: row.description,
-  permissions: row.permissions,
-  inheritable: row.inheritable,
-  assignableAt: row.assignable_at,
-  status: row.status,
-  createdAtMs: row.created_at.getTime(),
-  updatedAtMs: row.updated_at.getTime(),
-})
-
-const toRow = (role: Role): RoleTable => ({
-  id: role.id,
-  app_id: role.appId,
-  tenant_id: role.tenantId,
-  key: role.key,
-  description: role.description,
-  permissions: role.permissions,
-  inheritable: role.inheritable,
-  assignable_at: role.assignableAt,
-  status: role.status,
-  created_at: at(role.createdAtMs),
-  updated_at: at(role.updatedAtMs),
-})
-
-const permissionFromRow = (row: Selectable<PermissionTable>): Permission => ({
-  id: row.id,
-  appId: row.app_id,
-  key: row.key,
-  description: row.description,
-  createdAtMs: row.created_at.getTime(),
-})
-
-const permissionToRow = (permission: Permission): PermissionTable => ({
-  id: permission.id,
-  app_id: permission.appId,
-  key: permission.key,
-  description: permission.description,
-  created_at: at(permission.createdAtMs),
-})

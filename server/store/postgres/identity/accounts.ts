@@ -1,27 +1,26 @@
 import type { AccountAdministration } from "@signet/kernel/administration/ports"
-import type { ProviderAccount } from "@signet/kernel/records"
 import { sql } from "kysely"
 import { at, atOrNull, type Database } from "../sql.ts"
 import { erase } from "./erase.ts"
-import { accountColumns, accountFromRow, identityFromRow } from "./identities.ts"
+import { accountRows, identityRows } from "./identities.ts"
 
 export function accountAdministration(db: Database): AccountAdministration {
   return {
     async lockIdentity(id) {
       const row = await db.selectFrom("identity").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && identityFromRow(row)
+      return row && identityRows.fromRow(row)
     },
 
     async lockAccount(id) {
-      const query = db.selectFrom("provider_account").select(accountColumns).where("id", "=", id).forUpdate()
+      const query = db.selectFrom("provider_account").select(accountRows.columns).where("id", "=", id).forUpdate()
       const row = await query.executeTakeFirst()
-      return row && accountFromRow(row)
+      return row && accountRows.fromRow(row)
     },
 
     async insertAccount(account) {
       const inserted = await db
         .insertInto("provider_account")
-        .values(toRow(account))
+        .values({ ...accountRows.toRow(account), last_used_at: null })
         .onConflict((conflict) =>
           conflict.expression(sql`provider, issuer, subject, (coalesce(provider_tenant, ''))`).doNothing(),
         )
@@ -74,19 +73,3 @@ export function accountAdministration(db: Database): AccountAdministration {
     erase: (id, nowMs) => erase(db, id, nowMs),
   }
 }
-
-const toRow = (account: ProviderAccount) => ({
-  id: account.id,
-  identity_id: account.identityId,
-  provider: account.provider,
-  issuer: account.issuer,
-  subject: account.subject,
-  provider_tenant: account.providerTenant,
-  email: account.email,
-  is_relay_email: account.isRelayEmail,
-  is_contactable: account.isContactable,
-  refresh_token_sealed: account.refreshTokenSealed,
-  status: account.status,
-  created_at: at(account.createdAtMs),
-  last_used_at: null,
-})

@@ -1,27 +1,35 @@
 import type { Identities } from "@signet/kernel/ports"
 import type { Identity, ProviderAccount } from "@signet/kernel/records"
-import type { Selectable } from "kysely"
 import { sql } from "kysely"
 import { principalColumns, principalFromRow } from "../admin/principal-row.ts"
+import { bytea, instant, rowMapping } from "../row-mapping.ts"
 import type { IdentityTable, ProviderAccountTable } from "../schema.ts"
-import { at, bytesOrNull, type Database, run } from "../sql.ts"
+import { at, type Database, run } from "../sql.ts"
 import { memberships } from "./memberships.ts"
 
-export const accountColumns = [
-  "id",
-  "identity_id",
-  "provider",
-  "issuer",
-  "subject",
-  "provider_tenant",
-  "email",
-  "is_relay_email",
-  "is_contactable",
-  "refresh_token_sealed",
-  "status",
-  "created_at",
-] as const satisfies readonly (keyof ProviderAccountTable)[]
-const identityColumns = ["id", "status", "primary_email", "deletes_at", "created_at", "updated_at"] as const
+/** The statement sets `last_used_at`. */
+export const accountRows = rowMapping<ProviderAccount, Omit<ProviderAccountTable, "last_used_at">>({
+  id: "id",
+  identityId: "identity_id",
+  provider: "provider",
+  issuer: "issuer",
+  subject: "subject",
+  providerTenant: "provider_tenant",
+  email: "email",
+  isRelayEmail: "is_relay_email",
+  isContactable: "is_contactable",
+  refreshTokenSealed: bytea("refresh_token_sealed"),
+  status: "status",
+  createdAtMs: instant("created_at"),
+})
+export const identityRows = rowMapping<Identity, IdentityTable>({
+  id: "id",
+  status: "status",
+  primaryEmail: "primary_email",
+  deletesAtMs: instant("deletes_at"),
+  createdAtMs: instant("created_at"),
+  updatedAtMs: instant("updated_at"),
+})
 
 // The account is inserted first: its key decides, and the insert waits for a concurrent sign-in with the same key.
 // Foreign keys are checked at the end of the statement, when all three rows exist.
@@ -46,23 +54,23 @@ export function identities(db: Database): Identities {
     async findAccount(key) {
       const row = await db
         .selectFrom("provider_account")
-        .select(accountColumns)
+        .select(accountRows.columns)
         .where("provider", "=", key.provider)
         .where("issuer", "=", key.issuer)
         .where("subject", "=", key.subject)
         .where(sql`coalesce(provider_tenant, '')`, "=", key.providerTenant ?? "")
         .executeTakeFirst()
-      return row && accountFromRow(row)
+      return row && accountRows.fromRow(row)
     },
 
     async findAccounts(identityId) {
-      const query = db.selectFrom("provider_account").select(accountColumns).where("identity_id", "=", identityId)
-      return (await query.orderBy("id").execute()).map(accountFromRow)
+      const query = db.selectFrom("provider_account").select(accountRows.columns).where("identity_id", "=", identityId)
+      return (await query.orderBy("id").execute()).map(accountRows.fromRow)
     },
 
     async findIdentity(id) {
-      const row = await db.selectFrom("identity").select(identityColumns).where("id", "=", id).executeTakeFirst()
-      return row && identityFromRow(row)
+      const row = await db.selectFrom("identity").select(identityRows.columns).where("id", "=", id).executeTakeFirst()
+      return row && identityRows.fromRow(row)
     },
 
     async findPrincipal(id) {
@@ -132,28 +140,3 @@ export function identities(db: Database): Identities {
     ...memberships(db),
   }
 }
-
-export const accountFromRow = (row: Pick<Selectable<ProviderAccountTable>, (typeof accountColumns)[number]>) =>
-  ({
-    id: row.id,
-    identityId: row.identity_id,
-    provider: row.provider,
-    issuer: row.issuer,
-    subject: row.subject,
-    providerTenant: row.provider_tenant,
-    email: row.email,
-    isRelayEmail: row.is_relay_email,
-    isContactable: row.is_contactable,
-    refreshTokenSealed: bytesOrNull(row.refresh_token_sealed),
-    status: row.status,
-    createdAtMs: row.created_at.getTime(),
-  }) satisfies ProviderAccount
-
-export const identityFromRow = (row: Selectable<IdentityTable>): Identity => ({
-  id: row.id,
-  status: row.status,
-  primaryEmail: row.primary_email,
-  deletesAtMs: row.deletes_at?.getTime() ?? null,
-  createdAtMs: row.created_at.getTime(),
-  updatedAtMs: row.updated_at.getTime(),
-})

@@ -1,23 +1,24 @@
 import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { Identities } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
-import { type Selectable, sql } from "kysely"
+import { sql } from "kysely"
 import { raiseAuthority } from "../admin/authority.ts"
+import { instant, json, rowMapping } from "../row-mapping.ts"
 import type { MembershipTable } from "../schema.ts"
-import { at, type Database } from "../sql.ts"
+import type { Database } from "../sql.ts"
 
-const columns = [
-  "id",
-  "principal_id",
-  "app_id",
-  "tenant_id",
-  "context_id",
-  "status",
-  "profile",
-  "scopes",
-  "created_at",
-  "updated_at",
-] as const
+export const membershipRows = rowMapping<Membership, MembershipTable>({
+  id: "id",
+  principalId: "principal_id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  contextId: "context_id",
+  status: "status",
+  profile: json("profile"),
+  scopes: "scopes",
+  createdAtMs: instant("created_at"),
+  updatedAtMs: instant("updated_at"),
+})
 
 const ended = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
 /** The final statuses of a membership, as a list of literals. */
@@ -32,7 +33,7 @@ export function memberships(db: Database): Memberships {
   const findMembership: Memberships["findMembership"] = async (principalId, appId, tenantId, contextId) => {
     const row = await db
       .selectFrom("membership")
-      .select(columns)
+      .select(membershipRows.columns)
       .where("principal_id", "=", principalId)
       .where("app_id", "=", appId)
       .where(sql`coalesce(tenant_id, '')`, "=", tenantId ?? "")
@@ -41,7 +42,7 @@ export function memberships(db: Database): Memberships {
       .orderBy("id", "desc")
       .limit(1)
       .executeTakeFirst()
-    return row && membershipFromRow(row)
+    return row && membershipRows.fromRow(row)
   }
 
   return {
@@ -50,19 +51,19 @@ export function memberships(db: Database): Memberships {
     async findMemberships(principalId, appId) {
       const rows = await db
         .selectFrom("membership")
-        .select(columns)
+        .select(membershipRows.columns)
         .where("principal_id", "=", principalId)
         .where("app_id", "=", appId)
         .where("status", "not in", ended)
         .orderBy("id")
         .execute()
-      return rows.map(membershipFromRow)
+      return rows.map(membershipRows.fromRow)
     },
 
     async insertMembership(membership) {
       const inserted = await db
         .insertInto("membership")
-        .values(membershipToRow(membership))
+        .values(membershipRows.toRow(membership))
         .onConflict((conflict) =>
           conflict
             .expression(sql`principal_id, app_id, (coalesce(tenant_id, '')), (coalesce(context_id, ''))`)
@@ -83,29 +84,3 @@ export function memberships(db: Database): Memberships {
     },
   }
 }
-
-export const membershipFromRow = (row: Selectable<MembershipTable>): Membership => ({
-  id: row.id,
-  principalId: row.principal_id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  contextId: row.context_id,
-  status: row.status,
-  profile: row.profile,
-  scopes: row.scopes,
-  createdAtMs: row.created_at.getTime(),
-  updatedAtMs: row.updated_at.getTime(),
-})
-
-const membershipToRow = (membership: Membership) => ({
-  id: membership.id,
-  principal_id: membership.principalId,
-  app_id: membership.appId,
-  tenant_id: membership.tenantId,
-  context_id: membership.contextId,
-  status: membership.status,
-  profile: JSON.stringify(membership.profile),
-  scopes: membership.scopes,
-  created_at: at(membership.createdAtMs),
-  updated_at: at(membership.updatedAtMs),
-})

@@ -6,10 +6,10 @@ import { grantFromRow } from "../admin/grants.ts"
 import { endPats } from "../admin/principals.ts"
 import { newestFirst, only } from "../page.ts"
 import type { PrincipalTable } from "../schema.ts"
-import { sessionFromRow } from "../session/sessions.ts"
+import { sessionRows } from "../session/sessions.ts"
 import { at, type Database, run } from "../sql.ts"
-import { delegationFromRow } from "../token/delegations.ts"
-import { patFromRow } from "../token/pats.ts"
+import { delegationRows } from "../token/delegations.ts"
+import { patRows } from "../token/pats.ts"
 import { revocations } from "../token/revocations.ts"
 
 type FoundRow = Pick<Selectable<PrincipalTable>, "id" | "kind" | "identity_id" | "status">
@@ -67,10 +67,10 @@ export function people(db: Database): People {
       const grants = db.selectFrom("role_grant").selectAll().where(ofPrincipal)
       const delegations = db.selectFrom("delegation").selectAll().where(only("subject_principal_id", principalId))
       return {
-        sessions: (await newestFirst(sessions, page).execute()).map(sessionFromRow),
-        pats: (await newestFirst(pats, page).execute()).map(patFromRow),
+        sessions: (await newestFirst(sessions, page).execute()).map(sessionRows.fromRow),
+        pats: (await newestFirst(pats, page).execute()).map(patRows.fromRow),
         grants: (await newestFirst(grants, page).execute()).map(grantFromRow),
-        delegations: (await newestFirst(delegations, page).execute()).map(delegationFromRow),
+        delegations: (await newestFirst(delegations, page).execute()).map(delegationRows.fromRow),
       }
     },
   }

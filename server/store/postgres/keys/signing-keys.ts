@@ -1,20 +1,20 @@
 import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
-import type { Selectable } from "kysely"
 import { retried } from "../retry.ts"
+import { bytea, instant, json, rowMapping } from "../row-mapping.ts"
 import type { SigningKeyTable } from "../schema.ts"
-import { at, atOrNull, bytes, type Database, msOrNull } from "../sql.ts"
+import type { Database } from "../sql.ts"
 import { hasRevoked, revocations } from "../token/revocations.ts"
 
-const columns = [
-  "kid",
-  "purpose",
-  "status",
-  "public_jwk",
-  "private_sealed",
-  "created_at",
-  "activated_at",
-  "retired_at",
-] as const satisfies readonly (keyof SigningKeyTable)[]
+const signingKeyRows = rowMapping<SigningKeyRecord, SigningKeyTable>({
+  kid: "kid",
+  purpose: "purpose",
+  status: "status",
+  publicJwk: json("public_jwk"),
+  privateSealed: bytea("private_sealed"),
+  createdAtMs: instant("created_at"),
+  activatedAtMs: instant("activated_at"),
+  retiredAtMs: instant("retired_at"),
+})
 
 /** @param onRevoked Called after a compromised key was revoked. */
 export function createSigningKeys(db: Database, onRevoked: () => void = () => {}): SigningKeys {
@@ -64,38 +64,16 @@ const revocationOf = ({ kid, createdAtMs, retiredAtMs }: SigningKeyRecord) => ({
 })
 
 async function list(db: Database): Promise<readonly SigningKeyRecord[]> {
-  return (await db.selectFrom("signing_key").select(columns).orderBy("created_at").orderBy("kid").execute()).map(
-    fromRow,
-  )
+  return (
+    await db.selectFrom("signing_key").select(signingKeyRows.columns).orderBy("created_at").orderBy("kid").execute()
+  ).map(signingKeyRows.fromRow)
 }
 
 async function put(db: Database, key: SigningKeyRecord): Promise<void> {
-  const { kid, ...rest } = toRow(key)
+  const { kid, ...rest } = signingKeyRows.toRow(key)
   await db
     .insertInto("signing_key")
     .values({ kid, ...rest })
     .onConflict((conflict) => conflict.column("kid").doUpdateSet(rest))
     .execute()
 }
-
-const fromRow = (row: Selectable<SigningKeyTable>): SigningKeyRecord => ({
-  kid: row.kid,
-  purpose: row.purpose,
-  status: row.status,
-  publicJwk: row.public_jwk,
-  privateSealed: bytes(row.private_sealed),
-  createdAtMs: row.created_at.getTime(),
-  activatedAtMs: msOrNull(row.activated_at),
-  retiredAtMs: msOrNull(row.retired_at),
-})
-
-const toRow = (key: SigningKeyRecord) => ({
-  kid: key.kid,
-  purpose: key.purpose,
-  status: key.status,
-  public_jwk: JSON.stringify(key.publicJwk),
-  private_sealed: key.privateSealed,
-  created_at: at(key.createdAtMs),
-  activated_at: atOrNull(key.activatedAtMs),
-  retired_at: atOrNull(key.retiredAtMs),
-})

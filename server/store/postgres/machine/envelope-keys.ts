@@ -1,14 +1,24 @@
 import type { EnvelopeKeys } from "@signet/kernel/machine/ports"
 import type { EnvelopeKey } from "@signet/kernel/machine/records"
-import type { Selectable } from "kysely"
-import { at, atOrNull, type Database, msOrNull } from "../sql.ts"
+import { instant, rowMapping } from "../row-mapping.ts"
+import { at, type Database } from "../sql.ts"
 import type { EnvelopeKeyTable } from "./machine-schema.ts"
+
+const envelopeKeyRows = rowMapping<EnvelopeKey, EnvelopeKeyTable>({
+  kid: "kid",
+  serviceAccountId: "service_account_id",
+  x: "x",
+  y: "y",
+  mailboxes: "mailboxes",
+  createdAtMs: instant("created_at"),
+  revokedAtMs: instant("revoked_at"),
+})
 
 export function envelopeKeys(db: Database): EnvelopeKeys {
   return {
     async find(kid) {
       const row = await db.selectFrom("envelope_key").selectAll().where("kid", "=", kid).executeTakeFirst()
-      return row && fromRow(row)
+      return row && envelopeKeyRows.fromRow(row)
     },
 
     async list(id) {
@@ -19,13 +29,13 @@ export function envelopeKeys(db: Database): EnvelopeKeys {
         .orderBy("created_at", "desc")
         .orderBy("kid")
         .execute()
-      return rows.map(fromRow)
+      return rows.map(envelopeKeyRows.fromRow)
     },
 
     async insert(key) {
       const inserted = await db
         .insertInto("envelope_key")
-        .values(toRow(key))
+        .values(envelopeKeyRows.toRow(key))
         .onConflict((conflict) => conflict.column("kid").doNothing())
         .returning("kid")
         .execute()
@@ -44,23 +54,3 @@ export function envelopeKeys(db: Database): EnvelopeKeys {
     },
   }
 }
-
-const fromRow = (row: Selectable<EnvelopeKeyTable>): EnvelopeKey => ({
-  kid: row.kid,
-  serviceAccountId: row.service_account_id,
-  x: row.x,
-  y: row.y,
-  mailboxes: row.mailboxes,
-  createdAtMs: row.created_at.getTime(),
-  revokedAtMs: msOrNull(row.revoked_at),
-})
-
-const toRow = (key: EnvelopeKey): EnvelopeKeyTable => ({
-  kid: key.kid,
-  service_account_id: key.serviceAccountId,
-  x: key.x,
-  y: key.y,
-  mailboxes: key.mailboxes,
-  created_at: at(key.createdAtMs),
-  revoked_at: atOrNull(key.revokedAtMs),
-})

@@ -1,7 +1,7 @@
 // Maps service accounts to rows.
 import type { ServiceAccount } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
-import { at } from "../sql.ts"
+import { instant, rowMapping } from "../row-mapping.ts"
 import type { ServiceAccountTable } from "./machine-schema.ts"
 
 export type ServiceAccountRow = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
@@ -10,33 +10,24 @@ export type ServiceAccountRow = Selectable<ServiceAccountTable> & { owned_audien
 export const accountText = `service_account.*, array(
   select audience from owned_audience where service_account_id = service_account.id order by audience
 ) as owned_audiences`
-export const accountFromRow = (row: ServiceAccountRow): ServiceAccount => ({
-  id: row.id,
-  principalId: row.principal_id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  clientId: row.client_id,
-  status: row.status,
-  authMethods: row.auth_methods,
-  ownedAudiences: row.owned_audiences,
-  allowedAudiences: row.allowed_audiences,
-  scopes: row.scopes,
-  defaultScopes: row.default_scopes,
-  createdAtMs: row.created_at.getTime(),
+
+const accountRows = rowMapping<Omit<ServiceAccount, "ownedAudiences">, ServiceAccountTable>({
+  id: "id",
+  principalId: "principal_id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  name: "name",
+  clientId: "client_id",
+  status: "status",
+  authMethods: "auth_methods",
+  allowedAudiences: "allowed_audiences",
+  scopes: "scopes",
+  defaultScopes: "default_scopes",
+  createdAtMs: instant("created_at"),
 })
 
-export const accountToRow = (account: ServiceAccount): ServiceAccountTable => ({
-  id: account.id,
-  principal_id: account.principalId,
-  app_id: account.appId,
-  tenant_id: account.tenantId,
-  name: account.name,
-  client_id: account.clientId,
-  status: account.status,
-  auth_methods: account.authMethods,
-  allowed_audiences: account.allowedAudiences,
-  scopes: account.scopes,
-  default_scopes: account.defaultScopes,
-  created_at: at(account.createdAtMs),
+export const accountFromRow = (row: ServiceAccountRow): ServiceAccount => ({
+  ...accountRows.fromRow(row),
+  ownedAudiences: row.owned_audiences,
 })
+export const accountToRow = accountRows.toRow

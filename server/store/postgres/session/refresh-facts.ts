@@ -2,12 +2,12 @@
 import type { RefreshFacts } from "@signet/kernel/ports"
 import type { Membership, Principal, Session } from "@signet/kernel/records"
 import type { Selectable } from "kysely"
-import { appColumns, appFromRow } from "../admin/apps.ts"
+import { appRows } from "../admin/apps.ts"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
 import { endedText } from "../identity/memberships.ts"
 import type { AppTable, RefreshTokenTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
-import { refreshTokenColumns, refreshTokenFromRow } from "./refresh-token-row.ts"
+import { refreshTokenRows } from "./refresh-token-row.ts"
 
 interface Row extends PlaceRow {
   /** The columns of token and app, prefixed with the table's name. */
@@ -38,7 +38,7 @@ const membershipText = (place: string) => `(
 const at = (tenantId: string, contextId: string) =>
   `coalesce(tenant_id, '') = ${tenantId} and coalesce(context_id, '') = ${contextId}`
 
-const findText = `select ${prefixed("token", refreshTokenColumns)}, ${prefixed("app", appColumns)},
+const findText = `select ${prefixed("token", refreshTokenRows.columns)}, ${prefixed("app", appRows.columns)},
   principal.kind as principal_kind, principal.identity_id as principal_identity_id, principal.status as principal_status,
   identity.status as identity,
   authority_version.version as principal_version, policy_version.version as policy_version,
@@ -66,11 +66,11 @@ export async function findRefreshFacts(
   const [row] = await run<Row>(db, findText, values)
   if (row === undefined) throw new Error("a row of one is not there")
   const { principal_kind: kind, principal_identity_id, principal_status: status } = row
-  const token = rowOf<RefreshTokenTable>(row, "token", refreshTokenColumns)
-  const app = rowOf<AppTable>(row, "app", appColumns)
+  const token = rowOf<RefreshTokenTable>(row, "token", refreshTokenRows.columns)
+  const app = rowOf<AppTable>(row, "app", appRows.columns)
   return {
-    token: token && refreshTokenFromRow(token),
-    app: app && appFromRow(app),
+    token: token && refreshTokenRows.fromRow(token),
+    app: app && appRows.fromRow(app),
     identity: row.identity ?? undefined,
     principal:
       kind === null || status === null

@@ -1,11 +1,11 @@
 import type { RefreshTokens } from "@signet/kernel/ports"
-import type { RefreshToken } from "@signet/kernel/records"
 import type { Selectable } from "kysely"
 import type { RefreshTokenTable } from "../schema.ts"
 import { at, type Database, insertInto, run } from "../sql.ts"
 import { findRefreshFacts } from "./refresh-facts.ts"
-import { refreshTokenColumns as columns, refreshTokenFromRow, refreshTokenToRow } from "./refresh-token-row.ts"
+import { refreshTokenRows } from "./refresh-token-row.ts"
 
+const { columns } = refreshTokenRows
 const insertText = insertInto("refresh_token", columns)
 const findText = `select ${columns.join(", ")} from refresh_token where token_hash = any($1::bytea[]) limit 1`
 // Compares and swaps, although the caller holds the session's lock: even a mistake cannot make a second successor.
@@ -26,12 +26,12 @@ select ${columns.map((_, i) => `$${i + 6}`).join(", ")} from rotated returning i
 export function refreshTokens(db: Database): RefreshTokens {
   return {
     async insert(token) {
-      await run(db, insertText, valuesOf(token))
+      await run(db, insertText, refreshTokenRows.values(token))
     },
 
     async find(tokenHashes) {
       const [row] = await run<Selectable<RefreshTokenTable>>(db, findText, [tokenHashes])
-      return row && refreshTokenFromRow(row)
+      return row && refreshTokenRows.fromRow(row)
     },
 
     findWithFacts: (tokenHashes, session) => findRefreshFacts(db, tokenHashes, session),
@@ -39,13 +39,8 @@ export function refreshTokens(db: Database): RefreshTokens {
     async rotate(id, { nowMs, idleExpiresAtMs, retryKeyHash, successorSealed }, successor) {
       if (successor.previousTokenId !== id) throw new RangeError("the successor belongs to another token")
       const change = [at(nowMs), id, at(idleExpiresAtMs), retryKeyHash, successorSealed]
-      const rotated = await run(db, rotateText, [...change, ...valuesOf(successor)])
+      const rotated = await run(db, rotateText, [...change, ...refreshTokenRows.values(successor)])
       if (rotated.length !== 1) throw new Error("a refresh token was rotated without its session's lock")
     },
   }
-}
-
-function valuesOf(token: RefreshToken): readonly unknown[] {
-  const row = refreshTokenToRow(token)
-  return columns.map((column) => row[column])
 }

@@ -3,7 +3,36 @@ import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machin
 import type { Selectable } from "kysely"
 import type { DelegationPolicyTable, DelegationTable } from "../machine/machine-schema.ts"
 import { after } from "../page.ts"
-import { at, atOrNull, type Database, msOrNull, run } from "../sql.ts"
+import { instant, rowMapping } from "../row-mapping.ts"
+import { at, type Database, run } from "../sql.ts"
+
+export const delegationRows = rowMapping<StandingDelegation, DelegationTable>({
+  id: "id",
+  policyId: "policy_id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  contextId: "context_id",
+  subjectPrincipalId: "subject_principal_id",
+  actorPrincipalId: "actor_principal_id",
+  audiences: "audiences",
+  scopes: "scopes",
+  createdAtMs: instant("created_at"),
+  expiresAtMs: instant("expires_at"),
+  revokedAtMs: instant("revoked_at"),
+})
+
+const policyRows = rowMapping<DelegationPolicy, DelegationPolicyTable>({
+  id: "id",
+  appId: "app_id",
+  tenantId: "tenant_id",
+  actorPrincipalId: "actor_principal_id",
+  audiences: "audiences",
+  scopes: "scopes",
+  maxSeconds: "max_seconds",
+  allowStanding: "allow_standing",
+  createdAtMs: instant("created_at"),
+  revokedAtMs: instant("revoked_at"),
+})
 
 const policiesText = `select * from delegation_policy
 where actor_principal_id = $1 and app_id = $2 and revoked_at is null order by id`
@@ -12,17 +41,17 @@ const delegationText = "select * from delegation where id = $1"
 export function delegations(db: Database): Delegations {
   return {
     async insertPolicy(policy) {
-      await db.insertInto("delegation_policy").values(policyToRow(policy)).execute()
+      await db.insertInto("delegation_policy").values(policyRows.toRow(policy)).execute()
     },
 
     async lockPolicy(id) {
       const query = db.selectFrom("delegation_policy").selectAll().where("id", "=", id).forUpdate()
       const row = await query.executeTakeFirst()
-      return row && policyFromRow(row)
+      return row && policyRows.fromRow(row)
     },
 
     async findPolicies(actor, appId) {
-      return (await run<Selectable<DelegationPolicyTable>>(db, policiesText, [actor, appId])).map(policyFromRow)
+      return (await run<Selectable<DelegationPolicyTable>>(db, policiesText, [actor, appId])).map(policyRows.fromRow)
     },
 
     async listPolicies(appId, tenantId, { size, before }) {
@@ -36,7 +65,7 @@ export function delegations(db: Database): Delegations {
         .orderBy("id", "desc")
         .limit(size)
         .execute()
-      return rows.map(policyFromRow)
+      return rows.map(policyRows.fromRow)
     },
 
     async revokePolicy(id, nowMs) {
@@ -51,12 +80,12 @@ export function delegations(db: Database): Delegations {
     },
 
     async insertDelegation(delegation) {
-      await db.insertInto("delegation").values(delegationToRow(delegation)).execute()
+      await db.insertInto("delegation").values(delegationRows.toRow(delegation)).execute()
     },
 
     async findDelegation(id) {
       const [row] = await run<Selectable<DelegationTable>>(db, delegationText, [id])
-      return row && delegationFromRow(row)
+      return row && delegationRows.fromRow(row)
     },
 
     async listDelegations(subject, appId, { size, before }) {
@@ -70,7 +99,7 @@ export function delegations(db: Database): Delegations {
         .orderBy("id", "desc")
         .limit(size)
         .execute()
-      return rows.map(delegationFromRow)
+      return rows.map(delegationRows.fromRow)
     },
 
     async revokeDelegation(id, nowMs) {
@@ -85,59 +114,3 @@ export function delegations(db: Database): Delegations {
     },
   }
 }
-
-const policyFromRow = (row: Selectable<DelegationPolicyTable>): DelegationPolicy => ({
-  id: row.id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  actorPrincipalId: row.actor_principal_id,
-  audiences: row.audiences,
-  scopes: row.scopes,
-  maxSeconds: row.max_seconds,
-  allowStanding: row.allow_standing,
-  createdAtMs: row.created_at.getTime(),
-  revokedAtMs: msOrNull(row.revoked_at),
-})
-
-const policyToRow = (policy: DelegationPolicy): DelegationPolicyTable => ({
-  id: policy.id,
-  app_id: policy.appId,
-  tenant_id: policy.tenantId,
-  actor_principal_id: policy.actorPrincipalId,
-  audiences: policy.audiences,
-  scopes: policy.scopes,
-  max_seconds: policy.maxSeconds,
-  allow_standing: policy.allowStanding,
-  created_at: at(policy.createdAtMs),
-  revoked_at: atOrNull(policy.revokedAtMs),
-})
-
-export const delegationFromRow = (row: Selectable<DelegationTable>): StandingDelegation => ({
-  id: row.id,
-  policyId: row.policy_id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  contextId: row.context_id,
-  subjectPrincipalId: row.subject_principal_id,
-  actorPrincipalId: row.actor_principal_id,
-  audiences: row.audiences,
-  scopes: row.scopes,
-  createdAtMs: row.created_at.getTime(),
-  expiresAtMs: row.expires_at.getTime(),
-  revokedAtMs: msOrNull(row.revoked_at),
-})
-
-const delegationToRow = (delegation: StandingDelegation): DelegationTable => ({
-  id: delegation.id,
-  policy_id: delegation.policyId,
-  app_id: delegation.appId,
-  tenant_id: delegation.tenantId,
-  context_id: delegation.contextId,
-  subject_principal_id: delegation.subjectPrincipalId,
-  actor_principal_id: delegation.actorPrincipalId,
-  audiences: delegation.audiences,
-  scopes: delegation.scopes,
-  created_at: at(delegation.createdAtMs),
-  expires_at: at(delegation.expiresAtMs),
-  revoked_at: atOrNull(delegation.revokedAtMs),
-})
