@@ -85,7 +85,8 @@ export function createLiveSession(deps: LiveSessionDeps): LiveSession {
           if (isRefusedAgain(machine.state, clock.nowMs())) return refused
           void machine.apply({ on: "rejected" })
         }
-        await ensureSignedIn(machine)
+        // Without an await from the check above to the refresh: two calls that were rejected at once share it.
+        if (machine.state.view.is !== "signedIn") await ensureSignedIn(machine)
         await refresh([audience], isEnough)
       }
       const token = usable()
