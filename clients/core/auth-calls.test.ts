@@ -44,6 +44,10 @@ test.each(["cookie", "box"] as const)("a refresh of the session that is kept giv
   expect(loggedOut).toEqual([])
 })
 
+test("a refresh by token is of that token's session, whatever the answer says beside it", async () => {
+  expect((await worldOf("box", "ses_2").refreshed).refreshToken).toBe("next")
+})
+
 test("a cookie of somebody who signed in unnoticed gives nobody their tokens, and ends", async () => {
   const { refreshed, loggedOut } = worldOf("cookie", "ses_2")
   await expect(refreshed).rejects.toMatchObject({ reason: "REFRESH_TOKEN_INVALID" })

@@ -318,9 +318,11 @@ describe("tokens that other tabs post", () => {
     const { open, clock } = await worldOf()
     const channel = memoryChannels()
     const live = open({ channel: channel() })
-    await live.token("auth")
     const [stranger, heard] = [channel(), [] as unknown[]]
     stranger.subscribe((message) => heard.push(message))
+    await live.token("auth")
+    await settled()
+    expect(heard.splice(0)).toMatchObject([{ is: "tokens", tokens: [["auth", { token: "auth 1" }]] }])
     const ask = async (sessionId: string) => {
       stranger.post({ version: 1, is: "ask", sessionId })
       await settled()
@@ -388,8 +390,11 @@ describe("two tabs", () => {
     }
     expect([presented, heard]).toMatchObject([[], [{ is: "signedIn" }, { is: "tokens" }]])
     await keep.remove("any")
+    const shown: string[] = []
+    here.states.subscribe(({ is }) => shown.push(is))
     here.end("LOGGED_OUT")
     here.end("LOGGED_OUT")
+    expect(shown).toEqual(["signedIn", "loggedOut"])
     await settled()
     expect(here.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT" })
     expect(there.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT_ELSEWHERE" })
@@ -411,13 +416,15 @@ test("what was refused once is not wanted again, and two calls that were refused
 })
 
 test("another's sign-in that is found at the refresh has the tokens, and not those of before", async () => {
-  const { open, keep, record } = await worldOf()
+  const { open, keep, record, refuses, says } = await worldOf()
   const live = open({ channel: undefined })
   await live.token("auth")
   await keep.put({ ...record, user: user("ses_2"), refreshToken: "s", generation: 9 }, "any")
-  await live.token("svc")
+  refuses("UNREACHABLE")
+  await expect(live.token("svc")).rejects.toMatchObject({ reason: "UNREACHABLE" })
   expect(live.states.current).toMatchObject({ user: { sessionId: "ses_2" } })
-  expect((await live.token("auth")).token).toBe("auth 2")
+  says(async () => ({ refreshToken: "s'", accessTokens: { auth: "of ses_2" }, expiresIn: 600 }))
+  expect((await live.token("auth")).token).toBe("of ses_2")
   live.close()
 })
 
@@ -503,7 +510,7 @@ describe("nothing is refreshed", () => {
         },
       },
     })
-    await live.token("auth")
+    await Promise.all([live.token("auth"), live.token("auth")])
     await live.token("auth")
     expect(runs).toBe(1)
     refuses("REFRESH_TOKEN_REUSED")

@@ -80,8 +80,7 @@ test("a cookie whose session could not be ended is ended later, once, unless som
   await world.finish()
   expect(await world.isDue()).toBe(true)
   world.state.isUp = true
-  await world.finish()
-  await world.finish()
+  await Promise.all([world.finish(), world.finish()])
   expect([world.told.length, await world.isDue()]).toEqual([1, false])
   world.state.isUp = false
   await world.keep.put(world.record, "any")
@@ -112,7 +111,11 @@ test("a lock that is held for too long keeps nobody from signing out", async () 
 
 test("what could not be removed is told, and here it has ended", async () => {
   const world = await worldOf("box")
-  world.keep.remove = () => Promise.reject(new SignetError("STORE_FAILED", "full"))
+  let tries = 0
+  world.keep.remove = async () => {
+    tries++
+    throw new SignetError("STORE_FAILED", "full")
+  }
   await expect(world.logout()).rejects.toMatchObject({ reason: "STORE_FAILED" })
-  expect(world.ended).toEqual(["LOGGED_OUT"])
+  expect([tries, world.ended]).toEqual([1, ["LOGGED_OUT"]])
 })

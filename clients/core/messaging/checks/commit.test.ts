@@ -156,6 +156,7 @@ test("nobody is a third in a conversation of two, nor another one in their place
   checkMembers(unknown, [committer, await member(1, bobs)])
   const three = [committer, await member(1, bobs), third]
   expect(() => checkMembers(unknown, three)).toThrow(expect.objectContaining(reason))
+  checkMembers({ record: group }, three)
 })
 
 test("a removal leaves those who may be there", async () => {

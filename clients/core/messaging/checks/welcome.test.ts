@@ -18,7 +18,7 @@ import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } fr
 import { verifyEvidence } from "./evidence.ts"
 import { checkGroupInfo } from "./group-info.ts"
 import type { VerificationContext } from "./verification-context.ts"
-import { checkWelcome } from "./welcome.ts"
+import { checkWelcome, isOfReset } from "./welcome.ts"
 
 const { bob, appId, tenantId, bytes32, id, now, day, mlsGroupId } = world
 const conversation = { tenantId, appId, conversationId: world.conversationId, kind: BindingKind.GROUP }
@@ -205,6 +205,8 @@ test("only a direct conversation is reset", async () => {
     joined: { state, members: all, binding: again.binding },
   }
   await expect(check(papers)).rejects.toThrow("only a direct conversation is reset")
+  const proofs = [papers, {}].map(async (one: Papers) => isOfReset({ proof: (await papersOf(one)).signed }))
+  expect(await Promise.all(proofs)).toEqual([true, false])
   const isDirect = { binding: bound({ kind: BindingKind.DIRECT }) }
   await check({ ...papers, on: { record: direct }, joined: { ...papers.joined, ...isDirect } })
 })

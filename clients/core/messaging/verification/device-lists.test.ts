@@ -100,8 +100,13 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
     "DEVICE_LIST_FORK",
   ],
   [
-    "a device that is gone without a trace",
+    "a device that had ended, and is gone without a trace",
     withThird(4n, await signed(4n, { previous: seen.hash, entries: [phone] })),
+    "DEVICE_LIST_FORK",
+  ],
+  [
+    "an active device that is gone without a trace",
+    withThird(4n, await signed(4n, { previous: seen.hash, entries: [tablet] })),
     "DEVICE_LIST_FORK",
   ],
   [
@@ -137,6 +142,18 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
   ["what is no list", withThird(4n, Uint8Array.of(1, 2, 3)), "CPB_"],
 ])("%s is refused", async (_, lists, code) => {
   await expect(read(lists, seen)).rejects.toMatchObject({ code: expect.stringContaining(code) })
+})
+
+test("a user's very first list is read, and a chain of any length", async () => {
+  let last = await signed(1n, { previous: new Uint8Array() })
+  const lists = new Map([[1n, last]])
+  expect(await read(lists)).toMatchObject({ head: { version: 1n }, active: [{ userId, deviceId }] })
+  const first = { version: 1n, hash: hashOf(last) }
+  for (let version = 2n; version <= 45n; version++) {
+    last = await signed(version, { previous: hashOf(last) })
+    lists.set(version, last)
+  }
+  expect(await read(lists, first)).toMatchObject({ head: { version: 45n, hash: hashOf(last) } })
 })
 
 test("a list that says another credential than the service shows is not believed of the service", async () => {
