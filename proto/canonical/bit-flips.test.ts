@@ -33,7 +33,7 @@ const signed: readonly (readonly [name: string, bytes: Uint8Array, open: Open])[
   ["issuer key set", world.keySetBytes, (bytes, verify) => verifyIssuerKeySet(bytes, { ...roots, verify })],
 ]
 
-/** The bits, every `step`-th from the first, whose flip is not refused. */
+/** The positions, every `step`-th from the first, of bits that can be flipped without a refusal. */
 function acceptedFlips(bytes: Uint8Array, step: number, open: (bytes: Uint8Array) => unknown): number[] {
   expect(codeOf(() => open(bytes))).toBe("ok")
   const accepted: number[] = []
@@ -44,7 +44,8 @@ function acceptedFlips(bytes: Uint8Array, step: number, open: (bytes: Uint8Array
   return accepted
 }
 
-// All of them with OpenSSL's verifier, which is faster and shows that the port is one; every 11th with ours in npm test.
+// All bits with OpenSSL's verifier, which is faster and tests the Verify port; every 11th with the portable one in npm
+// test.
 test.each(signed)(
   "every single-bit flip is refused: %s, its envelope, body and signature",
   (_, bytes, open) => {

@@ -3,7 +3,7 @@ import { compareBytes, concat, equalBytes, holds, toHex, utf8 } from "./bytes.ts
 
 const of = (...bytes: number[]) => Uint8Array.of(...bytes)
 
-test("bytes are equal when each one is", () => {
+test("equalBytes compares every byte", () => {
   expect(equalBytes(of(), of())).toBe(true)
   expect(equalBytes(of(1, 2), of(1, 2))).toBe(true)
   expect(equalBytes(of(1, 2), of(1, 3))).toBe(false)
@@ -11,7 +11,7 @@ test("bytes are equal when each one is", () => {
   expect(equalBytes(of(1), of(1, 0))).toBe(false)
 })
 
-test("a field holds what is expected, and nothing when nothing is", () => {
+test("a field must have the expected value, or be absent if undefined is expected", () => {
   expect(holds(of(1), of(1))).toBe(true)
   expect(holds(of(), undefined)).toBe(true)
   expect(holds(of(1), undefined)).toBe(false)
@@ -23,6 +23,6 @@ test("bytes are in order by their first difference, a prefix first", () => {
   expect(sorted.toReversed().sort(compareBytes)).toEqual(sorted)
 })
 
-test("parts are joined in order, and shown in hexadecimal", () => {
+test("concat joins in order, and toHex encodes", () => {
   expect(toHex(concat(of(0, 1), of(), utf8("aé")))).toBe("000161c3a9")
 })

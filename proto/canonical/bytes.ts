@@ -1,14 +1,14 @@
-/** No bytes: how a canonical message holds an absent `bytes` field. */
+/** Empty bytes: how a canonical message represents an absent `bytes` field. */
 export const absent: Uint8Array = new Uint8Array(0)
 
 const text = new TextEncoder()
 
-/** The UTF-8 of a text. */
+/** Encodes a string as UTF-8. */
 export function utf8(value: string): Uint8Array {
   return text.encode(value)
 }
 
-/** The parts, one after the other. */
+/** Concatenates the parts. */
 export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0
@@ -19,7 +19,7 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   return whole
 }
 
-/** Whether two byte strings are equal; the time taken depends on their lengths alone. */
+/** Compares two byte strings. The time depends only on their lengths. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0
@@ -27,12 +27,12 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return difference === 0
 }
 
-/** Whether a field holds what is expected, where `undefined` expects it to be absent. */
+/** True if a field has the expected value; `undefined` expects an absent field. */
 export function holds(field: Uint8Array, expected: Uint8Array | undefined): boolean {
   return equalBytes(field, expected ?? absent)
 }
 
-/** Bytewise order, a prefix first: negative, zero or positive. */
+/** Bytewise order, a prefix first. Returns a negative number, zero or a positive number. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const shorter = Math.min(a.length, b.length)
   for (let i = 0; i < shorter; i++) {

@@ -14,7 +14,7 @@ import * as world from "./testing/world.ts"
 
 const binding = { version: 1, appId: new Uint8Array(16).fill(1), conversationId: new Uint8Array(16).fill(2), kind: 2 }
 
-test("an encoding is its fields, ascending, without the absent ones", () => {
+test("an encoding has the present fields in ascending order", () => {
   const bytes = encode(ConversationBindingV1Schema, Object.assign(create(ConversationBindingV1Schema), binding))
   expect(toHex(bytes)).toBe(`0801${`1a10${"01".repeat(16)}`}${`2210${"02".repeat(16)}`}2802`)
 })
@@ -46,14 +46,14 @@ const proofSample = (name: string) => {
   return decode(MembershipProofBodyV1Schema, bytes)
 }
 
-test("the elements of a set are encoded in order, however they come", () => {
+test("the elements of a set are encoded in sorted order", () => {
   const proof = proofSample("adds two leaves")
   proof.added = [subjectOf(3), subjectOf(1), subjectOf(2)]
   const { added } = decode(MembershipProofBodyV1Schema, encode(MembershipProofBodyV1Schema, proof))
   expect(added.map(({ credentialHash }) => credentialHash[0])).toEqual([1, 2, 3])
 })
 
-test("no element of a set comes twice", () => {
+test("a set with a repeated element is refused", () => {
   const proof = proofSample("adds two leaves")
   proof.added = [subjectOf(3), subjectOf(1), subjectOf(3)]
   expect(codeOf(() => encode(MembershipProofBodyV1Schema, proof))).toBe("CPB_SET_ORDER")
@@ -72,20 +72,20 @@ test.each([
   ).toBe(code)
 })
 
-test("unknown fields that another reader kept are not dropped in silence", () => {
+test("unknown fields that another decoder kept are refused, not dropped", () => {
   const bytes = encode(ConversationBindingV1Schema, Object.assign(create(ConversationBindingV1Schema), binding))
   const kept = fromBinary(ConversationBindingV1Schema, concat(bytes, Uint8Array.of(0x78, 1)))
   expect(codeOf(() => encode(ConversationBindingV1Schema, kept))).toBe("CPB_UNKNOWN_FIELD")
 })
 
-test("a list holds as many elements as it may, and not one more", () => {
+test("a list has at most its maximum number of elements", () => {
   const proof = proofSample("adds 256 leaves")
   expect(proof.added.length).toBe(256)
   proof.added.push(subjectOf(0xff))
   expect(codeOf(() => encode(MembershipProofBodyV1Schema, proof))).toBe("CPB_LENGTH")
 })
 
-test("an error says what is wrong and where, and no bytes", () => {
+test("an error names the rule and the field, and no bytes", () => {
   const { body: bytes } = decode(SignedBytesV1Schema, world.credentialBytes)
   expect(() => decode(DeviceCredentialBodyV1Schema, concat(bytes, Uint8Array.of(0x60, 1)))).toThrow(
     /^CPB_DUPLICATE_FIELD: flags$/,

@@ -5,10 +5,10 @@ import { type FieldRules, type MessageRules, rulesOf } from "./rules.ts"
 import { type Cursor, readVarint, take, varint } from "./varint.ts"
 
 /**
- * The one encoding of a message (CPB1, README.md). Elements of a set may come in any order; the encoding has them
- * ascending.
+ * Returns the canonical encoding of a message (CPB1, README.md). Elements of a set may be in any order; the encoding
+ * sorts them.
  *
- * @throws CanonicalError CPB_*: a message that breaks a rule of its schema has no encoding.
+ * @throws CanonicalError CPB_* for a message that violates a rule of its schema.
  */
 export function encode<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): Uint8Array {
   const rules = rulesOf(schema)
@@ -18,17 +18,15 @@ export function encode<Desc extends DescMessage>(schema: Desc, message: MessageS
 }
 
 /**
- * The message that these bytes are the one encoding of.
+ * Decodes canonical bytes. The message may share memory with `bytes`.
  *
- * The message may share memory with `bytes`.
- *
- * @throws CanonicalError CPB_*: nothing that could be written another way is taken.
+ * @throws CanonicalError CPB_* for any other encoding than the canonical one.
  */
 export function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
   const rules = rulesOf(schema)
   const message = create(schema)
   assign(message, parse(rules, bytes))
-  // Belt and braces: the parser above lets nothing through that the writer would not have written.
+  // Defense in depth: the parser above accepts only what the writer would write.
   ensure(equalBytes(write(rules, message), bytes), "CPB_NOT_REPRODUCED")
   return message
 }
@@ -64,7 +62,7 @@ function orderCode(last: FieldRules | undefined, field: FieldRules) {
 function readTag(rules: MessageRules, cursor: Cursor): FieldRules {
   const tag = readVarint(cursor)
   const number = tag >> 3n
-  // No field has number 0, so these bytes belong to nothing.
+  // No field has number 0, so these bytes belong to no field.
   ensure(number !== 0n, "CPB_TRAILING")
   const field = rules.byNumber.get(number)
   if (field === undefined) throw new CanonicalError("CPB_UNKNOWN_FIELD", rules.schema.name)
@@ -76,7 +74,7 @@ function wireType(field: FieldRules): bigint {
   return field.kind === "number" || field.kind === "bigint" ? 0n : 2n
 }
 
-/** Reads the elements of a repeated field, which follow each other, each with the tag of the field. */
+/** Reads the elements of a repeated field: consecutive, each with the field's tag. */
 function readList(field: FieldRules, cursor: Cursor): unknown[] {
   const tag = tagOf(field)
   const values: unknown[] = []
@@ -143,7 +141,7 @@ function write(rules: MessageRules, message: object): Uint8Array {
   )
 }
 
-/** A number's varint, or the content of what has a length. */
+/** Encodes a number as a varint, or returns the content of a length-delimited value. */
 function writeValue(field: FieldRules, value: unknown): Uint8Array {
   if (field.message !== undefined && typeof value === "object" && value !== null) return write(field.message, value)
   if (field.kind === "bytes" && value instanceof Uint8Array) return value
@@ -155,6 +153,6 @@ function writeValue(field: FieldRules, value: unknown): Uint8Array {
 
 function writeElement(field: FieldRules, tag: Uint8Array, element: Uint8Array): Uint8Array[] {
   if (wireType(field) === 0n) return element.length === 1 && element[0] === 0 ? [] : [tag, element]
-  // An absent field is not written; an empty element is, and then refused.
+  // An absent field is omitted. An empty element is written, and the parser then refuses it.
   return element.length === 0 && !field.list ? [] : [tag, varint(BigInt(element.length)), element]
 }

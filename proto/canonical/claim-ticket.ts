@@ -7,13 +7,13 @@ import { ensure } from "./errors.ts"
 import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./issued.ts"
 import { signNow } from "./signed.ts"
 
-/** The longest a claim ticket lives, and how long one is issued for. */
+/** Maximum and default lifetime of a claim ticket. */
 export const maxTicketSeconds = 86_400n
 
-/** What a verifier of claim tickets holds already: the conversation, and who wants to use the packages. */
+/** The verifier's own knowledge: the conversation, and the device that uses the packages. */
 export interface TicketExpectation {
   readonly issuerKeys: IssuerKeys
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the ticket has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly conversationId: Uint8Array
@@ -31,7 +31,7 @@ const claimTicket: IssuedKind<ClaimTicketBodyV1> = {
 }
 
 /**
- * Signs a claim ticket, without waiting; format version is filled in, and `expiresAt` when it is not given.
+ * Signs a claim ticket synchronously. Fills in the format version and, if missing, `expiresAt`.
  *
  * @throws CanonicalError TICKET_MALFORMED, CPB_*
  */
@@ -47,9 +47,9 @@ export function issueClaimTicket(
 }
 
 /**
- * Verifies that these packages were given to this device, for this conversation, and may be used now.
+ * Verifies that these packages were claimed by this device for this conversation and may be used now.
  *
- * @param bytes a SignedBytesV1, as received: they are verified before they are decoded.
+ * @param bytes A SignedBytesV1 as received. It is verified before its body is decoded.
  * @throws CanonicalError TICKET_*, in the order of the list in errors.ts.
  * @see proto/signet/credential/v1/claim_ticket.proto
  */
@@ -66,7 +66,7 @@ export function verifyClaimTicket(bytes: Uint8Array, expected: TicketExpectation
   return body
 }
 
-/** One package a device, and a life of a day at most. */
+/** One package per device, and a lifetime of at most one day. */
 function ensureSound(body: ClaimTicketBodyV1): void {
   const devices = new Set(body.packages.map(({ deviceId }) => toHex(deviceId)))
   ensure(devices.size === body.packages.length, "TICKET_MALFORMED", "packages")

@@ -6,7 +6,7 @@ import * as world from "./testing/world.ts"
 
 const { receiptBytes, receiptFields, receiptKey, receiptExpectation } = world
 
-test("receipts form a chain: each names the one before by its hash", () => {
+test("receipts form a chain: each names its predecessor's hash", () => {
   const first = verifyCommitReceipt(receiptBytes, receiptExpectation)
   const next = {
     ...receiptFields,
@@ -21,12 +21,12 @@ test("receipts form a chain: each names the one before by its hash", () => {
   expect(second.hash).toEqual(hash("commit-receipt", issueCommitReceipt(next, receiptKey)))
 })
 
-test("a receipt for epoch 0 says so by leaving the epoch out", () => {
+test("a receipt for epoch 0 omits the epoch", () => {
   const bytes = issueCommitReceipt({ ...receiptFields, epoch: 0n }, receiptKey)
   expect(verifyCommitReceipt(bytes, { ...receiptExpectation, epoch: 0n }).body.epoch).toBe(0n)
 })
 
-test("the state after the commit is the one that the server recorded, or there is a fork", () => {
+test("a resulting state other than the server's is a fork", () => {
   const { body } = verifyCommitReceipt(receiptBytes, receiptExpectation)
   expect(codeOf(() => checkResultingState(body, world.bytes32(0x9a)))).toBe("ok")
   expect(codeOf(() => checkResultingState(body, world.bytes32(0x9b)))).toBe("RECEIPT_STATE_FORK")

@@ -8,17 +8,17 @@ import { hash, stateTagOf } from "./hash.ts"
 import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./issued.ts"
 import { signNow } from "./signed.ts"
 
-/** How far a receipt's time may be ahead of the reader's clock. */
+/** Maximum time by which a receipt may be ahead of the reader's clock. */
 export const maxReceiptAheadMs = 300_000n
 
-/** A verified commit receipt: the head of the chain that the next one must name. */
+/** A verified commit receipt. The next receipt must name its hash. */
 export interface CommitReceipt {
   readonly body: CommitReceiptBodyV1
   /** H("commit-receipt", signed bytes): 32 bytes. */
   readonly hash: Uint8Array
 }
 
-/** What a verifier of receipts holds already: the conversation, the commit, and the receipt before. */
+/** The verifier's own knowledge: the conversation, the commit, and the previous receipt. */
 export interface ReceiptExpectation {
   readonly issuerKeys: IssuerKeys
   readonly conversationId: Uint8Array
@@ -28,9 +28,9 @@ export interface ReceiptExpectation {
   readonly seq: bigint
   /** H("commit", MLSMessage). */
   readonly commitHash: Uint8Array
-  /** H("membership-proof", signed proof); undefined when the commit carries none, which is verified. */
+  /** H("membership-proof", signed proof). Undefined requires that the receipt names no proof. */
   readonly proofHash: Uint8Array | undefined
-  /** The receipt before; "first" for none, which is verified; "unknown" for a device that joins. */
+  /** The previous receipt. "first" requires that there is none; "unknown" is for a joining device. */
   readonly previous: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint } | "first" | "unknown"
   /** The reader's clock, Unix milliseconds. */
   readonly nowMs: bigint
@@ -45,7 +45,7 @@ const commitReceipt: IssuedKind<CommitReceiptBodyV1> = {
 }
 
 /**
- * Signs a receipt, without waiting: nothing may come between the log's head and what is written after it.
+ * Signs a receipt synchronously, so that nothing runs between reading the log's head and writing after it.
  *
  * @throws CanonicalError CPB_*
  */
@@ -61,9 +61,9 @@ export function issueCommitReceipt(
 /**
  * Verifies the receipt of one commit.
  *
- * @param bytes a SignedBytesV1, as received: they are verified before they are decoded.
- * @throws CanonicalError RECEIPT_*, in the order of the list in errors.ts; RECEIPT_FORK for a receipt that does not
- *   follow the one before.
+ * @param bytes A SignedBytesV1 as received. It is verified before its body is decoded.
+ * @throws CanonicalError RECEIPT_*, in the order of the list in errors.ts; RECEIPT_FORK if the receipt does not follow
+ * the previous one.
  * @see proto/signet/credential/v1/commit_receipt.proto
  */
 export function verifyCommitReceipt(bytes: Uint8Array, expected: ReceiptExpectation): CommitReceipt {
@@ -85,9 +85,9 @@ export function verifyCommitReceipt(bytes: Uint8Array, expected: ReceiptExpectat
 }
 
 /**
- * Whether the state after the commit is the one that the server recorded.
+ * Checks that the state after the commit is the one that the server recorded.
  *
- * @param confirmationTag of the epoch after the commit (RFC 9420 section 6.1).
+ * @param confirmationTag The tag of the epoch after the commit (RFC 9420 section 6.1).
  * @throws CanonicalError RECEIPT_STATE_FORK
  */
 export function checkResultingState(receipt: CommitReceiptBodyV1, confirmationTag: Uint8Array): void {

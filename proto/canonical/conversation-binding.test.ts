@@ -18,11 +18,11 @@ test.each([
   expect(codeOf(() => checkConversationBinding(bytes, { ...bound, ...change }))).toBe(code)
 })
 
-test("a binding that was cut off is refused", () => {
+test("a truncated binding is refused", () => {
   expect(codeOf(() => checkConversationBinding(bytes.subarray(0, -1), bound))).toBe("BINDING_MALFORMED")
 })
 
-test("a conversation outside any tenant is bound to none", () => {
+test("a conversation without a tenant has a binding without one", () => {
   const free = { ...bound, tenantId: undefined }
   expect(codeOf(() => checkConversationBinding(buildConversationBinding(free), free))).toBe("ok")
 })

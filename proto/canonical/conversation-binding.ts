@@ -11,23 +11,23 @@ import { ensure, refusingAs } from "./errors.ts"
 /** The GroupContext extension that carries the binding: private use (RFC 9420 section 17.3). */
 export const conversationBindingExtension = 0xf0a1
 
-/** The conversation that an MLS group is for. */
+/** The conversation of an MLS group. */
 export interface ConversationIdentity {
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the binding has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly conversationId: Uint8Array
   readonly kind: ConversationKind
 }
 
-/** The binding in bytes. @throws CanonicalError CPB_* */
+/** Encodes a binding. @throws CanonicalError CPB_* */
 export function buildConversationBinding(conversation: ConversationIdentity): Uint8Array {
   const { tenantId = absent, appId, conversationId, kind } = conversation
   const binding = create(ConversationBindingV1Schema, { version: 1, tenantId, appId, conversationId, kind })
   return encode(ConversationBindingV1Schema, binding)
 }
 
-/** Whether a group is bound to this conversation. @throws CanonicalError BINDING_* */
+/** Checks that a group is bound to this conversation. @throws CanonicalError BINDING_* */
 export function checkConversationBinding(bytes: Uint8Array, expected: ConversationIdentity): ConversationBindingV1 {
   const binding = refusingAs("BINDING_MALFORMED", () => decode(ConversationBindingV1Schema, bytes))
   ensure(holds(binding.tenantId, expected.tenantId), "BINDING_WRONG_TENANT")

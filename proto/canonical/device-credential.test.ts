@@ -7,7 +7,7 @@ import * as world from "./testing/world.ts"
 
 const { credentialBytes, credentialFields, credentialKey, credentialExpectation, day, id } = world
 
-test("a credential is named by the hash of its signed bytes", () => {
+test("a credential's hash is that of its signed bytes", () => {
   const { body, hash: name } = verifyDeviceCredential(credentialBytes, credentialExpectation)
   expect(name).toEqual(hash("device-credential", credentialBytes))
   expect([body.userId, body.deviceId, body.serial]).toEqual([world.alice, world.phone, 3n])
@@ -36,8 +36,8 @@ test.each([
   expect(isSameDevice(body, { ...body, [field]: id(9) })).toBe(same)
 })
 
-test("a verifier that answers later is no verifier: a promise is not a yes", () => {
-  // @ts-expect-error The compiler says so; a caller in JavaScript has none.
+test("an asynchronous verifier is refused: a promise is not true", () => {
+  // @ts-expect-error The compiler reports this; JavaScript callers have no compiler.
   const verify: Verify = async () => true
   expect(codeOf(() => verifyDeviceCredential(credentialBytes, { ...credentialExpectation, verify }))).toBe(
     "CRED_BAD_SIGNATURE",

@@ -12,27 +12,27 @@ import { hash } from "./hash.ts"
 import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./issued.ts"
 import { sign } from "./signed.ts"
 
-/** The longest a device credential may be valid: 400 days. */
+/** Maximum validity of a device credential: 400 days. */
 export const maxCredentialSeconds = 400n * 86_400n
 
 /** A verified device credential. */
 export interface DeviceCredential {
   readonly body: DeviceCredentialBodyV1
-  /** H("device-credential", signed bytes): 32 bytes, the name of the credential everywhere else. */
+  /** H("device-credential", signed bytes): 32 bytes. Identifies the credential everywhere else. */
   readonly hash: Uint8Array
 }
 
-/** What a verifier of device credentials holds already. */
+/** The verifier's own knowledge. */
 export interface CredentialExpectation {
   readonly issuerKeys: IssuerKeys
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the credential has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   /** The signature key of the MLS leaf or key package that carries the credential. */
   readonly leafKey: Uint8Array
-  /** Unix seconds: now, or when the server took the commit that is judged. */
+  /** Unix seconds: now, or when the server accepted the commit that is verified. */
   readonly atSeconds: bigint
-  /** Whether this credential hash is known to be revoked. Asked when a leaf is added or a device rejoins. */
+  /** True if this credential hash is known to be revoked. Called when a leaf is added or a device rejoins. */
   readonly isRevoked?: (credentialHash: Uint8Array) => boolean
   readonly verify?: Verify
 }
@@ -45,7 +45,7 @@ const deviceCredential: IssuedKind<DeviceCredentialBodyV1> = {
 }
 
 /**
- * Signs a device credential; format version and scheme are filled in. Equal input gives equal bytes.
+ * Signs a device credential. Fills in format version and scheme. Equal input yields equal bytes.
  *
  * @throws CanonicalError CRED_MALFORMED, CPB_*
  */
@@ -61,11 +61,10 @@ export async function issueDeviceCredential(
 }
 
 /**
- * Verifies a device credential.
+ * Verifies a device credential, which is valid while not_before <= at < not_after, without a grace period.
  *
- * @param bytes a SignedBytesV1, as received: they are verified before they are decoded.
- * @throws CanonicalError CRED_*, in the order of the list in errors.ts. Valid while not_before <= at < not_after, with
- *   no grace.
+ * @param bytes A SignedBytesV1 as received. It is verified before its body is decoded.
+ * @throws CanonicalError CRED_*, in the order of the list in errors.ts.
  * @see proto/signet/credential/v1/device_credential.proto
  */
 export function verifyDeviceCredential(bytes: Uint8Array, expected: CredentialExpectation): DeviceCredential {
@@ -82,7 +81,7 @@ export function verifyDeviceCredential(bytes: Uint8Array, expected: CredentialEx
   return { body, hash: credentialHash }
 }
 
-/** Whether two credentials are of the same client: one user's one device, in one app and tenant. */
+/** True if two credentials belong to the same device of the same user, app and tenant. */
 export function isSameDevice(a: DeviceCredentialBodyV1, b: DeviceCredentialBodyV1): boolean {
   return (
     equalBytes(a.issuerId, b.issuerId) &&

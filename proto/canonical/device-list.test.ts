@@ -25,7 +25,7 @@ test.each([
   expect(codeOf(() => placeAfter(seen, list))).toBe(code)
 })
 
-test("a list that no client would take is not issued", async () => {
+test("a list that clients would refuse is not issued", async () => {
   const [entry] = listFields.entries
   const entries = entry === undefined ? [] : [entry, { ...entry, credentialHash: bytes32(1) }]
   expect(await codeOfAsync(() => issueDeviceList({ ...listFields, entries }, listKey))).toBe("LIST_MALFORMED")

@@ -8,26 +8,26 @@ import { hash } from "./hash.ts"
 import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./issued.ts"
 import { sign } from "./signed.ts"
 
-/** How far a list's time may be ahead of the reader's clock. */
+/** Maximum time by which a list may be ahead of the reader's clock. */
 export const maxListAheadSeconds = 300n
 
-/** A verified device list; what to remember of it is `body.listVersion` and `hash`. */
+/** A verified device list. Clients store `body.listVersion` and `hash`. */
 export interface DeviceList {
   readonly body: DeviceListBodyV1
   /** H("device-list", signed bytes): 32 bytes. */
   readonly hash: Uint8Array
 }
 
-/** The newest device list of a user that a client has taken. */
+/** The newest device list of a user that a client has accepted. */
 export interface SeenDeviceList {
   readonly version: bigint
   readonly hash: Uint8Array
 }
 
-/** What a verifier of device lists holds already. */
+/** The verifier's own knowledge. */
 export interface DeviceListExpectation {
   readonly issuerKeys: IssuerKeys
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the list has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly userId: Uint8Array
@@ -44,7 +44,7 @@ const deviceList: IssuedKind<DeviceListBodyV1> = {
 }
 
 /**
- * Signs a device list; format version is filled in.
+ * Signs a device list. Fills in the format version.
  *
  * @throws CanonicalError LIST_MALFORMED, CPB_*
  */
@@ -59,10 +59,10 @@ export async function issueDeviceList(
 }
 
 /**
- * Verifies a device list on its own; `placeAfter` says how it relates to the list seen before.
+ * Verifies a device list by itself. `placeAfter` compares it with the newest list seen.
  *
- * @param bytes a SignedBytesV1, as received: they are verified before they are decoded.
- * @throws CanonicalError LIST_*, in the order of the list in errors.ts
+ * @param bytes A SignedBytesV1 as received. It is verified before its body is decoded.
+ * @throws CanonicalError LIST_*, in the order of the list in errors.ts.
  */
 export function verifyDeviceList(bytes: Uint8Array, expected: DeviceListExpectation): DeviceList {
   const { issuerKeys, atSeconds } = expected
@@ -76,11 +76,11 @@ export function verifyDeviceList(bytes: Uint8Array, expected: DeviceListExpectat
 }
 
 /**
- * How a verified list relates to the newest one seen: "same", "next" (it names the one seen as its predecessor),
- * "first" (none was seen), or "gap" (versions between were not seen, so nothing proves that it descends from it).
+ * Compares a verified list with the newest one seen: "same", "next" (its previous hash is the seen one), "first" (none
+ * was seen), or "gap" (versions in between were not seen, so nothing proves its descent).
  *
- * @throws CanonicalError LIST_ROLLBACK for a lower version; DEVICE_LIST_FORK for another list of the same version, or
- *   a next one that names another predecessor.
+ * @throws CanonicalError LIST_ROLLBACK for a lower version; DEVICE_LIST_FORK for another list of the same version, or a
+ * next one with another predecessor.
  */
 export function placeAfter(seen: SeenDeviceList | undefined, list: DeviceList): "first" | "same" | "next" | "gap" {
   if (seen === undefined) return "first"

@@ -7,19 +7,19 @@ import { hash } from "./hash.ts"
 import { openSelfSigned } from "./self-signed.ts"
 import { sign } from "./signed.ts"
 
-/** How far the clocks of a device and a server may differ. */
+/** Maximum clock difference between a device and a server. */
 export const maxDeviceProofSeconds = 60n
 
 /** One call of a device. */
 export interface DeviceCall {
   readonly deviceId: Uint8Array
-  /** "/<service>/<method>", as in "/signet.messaging.v1.KeyPackageService/Claim". */
+  /** "/<service>/<method>", for example "/signet.messaging.v1.KeyPackageService/Claim". */
   readonly method: string
   /** The request message in binary, as sent. */
   readonly request: Uint8Array
 }
 
-/** What a server knows of the call and the device. */
+/** The server's knowledge of the call and the device. */
 export interface DeviceProofExpectation extends DeviceCall {
   /** The leaf signature key of the device's credential. */
   readonly leafKey: Uint8Array
@@ -28,7 +28,7 @@ export interface DeviceProofExpectation extends DeviceCall {
   readonly verify?: Verify
 }
 
-/** Signs a call with the device's leaf key. @param nonce 16 random bytes @param atSeconds Unix time */
+/** Signs a call with the device's leaf key. @param nonce 16 random bytes. @param atSeconds Unix time. */
 export async function issueDeviceProof(
   call: DeviceCall,
   nonce: Uint8Array,
@@ -47,10 +47,10 @@ export async function issueDeviceProof(
 }
 
 /**
- * Verifies that the device makes this call now. The caller takes each nonce once per device, and remembers it for
+ * Verifies that the device makes this call now. The caller must accept each nonce once per device and remember it for
  * twice `maxDeviceProofSeconds`.
  *
- * @throws CanonicalError DEVICE_PROOF_*, in the order of the list in errors.ts
+ * @throws CanonicalError DEVICE_PROOF_*, in the order of the list in errors.ts.
  */
 export function verifyDeviceProof(bytes: Uint8Array, expected: DeviceProofExpectation): DeviceProofBodyV1 {
   const { leafKey, atSeconds } = expected

@@ -8,13 +8,13 @@ import { ensure, refusingAs } from "./errors.ts"
 import { openSelfSigned } from "./self-signed.ts"
 import { parseSigned, sign } from "./signed.ts"
 
-/** How long a request is taken after it was signed, and how far its clock may be ahead. */
+/** Maximum age of a request, and maximum time by which it may be ahead of the server's clock. */
 export const maxRequestSeconds = 300n
 
-/** Who the caller is known to be, before its device is. */
+/** The authenticated caller that the request must match. */
 export interface DeviceRequestExpectation {
   readonly issuerId: Uint8Array
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the request has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly userId: Uint8Array
@@ -23,7 +23,7 @@ export interface DeviceRequestExpectation {
   readonly verify?: Verify
 }
 
-/** Asks for a credential for the signer's key; format version, scheme and key are filled in. */
+/** Creates a request for a credential for the signer's key. Fills in format version, scheme and key. */
 export async function issueDeviceRequest(
   init: MessageInitShape<typeof DeviceRequestBodyV1Schema>,
   signer: Signer,
@@ -36,14 +36,14 @@ export async function issueDeviceRequest(
 }
 
 /**
- * Verifies that a device asks for the key that it holds, as this user, now.
+ * Verifies that a device requests a credential now, as this user, for a key that it holds.
  *
- * @throws CanonicalError REQUEST_*, in the order of the list in errors.ts
+ * @throws CanonicalError REQUEST_*, in the order of the list in errors.ts.
  */
 export function verifyDeviceRequest(bytes: Uint8Array, expected: DeviceRequestExpectation): DeviceRequestBodyV1 {
   const { atSeconds } = expected
   const schema = DeviceRequestBodyV1Schema
-  // Only the key is believed before the signature, which is under that very key.
+  // Before verification only the key is used: the signature must be under that key.
   const asked = refusingAs("REQUEST_MALFORMED", () => decode(schema, parseSigned(schema, bytes).body))
   ensure(isPublicKey(asked.leafSignatureKey), "REQUEST_MALFORMED", "leaf_signature_key")
   const body = openSelfSigned("REQUEST", schema, bytes, asked.leafSignatureKey, expected.verify)

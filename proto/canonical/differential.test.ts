@@ -11,7 +11,7 @@ const inputs = effort(2_000, 50_000, 1_000_000)
 const seed = Number(process.env.SIGNET_SEED ?? 20_261_121)
 const small = samples.filter(({ bytes }) => bytes.length < 1000)
 
-test(`two decoders agree on ${inputs} mutated inputs, and what both take is encoded again as it was`, () => {
+test(`two decoders agree on ${inputs} mutated inputs, and re-encoding reproduces the accepted ones`, () => {
   const random = randomOf(seed)
   let taken = 0
   for (let count = 0; count < inputs; count++) {
@@ -25,7 +25,7 @@ test(`two decoders agree on ${inputs} mutated inputs, and what both take is enco
     taken++
     expect(toHex(encode(sample.schema, decode(sample.schema, bytes))), where).toBe(toHex(bytes))
   }
-  // Otherwise the mutations would only show that nonsense is refused.
+  // Otherwise the mutations would only show that garbage is refused.
   expect(taken).toBeGreaterThan(inputs / 10)
   expect(taken).toBeLessThan((inputs * 2) / 3)
 }, 3_600_000)

@@ -8,7 +8,7 @@ test.each(signatureCases.map((row) => [row.name, row] as const))("%s", (_, row) 
   expect(verifyEd25519(row.publicKey, row.message, row.signature)).toBe(row.valid)
 })
 
-test("a key that is asked for often, and then has a table, gives the same answers", () => {
+test("a frequently used key with a table gives the same results", () => {
   for (let round = 0; round < 20; round++) {
     for (const { name, publicKey, message, signature, valid } of signatureCases) {
       expect(verifyEd25519(publicKey, message, signature), name).toBe(valid)
@@ -22,12 +22,12 @@ test("a key that is asked for often, and then has a table, gives the same answer
   }
 })
 
-test("OpenSSL says the same of each case but those with a key of small order", () => {
+test("OpenSSL agrees on each case except for keys of small order", () => {
   const differ = signatureCases.filter((row) => nodeSays(row) !== row.valid).map(({ name }) => name)
   expect(differ.every((name) => name.includes("neutral element") || name === "a key of order 8")).toBe(true)
 })
 
-test("OpenSSL and we take what we sign", () => {
+test("OpenSSL and the portable verifier accept the portable signer's signatures", () => {
   for (let seed = 1; seed < 40; seed++) {
     const { publicKey, sign } = seedSigner(bytes32(seed))
     const message = id(seed)

@@ -4,21 +4,21 @@ import { concat, equalBytes, toHex } from "./bytes.ts"
 import { rememberByKey } from "./remember-by-key.ts"
 
 /**
- * Whether an Ed25519 signature is good: synchronous, so that a callback cannot forget to wait for it.
+ * Verifies an Ed25519 signature. Synchronous, so that a caller cannot forget to await it.
  *
- * An implementation of its own keeps to the rule of `verifyEd25519`.
+ * Other implementations must follow the rules of `verifyEd25519`.
  */
 export type Verify = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
 
-/** Signs with a key that the caller does not see: a keystore, a service. */
+/** Signs with a key that the caller cannot read, such as one in a keystore or a service. */
 export interface Signer {
   /** 32 bytes. */
   readonly publicKey: Uint8Array
-  /** The 64 bytes of an Ed25519 signature over the message. */
+  /** Returns the 64-byte Ed25519 signature of the message. */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>
 }
 
-/** A signer that answers at once, for what must not wait between a read and a write. */
+/** A synchronous signer, for operations that must not wait between a read and a write. */
 export interface SyncSigner extends Signer {
   sign(message: Uint8Array): Uint8Array
 }
@@ -27,8 +27,8 @@ const { Point } = ed25519
 const order = Point.Fn.ORDER
 
 /**
- * Verifies as RFC 8032 section 5.1.7, by its strictest reading, so that no two readers differ: A is a canonical point
- * and not of small order, S is below the group order, and the encoding of [S]B - [k]A equals R byte for byte.
+ * Verifies by the strictest reading of RFC 8032 section 5.1.7, so that all verifiers agree: A is canonical and not of
+ * small order, S is below the group order, and the encoding of [S]B - [k]A equals R byte for byte.
  */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false
@@ -42,22 +42,24 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
   return equalBytes(expected.toBytes(), r)
 }
 
-/** A signer over a 32-byte secret seed, held in memory. */
+/** A signer with a 32-byte secret seed in memory. */
 export function seedSigner(seed: Uint8Array): SyncSigner {
   return { publicKey: ed25519.getPublicKey(seed), sign: (message) => ed25519.sign(message, seed) }
 }
 
-/** Whether a 32-byte public key is one that a signature can verify under. */
+/** True if signatures can verify with this public key: 32 bytes, a canonical point, not of small order. */
 export function isPublicKey(bytes: Uint8Array): boolean {
   return bytes.length === 32 && sound.of(bytes) !== undefined
 }
 
-/** To find the point costs as much as a hundred hashes, and an issuer's keys are looked at with every paper. */
+/**
+ * Caches valid keys: decoding a point costs as much as a hundred hashes, and every verification uses an issuer's key.
+ */
 const sound = rememberByKey((publicKey) => (soundPointOf(publicKey) === undefined ? undefined : { isSound: true }), 256)
 
 /**
- * -A, of a sound key alone. A key that signs often, as an issuer's does, gets a table of its multiples: some 5 ms and 0.4 MB
- * once, and a verification then costs a quarter.
+ * Returns -A for a valid key. A frequently used key, such as an issuer's, gets a table of multiples: about 5 ms and 0.4
+ * MB once, after which a verification costs a quarter.
  */
 function negatedOf(publicKey: Uint8Array) {
   const known = negated.of(publicKey)

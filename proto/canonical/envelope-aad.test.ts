@@ -9,12 +9,12 @@ const commit = { conversationId, kind: EnvelopeKind.COMMIT, membershipProof: pro
 const message = { conversationId, kind: EnvelopeKind.APPLICATION }
 const commitBytes = buildEnvelopeAad(commit)
 
-test("the frame of a commit gives back its proof and the receipt that the sender saw", () => {
+test("the frame of a commit returns its proof and the sender's last receipt", () => {
   const frame = parseEnvelopeAad(commitBytes, commit)
   expect([frame.membershipProof, frame.lastReceiptHash]).toEqual([proofBytes, bytes32(1)])
 })
 
-test("the frame of a message is small, and says nothing about members", () => {
+test("the frame of a message is small and has no proof", () => {
   expect(buildEnvelopeAad(message).length).toBe(22)
   expect(parseEnvelopeAad(buildEnvelopeAad(message), message).membershipProof.length).toBe(0)
 })

@@ -4,17 +4,17 @@ import { absent, equalBytes } from "./bytes.ts"
 import { decode, encode } from "./canonical.ts"
 import { ensure, refusingAs } from "./errors.ts"
 
-/** What goes into the authenticated_data of an MLS message. */
+/** The content of an MLS message's authenticated_data. */
 export interface EnvelopeAad {
   readonly conversationId: Uint8Array
   readonly kind: EnvelopeKind
-  /** The signed membership proof of a commit that changes the members. */
+  /** The signed membership proof of a commit that changes members. */
   readonly membershipProof?: Uint8Array | undefined
   /** H("commit-receipt", ...) of the newest commit that the sender saw. */
   readonly lastReceiptHash?: Uint8Array | undefined
 }
 
-/** The AAD frame in bytes. @throws CanonicalError AAD_MALFORMED, CPB_* */
+/** Encodes the AAD frame. @throws CanonicalError AAD_MALFORMED, CPB_* */
 export function buildEnvelopeAad(aad: EnvelopeAad): Uint8Array {
   const frame = create(EnvelopeAadV1Schema, {
     version: 1,
@@ -28,9 +28,9 @@ export function buildEnvelopeAad(aad: EnvelopeAad): Uint8Array {
 }
 
 /**
- * Reads the AAD frame of an MLS message of a known conversation and content type.
+ * Parses the AAD frame of an MLS message with a known conversation and content type.
  *
- * The proof in it is not verified here, and nothing in it is to be believed before the engine has authenticated it.
+ * The proof in it is not verified here. Do not trust the frame before the engine has authenticated the message.
  *
  * @throws CanonicalError AAD_MALFORMED, AAD_WRONG_CONVERSATION, AAD_WRONG_KIND
  */

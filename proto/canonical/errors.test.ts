@@ -5,7 +5,7 @@ test("no code is listed twice", () => {
   expect(new Set<string>(canonicalCodes).size).toBe(canonicalCodes.length)
 })
 
-test("a refusal of the encoding becomes the kind's, and keeps its cause", () => {
+test("an encoding error becomes the kind's error, with its cause", () => {
   const cause = new CanonicalError("CPB_TRAILING")
   const refuse = () =>
     refusingAs("CRED_MALFORMED", () => {
@@ -16,7 +16,7 @@ test("a refusal of the encoding becomes the kind's, and keeps its cause", () => 
   )
 })
 
-test("a defect is not taken for a refusal", () => {
+test("a defect is not converted to a refusal", () => {
   const defect = new TypeError("a defect")
   const refuse = () =>
     refusingAs("CRED_MALFORMED", () => {

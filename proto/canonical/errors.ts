@@ -1,8 +1,8 @@
 /**
- * Every reason for which signed or canonical bytes are refused: a closed list, equal in every language.
+ * Why signed or canonical bytes are refused: a closed list, identical in every language.
  *
- * CPB_ is the encoding itself, the other prefixes are what was encoded. README.md says which code comes first when
- * several apply.
+ * CPB_ concerns the encoding; the other prefixes concern the encoded content. README.md defines which code is reported
+ * if several apply.
  */
 export const canonicalCodes = [
   // The encoding (canonical.ts).
@@ -151,10 +151,10 @@ export const canonicalCodes = [
 export type CanonicalCode = (typeof canonicalCodes)[number]
 
 /**
- * The one error of this package.
+ * The only error of this package.
  *
- * `message` is the code and the name of a field or rule: never bytes, never ids. `cause` is the CPB_ error where a
- * *_MALFORMED code stands for one.
+ * `message` is the code and the name of a field or rule, never bytes or ids. `cause` is the CPB_ error behind a
+ * *_MALFORMED code.
  */
 export class CanonicalError extends Error {
   readonly code: CanonicalCode
@@ -166,12 +166,12 @@ export class CanonicalError extends Error {
   }
 }
 
-/** Throws `code` unless the claim holds. */
+/** Throws `code` if the condition is false. */
 export function ensure(holds: boolean, code: CanonicalCode, detail?: string): asserts holds {
   if (!holds) throw new CanonicalError(code, detail)
 }
 
-/** Runs `decodeStep`; what it refuses becomes `code`, with the refusal as its cause. */
+/** Runs `decodeStep` and converts its refusal to `code`, with the refusal as cause. */
 export function refusingAs<T>(code: CanonicalCode, decodeStep: () => T): T {
   try {
     return decodeStep()

@@ -9,7 +9,7 @@ test("a hash is SHA-256 of the prefix, the label and the bytes, each ended by a 
   expect(toHex(hash("commit", utf8("a commit")))).toBe(expected)
 })
 
-test("the same bytes under another label are another hash", () => {
+test("the same bytes have another hash under another label", () => {
   expect(toHex(hash("commit", bytes32(1)))).not.toBe(toHex(hash("content", bytes32(1))))
 })
 

@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { concat, utf8 } from "./bytes.ts"
 
-/** What a hash is of: a different label never gives the same input. */
+/** Domain separation: different labels never yield the same hash input. */
 export type HashLabel =
   | "issuer"
   | "key-id"
@@ -27,17 +27,17 @@ export function hash(label: HashLabel, bytes: Uint8Array): Uint8Array {
   return sha256(concat(prefix, zero, utf8(label), zero, bytes))
 }
 
-/** The 16 bytes that stand for an issuer, from its URL exactly as configured. */
+/** The 16-byte id of an issuer, computed from its URL exactly as configured. */
 export function issuerIdOf(issuerUrl: string): Uint8Array {
   return hash("issuer", utf8(issuerUrl)).subarray(0, 16)
 }
 
-/** The 8 bytes that stand for a public key. */
+/** The 8-byte id of a public key. */
 export function keyIdOf(publicKey: Uint8Array): Uint8Array {
   return hash("key-id", publicKey).subarray(0, 8)
 }
 
-/** The 32 bytes that stand for the state of a group in one epoch, from its confirmation tag (RFC 9420 section 6.1). */
+/** The 32-byte tag of a group's state in one epoch, computed from its confirmation tag (RFC 9420 section 6.1). */
 export function stateTagOf(confirmationTag: Uint8Array): Uint8Array {
   return hash("confirmation-tag", confirmationTag)
 }

@@ -1,4 +1,4 @@
-// @signet/canonical: one encoding of what is signed, and what verifies it.
+// @signet/canonical: the canonical encoding of signed messages, and their verification.
 export { decode, encode } from "./canonical.ts"
 export { type TicketExpectation, verifyClaimTicket } from "./claim-ticket.ts"
 export {

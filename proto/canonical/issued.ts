@@ -7,40 +7,40 @@ import { type Verify, verifyEd25519 } from "./ed25519.ts"
 import { CanonicalError, ensure, refusingAs } from "./errors.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
 
-/** The keys of an issuer, from a key set that was verified (issuer-keys.ts). */
+/** An issuer's keys, from a verified key set (issuer-keys.ts). */
 export interface IssuerKeys {
   /** 16 bytes. */
   readonly issuerId: Uint8Array
-  /** The version of the set, and H("issuer-keys", its signed bytes): what to remember against a rollback. */
+  /** The version of the set and H("issuer-keys", signed bytes), which clients store against a rollback. */
   readonly version: bigint
   readonly hash: Uint8Array
   /** By key id in hexadecimal. */
   readonly keys: ReadonlyMap<string, IssuerKeyV1>
 }
 
-/** What issuers sign, by the prefix of its refusals. */
+/** The kinds of messages that issuers sign, by the prefix of their error codes. */
 export type IssuedPrefix = "CRED" | "PROOF" | "RECEIPT" | "TICKET" | "LIST"
 
-/** One kind of thing that issuers sign. */
+/** One kind of message that issuers sign. */
 export interface IssuedKind<Body extends IssuedBody> {
   readonly prefix: IssuedPrefix
   readonly schema: GenMessage<Body>
   /** The purpose of the keys that may sign it. */
   readonly purpose: KeyPurpose
-  /** What must hold between the fields of a body. @throws CanonicalError _MALFORMED */
+  /** Checks constraints between the fields of a body. @throws CanonicalError _MALFORMED */
   readonly ensureSound: (body: Body) => void
 }
 
 type IssuedBody = Message & { issuerId: Uint8Array }
 
 /**
- * Opens what an issuer signed: envelope, key, purpose of the key, signature, and then the body, decoded from the very
- * bytes that were verified, and its issuer.
+ * Opens a message that an issuer signed. Checks envelope, key, key purpose and signature, then decodes the body from
+ * exactly the verified bytes and checks its issuer.
  *
- * Whether the key was good at the time in question is for `ensureKeyTime`, since some bodies say the time themselves.
+ * `ensureKeyTime` checks the key's validity period separately, because some bodies contain the relevant time.
  *
  * @throws CanonicalError, in this order: _MALFORMED (envelope), _UNKNOWN_ISSUER_KEY, _ISSUER_KEY_PURPOSE,
- *   _BAD_SIGNATURE, _MALFORMED (body), _WRONG_ISSUER
+ * _BAD_SIGNATURE, _MALFORMED (body), _WRONG_ISSUER
  */
 export function openIssued<Body extends IssuedBody>(
   { prefix, schema, purpose, ensureSound }: IssuedKind<Body>,
@@ -60,7 +60,7 @@ export function openIssued<Body extends IssuedBody>(
   return { body, key }
 }
 
-/** @throws CanonicalError _ISSUER_KEY_NOT_VALID unless not_before <= atSeconds < not_after of the key. */
+/** @throws CanonicalError _ISSUER_KEY_NOT_VALID unless the key's not_before <= atSeconds < not_after. */
 export function ensureKeyTime(prefix: IssuedPrefix, key: IssuerKeyV1, atSeconds: bigint): void {
   ensure(key.notBefore <= atSeconds && atSeconds < key.notAfter, `${prefix}_ISSUER_KEY_NOT_VALID`)
 }

@@ -11,19 +11,19 @@ import * as world from "./testing/world.ts"
 
 const { issuerKeys, keySetBytes, keySetFields, root } = world
 
-test("the keys of a set are found by their ids, and have one purpose each", () => {
+test("the keys of a set are found by id and have one purpose each", () => {
   const purposes = [world.credentialKey, world.proofKey, world.receiptKey, world.listKey].map(
     ({ publicKey }) => issuerKeys.keys.get(toHex(keyIdOf(publicKey)))?.purpose,
   )
   expect(purposes).toEqual([KeyPurpose.CREDENTIAL, KeyPurpose.PROOF, KeyPurpose.RECEIPT, KeyPurpose.LIST])
 })
 
-test("what is remembered against a rollback is the version and the hash", () => {
+test("a key set has the version and hash that protect against a rollback", () => {
   expect(issuerKeys.version).toBe(7n)
   expect(issuerKeys.hash).toEqual(hash("issuer-keys", keySetBytes))
 })
 
-test("a set that no client would take is not issued", async () => {
+test("a key set that clients would refuse is not issued", async () => {
   const [key] = keySetFields.keys
   const twice = key === undefined ? [] : [key, { ...key, purpose: KeyPurpose.RECEIPT }]
   const code = await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: twice }, root))
@@ -31,7 +31,7 @@ test("a set that no client would take is not issued", async () => {
   expect(await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: [] }, root))).toBe("CPB_REQUIRED")
 })
 
-test("a key has its own key id, not one that no other key of the set has", async () => {
+test("a key has its own key id, not just a unique one", async () => {
   const [first] = keySetFields.keys
   if (first === undefined) throw new Error("the set has keys")
   const setOf = (keyId: Uint8Array) => {

@@ -10,9 +10,9 @@ import { parseSigned, sign, signatureInput } from "./signed.ts"
 
 export type { IssuerKeys } from "./issued.ts"
 
-/** What a verifier of issuer key sets holds already. */
+/** The verifier's own knowledge. */
 export interface IssuerKeySetExpectation {
-  /** The pinned root public keys, 32 bytes each: from the app's configuration, never from a server. */
+  /** The pinned root public keys, 32 bytes each. From the app's configuration, never from a server. */
   readonly roots: readonly Uint8Array[]
   readonly issuerId: Uint8Array
   /** Unix seconds. */
@@ -23,7 +23,7 @@ export interface IssuerKeySetExpectation {
 }
 
 /**
- * Signs the keys of an issuer with a root key; key ids and format version are filled in.
+ * Signs the keys of an issuer with a root key. Fills in key ids and format version.
  *
  * @throws CanonicalError ISSUER_KEYS_MALFORMED, CPB_*
  */
@@ -41,8 +41,8 @@ export async function issueIssuerKeySet(
 /**
  * Verifies an issuer key set against the pinned roots.
  *
- * @throws CanonicalError ISSUER_KEYS_*, in the order of the list in errors.ts; _ROLLBACK for a version below the one
- *   seen, _FORK for another set of the same version.
+ * @throws CanonicalError ISSUER_KEYS_*, in the order of the list in errors.ts; _ROLLBACK for a lower version than the
+ * one seen, _FORK for another set of the same version.
  */
 export function verifyIssuerKeySet(bytes: Uint8Array, expected: IssuerKeySetExpectation): IssuerKeys {
   const signed = refusingAs("ISSUER_KEYS_MALFORMED", () => parseSigned(IssuerKeySetBodyV1Schema, bytes))
@@ -72,7 +72,7 @@ function ensureNotBehind(keys: IssuerKeys, seen: IssuerKeySetExpectation["seen"]
   ensure(keys.version > seen.version || equalBytes(keys.hash, seen.hash), "ISSUER_KEYS_FORK")
 }
 
-/** One entry and one purpose per key, key ids that are the keys', and no root among them. */
+/** Each key occurs once with one purpose and its own key id, and no root is among the keys. */
 function ensureSound(body: IssuerKeySetBodyV1, root: Uint8Array): void {
   ensure(body.notBefore < body.notAfter, "ISSUER_KEYS_MALFORMED", "not_after")
   const ids = new Set([toHex(keyIdOf(root))])

@@ -2,22 +2,22 @@ import type { MembershipProofBodyV1 } from "@signet/proto/credential/v1/policy_p
 import { concat, equalBytes, toHex } from "./bytes.ts"
 import { ensure } from "./errors.ts"
 
-/** What a commit does to the members, as the engine or the server's parser found it. */
+/** The membership changes of a commit, as determined by the engine or the server's parser. */
 export interface CommitEffect {
-  /** Each added leaf: the hash of its credential and its KeyPackageRef, 32 bytes each. */
+  /** Credential hash and KeyPackageRef of each added leaf, 32 bytes each. */
   readonly added: readonly { readonly credentialHash: Uint8Array; readonly keyPackageRef: Uint8Array }[]
-  /** The credential hash of each removed leaf. */
+  /** Credential hash of each removed leaf. */
   readonly removed: readonly Uint8Array[]
-  /** The credential hash of the leaf that commits. */
+  /** Credential hash of the committer's leaf. */
   readonly committer: Uint8Array
 }
 
 /**
- * Whether a commit does exactly what its proof says: no leaf more, none fewer, by the device that may.
+ * Checks that a commit makes exactly the changes of its proof, and that the right device sent it.
  *
- * @param proof the verified proof; undefined when the commit carries none.
+ * @param proof The verified proof; undefined if the commit has none.
  * @throws CanonicalError PROOF_MISSING, PROOF_UNEXPECTED, GHOST_MEMBER for a leaf that no proof names,
- *   PROOF_SUBJECTS_MISMATCH for any other difference, PROOF_WRONG_COMMITTER
+ * PROOF_SUBJECTS_MISMATCH for any other difference, PROOF_WRONG_COMMITTER
  */
 export function checkEffect(proof: MembershipProofBodyV1 | undefined, effect: CommitEffect): void {
   const changes = effect.added.length + effect.removed.length

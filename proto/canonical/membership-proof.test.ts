@@ -7,7 +7,7 @@ import * as world from "./testing/world.ts"
 
 const { proofBytes, proofFields, proofKey, proofExpectation } = world
 
-test("a proof lives 300 seconds unless it is said to live less", async () => {
+test("a proof is valid for 300 seconds unless a shorter lifetime is given", async () => {
   expect(verifyMembershipProof(proofBytes, proofExpectation).body.expiresAt).toBe(proofFields.issuedAt + 300n)
   const short = await issueMembershipProof({ ...proofFields, expiresAt: proofFields.issuedAt + 20n }, proofKey)
   expect(verifyMembershipProof(short, proofExpectation).body.expiresAt).toBe(proofFields.issuedAt + 20n)
@@ -15,20 +15,20 @@ test("a proof lives 300 seconds unless it is said to live less", async () => {
   expect(await codeOfAsync(() => issueMembershipProof(long, proofKey))).toBe("PROOF_MALFORMED")
 })
 
-test("a proof is named by the hash of its signed bytes", () => {
+test("a proof's hash is that of its signed bytes", () => {
   expect(verifyMembershipProof(proofBytes, proofExpectation).hash).toEqual(hash("membership-proof", proofBytes))
 })
 
-test("subjects in another order are the same proof", async () => {
+test("the order of subjects does not change the proof", async () => {
   const added = proofFields.added.toReversed()
   expect(await issueMembershipProof({ ...proofFields, added }, proofKey)).toEqual(proofBytes)
 })
 
-test("a proof that no client would take is not issued", async () => {
+test("a proof that clients would refuse is not issued", async () => {
   expect(await codeOfAsync(() => issueMembershipProof({ ...proofFields, added: [] }, proofKey))).toBe("PROOF_MALFORMED")
 })
 
-test("a reset names who asked for it, and replaces an epoch", async () => {
+test("a reset names its requester and replaces an epoch", async () => {
   const reset = { ...proofFields, op: MembershipOp.RESET }
   expect(await codeOfAsync(() => issueMembershipProof(reset, proofKey))).toBe("ok")
   expect(await codeOfAsync(() => issueMembershipProof({ ...reset, baseEpoch: 1n }, proofKey))).toBe("ok")

@@ -12,29 +12,29 @@ import { hash } from "./hash.ts"
 import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./issued.ts"
 import { sign } from "./signed.ts"
 
-/** The longest a membership proof lives, and how long one is issued for. */
+/** Maximum and default lifetime of a membership proof. */
 export const maxProofSeconds = 300n
 
 /** A verified membership proof. */
 export interface MembershipProof {
   readonly body: MembershipProofBodyV1
-  /** H("membership-proof", signed bytes): 32 bytes, named by the receipt. */
+  /** H("membership-proof", signed bytes): 32 bytes. The receipt names it. */
   readonly hash: Uint8Array
 }
 
-/** What a verifier of membership proofs holds already: the conversation, in the state that the commit starts from. */
+/** The verifier's own knowledge: the conversation in the state that the commit starts from. */
 export interface ProofExpectation {
   readonly issuerKeys: IssuerKeys
-  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the proof has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly conversationId: Uint8Array
   readonly mlsGroupId: Uint8Array
   /** The epoch of the commit. */
   readonly baseEpoch: bigint
-  /** The state tag of that epoch (hash.ts). A proof that creates the conversation names none. */
+  /** The state tag of that epoch (hash.ts). A proof that creates the conversation has none. */
   readonly baseStateTag: Uint8Array
-  /** When the commit is taken, Unix seconds: the server's clock, or the receipt's `accepted_at_ms / 1000n`. */
+  /** When the commit is accepted, in Unix seconds: the server's clock, or the receipt's `accepted_at_ms / 1000n`. */
   readonly atSeconds: bigint
   readonly verify?: Verify
 }
@@ -47,7 +47,7 @@ const membershipProof: IssuedKind<MembershipProofBodyV1> = {
 }
 
 /**
- * Signs a membership proof; format version is filled in, and `expiresAt` when it is not given.
+ * Signs a membership proof. Fills in the format version and, if missing, `expiresAt`.
  *
  * @throws CanonicalError PROOF_MALFORMED, CPB_*
  */
@@ -63,12 +63,12 @@ export async function issueMembershipProof(
 }
 
 /**
- * Verifies a membership proof against the conversation that it is to change. What the commit does is for
- * `checkEffect` (membership-effect.ts).
+ * Verifies a membership proof against the conversation that it changes. `checkEffect` (membership-effect.ts) compares
+ * it with the commit.
  *
- * @param bytes a SignedBytesV1, as received: they are verified before they are decoded.
- * @throws CanonicalError PROOF_*, in the order of the list in errors.ts: another conversation before another state,
- *   PROOF_STALE for an earlier epoch, PROOF_FORK for the same epoch of another history.
+ * @param bytes A SignedBytesV1 as received. It is verified before its body is decoded.
+ * @throws CanonicalError PROOF_*, in the order of the list in errors.ts: another conversation is reported before
+ * another state; PROOF_STALE for an earlier epoch, PROOF_FORK for the same epoch of another history.
  * @see proto/signet/credential/v1/policy_proof.proto
  */
 export function verifyMembershipProof(bytes: Uint8Array, expected: ProofExpectation): MembershipProof {
@@ -87,7 +87,7 @@ export function verifyMembershipProof(bytes: Uint8Array, expected: ProofExpectat
   return { body, hash: hash("membership-proof", bytes) }
 }
 
-/** What each operation may hold: adds, removes, or one of the two; and who may commit it. */
+/** Checks what each operation may contain: adds or removes, and who may commit it. */
 function ensureSound(body: MembershipProofBodyV1): void {
   const adds = body.added.length
   const removes = body.removed.length

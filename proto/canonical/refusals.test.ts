@@ -7,7 +7,7 @@ test.each(refusals.map((row) => [`${row.kind}, ${row.name}: ${row.code}`, row] a
   expect(codeOf(row.verify)).toBe(row.code)
 })
 
-test("each reason of the six verifiers is the outcome of a row", () => {
+test("each code of the six verifiers is the result of a row", () => {
   const told = new Set<string>(refusals.map(({ code }) => code))
   const elsewhere =
     /^(CPB|AAD|BINDING|QR)_|^GHOST_MEMBER$|^PROOF_(MISSING|UNEXPECTED|SUBJECTS|WRONG_COMMITTER)|STATE_FORK$|LIST_(ROLLBACK|FORK)$/

@@ -3,7 +3,7 @@ import { rememberByKey } from "./remember-by-key.ts"
 
 const keyOf = (value: number) => new Uint8Array(32).fill(value)
 
-test("what was made of a key is made once, whoever holds its bytes", () => {
+test("the value of a key is derived once for equal bytes", () => {
   const made: number[] = []
   const { of } = rememberByKey((key) => ({ made: made.push(key[0] ?? 0) }))
   expect(of(keyOf(1))).toBe(of(keyOf(1)))
@@ -11,7 +11,7 @@ test("what was made of a key is made once, whoever holds its bytes", () => {
   expect(made).toEqual([1, 2])
 })
 
-test("bytes that are no key are looked at again each time", () => {
+test("an invalid key is not cached", () => {
   let asked = 0
   const { of } = rememberByKey(() => {
     asked++
@@ -20,14 +20,14 @@ test("bytes that are no key are looked at again each time", () => {
   expect([of(keyOf(1)), of(keyOf(1)), asked]).toEqual([undefined, undefined, 2])
 })
 
-test("bytes that are no key take no place", () => {
+test("an invalid key evicts no other", () => {
   const made: number[] = []
   const { of } = rememberByKey((key) => (key[0] === 9 ? undefined : { made: made.push(key[0] ?? 0) }), 1)
   for (const value of [1, 9, 1]) of(keyOf(value))
   expect(made).toEqual([1])
 })
 
-test("bytes that are changed afterwards are another key", () => {
+test("changed bytes are another key", () => {
   const { of } = rememberByKey((key) => ({ first: key[0] }))
   const key = keyOf(1)
   expect(of(key)).toEqual({ first: 1 })
@@ -35,7 +35,7 @@ test("bytes that are changed afterwards are another key", () => {
   expect(of(key)).toEqual({ first: 2 })
 })
 
-test("the key that was asked for longest ago goes first", () => {
+test("the least recently used key is evicted", () => {
   const made: number[] = []
   const { of } = rememberByKey((key) => ({ made: made.push(key[0] ?? 0) }), 2)
   for (const value of [1, 2, 1, 3, 1, 2]) of(keyOf(value))

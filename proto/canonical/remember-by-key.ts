@@ -1,15 +1,15 @@
 import { toHex } from "./bytes.ts"
 
-/** What is made of a public key, kept for the keys that were asked for last. */
+/** A cache of values derived from public keys. */
 export interface ByKey<Made> {
   of(publicKey: Uint8Array): Made | undefined
 }
 
 /**
- * Remembers what depends on the bytes of a public key alone. Whose key it is, and until when, is never in it.
+ * Caches a value that depends only on the bytes of a public key, never on its owner or validity.
  *
- * @param make gives undefined for bytes that are no key; that is not kept. What it throws is thrown on.
- * @param mostKeys the one that was asked for longest ago goes first.
+ * @param make Returns undefined for an invalid key, which is not cached. Its exceptions propagate.
+ * @param mostKeys Maximum number of keys; the least recently used is evicted.
  */
 export function rememberByKey<Made>(make: (publicKey: Uint8Array) => Made | undefined, mostKeys = 64): ByKey<Made> {
   const all = new Map<string, Made>()

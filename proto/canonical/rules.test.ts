@@ -26,7 +26,7 @@ import { codeOf } from "./testing/code-of.ts"
 type FieldOf = { type: Type; typeName?: string; repeated?: boolean; optional?: boolean; rule?: Partial<Rule> }
 type Rule = Omit<ReturnType<typeof create<typeof FieldRuleSchema>>, keyof Message>
 
-/** A message "t.M" with one field and whatever messages come with it, as if it had been compiled from a schema. */
+/** A message "t.M" with one field and its nested messages, as if compiled from a schema. */
 function compiled(field: FieldOf, maxSize = 100, oneof = false): DescMessage {
   const options = create(FieldOptionsSchema)
   if (field.rule !== undefined) setExtension(options, rule, create(FieldRuleSchema, field.rule))
@@ -106,12 +106,12 @@ test("a message without max_size has none", () => {
   expect(codeOf(() => rulesOf(compiled({ type: Type.UINT32 }, 0)))).toBe("CPB_SCHEMA")
 })
 
-test("a signed device credential has at most 240 bytes, whatever is in it", () => {
+test("a signed device credential has at most 240 bytes", () => {
   const envelope = 1 + 2 + 3 + 10 + 66
   expect(rulesOf(DeviceCredentialBodyV1Schema).maxSize + envelope).toBe(240)
 })
 
-test("each kind of signed body has a label of its own, and what is not signed has none", () => {
+test("each kind of signed body has its own label, and unsigned messages have none", () => {
   const labels = schemas.map((schema) => rulesOf(schema).label).filter((label) => label !== "")
   expect(labels.toSorted()).toEqual([
     "claim-ticket/v1",

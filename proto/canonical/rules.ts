@@ -3,10 +3,10 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt"
 import { canonical, Repetition, rule } from "@signet/proto/credential/v1/canonical_options"
 import { CanonicalError } from "./errors.ts"
 
-/** How one field is encoded and what it may hold, read from its schema once. */
+/** The encoding and limits of one field, from its schema. */
 export interface FieldRules {
   readonly number: number
-  /** The property of the generated message. */
+  /** The property name in the generated message. */
   readonly name: string
   readonly kind: "number" | "bigint" | "bytes" | "string" | "message"
   readonly list: boolean
@@ -16,15 +16,15 @@ export interface FieldRules {
   /** Bounds of a number, or of the length of bytes and strings. */
   readonly min: bigint
   readonly max: bigint
-  /** Bits that a number may have; undefined for any. */
+  /** Allowed bits of a number; undefined for all. */
   readonly knownBits: bigint | undefined
   /** The values of an enum. */
   readonly known: ReadonlySet<bigint> | undefined
-  /** The element's rules, of kind "message". */
+  /** The rules of an element, if kind is "message". */
   readonly message: MessageRules | undefined
 }
 
-/** How a canonical message is encoded. */
+/** The encoding of a canonical message. */
 export interface MessageRules {
   readonly schema: DescMessage
   readonly maxSize: number
@@ -33,7 +33,7 @@ export interface MessageRules {
   /** Ascending by number. */
   readonly fields: readonly FieldRules[]
   readonly byNumber: ReadonlyMap<bigint, FieldRules>
-  /** 1, and one more for each message inside. */
+  /** Nesting depth: 1 without nested messages. */
   readonly levels: number
 }
 
@@ -43,9 +43,9 @@ const uint64Max = 0xffff_ffff_ffff_ffffn
 const compiled = new WeakMap<DescMessage, MessageRules>()
 
 /**
- * The rules of a message, from its options in signet.credential.v1.canonical_options.
+ * Returns the rules of a message, from its options in signet.credential.v1.canonical_options.
  *
- * @throws CanonicalError CPB_SCHEMA for a message that has no canonical encoding: a mistake in the schema.
+ * @throws CanonicalError CPB_SCHEMA for a message without a canonical encoding: an error in the schema.
  */
 export function rulesOf(schema: DescMessage, depth = 1): MessageRules {
   const done = compiled.get(schema)
@@ -113,7 +113,8 @@ function typeRules(field: DescField, where: string, depth: number): TypeRules {
     const known = new Set(field.enum.values.map((value) => BigInt(value.number)))
     return { ...plain, kind: "number", max: 0x7fff_ffffn, known }
   }
-  // Only as an element: a single message could be absent or empty, which are two encodings of nothing.
+  // Allowed only as a list element: a single message could be absent or empty, which are two encodings of the same
+  // content.
   if (field.message !== undefined && field.fieldKind === "list") {
     const message = rulesOf(field.message, depth + 1)
     return { ...plain, kind: "message", max: BigInt(message.maxSize), message }

@@ -16,7 +16,7 @@ test("both sides see the same 60 digits", () => {
   expect(number).toMatch(/^(\d{5} ){11}\d{5}$/)
 })
 
-test("devices in another order are the same user", () => {
+test("the order of devices does not change the fingerprint", () => {
   expect(toHex(userFingerprint(alice, [tablet, phone]))).toBe(toHex(fingerprint))
 })
 
@@ -39,13 +39,13 @@ test.each([
   expect(toHex(deviceFingerprint(user, device))).not.toBe(toHex(deviceFingerprint(alice, phone)))
 })
 
-test("five bytes are five digits, with their zeros, and what is left over is not shown", () => {
+test("five bytes are five digits with leading zeros, and remaining bytes are ignored", () => {
   expect(digits(Uint8Array.of(0, 0, 0, 0, 7, 0, 0, 1, 134, 160, 255, 255, 255, 255, 255, 1, 2))).toBe(
     "00007 00000 27775",
   )
 })
 
-test("five bytes are five digits, and what is left over is none", () => {
+test("five bytes are five digits, and fewer bytes are none", () => {
   expect(digits(Uint8Array.of(0, 0, 0, 0, 7))).toBe("00007")
   expect(digits(Uint8Array.of(0, 0, 0, 1, 0, 9))).toBe("00256")
 })

@@ -6,23 +6,23 @@ import { absent, concat } from "./bytes.ts"
 import { encode } from "./canonical.ts"
 import { hash } from "./hash.ts"
 
-/** A user within its app; each id is 16 bytes, `tenantId` undefined outside any tenant. */
+/** A user within its app. Each id is 16 bytes; `tenantId` is undefined without a tenant. */
 export interface SafetyUser {
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly userId: Uint8Array
 }
 
-/** An active device of a user: its id and its leaf signature key. */
+/** An active device of a user: id and leaf signature key. */
 export interface SafetyDevice {
   readonly deviceId: Uint8Array
   readonly leafKey: Uint8Array
 }
 
-/** How often a key set is hashed: what libsignal does, against a search for look-alikes. */
+/** Number of hash iterations, as in libsignal: slows down a search for similar fingerprints. */
 const iterations = 5200
 
-/** The 32 bytes that stand for one device's key. */
+/** The 32-byte fingerprint of one device's key. */
 export function deviceFingerprint(user: SafetyUser, device: SafetyDevice): Uint8Array {
   const { tenantId = absent, appId, userId } = user
   const named = { tenantId, appId, userId, deviceId: device.deviceId, key: device.leafKey }
@@ -31,8 +31,8 @@ export function deviceFingerprint(user: SafetyUser, device: SafetyDevice): Uint8
 }
 
 /**
- * The 32 bytes that stand for a user's active devices, in any order: with M the canonical UserKeySetV1,
- * h0 = SHA-512(00 01 M user_id), h(i) = SHA-512(h(i-1) M), and of h(5200) the first 32 bytes.
+ * The 32-byte fingerprint of a user's active devices, in any order. With M the canonical UserKeySetV1: h0 = SHA-512(00
+ * 01 M user_id), h(i) = SHA-512(h(i-1) M). The result is the first 32 bytes of h(5200).
  */
 export function userFingerprint(user: SafetyUser, devices: readonly SafetyDevice[]): Uint8Array {
   const { tenantId = absent, appId, userId } = user
@@ -44,9 +44,9 @@ export function userFingerprint(user: SafetyUser, devices: readonly SafetyDevice
 }
 
 /**
- * The digits that people compare: five for each five bytes (big-endian, modulo 100000), in groups apart.
+ * The digits that users compare: five for every five bytes (big-endian, modulo 100000), in groups separated by spaces.
  *
- * @param bytes of which whole groups of five are shown: 30 of a fingerprint's 32.
+ * @param bytes Only whole groups of five are used: 30 of a fingerprint's 32.
  */
 export function digits(bytes: Uint8Array): string {
   const groups: string[] = []
@@ -57,7 +57,7 @@ export function digits(bytes: Uint8Array): string {
   return groups.join(" ")
 }
 
-/** The 60 digits that two users compare, equal on both sides: each user's 30, the smaller first. */
+/** The 60 digits that two users compare, identical on both sides: each user's 30, the smaller first. */
 export function safetyNumber(oneFingerprint: Uint8Array, otherFingerprint: Uint8Array): string {
   return [digits(oneFingerprint), digits(otherFingerprint)].sort().join(" ")
 }

@@ -51,7 +51,7 @@ test.each<[string, string, SafetyView, string]>([
   expect(codeOf(() => checkSafetyQr(scanned, view))).toBe(code)
 })
 
-test("bits that base64url leaves unused are zero", () => {
+test("unused bits of base64url must be zero", () => {
   const last = shown.at(-1) ?? ""
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
   const other = `${shown.slice(0, -1)}${alphabet[alphabet.indexOf(last) + 1]}`

@@ -8,22 +8,22 @@ import { ensure, refusingAs } from "./errors.ts"
 /** One of the two users of a safety comparison. */
 export interface SafetySide {
   readonly userId: Uint8Array
-  /** Of its active devices (safety-number.ts). */
+  /** Fingerprint of the user's active devices (safety-number.ts). */
   readonly fingerprint: Uint8Array
-  /** The version of the device list that the fingerprint is of. */
+  /** The device list's version that the fingerprint is computed from. */
   readonly listVersion: bigint
 }
 
-/** A safety comparison as one device sees it. */
+/** A safety comparison as seen by one device. */
 export interface SafetyView {
-  /** 16 bytes; undefined outside any tenant, which is verified. */
+  /** 16 bytes. Undefined requires that the code has no tenant. */
   readonly tenantId: Uint8Array | undefined
   readonly appId: Uint8Array
   readonly local: SafetySide
   readonly remote: SafetySide
 }
 
-/** What to show as a QR code: base64url without padding of a SafetyQrV1. */
+/** The content of the QR code: a SafetyQrV1 in base64url without padding. */
 export function buildSafetyQr(view: SafetyView): string {
   const { tenantId = absent, appId, local, remote } = view
   const message = create(SafetyQrV1Schema, {
@@ -41,12 +41,12 @@ export function buildSafetyQr(view: SafetyView): string {
 }
 
 /**
- * Compares a scanned code with what this device knows: the other's local side must be our remote side, and the other
- * way round. Fingerprints are compared in constant time.
+ * Compares a scanned code with this device's view: the code's local side must equal this device's remote side, and vice
+ * versa. Fingerprints are compared in constant time.
  *
- * @throws CanonicalError QR_*: _VERSION for a code of a later format, _SAME_SIDE for the code that this very side
- *   shows, _OTHER_LIST_VERSION when one of the two knows newer devices (update, then scan again), and _MISMATCH when
- *   the keys differ: somebody may be in between.
+ * @throws CanonicalError QR_*: _VERSION for a newer format, _SAME_SIDE for the code of this side itself,
+ * _OTHER_LIST_VERSION if one side knows a newer device list (update and scan again), _MISMATCH if the keys differ: a
+ * possible man-in-the-middle attack.
  */
 export function checkSafetyQr(scanned: string, view: SafetyView): void {
   const code = parseSafetyQr(scanned)
@@ -69,7 +69,7 @@ function areUsers(users: readonly [Uint8Array, Uint8Array], first: SafetySide, s
 
 function parseSafetyQr(scanned: string): SafetyQrV1 {
   const bytes = bytesOf(scanned)
-  // The version is the first field of every version of the code, so it can be told before the rest is understood.
+  // The version is the first field in every version of the code, so it can be checked before the rest is parsed.
   ensure(bytes[0] !== 0x08 || bytes[1] === 1, "QR_VERSION")
   return refusingAs("QR_MALFORMED", () => decode(SafetyQrV1Schema, bytes))
 }

@@ -6,12 +6,12 @@ import { ensure, refusingAs } from "./errors.ts"
 import { keyIdOf } from "./hash.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
 
-/** What devices sign, by the prefix of its refusals. */
+/** The kinds of messages that devices sign, by the prefix of their error codes. */
 export type DeviceSignedPrefix = "REQUEST" | "DEVICE_PROOF"
 
 /**
- * Opens what a device signed with its leaf key: envelope, key, signature, and then the body, decoded from the very bytes
- * that were verified.
+ * Opens a message that a device signed with its leaf key. Checks envelope, key and signature, then decodes the body
+ * from exactly the verified bytes.
  *
  * @throws CanonicalError, in this order: _MALFORMED (envelope), _KEY_MISMATCH, _BAD_SIGNATURE, _MALFORMED (body)
  */

@@ -15,12 +15,12 @@ import * as world from "./testing/world.ts"
 
 const body = Uint8Array.of(8, 1)
 
-test("what is signed is the prefix, the label, the length in four bytes, and the body", () => {
+test("the signature input is prefix, label, four bytes of length, and body", () => {
   const input = Buffer.from(signatureInput(DeviceCredentialBodyV1Schema, body))
   expect(input.toString("latin1")).toBe("SIGNET1\0device-credential/v1\0\0\0\0\x02\b\x01")
 })
 
-test("a signature over one kind of body says nothing about another kind", () => {
+test("a signature of one kind of body does not verify for another kind", () => {
   const { sign: signWith, publicKey } = world.credentialKey
   const signature = signWith(signatureInput(DeviceCredentialBodyV1Schema, body))
   expect(verifyEd25519(publicKey, signatureInput(DeviceCredentialBodyV1Schema, body), signature)).toBe(true)
@@ -31,7 +31,7 @@ test("a message without a label cannot be signed", () => {
   expect(codeOf(() => signatureInput(EnvelopeAadV1Schema, body))).toBe("CPB_SCHEMA")
 })
 
-test("the envelope names the key, and signs the same at once and later", async () => {
+test("the envelope names the key, and sync and async signing agree", async () => {
   const message = create(CommitReceiptBodyV1Schema, { ...world.receiptFields, version: 1 })
   const now = signNow(CommitReceiptBodyV1Schema, message, world.receiptKey)
   const later = await sign(CommitReceiptBodyV1Schema, message, {
@@ -48,6 +48,6 @@ test("identical credentials are identical bytes, signature included", async () =
   expect(again.length).toBe(227)
 })
 
-test("a body that is longer than its kind may be is refused before it is verified", () => {
+test("an oversized body is refused before it is verified", () => {
   expect(codeOf(() => parseSigned(DeviceCredentialBodyV1Schema, world.proofBytes))).toBe("CPB_TOO_LARGE")
 })

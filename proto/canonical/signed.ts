@@ -10,9 +10,9 @@ import { rulesOf } from "./rules.ts"
 const zero = Uint8Array.of(0)
 
 /**
- * What is signed: SIG(label, body) = "SIGNET1" 00 label 00 u32be(len(body)) body.
+ * Returns the bytes to sign: SIG(label, body) = "SIGNET1" 00 label 00 u32be(len(body)) body.
  *
- * The label is the schema's, so a signature over one kind of body never verifies over another.
+ * The label comes from the schema, so a signature of one kind of body never verifies for another.
  */
 export function signatureInput(schema: DescMessage, body: Uint8Array): Uint8Array {
   const { label } = rulesOf(schema)
@@ -22,7 +22,7 @@ export function signatureInput(schema: DescMessage, body: Uint8Array): Uint8Arra
   return concat(utf8("SIGNET1"), zero, utf8(label), zero, length, body)
 }
 
-/** Encodes and signs a body: the canonical bytes of a SignedBytesV1. */
+/** Encodes and signs a body. Returns the canonical bytes of a SignedBytesV1. */
 export async function sign<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
@@ -32,7 +32,7 @@ export async function sign<Desc extends DescMessage>(
   return assemble(body, signer, await signer.sign(signatureInput(schema, body)))
 }
 
-/** `sign` without waiting. */
+/** Synchronous `sign`. */
 export function signNow<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
@@ -51,7 +51,7 @@ function assemble(body: Uint8Array, { publicKey }: Signer, signature: Uint8Array
 }
 
 /**
- * The envelope of signed bytes, nothing verified yet.
+ * Decodes the envelope of signed bytes without verifying it.
  *
  * @throws CanonicalError CPB_*
  */

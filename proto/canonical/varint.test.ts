@@ -6,7 +6,7 @@ import { readVarint, take, varint } from "./varint.ts"
 const cursorOf = (...bytes: number[]) => ({ bytes: Uint8Array.from(bytes), at: 0, end: bytes.length })
 const ff = (count: number) => new Array<number>(count).fill(0xff)
 
-test("a number is read as it was written, and all of it", () => {
+test("an encoded number decodes to itself and is read completely", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (value) => {
       const cursor = cursorOf(...varint(value))
@@ -31,11 +31,11 @@ test.each([
   expect(codeOf(() => readVarint(cursorOf(...bytes)))).toBe(code)
 })
 
-test.each([-1n, 2n ** 64n])("%s is not written", (value) => {
+test.each([-1n, 2n ** 64n])("%s cannot be encoded", (value) => {
   expect(codeOf(() => varint(value))).toBe("CPB_RANGE")
 })
 
-test("no more is taken than there is, whatever the length says", () => {
+test("a length beyond the end is refused", () => {
   expect(take(cursorOf(1, 2, 3), 3n)).toEqual(Uint8Array.of(1, 2, 3))
   expect(codeOf(() => take(cursorOf(1, 2, 3), 4n))).toBe("CPB_TRUNCATED")
   expect(codeOf(() => take(cursorOf(1, 2, 3), 2n ** 64n - 1n))).toBe("CPB_TRUNCATED")

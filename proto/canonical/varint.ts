@@ -1,6 +1,6 @@
 import { CanonicalError, ensure } from "./errors.ts"
 
-/** A read position in canonical bytes; `at` moves as things are read, `end` does not. */
+/** A read position in canonical bytes. Reading advances `at`; `end` is fixed. */
 export interface Cursor {
   readonly bytes: Uint8Array
   at: number
@@ -10,7 +10,7 @@ export interface Cursor {
 const uint64Max = 0xffff_ffff_ffff_ffffn
 
 /**
- * Reads a minimal base-128 varint, 0 to 2^64-1, in at most 10 bytes.
+ * Reads a minimal base-128 varint, 0 to 2^64-1, of at most 10 bytes.
  *
  * @throws CanonicalError CPB_TRUNCATED, CPB_RANGE, CPB_NON_MINIMAL_VARINT
  */
@@ -30,7 +30,7 @@ export function readVarint(cursor: Cursor): bigint {
   throw new CanonicalError("CPB_RANGE", "varint")
 }
 
-/** Writes a varint, minimally. */
+/** Encodes a minimal varint. */
 export function varint(value: bigint): Uint8Array {
   ensure(value >= 0n && value <= uint64Max, "CPB_RANGE", "varint")
   const bytes: number[] = []
@@ -43,7 +43,7 @@ export function varint(value: bigint): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** Takes the next `length` bytes. @throws CanonicalError CPB_TRUNCATED */
+/** Reads the next `length` bytes. @throws CanonicalError CPB_TRUNCATED */
 export function take(cursor: Cursor, length: bigint): Uint8Array {
   ensure(length <= BigInt(cursor.end - cursor.at), "CPB_TRUNCATED", "length")
   const from = cursor.at

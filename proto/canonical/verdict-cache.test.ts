@@ -17,7 +17,7 @@ const { publicKey, sign } = world.leaf
 const message = world.id(1)
 const signature = sign(message)
 
-test("a verdict is asked for once, good or bad", () => {
+test("a result is computed once, valid or not", () => {
   const { verify, calls } = counted()
   const remembered = rememberVerdicts(verify)
   for (let i = 0; i < 3; i++) {
@@ -27,7 +27,7 @@ test("a verdict is asked for once, good or bad", () => {
   expect(calls()).toBe(2)
 })
 
-test("what was used longest ago goes first", () => {
+test("the least recently used result is evicted", () => {
   const { verify, calls } = counted()
   const remembered = rememberVerdicts(verify, 2)
   const ask = (value: number) => remembered(publicKey, world.id(value), signature)
@@ -42,7 +42,7 @@ test("what was used longest ago goes first", () => {
   expect(calls()).toBe(4)
 })
 
-test("a remembered signature does not keep a credential valid, nor unrevoked", () => {
+test("a cached signature does not bypass a credential's expiry or revocation", () => {
   const verify = rememberVerdicts(verifyEd25519)
   const expected = { ...world.credentialExpectation, verify }
   const { credentialBytes, credentialFields } = world

@@ -3,11 +3,11 @@ import { concat, toHex } from "./bytes.ts"
 import type { Verify } from "./ed25519.ts"
 
 /**
- * A `Verify` that remembers its newest verdicts: a tree of a thousand members holds the same credentials in every epoch.
+ * A `Verify` that caches its newest results: a tree of a thousand members has the same credentials in every epoch.
  *
- * A verdict depends on key, message and signature alone. What depends on time or revocation is never in it.
+ * A result depends only on key, message and signature. Results that depend on time or revocation are not cached.
  *
- * @param maxEntries how many verdicts are kept, about 200 bytes each; the one that was asked for longest ago goes first.
+ * @param maxEntries Maximum number of results, about 200 bytes each; the least recently used is evicted.
  */
 export function rememberVerdicts(verify: Verify, maxEntries = 4096): Verify {
   const verdicts = new Map<string, boolean>()
@@ -23,7 +23,7 @@ export function rememberVerdicts(verify: Verify, maxEntries = 4096): Verify {
   }
 }
 
-/** Each part is hashed on its own, so that no two triples share a name whatever the lengths. */
+/** Hashes each part separately, so that no two triples share a name. */
 function nameOf(...parts: readonly Uint8Array[]): string {
   return toHex(sha256(concat(...parts.map((part) => sha256(part)))))
 }

@@ -12,7 +12,7 @@ export const canonicalMutants: readonly Mutant[] = [
     from: "utf8(label), zero, length",
     to: "zero, length",
     test: `${canonical}/signed.test.ts`,
-    name: "a signature over one kind of body says nothing about another kind",
+    name: "a signature of one kind of body does not verify for another kind",
   },
   {
     fault: "a promise is taken for a good signature",
@@ -20,7 +20,7 @@ export const canonicalMutants: readonly Mutant[] = [
     from: "ensure(good === true,",
     to: "ensure(Boolean(good),",
     test: `${canonical}/device-credential.test.ts`,
-    name: "a verifier that answers later is no verifier: a promise is not a yes",
+    name: "an asynchronous verifier is refused: a promise is not true",
   },
   {
     fault: "a credential need not be of the leaf that carries it",

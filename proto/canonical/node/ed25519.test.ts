@@ -12,7 +12,7 @@ test.each(signatureCases.map((row) => [row.name, row] as const))("%s", (_, row) 
   expect(nodeVerify(row.publicKey, row.message, row.signature)).toBe(row.valid)
 })
 
-test("signs what the portable signer signs, byte for byte", () => {
+test("signs byte for byte like the portable signer", () => {
   for (let value = 1; value < 30; value++) {
     const portable = seedSigner(seedOf(value))
     const signer = nodeSigner(seedOf(value))
@@ -24,7 +24,7 @@ test("signs what the portable signer signs, byte for byte", () => {
   }
 })
 
-test("says what the portable one says of every flipped bit", () => {
+test("agrees with the portable verifier on every flipped bit", () => {
   const { publicKey, sign } = nodeSigner(seedOf(7))
   const signature = sign(message)
   for (let bit = 0; bit < 96; bit++) {
@@ -48,7 +48,7 @@ test("no point of small order is a key, in any of its encodings", () => {
     Uint8Array.from({ length: 32 }, (_, at) => Number((y >> BigInt(8 * at)) & 0xffn)),
   )
   for (const key of [...encodings, ...beyond]) {
-    // S = 0 and R = the neutral element: good under every key of small order where one is taken.
+    // S = 0 and R = the neutral element: valid under every key of small order if such keys are accepted.
     const signature = new Uint8Array(64).with(0, 1)
     expect(nodeVerify(key, message, signature)).toBe(false)
     expect(verifyEd25519(key, message, signature)).toBe(false)
@@ -57,11 +57,11 @@ test("no point of small order is a key, in any of its encodings", () => {
   }
 })
 
-test("takes for a key what the portable one takes for a key", () => {
+test("accepts the same keys as the portable implementation", () => {
   const keys = Array.from({ length: 200 }, (_, at) => sha512(Uint8Array.of(at)).subarray(0, 32))
   const isTaken = keys.map(isSoundPublicKey)
   expect(isTaken).toEqual(keys.map(isPublicKey))
-  // Half of all bytes are the y of a point.
+  // About half of all values are the y coordinate of a point.
   expect(isTaken.filter(Boolean).length).toBeGreaterThan(60)
   expect(isTaken.filter((taken) => !taken).length).toBeGreaterThan(60)
   expect(isSoundPublicKey(nodeSigner(seedOf(7)).publicKey)).toBe(true)
@@ -72,7 +72,7 @@ test("a seed has 32 bytes", () => {
   expect(() => nodeSigner(new Uint8Array(31))).toThrow("a seed has 32 bytes")
 })
 
-test("bytes of another length are no key and no signature", () => {
+test("keys and signatures of another length are refused", () => {
   const { publicKey, sign } = nodeSigner(seedOf(7))
   expect(nodeVerify(publicKey.subarray(1), message, sign(message))).toBe(false)
   expect(nodeVerify(publicKey, message, sign(message).subarray(1))).toBe(false)

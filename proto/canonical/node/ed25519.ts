@@ -1,11 +1,11 @@
-// Ed25519 by OpenSSL, some twenty times faster than the portable one, and by the same strict rule.
+// Ed25519 with OpenSSL: about twenty times faster than the portable implementation, with the same strict rules.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto"
 import type { SyncSigner, Verify } from "../ed25519.ts"
 import { rememberByKey } from "../remember-by-key.ts"
 
-// Some versions of OpenSSL take points that are not canonical or of small order as keys; `verifyEd25519` takes neither.
+// Some versions of OpenSSL accept keys that are not canonical or of small order. `verifyEd25519` rejects both.
 const p = 2n ** 255n - 19n
-/** The y of the eight points whose order divides 8 (canonical ones). */
+/** The canonical y coordinates of the eight points whose order divides 8. */
 const smallOrderY: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -14,7 +14,7 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
   p - 2707385501144840649318225287225658788936804267575313519463743609750303402022n,
 ])
 
-/** As `verifyEd25519` of the portable one: a test holds the two together. */
+/** Equivalent to the portable `verifyEd25519`; a test compares them. */
 export const nodeVerify: Verify = (publicKey, message, signature) => {
   if (publicKey.length !== 32 || signature.length !== 64) return false
   try {
@@ -25,11 +25,11 @@ export const nodeVerify: Verify = (publicKey, message, signature) => {
   }
 }
 
-/** An issuer signs the credentials of a whole group: the key is imported once. Unsound keys are none. */
+/** Caches imported keys: an issuer's key verifies the credentials of a whole group. Invalid keys are not cached. */
 const keyObjects = rememberByKey<KeyObject>((publicKey) => {
   if (!isSoundKey(publicKey)) return undefined
   const x = Buffer.from(publicKey).toString("base64url")
-  // As JWK: DER costs ten times as much to import.
+  // Imported as JWK, because DER import costs ten times as much.
   return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" })
 })
 
@@ -44,7 +44,7 @@ function yOf(publicKey: Uint8Array): bigint {
   return BigInt(`0x${bigEndian.toString("hex")}`)
 }
 
-/** As `isPublicKey` of the portable one: whether the 32 bytes are a point that a signature can verify under. */
+/** Equivalent to the portable `isPublicKey`: true if signatures can verify with this key. */
 export function isSoundPublicKey(bytes: Uint8Array): boolean {
   return bytes.length === 32 && isSoundKey(bytes) && hasX(yOf(bytes))
 }
@@ -52,7 +52,10 @@ export function isSoundPublicKey(bytes: Uint8Array): boolean {
 // The curve is -x² + y² = 1 + d·x²·y² (RFC 8032 section 5.1).
 const d = 37095705934669439343138083508754565189542113879843219016388785533085940283555n
 
-/** Whether there is an x for this y: (y² - 1) / (d·y² + 1) is a square, and so is what is multiplied by a square. */
+/**
+ * True if there is an x for this y: (y² - 1) / (d·y² + 1) must be a square, which multiplying by a square does not
+ * change.
+ */
 function hasX(y: bigint): boolean {
   const y2 = (y * y) % p
   const product = ((y2 - 1n + p) * (d * y2 + 1n)) % p
@@ -69,10 +72,10 @@ function power(base: bigint, exponent: bigint): bigint {
   return result
 }
 
-/** A signer over a 32-byte secret seed. Equal input gives equal bytes (RFC 8032 section 5.1.6). */
+/** A signer with a 32-byte secret seed. Deterministic (RFC 8032 section 5.1.6). */
 export function nodeSigner(seed: Uint8Array): SyncSigner {
   if (seed.length !== 32) throw new Error("a seed has 32 bytes")
-  // Imported and not generated: exporting a generated key can hang some versions of Node.
+  // Imported, not generated: exporting a generated key can hang in some versions of Node.
   const der = Buffer.concat([seedPrefix, seed])
   const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" })
   const { x = "" } = createPublicKey(key).export({ format: "jwk" })
@@ -82,5 +85,5 @@ export function nodeSigner(seed: Uint8Array): SyncSigner {
   }
 }
 
-/** A PrivateKeyInfo of Ed25519 up to its seed (RFC 8410 section 7). */
+/** The prefix of an Ed25519 PrivateKeyInfo before the seed (RFC 8410 section 7). */
 const seedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")

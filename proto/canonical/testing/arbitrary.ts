@@ -5,10 +5,10 @@ import { encode } from "../canonical.ts"
 import { type FieldRules, rulesOf } from "../rules.ts"
 import { samples } from "./samples.ts"
 
-/** Every message that has a sample, once. */
+/** Every message type that has a sample. */
 export const schemas: readonly DescMessage[] = [...new Set(samples.map(({ schema }) => schema))]
 
-/** Messages that obey every rule of their schema, sets in order. */
+/** Random messages that satisfy every rule of their schema, with sorted sets. */
 export function messageOf(schema: DescMessage): fc.Arbitrary<Message> {
   const { fields } = rulesOf(schema)
   const values = Object.fromEntries(fields.map((field) => [field.name, fieldOf(field)]))

@@ -1,6 +1,6 @@
 import { type CanonicalCode, CanonicalError } from "../errors.ts"
 
-/** The code that `act` is refused with, or "ok". Any other error is a defect and goes on. */
+/** Returns the code of a refusal by `act`, or "ok". Other errors are defects and propagate. */
 export function codeOf(act: () => unknown): CanonicalCode | "ok" {
   try {
     act()
@@ -11,7 +11,7 @@ export function codeOf(act: () => unknown): CanonicalCode | "ok" {
   }
 }
 
-/** `codeOf` for what is waited for. */
+/** `codeOf` for asynchronous code. */
 export async function codeOfAsync(act: () => Promise<unknown>): Promise<CanonicalCode | "ok"> {
   try {
     await act()

@@ -1,10 +1,10 @@
-// Signatures that verifiers are known to differ on, and what ours says. After RFC 8032 and "Taming the many EdDSAs".
+// Signatures on which verifiers are known to differ, and the expected result (RFC 8032, "Taming the many EdDSAs").
 import { ed25519 } from "@noble/curves/ed25519.js"
 import { sha512 } from "@noble/hashes/sha2.js"
 import { concat, utf8 } from "../bytes.ts"
 import { bytes32, signerOf } from "./world.ts"
 
-/** One signature and whether it is good. */
+/** A signature and whether it is valid. */
 export interface SignatureCase {
   readonly name: string
   readonly publicKey: Uint8Array
@@ -32,7 +32,7 @@ function bytesOf(value: bigint): Uint8Array {
   return Uint8Array.from({ length: 32 }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn))
 }
 
-/** Signs with a nonce and a key whose points may have a torsion part added. */
+/** Signs with a nonce and a key whose points may have a torsion component. */
 function signAskew(secret: bigint, nonce: bigint, keyTorsion: typeof torsion, nonceTorsion: typeof torsion) {
   const key = Point.BASE.multiply(secret).add(keyTorsion).toBytes()
   const point = Point.BASE.multiply(nonce).add(nonceTorsion).toBytes()
@@ -40,7 +40,10 @@ function signAskew(secret: bigint, nonce: bigint, keyTorsion: typeof torsion, no
   return { publicKey: key, message, signature: concat(point, bytesOf((nonce + k * secret) % order)) }
 }
 
-/** The smallest nonce for which the torsion part of a key does, or does not, cancel out of the equation without cofactor. */
+/**
+ * Uses the smallest nonce for which the key's torsion component cancels, or does not cancel, in the cofactorless
+ * equation.
+ */
 function signUnderAskewKey(cancels: boolean) {
   for (let nonce = 7n; ; nonce++) {
     const signed = signAskew(5n, nonce, torsion, Point.ZERO)

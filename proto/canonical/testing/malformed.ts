@@ -1,4 +1,4 @@
-// What is wrong with bytes, for each way in which they can be wrong and each field that it can be wrong in.
+// Malformed variants of valid bytes: every kind of error in every field that can have it.
 import type { DescMessage } from "@bufbuild/protobuf"
 import { absent, concat } from "../bytes.ts"
 import type { CanonicalCode } from "../errors.ts"
@@ -7,7 +7,7 @@ import { varint } from "../varint.ts"
 import type { Sample } from "./samples.ts"
 import { join, joinOne, padded, split, type Tlv, tagBytes, withContent } from "./tlv.ts"
 
-/** Bytes that are refused, and why. */
+/** Bytes that are refused, with the reason. */
 export interface Malformed {
   readonly name: string
   readonly schema: DescMessage
@@ -15,7 +15,7 @@ export interface Malformed {
   readonly code: CanonicalCode
 }
 
-/** Every malformed variant of a well-formed message, elements of lists included. */
+/** Every malformed variant of a valid message, including elements of lists. */
 export function malformedVariants(sample: Sample): Malformed[] {
   const rules = rulesOf(sample.schema)
   const variants = [...wholeVariants(rules, sample.bytes), ...fieldVariants(rules, split(sample.bytes))]
@@ -24,7 +24,7 @@ export function malformedVariants(sample: Sample): Malformed[] {
   })
 }
 
-/** Size is looked at before anything else. */
+/** The size is checked before anything else. */
 function sizeFirst(rules: MessageRules, bytes: Uint8Array, code: CanonicalCode): CanonicalCode {
   return bytes.length > rules.maxSize ? "CPB_TOO_LARGE" : code
 }
@@ -112,12 +112,12 @@ function contentVariants(field: FieldRules, tlv: Tlv, previous: Tlv | undefined,
   const variants: Variant[] = [["empty", holding(absent), "CPB_DEFAULT_ENCODED"]]
   variants.push(["a length beyond the end", replaced(tagBytes(tlv), varint(1n << 40n), tlv.content), "CPB_TRUNCATED"])
   if (field.message !== undefined) {
-    // The first element of a list stands for the others.
+    // The first element of a list represents the others.
     if (previous?.number === tlv.number) return variants
     const { message } = field
     const inner = fieldVariants(message, split(tlv.content)).map(
       ([name, bytes, code]): Variant =>
-        // An element with nothing left in it is empty before it is incomplete.
+        // An element without content is reported as empty, not as incomplete.
         [name, holding(bytes), bytes.length === 0 ? "CPB_DEFAULT_ENCODED" : sizeFirst(message, bytes, code)],
     )
     return [...variants, ...inner]

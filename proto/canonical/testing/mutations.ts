@@ -2,7 +2,7 @@ import { concat } from "../bytes.ts"
 import { varint } from "../varint.ts"
 import { join, split, type Tlv, withContent } from "./tlv.ts"
 
-/** Numbers 0 <= n < below, the same ones for the same seed (mulberry32). */
+/** Deterministic random numbers 0 <= n < below for a seed (mulberry32). */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {
@@ -40,7 +40,7 @@ const repeatSlice: Mutation = (bytes, random) => {
   return concat(bytes, bytes.subarray(from, from + random(40)))
 }
 
-/** Mutates at the level of fields, so that what comes out still looks like one. */
+/** Mutates whole fields, so that the result still looks like a message. */
 const byField =
   (change: (fields: Tlv[], at: number, random: Random) => Tlv[]): Mutation =>
   (bytes, random) => {
@@ -94,7 +94,7 @@ const mutations: readonly Mutation[] = [
   largeField,
 ]
 
-/** One to three mutations; never of nothing. */
+/** Applies one to three mutations; empty input stays empty. */
 export function mutate(bytes: Uint8Array, random: Random): Uint8Array {
   let mutated = bytes
   for (let count = 1 + random(3); count > 0 && mutated.length > 0; count--) {

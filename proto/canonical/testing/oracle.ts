@@ -1,10 +1,10 @@
-// A second reader of canonical bytes that shares no code with the first: protobuf-es parses and writes again, and the
-// rules are looked up in the options field by field. Slow, and it cannot say why.
+// A second decoder of canonical bytes that shares no code with the first: protobuf-es parses and re-encodes, and each
+// rule is read from the options. Slow, and it gives no reason.
 import { type DescField, type DescMessage, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { canonical, Repetition, rule } from "@signet/proto/credential/v1/canonical_options"
 
-/** Whether the bytes are the one encoding of a message that obeys its rules. */
+/** True if the bytes are the canonical encoding of a message that satisfies its rules. */
 export function accepts(schema: DescMessage, bytes: Uint8Array): boolean {
   if (bytes.length > getOption(schema, canonical).maxSize) return false
   const message = parsed(schema, bytes)
@@ -51,7 +51,7 @@ function fits(field: DescField, value: unknown): boolean {
   return number >= min && (max === 0n || number <= max)
 }
 
-/** Bytes as a text that sorts as they do, a prefix first. */
+/** Bytes as a string with the same sort order, a prefix first. */
 function text(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes)
 }

@@ -1,4 +1,4 @@
-// One message of each kind and more, as vectors and properties use them.
+// At least one message of each kind, for vectors and property tests.
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
 import type { GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { ClaimTicketBodyV1Schema } from "@signet/proto/credential/v1/claim_ticket"
@@ -34,7 +34,7 @@ import type { SyncSigner } from "../ed25519.ts"
 import { type HashLabel, hash, keyIdOf } from "../hash.ts"
 import * as world from "./world.ts"
 
-/** A named message with its one encoding, and how it is signed and hashed, if it is. */
+/** A named message with its canonical encoding, its signer and its hash label, if any. */
 export interface Sample {
   /** The vector file that it belongs to. */
   readonly file: string
@@ -101,7 +101,7 @@ const fingerprint = {
 const userKey = { deviceId: world.phone, scheme: ed25519, key: world.leaf.publicKey }
 const otherKey = { deviceId: id(0x60), scheme: ed25519, key: world.otherLeaf.publicKey }
 
-/** Leaves of one commit, as many as a proof may hold. */
+/** The maximum number of leaves that a proof can name. */
 const manySubjects = Array.from({ length: 256 }, (_, at) =>
   create(MembershipSubjectV1Schema, {
     credentialHash: hash("content", Uint8Array.of(at)),

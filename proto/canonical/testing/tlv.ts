@@ -1,16 +1,16 @@
 import { concat } from "../bytes.ts"
 import { type Cursor, readVarint, take, varint } from "../varint.ts"
 
-/** One encoded field: its tag, and a number or the length and content. */
+/** One encoded field: its tag, and a number or the length with content. */
 export interface Tlv {
   readonly number: bigint
   readonly wire: bigint
   readonly value: bigint
-  /** Of wire type 2. */
+  /** Only for wire type 2. */
   readonly content: Uint8Array
 }
 
-/** Splits well-formed bytes into their fields, without a schema. */
+/** Splits valid bytes into fields without a schema. */
 export function split(bytes: Uint8Array): Tlv[] {
   const cursor: Cursor = { bytes, at: 0, end: bytes.length }
   const fields: Tlv[] = []
@@ -27,22 +27,22 @@ export function tagBytes({ number, wire }: Pick<Tlv, "number" | "wire">): Uint8A
   return varint((number << 3n) | wire)
 }
 
-/** One field's bytes. */
+/** Encodes one field. */
 export function joinOne(field: Tlv): Uint8Array {
   return concat(tagBytes(field), varint(field.value), field.content)
 }
 
-/** The fields' bytes; the opposite of `split`. */
+/** Encodes the fields; the inverse of `split`. */
 export function join(fields: readonly Tlv[]): Uint8Array {
   return concat(...fields.map(joinOne))
 }
 
-/** A field with other content, its length to match. */
+/** Replaces a field's content and adjusts its length. */
 export function withContent(field: Tlv, content: Uint8Array): Tlv {
   return { ...field, value: BigInt(content.length), content }
 }
 
-/** A varint's bytes, one byte longer than they need to be. */
+/** A varint's bytes, one byte longer than necessary. */
 export function padded(minimal: Uint8Array): Uint8Array {
   return concat(
     minimal.map((byte, at) => (at === minimal.length - 1 ? byte | 0x80 : byte)),

@@ -1,4 +1,4 @@
-// A fixed world for tests and vectors: seeds that anybody can read, so nothing here is a secret.
+// Fixed test data for tests and vectors. The seeds are public, so nothing here is secret.
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { ConversationKind } from "@signet/proto/credential/v1/envelope_aad"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
@@ -13,14 +13,14 @@ import { hash, issuerIdOf, stateTagOf } from "../hash.ts"
 import { issueIssuerKeySet, verifyIssuerKeySet } from "../issuer-keys.ts"
 import { issueMembershipProof, type ProofExpectation } from "../membership-proof.ts"
 
-/** 16 bytes, all `value`. */
+/** 16 bytes with this value. */
 export const id = (value: number): Uint8Array => new Uint8Array(16).fill(value)
-/** 32 bytes, all `value`. */
+/** 32 bytes with this value. */
 export const bytes32 = (value: number): Uint8Array => new Uint8Array(32).fill(value)
-/** The signer whose seed is 32 bytes, all `value`. */
+/** The signer whose seed is 32 bytes with this value. */
 export const signerOf = (value: number) => seedSigner(bytes32(value))
 
-/** Unix seconds: the middle of everything's validity. */
+/** Unix seconds: inside every validity period. */
 export const now = 1_800_000_000n
 export const day = 86_400n
 export const issuerUrl = "https://auth.example"
@@ -40,16 +40,16 @@ export const credentialKey = signerOf(2)
 export const proofKey = signerOf(3)
 export const receiptKey = signerOf(4)
 export const listKey = signerOf(5)
-/** A credential key that is no longer good at `now`. */
+/** A credential key that is no longer valid at `now`. */
 export const retiredKey = signerOf(6)
-/** In no key set. */
+/** A key outside every key set. */
 export const strangerKey = signerOf(7)
 export const leaf = signerOf(8)
 export const otherLeaf = signerOf(9)
 
 const lifetime = { scheme: SignatureScheme.ED25519, notBefore: now - 100n * day, notAfter: now + 500n * day }
 
-/** The fields of the world's key set. */
+/** The fields of the test key set. */
 export const keySetFields = {
   issuerId,
   setVersion: 7n,
@@ -66,7 +66,7 @@ export const keySetFields = {
 export const keySetBytes = await issueIssuerKeySet(keySetFields, root)
 export const issuerKeys = verifyIssuerKeySet(keySetBytes, { roots: [root.publicKey], issuerId, atSeconds: now })
 
-/** Alice's phone. */
+/** The credential of Alice's phone. */
 export const credentialFields = {
   issuerId,
   tenantId,
@@ -88,7 +88,7 @@ export const credentialExpectation: CredentialExpectation = {
   atSeconds: now,
 }
 
-/** Alice's phone adds two leaves in epoch 4. */
+/** A proof by which Alice's phone adds two leaves in epoch 4. */
 export const proofFields = {
   issuerId,
   tenantId,
@@ -119,7 +119,7 @@ export const proofExpectation: ProofExpectation = {
   atSeconds: now,
 }
 
-/** That commit, taken as the ninth envelope. */
+/** The receipt of that commit, the ninth envelope. */
 export const receiptFields = {
   issuerId,
   conversationId,
@@ -147,7 +147,7 @@ export const receiptExpectation: ReceiptExpectation = {
   nowMs: now * 1000n + 400n,
 }
 
-/** Two packages that Alice's phone claimed, to add their owners. */
+/** Two packages that Alice's phone claimed to add their owners. */
 export const ticketFields = {
   issuerId,
   tenantId,
@@ -171,7 +171,7 @@ export const ticketExpectation: TicketExpectation = {
   atSeconds: now,
 }
 
-/** Alice's devices: the phone, and one that was revoked. */
+/** Alice's devices: the phone, and a revoked one. */
 export const listFields = {
   issuerId,
   tenantId,

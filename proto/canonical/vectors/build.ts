@@ -1,4 +1,4 @@
-// What the vector files hold, computed from the samples and tables of ../testing: nothing is read from a clock or chance.
+// Builds the vector files from the samples and tables of ../testing. Deterministic: uses no clock and no randomness.
 import type { DescMessage } from "@bufbuild/protobuf"
 import { SignedBytesV1Schema } from "@signet/proto/credential/v1/signed"
 import { toHex, utf8 } from "../bytes.ts"
@@ -16,7 +16,7 @@ import * as world from "../testing/world.ts"
 import { plain, plainMessage } from "./plain.ts"
 import { schemaJson } from "./schema.ts"
 
-/** Each file's name without ".json", and what is in it. */
+/** The content of each file, by name without ".json". */
 export function buildVectors(): Record<string, unknown> {
   const byFile = Map.groupBy(samples, ({ file }) => file)
   return {
@@ -140,7 +140,7 @@ function safetyJson(): object {
 }
 
 function malformedJson(): object[] {
-  // One sample of each message, the longest short one: it has the most fields.
+  // The longest short sample of each message, which has the most fields.
   const byMessage = Map.groupBy(
     samples.filter(({ bytes }) => bytes.length < 1000),
     ({ schema }): DescMessage => schema,

@@ -1,5 +1,5 @@
-// Writes the vector files again: npx node proto/canonical/vectors/generate.ts
-// A change of what is written is a change of the format that every client and server shares.
+// Regenerates the vector files: npx node proto/canonical/vectors/generate.ts
+// A changed file is a change of the format that all clients and servers share.
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { buildVectors } from "./build.ts"

@@ -1,7 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf"
 import { toHex } from "../bytes.ts"
 
-/** A value in plain JSON: bytes in hexadecimal, 64-bit numbers as decimal strings, undefined as null. */
+/** Converts a value to plain JSON: bytes as hexadecimal, 64-bit numbers as decimal strings, undefined as null. */
 export function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return toHex(value)
   if (typeof value === "bigint") return String(value)
@@ -12,7 +12,7 @@ export function plain(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, each]) => [snake(name), plain(each)]))
 }
 
-/** A message in plain JSON, under the names of its schema; what is absent is left out. */
+/** Converts a message to plain JSON with the names of its schema; absent fields are omitted. */
 export function plainMessage(schema: DescMessage, message: Message): object {
   const entries = schema.fields.map((field): [string, unknown] => {
     const value: unknown = Reflect.get(message, field.localName)

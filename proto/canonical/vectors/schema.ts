@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf"
 import { type FieldRules, rulesOf } from "../rules.ts"
 
-/** The rules of messages in plain JSON, for readers in languages without generated descriptors. */
+/** The rules of messages in plain JSON, for languages without generated descriptors. */
 export function schemaJson(schemas: readonly DescMessage[]): object {
   const all = new Map<string, DescMessage>()
   const visit = (schema: DescMessage) => {
@@ -27,7 +27,7 @@ function fieldJson(field: FieldRules): object {
   return {
     kind: isNumber ? "number" : field.kind,
     required: field.required,
-    // Of a number its value, of bytes and strings their length.
+    // For a number its value; for bytes and strings their length.
     ...(field.message === undefined && { min: String(field.min), max: String(field.max) }),
     ...(field.known && { known: [...field.known].filter((value) => value !== 0n).map(Number) }),
     ...(field.knownBits !== undefined && { known_bits: Number(field.knownBits) }),

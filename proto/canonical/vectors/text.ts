@@ -1,4 +1,4 @@
-/** A vector file as it is written: a line for each vector, so that a change is a change of lines. */
+/** The text of a vector file: one line per vector, so that a diff shows changed vectors. */
 export function fileText(content: unknown): string {
   if (Array.isArray(content)) return `[\n${content.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`
   const entries = Object.entries(Object(content)).map(

@@ -6,7 +6,7 @@ import { fileText } from "./text.ts"
 
 const built = buildVectors()
 
-test("the vector files are those that are generated, no more and no fewer", () => {
+test("the vector files are exactly the generated ones", () => {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".json"))
   expect(files.sort()).toEqual(
     Object.keys(built)
@@ -15,7 +15,7 @@ test("the vector files are those that are generated, no more and no fewer", () =
   )
 })
 
-test.each(Object.keys(built))("%s.json is what is generated", (name) => {
+test.each(Object.keys(built))("%s.json is up to date", (name) => {
   const committed = readFileSync(join(import.meta.dirname, `${name}.json`), "utf8")
   expect(committed === fileText(built[name]), `run proto/canonical/vectors/generate.ts and see what changed`).toBe(true)
 })

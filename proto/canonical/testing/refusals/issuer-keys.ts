@@ -23,7 +23,7 @@ const keyOf = (key: Uint8Array, change: object = {}) =>
   })
 const setOf = (...keys: ReturnType<typeof keyOf>[]) => resigned(schema, keySetBytes, { keys }, root)
 const stranger = world.strangerKey.publicKey
-/** The neutral element: under it, anybody signs anything. */
+/** The neutral element: under this key anyone can sign anything. */
 const smallOrder = Uint8Array.of(1, ...new Uint8Array(31))
 
 export const issuerKeysRefusals: readonly Refusal[] = table("issuer-keys", verifyIssuerKeySet, expected, [

@@ -7,18 +7,18 @@ import type { CanonicalCode } from "../../errors.ts"
 import { keyIdOf } from "../../hash.ts"
 import { signatureInput, signNow } from "../../signed.ts"
 
-/** One verification and its outcome: a row of the refusals test and of the vectors. */
+/** One verification with its result: a row of the refusals test and of the vectors. */
 export interface Refusal {
   readonly kind: "issuer-keys" | "credential" | "proof" | "receipt" | "ticket" | "list" | "request" | "device-proof"
   readonly name: string
   readonly bytes: Uint8Array
-  /** What the verifier expects, without keys and functions. */
+  /** The verifier's expectation, without keys and functions. */
   readonly given: object
   readonly code: CanonicalCode | "ok"
   readonly verify: () => unknown
 }
 
-/** The rows of one kind, each a name, the signed bytes, what differs in what is expected, and the outcome. */
+/** The rows of one kind: name, signed bytes, changes of the expectation, and result. */
 export function table<Expectation extends object>(
   kind: Refusal["kind"],
   verify: (bytes: Uint8Array, expected: Expectation) => unknown,
@@ -38,7 +38,7 @@ export function table<Expectation extends object>(
   })
 }
 
-/** The signed body with some fields changed, signed again by whoever: what an issuer gone wrong could make. */
+/** The signed body with changed fields, signed again by any signer: what a faulty issuer could create. */
 export function resigned<Body extends Message>(
   schema: GenMessage<Body>,
   signed: Uint8Array,
@@ -49,7 +49,7 @@ export function resigned<Body extends Message>(
   return signNow(schema, Object.assign(body, change), signer)
 }
 
-/** Any bytes as a body, well signed. */
+/** Arbitrary bytes as a body, validly signed. */
 export function signedRaw(schema: GenMessage<Message>, body: Uint8Array, signer: SyncSigner): Uint8Array {
   const signature = signer.sign(signatureInput(schema, body))
   return envelope({ body, keyId: keyIdOf(signer.publicKey), signature })
@@ -61,12 +61,12 @@ export function partsOf(signed: Uint8Array) {
   return { body, keyId, signature }
 }
 
-/** An envelope of these parts, whatever they are. */
+/** An envelope of arbitrary parts. */
 export function envelope(parts: ReturnType<typeof partsOf>): Uint8Array {
   return encode(SignedBytesV1Schema, create(SignedBytesV1Schema, { ...parts, scheme: SignatureScheme.ED25519 }))
 }
 
-/** The signed bytes with one bit of the signature's scalar changed. */
+/** The signed bytes with one flipped bit in the signature's scalar. */
 export function tampered(signed: Uint8Array): Uint8Array {
   return signed.map((byte, at) => (at === signed.length - 40 ? byte ^ 1 : byte))
 }
