@@ -23,7 +23,8 @@ import { parseTree } from "./tree.ts"
 import { treeHash } from "./tree-hash.ts"
 import { parseWelcome, splitWelcome } from "./welcome.ts"
 
-// A random history of our engine, read by ts-mls and by us: two readers that share no code agree on every field.
+// A random history of the engine, decoded by ts-mls and by this folder: two decoders without common code agree on every
+// field.
 const size = effort({ steps: 24, members: 12 }, { steps: 150, members: 30 }, { steps: 600, members: 60 })
 let recording: Recording
 beforeAll(async () => {
@@ -81,7 +82,7 @@ describe(`a random history of seed ${seed}`, () => {
     }
   })
 
-  test("every commit says what the engine put into it, and is signed by its sender", async () => {
+  test("every commit has the engine's changes and its sender's signature", async () => {
     for (const { staged, before, sender, keyPackages, removed } of recording.commits) {
       const ours = parseCommit(staged.commit)
       const { publicMessage: their } = theirs(staged.commit, "mls_public_message")
@@ -135,7 +136,7 @@ describe(`a random history of seed ${seed}`, () => {
       }
     })
 
-    test("follows its commit by transcript hash and tag, and another commit does not lead to it", () => {
+    test("belongs to its commit by transcript hash and tag, and to no other", () => {
       for (const [i, { staged, before }] of recording.commits.entries()) {
         const commit = parseCommit(staged.commit)
         const { context, confirmationTag } = parseGroupInfo(staged.groupInfo)
@@ -150,7 +151,7 @@ describe(`a random history of seed ${seed}`, () => {
     })
   })
 
-  test("the context of epoch 0, which nobody sends, follows from what comes with the first commit", () => {
+  test("the context of epoch 0, which is never sent, is computed from the first commit's data", () => {
     const [first] = recording.commits
     if (first === undefined) throw new Error("no commit")
     const { context } = parseGroupInfo(first.staged.groupInfo)
@@ -183,7 +184,7 @@ describe(`a random history of seed ${seed}`, () => {
     }
   })
 
-  test("a Welcome is split into one for each newcomer, which is what ts-mls makes of that secret alone", async () => {
+  test("a Welcome is split into one per joining member, identical to what ts-mls encodes for it", async () => {
     for (const { staged, keyPackages } of recording.commits) {
       if (staged.welcome === undefined) continue
       const { welcome: their } = theirs(staged.welcome, "mls_welcome")

@@ -10,7 +10,7 @@ beforeAll(async () => {
   all = await samples()
 })
 
-/** Everything that a reader sees, as one string. */
+/** Everything that a decoder returns, as one string. */
 function seen(value: unknown): string {
   return JSON.stringify(value, (_, inside) => {
     if (inside instanceof Uint8Array) return hex(inside)
@@ -25,11 +25,11 @@ function flipped(bytes: Uint8Array, bit: number): Uint8Array {
   return copy
 }
 
-// Every bit by night; by day a part of them, by the seed.
+// Every bit in the nightly form; otherwise a part of them, chosen by the seed.
 const step = effort(29, 3, 1)
 const random = numbers(seed)
 
-test("a message of each kind is read, and its signatures are good", () => {
+test("a message of each kind parses, and its signatures verify", () => {
   expect(all).toHaveLength(8)
   for (const sample of all) {
     expect(refusal(() => sample.parse(sample.bytes))).toBe("read")
@@ -37,8 +37,8 @@ test("a message of each kind is read, and its signatures are good", () => {
   }
 })
 
-describe("a bit that is flipped", () => {
-  test("is refused, or seen", () => {
+describe("a flipped bit", () => {
+  test("is refused, or changes the result", () => {
     for (const { name, bytes, parse } of all) {
       const original = seen(parse(bytes))
       for (let bit = random(step); bit < bytes.length * 8; bit += step) {
@@ -49,10 +49,10 @@ describe("a bit that is flipped", () => {
     }
   })
 
-  test("in what is signed is refused, or the signature is no longer good", () => {
+  test("in signed content is refused, or invalidates the signature", () => {
     for (const { name, bytes, parse, verify } of all) {
       if (verify === undefined) continue
-      // The tags of a commit follow its signature; members check them.
+      // The tags of a commit follow its signature; members verify them.
       const signed = bytes.length - (name.startsWith("a commit") ? 66 : 0)
       for (let bit = random(step); bit < signed * 8; bit += step) {
         const bent = flipped(bytes, bit)
@@ -63,7 +63,7 @@ describe("a bit that is flipped", () => {
   })
 })
 
-test("a message that is cut anywhere, or has a byte more, is refused", () => {
+test("a message truncated anywhere, or with an extra byte, is refused", () => {
   for (const { name, bytes, parse } of all) {
     for (let length = 0; length < bytes.length; length++) {
       const code = refusal(() => parse(bytes.subarray(0, length)))

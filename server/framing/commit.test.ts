@@ -27,7 +27,7 @@ function fail(): never {
 
 function bentMessage(from: Uint8Array, bend: (message: PublicMessage) => object): Uint8Array {
   const { publicMessage } = theirs(from, "mls_public_message")
-  // What a dishonest client encodes fits no type.
+  // The types do not allow what a dishonest client can encode.
   const changed: PublicMessage = Object.assign({}, publicMessage, bend(publicMessage))
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage: changed })
 }
@@ -277,7 +277,7 @@ describe("an application message", () => {
     expect(refusalWithPlace(() => parseApplication(make()))).toBe(expected)
   })
 
-  test("is no commit", () => {
+  test("is not a commit", () => {
     const read = () => parseCommit(bentPrivate({}))
     expect(refusalWithPlace(read)).toBe("MLS_WRONG_WIRE_FORMAT wire_format: mls_public_message is expected here")
   })

@@ -6,21 +6,21 @@ import { finish, list, opaque, present, type Reader, refuse, since, uint8, uint1
 import { keyOf } from "./writer.ts"
 
 /**
- * A commit in a PublicMessage (RFC 9420 sections 6.2 and 12.4), as V1 has them: from a member, with proposals by value,
- * and one kind of change: Adds, or Removes and a path, or a path alone.
+ * A commit in a PublicMessage (RFC 9420 sections 6.2 and 12.4). V1 allows only commits by members with proposals by
+ * value and one kind of change: Adds, Removes with a path, or a path alone.
  */
 export interface Commit extends Frame {
   /** Leaf index of the committer. */
   readonly sender: number
   readonly adds: readonly KeyPackage[]
-  /** Leaf indices, each once, the committer's not among them. */
+  /** Leaf indices, without repetition and without the committer's. */
   readonly removes: readonly number[]
   readonly path: UpdatePath | undefined
   /** Ed25519, 64 bytes. */
   readonly signature: Uint8Array
-  /** 32 bytes: a MAC that only members can check. It names the epoch that the commit leads to. */
+  /** 32 bytes: a MAC that only members can verify. It identifies the epoch that the commit leads to. */
   readonly confirmationTag: Uint8Array
-  /** 32 bytes: another such MAC, which says that a member sent it. */
+  /** 32 bytes: a MAC that only members can verify. It proves that a member sent the commit. */
   readonly membershipTag: Uint8Array
   /** Version, wire format and FramedContent: FramedContentTBS without the GroupContext. */
   readonly signed: Uint8Array
@@ -30,13 +30,13 @@ export interface Commit extends Frame {
 
 /** RFC 9420 section 7.6. */
 export interface UpdatePath {
-  /** The committer's new leaf, of source commit. */
+  /** The committer's new leaf, with source commit. */
   readonly leafNode: LeafNode
-  /** The new keys from the leaf to the root, X25519, and for how many nodes the secret of each is sealed. */
+  /** The new X25519 keys from the leaf to the root, each with the number of nodes to which its path secret is sealed. */
   readonly nodes: readonly { readonly encryptionKey: Uint8Array; readonly recipients: number }[]
 }
 
-/** Reads a commit; its signature is `verifyCommitSignature`'s. @throws FramingRefused */
+/** Parses a commit without verifying its signature (see `verifyCommitSignature`). @throws FramingRefused */
 export function parseCommit(bytes: Uint8Array, most: number = maxBytes.commit): Commit {
   const reader = openMessage(bytes, most, "mls_public_message")
   const contentAt = reader.at
@@ -60,7 +60,7 @@ export function parseCommit(bytes: Uint8Array, most: number = maxBytes.commit): 
   return { groupId, epoch, sender, aad, adds, removes, path, signature, ...tags, signed, transcript }
 }
 
-/** @returns the leaf index of a member; nobody else commits in V1 (RFC 9420 section 6). */
+/** @returns The leaf index of a member; in V1 only members commit (RFC 9420 section 6). */
 function readSender(reader: Reader): number {
   const start = reader.at
   const type = uint8(reader, "sender_type")
@@ -83,7 +83,10 @@ interface Proposals {
   readonly removes: number[]
 }
 
-/** The proposals of a commit (RFC 9420 sections 12.1 and 12.2), as far as they can be judged by themselves. */
+/**
+ * Parses the proposals of a commit (RFC 9420 sections 12.1 and 12.2) and validates them as far as possible without the
+ * tree.
+ */
 function readProposals(reader: Reader, sender: number): Proposals {
   const proposals: Proposals = { adds: [], removes: [] }
   const taken = new Set<string | number>()
@@ -137,12 +140,12 @@ function readPath(reader: Reader): UpdatePath {
   return { leafNode, nodes }
 }
 
-/** @returns how many there are. */
+/** @returns The number of sealed secrets. */
 function readSealedSecrets(reader: Reader, most: number): number {
   const what = "path.nodes.encrypted_path_secret"
   const sealed = list(reader, what, most, (inside) => {
     opaque(inside, what, 32)
-    // A path secret and the tag of AES-128-GCM.
+    // A path secret and the AES-128-GCM tag.
     opaque(inside, what, 32 + 16)
   })
   return sealed.length

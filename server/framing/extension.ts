@@ -3,24 +3,24 @@ import { list, opaque, type Reader, refuse, uint16 } from "./reader.ts"
 
 /** RFC 9420 section 13. */
 export interface Extension {
-  /** The registry is that of RFC 9420 section 17.3. */
+  /** Extension type (RFC 9420 section 17.3). */
   readonly type: number
   readonly data: Uint8Array
 }
 
 /** required_capabilities (RFC 9420 section 11.1). */
 export const requiredCapabilities = 3
-/** last_resort (draft-ietf-mls-extensions): a key package that is used again when no other is left. */
+/** last_resort (draft-ietf-mls-extensions): a key package that is reused if no other is available. */
 export const lastResort = 10
-/** GroupInfo extension of ours: the membership proof of the commit, for those who join by it. Private use. */
+/** Signet's GroupInfo extension: the membership proof of the commit, for joining members. Private use. */
 export const membershipProof = 0xf0a2
 
-/** Types that everybody supports without saying so (RFC 9420 section 7.2). */
+/** True for types that every client supports without listing them (RFC 9420 section 7.2). */
 export function isDefaultExtension(type: number): boolean {
   return type >= 1 && type <= 5
 }
 
-/** A list of extensions, each type at most once (RFC 9420 section 13.4). */
+/** Reads a list of extensions; a repeated type is refused (RFC 9420 section 13.4). */
 export function readExtensions(reader: Reader, what: string): Extension[] {
   const seen = new Set<number>()
   return list(reader, what, maxInside.extensions, (inside) => {
@@ -32,7 +32,7 @@ export function readExtensions(reader: Reader, what: string): Extension[] {
   })
 }
 
-/** The same, of types that V1 knows in this place and no other. */
+/** Reads a list of extensions that allows only the types that V1 uses at this position. */
 export function readKnownExtensions(reader: Reader, what: string, known: readonly number[]): Extension[] {
   const start = reader.at
   const extensions = readExtensions(reader, what)

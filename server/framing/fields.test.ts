@@ -1,4 +1,4 @@
-// Numbers that no encoder writes: each is put into a valid message at the octet where it belongs.
+// Numbers that no encoder writes, each placed into a valid message at its octet.
 import { beforeAll, expect, test } from "vitest"
 import { parseCommit } from "./commit.ts"
 import { parseGroupContext, parseGroupInfo } from "./group-info.ts"
@@ -65,7 +65,7 @@ test.each<[Kind, string, number, readonly number[], string]>([
   }
 })
 
-test("a client that speaks another version than MLS 1.0 is refused", () => {
+test("a client with another version than MLS 1.0 is refused", () => {
   const { identity } = parseKeyPackage(messages.keyPackage).leafNode
   const versionAt = identity.byteOffset - messages.keyPackage.byteOffset + identity.length + 2
   expect(messages.keyPackage[versionAt]).toBe(1)
@@ -73,14 +73,14 @@ test("a client that speaks another version than MLS 1.0 is refused", () => {
   expect(refusalWithPlace(read)).toBe("MLS_UNSUPPORTED capabilities.versions")
 })
 
-test("a GroupContext ends where it ends", () => {
+test("a GroupContext with extra bytes is refused", () => {
   const { bytes } = parseGroupInfo(messages.groupInfo).context
   expect(refusalWithPlace(() => parseGroupContext(bytes))).toBe("read")
   const read = () => parseGroupContext(Uint8Array.of(...bytes, 0))
   expect(refusalWithPlace(read)).toBe("MLS_NON_CANONICAL bytes after the group context")
 })
 
-test.each<Kind>(["commit", "application", "groupInfo", "keyPackage"])("%s: the limit is the largest size", (kind) => {
+test.each<Kind>(["commit", "application", "groupInfo", "keyPackage"])("%s: the limit is inclusive", (kind) => {
   const { length } = messages[kind]
   expect(refusalWithPlace(() => parsers[kind](messages[kind], length))).toBe("read")
   expect(refusalWithPlace(() => parsers[kind](messages[kind], length - 1))).toMatch(/^MLS_TOO_LARGE mls_/)

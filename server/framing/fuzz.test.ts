@@ -15,7 +15,10 @@ beforeAll(async () => {
 
 const runs = effort(2_000, 40_000, 1_000_000)
 
-/** One to four changes of the kinds that readers get wrong: bytes, lengths, pieces moved, repeated and cut. */
+/**
+ * Applies one to four changes that decoders often handle wrongly: bytes, lengths, and moved, repeated or removed
+ * pieces.
+ */
 function mutated(bytes: Uint8Array, other: Uint8Array, random: (below: number) => number): Uint8Array {
   let now = bytes
   for (let n = random(4); n >= 0; n--) {
@@ -31,7 +34,7 @@ function mutated(bytes: Uint8Array, other: Uint8Array, random: (below: number) =
         changed[at] = (changed[at] ?? 0) ^ (1 << random(8))
         break
       case 2:
-        // Lengths: minimal, longer than they need be, and enormous.
+        // Lengths: minimal, too long an encoding, and enormous values.
         changed.set(
           [0x40, 0x80, 0xbf, 0xc0, 0xff].map((byte) => (random(2) === 0 ? byte : 0xff)).slice(0, now.length - at),
           at,
@@ -51,7 +54,7 @@ function mutated(bytes: Uint8Array, other: Uint8Array, random: (below: number) =
   return now
 }
 
-/** Whether ts-mls reads it, and would write the same. */
+/** True if ts-mls decodes it and re-encodes the same bytes. */
 function theyRead(sample: Sample, bytes: Uint8Array): boolean {
   try {
     const again = sample.name === "a tree" ? encodeTree(decodeTree(bytes)) : encodeMlsMessage(decoded(bytes))
@@ -61,12 +64,12 @@ function theyRead(sample: Sample, bytes: Uint8Array): boolean {
   }
 }
 
-// Where the grammar alone decides: what is refused here as malformed, nobody else reads either.
+// Fields decided by the grammar alone: if refused here as malformed, no other decoder accepts them.
 const grammar =
   /^(wire_format|content_type|sender_type|proposal_or_ref_type|leaf_node_source|path|node|group_id|epoch|authenticated_data|(credential|capabilities|lifetime)\..*)$/
 
 describe(`with seed ${seed}`, () => {
-  test("we and ts-mls agree on which mutated messages are MLS, but for rules that only we have", () => {
+  test("both decoders accept the same mutated messages, except for the stricter rules here", () => {
     const random = numbers(seed)
     let taken = 0
     for (let run = 0; run < runs; run++) {
@@ -89,7 +92,7 @@ describe(`with seed ${seed}`, () => {
     const random = numbers(seed + 1)
     for (let run = 0; run < runs; run++) {
       const bytes = Uint8Array.from({ length: random(300) }, () => random(256))
-      // Half of them begin as a message does.
+      // Half of them begin like a message.
       if (random(2) === 0) bytes.set([0, 1, 0, 1 + random(5)].slice(0, bytes.length))
       for (const { parse } of all) expect(refusal(() => parse(bytes))).not.toBe("read")
     }

@@ -82,7 +82,7 @@ test("a GroupInfo of more than 64 KiB is refused before it is read", () => {
   expect(refusalWithPlace(() => parseGroupInfo(large))).toBe("MLS_TOO_LARGE mls_group_info")
 })
 
-test("a GroupInfo verifies under its signer's key, as it was signed and no other", () => {
+test("a GroupInfo verifies only unchanged and with its signer's key", () => {
   const key = parseTree(tree).leaves.get(0)?.signatureKey ?? new Uint8Array()
   const other = parseTree(tree).leaves.get(1)?.signatureKey ?? new Uint8Array()
   expect(verifyGroupInfo(parseGroupInfo(good), key)).toBe(true)

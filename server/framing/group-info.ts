@@ -17,39 +17,42 @@ import { finish, opaque, openReader, type Reader, refuse, since, uint16, uint32,
 import { leafHash } from "./tree-hash.ts"
 import { vectorBytes } from "./writer.ts"
 
-/** What the members of an epoch agree on (RFC 9420 section 8.1). */
+/** The state that the members of an epoch agree on (RFC 9420 section 8.1). */
 export interface GroupContext {
-  /** The encoded GroupContext: what the commits of this epoch are signed with. */
+  /** The encoded GroupContext, which commits of this epoch sign. */
   readonly bytes: Uint8Array
   readonly groupId: Uint8Array
   readonly epoch: bigint
   /** 32 bytes. */
   readonly treeHash: Uint8Array
-  /** 32 bytes; none in epoch 0. */
+  /** 32 bytes; empty in epoch 0. */
   readonly confirmedTranscriptHash: Uint8Array
-  /** A conversation binding, required capabilities, or nothing. */
+  /** A conversation binding, required capabilities, or none. */
   readonly extensions: readonly Extension[]
   /** The encoded list of extensions. */
   readonly extensionsBytes: Uint8Array
-  /** Extension 0xF0A1, which is the caller's to check. */
+  /** Extension 0xF0A1. The caller must verify it. */
   readonly binding: Uint8Array | undefined
 }
 
-/** RFC 9420 section 12.4.3, as V1 has it: without tree and without external key. */
+/** GroupInfo (RFC 9420 section 12.4.3). V1 allows neither tree nor external key in it. */
 export interface GroupInfo {
   readonly context: GroupContext
-  /** Extension 0xF0A2: the membership proof of the commit that led here. */
+  /** Extension 0xF0A2: the membership proof of the commit that started this epoch. */
   readonly proof: Uint8Array | undefined
-  /** 32 bytes, equal to that of the commit that led here. */
+  /** 32 bytes, equal to the tag of the commit that started this epoch. */
   readonly confirmationTag: Uint8Array
-  /** Leaf index of the committer that led here. */
+  /** Leaf index of that commit's sender. */
   readonly signer: number
   readonly signature: Uint8Array
   /** GroupInfoTBS. */
   readonly signed: Uint8Array
 }
 
-/** Reads an MLSMessage of wire format mls_group_info; its signature is `verifyGroupInfo`'s. @throws FramingRefused */
+/**
+ * Parses an MLSMessage of wire format mls_group_info without verifying its signature (see `verifyGroupInfo`). @throws
+ * FramingRefused
+ */
 export function parseGroupInfo(bytes: Uint8Array, most: number = maxBytes.groupInfo): GroupInfo {
   const reader = openMessage(bytes, most, "mls_group_info")
   const start = reader.at
@@ -63,7 +66,7 @@ export function parseGroupInfo(bytes: Uint8Array, most: number = maxBytes.groupI
   return { context, proof: extensionData(extensions, membershipProof), confirmationTag, signer, signature, signed }
 }
 
-/** Reads an encoded GroupContext by itself, as it was kept of a GroupInfo. @throws FramingRefused */
+/** Parses an encoded GroupContext, as stored from a GroupInfo. @throws FramingRefused */
 export function parseGroupContext(bytes: Uint8Array): GroupContext {
   const reader = openReader(bytes, maxBytes.groupInfo, "group_context")
   const context = readGroupContext(reader)
@@ -89,7 +92,7 @@ function readGroupContext(reader: Reader): GroupContext {
   return { bytes, groupId, epoch, treeHash, confirmedTranscriptHash, extensions, extensionsBytes, binding }
 }
 
-/** Whether a GroupInfo is signed by its signer (RFC 9420 section 12.4.3). @param signerKey key of the signer's leaf. */
+/** Verifies the signature of a GroupInfo (RFC 9420 section 12.4.3). @param signerKey Key of the signer's leaf. */
 export function verifyGroupInfo(
   { signed, signature }: GroupInfo,
   signerKey: Uint8Array,
@@ -98,18 +101,18 @@ export function verifyGroupInfo(
   return verifyLabeled(verify, signerKey, { label: "GroupInfoTBS", parts: [signed], signature })
 }
 
-/** Whether a leaf supports every extension of the group that it would be in (RFC 9420 section 7.3). */
+/** True if a leaf supports every extension of the group (RFC 9420 section 7.3). */
 export function fitsGroup({ capabilities }: LeafNode, { extensions }: GroupContext): boolean {
   return extensions.every(({ type }) => supportsExtension(capabilities, type))
 }
 
 const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
 /**
- * The encoded GroupContext of a group's first epoch, for which no GroupInfo is ever sent (RFC 9420 section 11): a group
- * of its creator alone, with the extensions that it keeps for good.
+ * Computes the encoded GroupContext of a group's first epoch, for which no GroupInfo is sent (RFC 9420 section 11). The
+ * group then has only its creator, and already its permanent extensions.
  *
- * @param next context of the epoch after it.
- * @param creator the creator's leaf; a first commit that only adds leaves it as it was.
+ * @param next Context of the following epoch.
+ * @param creator The creator's leaf. A first commit that only adds members does not change it.
  */
 export function firstGroupContext(next: GroupContext, creator: LeafNode): Uint8Array {
   const groupId = vectorBytes(next.groupId)

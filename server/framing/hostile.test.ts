@@ -13,7 +13,7 @@ import { lengthBytes, uint32Bytes, vectorBytes } from "./writer.ts"
 const mebibyte = 2 ** 20
 const huge = 64 * mebibyte
 
-/** The steps of a run: how often it looks at a byte, or at a part, of what it was given. */
+/** The number of steps of a run: how often it reads a byte or a part of its input. */
 function stepsOf(bytes: Uint8Array, run: (bytes: Uint8Array) => unknown): number {
   let steps = 0
   const counting = new Proxy(bytes, {
@@ -31,7 +31,7 @@ function stepsOf(bytes: Uint8Array, run: (bytes: Uint8Array) => unknown): number
   return steps
 }
 
-/** Bytes of buffers that a run has allocated, at least. */
+/** A lower bound for the bytes of buffers that a run allocates. */
 function buffered(run: () => unknown): number {
   const before = process.memoryUsage().arrayBuffers
   run()
@@ -55,7 +55,7 @@ const signature = vectorBytes(new Uint8Array(64))
 const basic = (size: number) => concat(bytesOf(0, 1), vectorBytes(new Uint8Array(size)))
 const suiteOne = bytesOf(0, 1)
 
-/** A leaf that can do as much as it may say. */
+/** A leaf with the maximum number of capabilities. */
 function wideLeaf(source: Uint8Array, credential = 200): Uint8Array {
   const many = vectorBytes(repeated(suiteOne, 64))
   const extension = (n: number) => bytesOf(0, n, 0)
@@ -77,7 +77,7 @@ function wideLeaf(source: Uint8Array, credential = 200): Uint8Array {
 
 const lifetime = concat(bytesOf(1), new Uint8Array(16))
 
-/** An Add of a key package of which no other has a key. */
+/** An Add of a key package with unique keys. */
 function wideAdd(n: number): Uint8Array {
   const keys = [0, 1, 2].map((i) => {
     const bytes = new Uint8Array(32)
@@ -115,10 +115,10 @@ describe.each(Object.entries(claims))("a claim of %s", (_, claim) => {
   })
 })
 
-/** More than the elements that one list may have, and far fewer than the million that are sent. */
+/** More than one list's maximum of elements, and far fewer than the million that are sent. */
 const mostSteps = 5_000
 
-// Limits of the whole are lifted here, to see what holds without them.
+// Without limits for the whole message, to test the inner limits alone.
 test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
   [
     "a million removes",
@@ -186,7 +186,7 @@ test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
 function repeatedIn(head: Uint8Array, element: Uint8Array, count: number, padding = 0): Uint8Array {
   const one = concat(element, new Uint8Array(padding))
   const whole = repeated(one, count)
-  // Leaf indices, so that no remove is the same as another.
+  // Distinct leaf indices, so that no two removes are equal.
   if (padding === 1) for (let i = 0; i < count; i++) whole.set(uint32Bytes(i + 1), i * one.length + 3)
   return concat(head, vectorBytes(whole))
 }
@@ -194,14 +194,14 @@ function repeatedIn(head: Uint8Array, element: Uint8Array, count: number, paddin
 const groupWith = (extensions: Uint8Array) =>
   concat(bytesOf(0, 1, 0, 4, 0, 1, 0, 1), key, new Uint8Array(7), bytesOf(1), key, key, extensions)
 
-/** Every byte of it is the beginning of a vector, as far as anybody would follow. */
+/** Every byte is the beginning of a nested vector. */
 function nested(deep: number): Uint8Array {
   const size = lengthBytes(deep)
   return vectorBytes(bytesOf(0, 3), size, new Uint8Array(deep).fill(0x3f), bytesOf(0x1a, 0x1a, 0))
 }
 
-describe("the largest that is taken is read once, in fewer steps than it has bytes", () => {
-  test("a commit of 1.5 MiB with 512 adds, each of whom can do all that one may say", () => {
+describe("the largest accepted messages are read once, in fewer steps than bytes", () => {
+  test("a commit of 1.5 MiB with 512 adds, each with the maximum of capabilities", () => {
     const adds = Array.from({ length: 512 }, (_, n) => wideAdd(n))
     const bytes = concat(commitHead, vectorBytes(...adds), bytesOf(0), signature, key, key)
     expect(bytes.length).toBeGreaterThan(1.2 * mebibyte)

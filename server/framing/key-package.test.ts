@@ -128,23 +128,23 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
   expect(refusalWithPlace(() => parseKeyPackage(bentKeyPackage(good, bend)))).toBe(expected)
 })
 
-test("a credential of 8 KiB is refused, whatever the limit of the message", () => {
+test("a credential of 8 KiB is refused at any message limit", () => {
   const large = bentKeyPackage(good, leaf({ credential: { credentialType: "basic", identity: new Uint8Array(8192) } }))
   expect(refusalWithPlace(() => parseKeyPackage(large))).toBe("MLS_TOO_LARGE mls_key_package")
   expect(refusalWithPlace(() => parseKeyPackage(large, 2 ** 20))).toBe("MLS_TOO_LARGE leaf_node")
 })
 
-test("a key package of more than 8 KiB is refused, whatever the limit of the message", () => {
+test("a key package of more than 8 KiB is refused at any message limit", () => {
   const large = bentKeyPackage(good, () => ({ extensions: [extension(7, 8000)] }))
   expect(refusalWithPlace(() => parseKeyPackage(large, 2 ** 20))).toBe("MLS_TOO_LARGE key_package")
 })
 
-test("last_resort is told", () => {
+test("the last_resort extension is reported", () => {
   expect(parseKeyPackage(bentKeyPackage(good, () => ({ extensions: [extension(10)] }))).lastResort).toBe(true)
   expect(parseKeyPackage(good).lastResort).toBe(false)
 })
 
-test("a last resort of our engine is one, and verifies", async () => {
+test("a last resort of the engine is recognized and verifies", async () => {
   const made = await testEngine(suite).newKeyPackage(identity, { ...lifetime, isLastResort: true })
   const keyPackage = parseKeyPackage(made.keyPackage)
   expect(keyPackage.lastResort).toBe(true)
@@ -165,7 +165,7 @@ test.each<[string, (keyPackage: KeyPackage) => object]>([
   expect(verifyKeyPackage(parseKeyPackage(bentKeyPackage(good, bend)))).toBe(false)
 })
 
-test("a key package that is well signed around a leaf that is not does not verify", async () => {
+test("a validly signed key package with an invalid leaf does not verify", async () => {
   const { keyPackage } = theirs(good, "mls_key_package")
   const leafNode = { ...keyPackage.leafNode, lifetime: { notBefore: 0n, notAfter: 2n ** 63n } }
   const signed = await signKeyPackage({ ...keyPackage, leafNode }, identity.key, testKit(suite).cs.signature)

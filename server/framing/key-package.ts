@@ -9,23 +9,23 @@ import { finish, opaque, type Reader, refuse, since, uint16 } from "./reader.ts"
 
 /** RFC 9420 section 10. */
 export interface KeyPackage {
-  /** The encoded KeyPackage, without the MLSMessage around it. */
+  /** The encoded KeyPackage without its MLSMessage header. */
   readonly bytes: Uint8Array
-  /** X25519, 32 bytes: used once, except in a last resort. */
+  /** X25519, 32 bytes. Used once, except for a last resort. */
   readonly initKey: Uint8Array
   readonly leafNode: LeafNode
-  /** Unix seconds: the lifetime of the leaf. */
+  /** Lifetime of the leaf, in Unix seconds. */
   readonly notBefore: bigint
   readonly notAfter: bigint
   readonly extensions: readonly Extension[]
-  /** Whether it carries the last_resort extension. */
+  /** True if it has the last_resort extension. */
   readonly lastResort: boolean
   readonly signature: Uint8Array
   /** KeyPackageTBS. */
   readonly signed: Uint8Array
 }
 
-/** Reads a key package as it is published: an MLSMessage of wire format mls_key_package. */
+/** Parses a published key package: an MLSMessage of wire format mls_key_package. */
 export function parseKeyPackage(bytes: Uint8Array, most: number = maxBytes.keyPackage): KeyPackage {
   const reader = openMessage(bytes, most, "mls_key_package")
   const keyPackage = readKeyPackage(reader)
@@ -34,8 +34,8 @@ export function parseKeyPackage(bytes: Uint8Array, most: number = maxBytes.keyPa
 }
 
 /**
- * Reads a KeyPackage where it is part of something else, and checks what RFC 9420 section 10.1 asks of its bytes.
- * Signatures are `verifyKeyPackage`'s; lifetime and credential are the caller's.
+ * Parses a KeyPackage inside another structure and makes the checks of RFC 9420 section 10.1 that need no key.
+ * `verifyKeyPackage` verifies the signatures; the caller checks lifetime and credential.
  */
 export function readKeyPackage(reader: Reader): KeyPackage {
   const start = reader.at
@@ -74,12 +74,15 @@ export function readCipherSuite(reader: Reader): void {
   if (uint16(reader, "cipher_suite") !== cipherSuite) refuse(reader, "MLS_UNSUPPORTED", "cipher_suite", start)
 }
 
-/** KeyPackageRef (RFC 9420 section 5.2), 32 bytes: how Welcomes, claims and proofs name a key package. */
+/** KeyPackageRef (RFC 9420 section 5.2), 32 bytes. Welcomes, claims and proofs identify a key package by it. */
 export function keyPackageRef({ bytes }: KeyPackage): Uint8Array {
   return refHash("MLS 1.0 KeyPackage Reference", bytes)
 }
 
-/** Both signatures, under the leaf's key: the leaf's own and that of the whole (RFC 9420 sections 7.2 and 10). */
+/**
+ * Verifies both signatures with the leaf's key: that of the leaf and that of the package (RFC 9420 sections 7.2 and
+ * 10).
+ */
 export function verifyKeyPackage(keyPackage: KeyPackage, verify: Verify = verifyEd25519): boolean {
   const { leafNode, signed, signature } = keyPackage
   return (
@@ -90,7 +93,7 @@ export function verifyKeyPackage(keyPackage: KeyPackage, verify: Verify = verify
 
 const messageHead = Uint8Array.of(0, 1, 0, 5)
 
-/** The MLSMessage that publishes a key package. */
+/** Encodes the MLSMessage that publishes a key package. */
 export function keyPackageMessage({ bytes }: KeyPackage): Uint8Array {
   return concat(messageHead, bytes)
 }

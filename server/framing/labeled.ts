@@ -3,22 +3,22 @@ import { concat, utf8 } from "@signet/canonical/bytes"
 import type { Verify } from "@signet/canonical/ed25519"
 import { vectorBytes } from "./writer.ts"
 
-/** What members sign, each under a label of its own. */
+/** The structures that members sign, each under its own label. */
 export type SignatureLabel = "FramedContentTBS" | "KeyPackageTBS" | "LeafNodeTBS" | "GroupInfoTBS"
 
-/** SignContent (RFC 9420 section 5.1.2): what a signature is over. @param parts the content, in one piece or more. */
+/** SignContent (RFC 9420 section 5.1.2): the bytes that are signed. @param parts The content, in one or more pieces. */
 export function signContent(label: SignatureLabel, ...parts: readonly Uint8Array[]): Uint8Array {
   return concat(vectorBytes(utf8(`MLS 1.0 ${label}`)), vectorBytes(...parts))
 }
 
-/** What VerifyWithLabel takes, besides the signature (RFC 9420 section 5.1.2). */
+/** The inputs of VerifyWithLabel besides the key (RFC 9420 section 5.1.2). */
 export interface Signed {
   readonly label: SignatureLabel
   readonly parts: readonly Uint8Array[]
   readonly signature: Uint8Array
 }
 
-/** @param publicKey Ed25519, 32 bytes: another length verifies nothing. */
+/** @param publicKey Ed25519, 32 bytes. A key of another length verifies nothing. */
 export function verifyLabeled(verify: Verify, publicKey: Uint8Array, { label, parts, signature }: Signed): boolean {
   return verify(publicKey, signContent(label, ...parts), signature)
 }

@@ -10,7 +10,7 @@ export const cipherSuite = 1
 const mls10 = 1
 const basicCredential = 1
 
-/** What a client can do beyond the defaults (RFC 9420 section 7.2): numbers of the registries of section 17. */
+/** A client's capabilities beyond the defaults (RFC 9420 section 7.2), as numbers of the registries of section 17. */
 export interface Capabilities {
   readonly cipherSuites: readonly number[]
   readonly extensions: readonly number[]
@@ -18,11 +18,11 @@ export interface Capabilities {
   readonly credentials: readonly number[]
 }
 
-/** Why a leaf is there: a key package that was added, or the path of a commit. Update proposals are not used in V1. */
+/** How a leaf entered the tree: by a key package or by a commit's path. V1 has no Update proposals. */
 export type LeafSource =
-  /** Its lifetime is in Unix seconds. */
+  /** Lifetime in Unix seconds. */
   | { readonly kind: "key_package"; readonly notBefore: bigint; readonly notAfter: bigint }
-  /** The parent hash has 32 bytes, or none where nobody else is in the tree. */
+  /** 32 bytes, or empty if the tree has no other member. */
   | { readonly kind: "commit"; readonly parentHash: Uint8Array }
 
 /** RFC 9420 section 7.2. */
@@ -33,18 +33,20 @@ export interface LeafNode {
   readonly encryptionKey: Uint8Array
   /** Ed25519, 32 bytes. */
   readonly signatureKey: Uint8Array
-  /** What the basic credential holds (section 5.3): a signed device credential, which is the caller's to verify. */
+  /** The content of the basic credential (section 5.3): a signed device credential. The caller must verify it. */
   readonly identity: Uint8Array
   readonly capabilities: Capabilities
   readonly source: LeafSource
   readonly extensions: readonly Extension[]
   /** Ed25519, 64 bytes. */
   readonly signature: Uint8Array
-  /** LeafNodeTBS without the group that it is for. */
+  /** LeafNodeTBS without the group-specific part. */
   readonly signed: Uint8Array
 }
 
-/** Reads a leaf and checks what section 7.3 asks of one by itself; its signature is `verifyLeafNode`'s. */
+/**
+ * Parses a leaf and makes the checks of section 7.3 that need no other data. `verifyLeafNode` verifies its signature.
+ */
 export function readLeafNode(reader: Reader): LeafNode {
   const start = reader.at
   const encryptionKey = opaque(reader, "leaf_node.encryption_key", 32)
@@ -77,7 +79,7 @@ function readCapabilities(reader: Reader): Capabilities {
   const extensions = uint16s(reader, "capabilities.extensions", maxInside.capabilities)
   const proposals = uint16s(reader, "capabilities.proposals", maxInside.capabilities)
   const credentials = uint16s(reader, "capabilities.credentials", maxInside.capabilities)
-  // A version besides this one is no fault in MLS, but the clients' engine does not read it.
+  // MLS allows further versions, but the clients' engine cannot read them.
   const only = versions.length > 0 && versions.every((version) => version === mls10)
   if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)
   if (!cipherSuites.includes(cipherSuite)) refuse(reader, "MLS_UNSUPPORTED", "capabilities.cipher_suites", start)
@@ -102,7 +104,7 @@ function readSource(reader: Reader): LeafSource {
   }
 }
 
-/** A parent hash (RFC 9420 section 7.9): 32 bytes, or none below a root. */
+/** A parent hash (RFC 9420 section 7.9): 32 bytes, or empty directly below the root. */
 export function readParentHash(reader: Reader): Uint8Array {
   const start = reader.at
   const hash = opaque(reader, "parent_hash")
@@ -110,21 +112,21 @@ export function readParentHash(reader: Reader): Uint8Array {
   return hash
 }
 
-/** Whether a client can be in a group, or have a leaf, with this extension. */
+/** True if a client supports this extension in a group or a leaf. */
 export function supportsExtension({ extensions }: Capabilities, type: number): boolean {
   return isDefaultExtension(type) || extensions.includes(type)
 }
 
-/** The place that a leaf of a commit is signed for. */
+/** The position that the leaf of a commit is signed for. */
 export interface LeafPlace {
   readonly groupId: Uint8Array
   readonly leafIndex: number
 }
 
 /**
- * Whether a leaf is signed by its own key (RFC 9420 section 7.2, LeafNodeTBS).
+ * Verifies a leaf's signature with its own key (RFC 9420 section 7.2, LeafNodeTBS).
  *
- * @param place needed by a leaf of a commit, which is good nowhere else; that of a key package has none.
+ * @param place Required for the leaf of a commit, which is valid only there. A key package's leaf has none.
  */
 export function verifyLeafNode(leaf: LeafNode, place?: LeafPlace, verify: Verify = verifyEd25519): boolean {
   const { signed, signature, source } = leaf

@@ -1,7 +1,7 @@
 import { maxBytes, maxInside } from "./limits.ts"
 import { finish, opaque, openReader, type Reader, refuse, uint8, uint16, uint64 } from "./reader.ts"
 
-/** The kinds of MLSMessage (RFC 9420 section 6) and their numbers. */
+/** Wire formats of MLSMessage (RFC 9420 section 6). */
 export const wireFormats = {
   mls_public_message: 1,
   mls_private_message: 2,
@@ -12,10 +12,10 @@ export const wireFormats = {
 
 export type WireFormat = keyof typeof wireFormats
 
-/** The numbers of content types (RFC 9420 section 6). */
+/** Content types (RFC 9420 section 6). */
 export const contentTypes = { application: 1, proposal: 2, commit: 3 }
 
-/** Begins an MLSMessage: size, version, and that it is of the kind that is expected here. */
+/** Reads the header of an MLSMessage: checks size, version and the expected wire format. */
 export function openMessage(bytes: Uint8Array, most: number, expected: WireFormat): Reader {
   const reader = openReader(bytes, most, expected)
   const version = uint16(reader, "version")
@@ -26,11 +26,11 @@ export function openMessage(bytes: Uint8Array, most: number, expected: WireForma
   return refuse(reader, "MLS_WRONG_WIRE_FORMAT", `wire_format: ${expected} is expected here`, 2)
 }
 
-/** What every framed message says about itself, in the clear. */
+/** The unencrypted fields of every framed message. */
 export interface Frame {
   readonly groupId: Uint8Array
   readonly epoch: bigint
-  /** authenticated_data: an AAD frame, which is the caller's to read. */
+  /** authenticated_data: an AAD frame, which the caller parses. */
   readonly aad: Uint8Array
 }
 
@@ -41,23 +41,26 @@ export function readAad(reader: Reader): Uint8Array {
   return aad
 }
 
-/** An application message. Who sent it is encrypted: the caller's session says it, and only members can check. */
+/**
+ * An application message. Its sender is encrypted and only members can verify it; the server knows the sender from the
+ * session.
+ */
 export interface Application extends Frame {
-  /** Leaf index, generation and reuse guard, sealed: 28 bytes. */
+  /** Sealed leaf index, generation and reuse guard: 28 bytes. */
   readonly encryptedSenderData: Uint8Array
-  /** Content, signature and padding, sealed. */
+  /** Sealed content, signature and padding. */
   readonly ciphertext: Uint8Array
 }
 
-/** Leaf index, generation and reuse guard, and the tag of AES-128-GCM. */
+/** Leaf index, generation and reuse guard, and the AES-128-GCM tag. */
 const sealedSenderBytes = 12 + 16
-/** No application data, its length, an Ed25519 signature with its length, and the tag. */
+/** Empty application data with its length, an Ed25519 signature with its length, and the tag. */
 const leastCiphertextBytes = 1 + 2 + 64 + 16
 
 /**
- * Reads an application message (PrivateMessage, RFC 9420 section 6.3).
+ * Parses an application message (PrivateMessage, RFC 9420 section 6.3).
  *
- * @throws FramingRefused MLS_WRONG_WIRE_FORMAT for everything else, encrypted handshakes among it.
+ * @throws FramingRefused MLS_WRONG_WIRE_FORMAT for any other message, including encrypted handshakes.
  */
 export function parseApplication(bytes: Uint8Array, most: number = maxBytes.application): Application {
   const reader = openMessage(bytes, most, "mls_private_message")

@@ -30,7 +30,7 @@ beforeAll(async () => {
   }
 })
 
-test(`every commit of a random history (seed ${seed}) leads to the tree that the engine has afterwards`, () => {
+test(`every commit of a random history (seed ${seed}) leads to the engine's tree`, () => {
   const kinds = new Set<string>()
   for (const { before, commit, tree } of steps) {
     kinds.add(commit.adds.length > 0 ? "add" : commit.removes.length > 0 ? "remove" : "path")
@@ -42,7 +42,7 @@ test(`every commit of a random history (seed ${seed}) leads to the tree that the
   expect([...kinds].sort()).toEqual(["add", "path", "remove"])
 })
 
-test("a path that is not the tree's leads nowhere", () => {
+test("a path that does not fit the tree is refused", () => {
   const paths = steps.filter(({ commit }) => (commit.path?.nodes.length ?? 0) > 0)
   for (const { before, commit } of paths) {
     const path = commit.path ?? expect.fail("no path")
@@ -61,7 +61,7 @@ test("a path that is not the tree's leads nowhere", () => {
   expect(paths.length).toBeGreaterThan(0)
 })
 
-test("a key that is in the tree does not come in again, and a blank leaf does not go", () => {
+test("a key of the tree cannot be added again, and a blank leaf cannot be removed", () => {
   for (const { before, commit } of steps) {
     const [[index, leaf] = expect.fail("nobody")] = before.leaves
     const [added] = commit.adds

@@ -6,17 +6,17 @@ import { levelOf, type ParentNode, type RatchetTree, type TreeNode } from "./tre
 import { subtreeHashes } from "./tree-hash.ts"
 import { keyOf, uint32Bytes, vectorBytes } from "./writer.ts"
 
-/** What a commit does to the tree. */
+/** The changes that a commit makes to the tree. */
 export type TreeChange = Pick<Commit, "sender" | "adds" | "removes" | "path">
 
 type Nodes = (TreeNode | undefined)[]
 
 /**
- * The tree after a commit (RFC 9420 sections 7.5 to 7.9 and 12.4.2), which whoever has the tree before it knows without
- * any secret. Leaf signatures and credentials are the caller's.
+ * Computes the tree after a commit (RFC 9420 sections 7.5 to 7.9 and 12.4.2). This needs only the tree before it and no
+ * secret. The caller verifies leaf signatures and credentials.
  *
- * @returns undefined when the commit does not fit the tree: a blank leaf is removed or commits, a key is in the tree
- *   already, a path has another length, seals to others, or its leaf has another parent hash.
+ * @returns Undefined if the commit does not fit the tree: it removes a blank leaf or comes from one, reuses a key of
+ * the tree, or its path has another length, other recipients or another parent hash.
  */
 export function treeAfter(before: RatchetTree, commit: TreeChange): RatchetTree | undefined {
   if (!before.leaves.has(commit.sender)) return undefined
@@ -40,10 +40,10 @@ export function treeAfter(before: RatchetTree, commit: TreeChange): RatchetTree 
   return treeOf(nodes)
 }
 
-/** The tree of a group of one, which is how a group begins. */
+/** The tree of a new group with one member. */
 export const firstTree = (leaf: LeafNode): RatchetTree => treeOf([{ kind: "leaf", leaf }])
 
-/** A tree as it travels, in its one encoding. */
+/** Encodes a tree (ratchet_tree). */
 export function treeBytes({ nodes }: Pick<RatchetTree, "nodes">): Uint8Array {
   const blank = Uint8Array.of(0)
   const encoded = nodes.map((node) => {
@@ -56,7 +56,7 @@ export function treeBytes({ nodes }: Pick<RatchetTree, "nodes">): Uint8Array {
 const leafHead = Uint8Array.of(1, 1)
 const parentHead = Uint8Array.of(1, 2)
 
-/** With blanks up to the full width, 2n - 1 nodes for n leaves, n a power of two. */
+/** Extends the nodes with blanks to the full width: 2n - 1 nodes for n leaves, n a power of two. */
 function full(sent: RatchetTree["nodes"]): Nodes {
   let width = 1
   while (width < sent.length) width = width * 2 + 1
@@ -82,14 +82,14 @@ function siblingOf(index: number): number {
   return index ^ (2 << levelOf(index))
 }
 
-/** The ancestors of a leaf, up to the root. */
+/** The ancestors of a leaf up to the root (direct path). */
 function directPath(nodes: Nodes, leaf: number): number[] {
   const path: number[] = []
   for (let index = leaf * 2; index !== rootOf(nodes); path.push(index)) index = parentOf(index)
   return path
 }
 
-/** RFC 9420 sections 7.7 and 12.1.3: the right half goes when nobody is left in it. */
+/** RFC 9420 sections 7.7 and 12.1.3: truncates the tree while its right half has no leaf. */
 function remove(nodes: Nodes, leaf: number): void {
   nodes[leaf * 2] = undefined
   for (const index of directPath(nodes, leaf)) nodes[index] = undefined
@@ -98,7 +98,7 @@ function remove(nodes: Nodes, leaf: number): void {
   }
 }
 
-/** RFC 9420 section 12.1.1: the leftmost blank leaf, or the first of a tree twice as wide. */
+/** RFC 9420 section 12.1.1: uses the leftmost blank leaf, or doubles the tree's width. */
 function add(nodes: Nodes, node: TreeNode): void {
   let leaf = 0
   while (nodes[leaf * 2] !== undefined) leaf++
@@ -118,9 +118,9 @@ function parentNode(of: Omit<ParentNode, "kind" | "bytes">): ParentNode {
 }
 
 /**
- * Puts a path into the tree: keys and, from the root down, parent hashes (RFC 9420 sections 7.5 and 7.9).
+ * Merges a path into the tree: keys and, from the root down, parent hashes (RFC 9420 sections 7.5 and 7.9).
  *
- * @returns false when the path is not that of the tree.
+ * @returns False if the path does not fit the tree.
  */
 function merge(nodes: Nodes, sender: number, { leafNode, nodes: path }: UpdatePath): boolean {
   const ancestors = directPath(nodes, sender)
@@ -139,14 +139,15 @@ function merge(nodes: Nodes, sender: number, { leafNode, nodes: path }: UpdatePa
     nodes[index] = parentNode({ encryptionKey, parentHash, unmergedLeaves: [] })
     const level = levelOf(sibling)
     const siblingHash = hashes[level]?.[sibling >> (level + 1)] ?? new Uint8Array()
-    // ParentHashInput; a node that has just been set has no unmerged leaves to leave out of its sibling's hash.
+    // ParentHashInput. A node that was just set has no unmerged leaves, so its sibling's original hash is its tree
+    // hash.
     parentHash = sha256(concat(vectorBytes(encryptionKey), vectorBytes(parentHash), vectorBytes(siblingHash)))
   }
   nodes[sender * 2] = { kind: "leaf", leaf: leafNode }
   return leafNode.source.kind === "commit" && equalBytes(leafNode.source.parentHash, parentHash)
 }
 
-/** How many nodes the resolution of a node has (RFC 9420 section 4.1.1). */
+/** The size of a node's resolution (RFC 9420 section 4.1.1). */
 function resolved(nodes: Nodes, index: number): number {
   const node = nodes[index]
   if (node?.kind === "leaf") return 1
@@ -157,7 +158,7 @@ function resolved(nodes: Nodes, index: number): number {
   return resolved(nodes, index - half) + resolved(nodes, index + half)
 }
 
-/** Every key of the tree: none may come a second time (RFC 9420 sections 7.3 and 12.4.2). */
+/** Every key of the tree; keys must be unique (RFC 9420 sections 7.3 and 12.4.2). */
 function keysIn({ nodes }: RatchetTree): Set<string> {
   const keys = new Set<string>()
   for (const node of nodes) {
@@ -168,7 +169,7 @@ function keysIn({ nodes }: RatchetTree): Set<string> {
   return keys
 }
 
-/** Notes the keys. False when one was there. */
+/** Adds the keys to the set. False if one was already in it. */
 function isNew(taken: Set<string>, keys: readonly Uint8Array[]): boolean {
   return keys.every((key) => taken.size < taken.add(keyOf(key)).size)
 }

@@ -9,7 +9,7 @@ const reading = (...bytes: number[]) => openReader(Uint8Array.from(bytes), 1000,
 
 describe("a length", () => {
   test.each([0, 1, 63, 64, 65, 255, 16_383, 16_384, 16_385, 70_000])(
-    "of %i is written as ts-mls does, and read",
+    "of %i is encoded as by ts-mls, and decodes",
     (n) => {
       expect(lengthBytes(n)).toEqual(encode(lengthEncoder)(n))
       const bytes = vectorBytes(new Uint8Array(n))
@@ -17,7 +17,7 @@ describe("a length", () => {
     },
   )
 
-  test("of 2^30 - 1 is written as ts-mls does", () => {
+  test("of 2^30 - 1 is encoded as by ts-mls", () => {
     expect(lengthBytes(2 ** 30 - 1)).toEqual(encode(lengthEncoder)(2 ** 30 - 1))
   })
 
@@ -38,13 +38,13 @@ describe("a length", () => {
   })
 })
 
-test("a vector inside a vector cannot reach beyond it", () => {
+test("a nested vector cannot exceed the outer one", () => {
   const outer = reading(2, 3, 0, 0, 0)
   const inner = vector(outer, "outer")
   expect(refusal(() => opaque(inner, "inner"))).toBe("MLS_MALFORMED")
 })
 
-test("numbers are big-endian and of their full range", () => {
+test("numbers are big-endian with their full range", () => {
   expect(uint64(reading(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe), "it")).toBe(2n ** 64n - 2n)
   expect(uint16s(reading(4, 0xff, 0xfe, 0, 1), "it", 2)).toEqual([0xfffe, 1])
   expect(refusal(() => uint16s(reading(3, 0, 1, 0), "it", 2))).toBe("MLS_MALFORMED")
@@ -57,12 +57,12 @@ test("a presence octet is 0 or 1", () => {
   expect(refusal(() => present(reading(2), "it"))).toBe("MLS_MALFORMED")
 })
 
-test("a list ends at its last element, and has no more than it may", () => {
+test("a list ends at its last element and is limited", () => {
   const elements = (most: number) => () => list(reading(3, 1, 2, 3), "it", most, (inside) => uint8(inside, "one"))
   expect(elements(3)()).toEqual([1, 2, 3])
   expect(refusal(elements(2))).toBe("MLS_TOO_LARGE")
 })
 
-test("a size is compared before anything is read", () => {
+test("the size is checked before anything is read", () => {
   expect(refusal(() => openReader(new Uint8Array(11), 10, "it"))).toBe("MLS_TOO_LARGE")
 })

@@ -1,10 +1,10 @@
 import { type FramingCode, FramingRefused } from "./refusal.ts"
 
 /**
- * A place in bytes that somebody sent, and where they end (RFC 9420 section 2.1).
+ * A read position in received bytes (RFC 9420 section 2.1).
  *
- * Nothing is copied: what is read is a view of those bytes, so they must not change afterwards. No length is believed
- * before it has been compared with what is left, and nothing is allocated for one.
+ * Nothing is copied: results are views of the input, which must not change afterwards. Every length is checked against
+ * the remaining bytes, and nothing is allocated for a claimed length.
  */
 export interface Reader {
   readonly bytes: Uint8Array
@@ -12,13 +12,13 @@ export interface Reader {
   readonly end: number
 }
 
-/** @throws FramingRefused MLS_TOO_LARGE before a byte is looked at. */
+/** @throws FramingRefused MLS_TOO_LARGE before any byte is read. */
 export function openReader(bytes: Uint8Array, maxBytes: number, what: string): Reader {
   if (bytes.length > maxBytes) throw new FramingRefused("MLS_TOO_LARGE", what, maxBytes)
   return { bytes, at: 0, end: bytes.length }
 }
 
-/** Refuses what is at the reader's place, or at `offset`. */
+/** Throws a refusal at the reader's position, or at `offset`. */
 export function refuse(reader: Reader, code: FramingCode, what: string, offset: number = reader.at): never {
   throw new FramingRefused(code, what, offset)
 }
@@ -27,12 +27,12 @@ export function atEnd(reader: Reader): boolean {
   return reader.at === reader.end
 }
 
-/** @throws FramingRefused MLS_NON_CANONICAL if something follows. */
+/** @throws FramingRefused MLS_NON_CANONICAL if bytes follow. */
 export function finish(reader: Reader, what: string): void {
   if (!atEnd(reader)) refuse(reader, "MLS_NON_CANONICAL", `bytes after ${what}`)
 }
 
-/** The bytes that were read since `start`. */
+/** The bytes read since `start`. */
 export function since(reader: Reader, start: number): Uint8Array {
   return reader.bytes.subarray(start, reader.at)
 }
@@ -67,7 +67,7 @@ function bigEndian(bytes: Uint8Array, at: number, count: number): number {
   return value
 }
 
-/** The presence octet of an optional value (RFC 9420 section 2.1.1): 0 or 1. */
+/** Reads the presence octet of an optional value (RFC 9420 section 2.1.1): 0 or 1. */
 export function present(reader: Reader, what: string): boolean {
   const start = reader.at
   const octet = uint8(reader, what)
@@ -77,7 +77,7 @@ export function present(reader: Reader, what: string): boolean {
 
 const smallest = [0, 64, 16_384]
 
-/** A length, below 2^30, in as few bytes as it needs (RFC 9420 section 2.1.2). */
+/** Reads a length below 2^30 in its shortest encoding (RFC 9420 section 2.1.2). */
 function length(reader: Reader, what: string): number {
   const start = reader.at
   const first = uint8(reader, what)
@@ -90,14 +90,14 @@ function length(reader: Reader, what: string): number {
   return value
 }
 
-/** A variable-size vector of elements, as a reader that ends where it does. */
+/** Reads a variable-size vector and returns a reader of its content. */
 export function vector(reader: Reader, what: string): Reader {
   const size = length(reader, what)
   const at = take(reader, size, what)
   return { bytes: reader.bytes, at, end: reader.at }
 }
 
-/** A variable-size vector of bytes. @param exactly how many, where there is no choice. */
+/** Reads a variable-size vector of bytes. @param exactly The required length, if there is one. */
 export function opaque(reader: Reader, what: string, exactly?: number): Uint8Array {
   const start = reader.at
   const { bytes, at, end } = vector(reader, what)
@@ -105,7 +105,7 @@ export function opaque(reader: Reader, what: string, exactly?: number): Uint8Arr
   return bytes.subarray(at, end)
 }
 
-/** A vector of uint16. @throws FramingRefused MLS_TOO_LARGE before the first is read. */
+/** Reads a vector of uint16. @throws FramingRefused MLS_TOO_LARGE before the first element is read. */
 export function uint16s(reader: Reader, what: string, most: number): number[] {
   const { bytes, at, end } = vector(reader, what)
   if (end - at > most * 2) refuse(reader, "MLS_TOO_LARGE", what, at)
@@ -115,7 +115,7 @@ export function uint16s(reader: Reader, what: string, most: number): number[] {
   return numbers
 }
 
-/** The elements of a vector. @throws FramingRefused MLS_TOO_LARGE at the first one too many. */
+/** Reads the elements of a vector. @throws FramingRefused MLS_TOO_LARGE at the first element over the limit. */
 export function list<T>(reader: Reader, what: string, most: number, element: (inside: Reader) => T): T[] {
   const inside = vector(reader, what)
   const elements: T[] = []

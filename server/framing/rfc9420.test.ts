@@ -24,7 +24,7 @@ test.each(vectors.treeValidation.map((vector, n) => [n, vector] as const))(
 test.each(vectors.transcriptHashes.map((vector, n) => [n, vector] as const))(
   "RFC 9420 transcript hashes, vector %i",
   (_, vector) => {
-    // Its commit is by reference, which `parseCommit` refuses. The tag is what ends it, after the transcript's input.
+    // Its commit uses proposals by reference, which `parseCommit` refuses. The tag follows the transcript's input.
     const content = bytes(vector.authenticated_content)
     const tag = content.subarray(-32)
     const interim = bytes(vector.interim_transcript_hash_before)

@@ -6,11 +6,11 @@ import { verifyLabeled } from "./labeled.ts"
 import { vectorBytes } from "./writer.ts"
 
 /**
- * Whether a commit is signed by its sender (FramedContentTBS, RFC 9420 section 6.1).
+ * Verifies a commit's signature by its sender (FramedContentTBS, RFC 9420 section 6.1).
  *
- * @param groupContext encoded GroupContext of the epoch that the commit was framed in: that of the GroupInfo before,
- *   or for the first commit `firstGroupContext`.
- * @param leafKey signature key of the sender's leaf in that epoch; a path does not change it for its own commit.
+ * @param groupContext Encoded GroupContext of the epoch that the commit was framed in: from the previous GroupInfo, or
+ * `firstGroupContext` for the first commit.
+ * @param leafKey Signature key of the sender's leaf in that epoch. The commit's own path does not change it.
  */
 export function verifyCommitSignature(
   { signed, signature }: Commit,
@@ -22,8 +22,9 @@ export function verifyCommitSignature(
 }
 
 /**
- * The confirmed transcript hash of the epoch that a commit leads to, 32 bytes (RFC 9420 section 8.2). The GroupInfo
- * that comes with the commit has to carry it: with the equal confirmation tag, that proves that it follows this commit.
+ * Computes the confirmed transcript hash of the epoch that a commit leads to, 32 bytes (RFC 9420 section 8.2). The
+ * commit's GroupInfo must contain it; together with an equal confirmation tag this proves that it belongs to the
+ * commit.
  *
  * @param previousInterim `interimTranscriptHash` of the epoch that the commit was framed in.
  */
@@ -34,7 +35,7 @@ export function nextConfirmedTranscriptHash(
   return sha256(concat(previousInterim, transcript))
 }
 
-/** The interim transcript hash of an epoch, 32 bytes, from what its GroupInfo says (RFC 9420 section 8.2). */
+/** Computes the interim transcript hash of an epoch, 32 bytes, from its GroupInfo (RFC 9420 section 8.2). */
 export function interimTranscriptHash(confirmed: Uint8Array, confirmationTag: Uint8Array): Uint8Array {
   return sha256(concat(confirmed, vectorBytes(confirmationTag)))
 }

@@ -10,15 +10,15 @@ const absent = Uint8Array.of(0)
 const present = Uint8Array.of(1)
 
 /**
- * The tree hash, 32 bytes (RFC 9420 section 7.8): level by level from the leaves, without recursion.
+ * Computes the tree hash, 32 bytes (RFC 9420 section 7.8), level by level from the leaves, without recursion.
  *
- * A tree that was sent with fewer nodes stands for the full one that has blanks beyond them.
+ * A tree sent with fewer nodes stands for the full one with blanks at the end.
  */
 export function treeHash({ nodes }: Pick<RatchetTree, "nodes">): Uint8Array {
   return subtreeHashes(nodes).at(-1)?.[0] ?? leafHash(0, undefined)
 }
 
-/** The tree hashes of all subtrees: by the height of their root, and from left to right. */
+/** The tree hashes of all subtrees, by the height of their root and from left to right. */
 export function subtreeHashes(nodes: RatchetTree["nodes"]): readonly (readonly Uint8Array[])[] {
   const levels: Uint8Array[][] = []
   let hashes: Uint8Array[] = []
@@ -44,7 +44,7 @@ function isPowerOfTwo(value: number): boolean {
   return (value & (value - 1)) === 0
 }
 
-/** The tree hash of one leaf. @param leaf encoded LeafNode; undefined for a blank. */
+/** The tree hash of one leaf. @param leaf Encoded LeafNode; undefined for a blank. */
 export function leafHash(leafIndex: number, leaf: Uint8Array | undefined): Uint8Array {
   const head = concat(leafType, uint32Bytes(leafIndex))
   return sha256(leaf === undefined ? concat(head, absent) : concat(head, present, leaf))

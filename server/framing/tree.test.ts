@@ -19,7 +19,7 @@ type Nodes = (Node | undefined)[]
 const encodeNodes = encode(varLenTypeEncoder(optionalEncoder(nodeEncoder)))
 let nodes: Nodes
 beforeAll(async () => {
-  // Every node is used, and F is unmerged.
+  // Every node is set, and F is unmerged.
   const { room, seat } = await roomOf(suite, "A", "B", "C", "D", "E")
   for (const by of ["E", "C", "A"]) await room.update(by)
   await room.add("B", [await ourSeat(suite, "F")])
@@ -34,7 +34,7 @@ const blank = (count: number): Nodes => new Array(count).fill(undefined)
 
 describe("a tree", () => {
   test.each<[string, () => Nodes, string]>([
-    ["as it is", () => nodes, "read"],
+    ["unchanged", () => nodes, "read"],
     ["of nobody", () => [], "MLS_MALFORMED ratchet_tree: nobody is in it"],
     ["that ends in a blank", () => [...nodes, undefined], "MLS_NON_CANONICAL ratchet_tree: ends in a blank"],
     ["of blanks", () => blank(5), "MLS_NON_CANONICAL ratchet_tree: ends in a blank"],
@@ -112,7 +112,7 @@ describe("the tree hash", () => {
     }
   })
 
-  test("does not depend on how many blanks at the end were left out", () => {
+  test("does not depend on omitted blanks at the end", () => {
     const [leaf] = nodes
     const sent = parseTree(encodeNodes([leaf, undefined, leaf, undefined, leaf]))
     expect(hex(treeHash(sent))).toBe(hex(treeHash({ ...sent, nodes: [...sent.nodes, undefined, undefined] })))

@@ -17,17 +17,17 @@ export interface ParentNode {
   readonly bytes: Uint8Array
 }
 
-/** A tree in array form (RFC 9420 appendix C): leaves at even indices, parents at odd ones, blanks undefined. */
+/** A tree in array form (RFC 9420 appendix C): leaves at even indices, parents at odd ones, undefined for blanks. */
 export interface RatchetTree {
-  /** As many as were sent; the last is not blank. What a full tree has beyond them is blank. */
+  /** The nodes as sent; the last one is not blank. Further nodes of the full tree are blank. */
   readonly nodes: readonly (TreeNode | undefined)[]
   /** The members, by leaf index. */
   readonly leaves: ReadonlyMap<number, LeafNode>
 }
 
 /**
- * Reads a tree as it travels (ratchet_tree, RFC 9420 section 12.4.3.3). That it is the tree of an epoch shows when
- * `treeHash` is that of the GroupContext; leaf signatures are the joiners' to check.
+ * Parses an encoded tree (ratchet_tree, RFC 9420 section 12.4.3.3). To prove that it is the tree of an epoch, compare
+ * `treeHash` with the GroupContext. Joining members verify the leaf signatures.
  *
  * @throws FramingRefused
  */
@@ -65,7 +65,7 @@ function readParent(reader: Reader, index: number): ParentNode {
   const unmergedLeaves = list(reader, what, maxInside.treeNodes, (inside) => {
     const leafAt = inside.at
     const leaf = uint32(inside, what)
-    // Section 7.2: in increasing order; and only what is below it.
+    // Section 7.2: in increasing order; only leaves below the node.
     if (leaf <= previous || leaf > last) refuse(inside, "MLS_MALFORMED", what, leafAt)
     previous = leaf
     return leaf
@@ -73,7 +73,7 @@ function readParent(reader: Reader, index: number): ParentNode {
   return { kind: "parent", encryptionKey, parentHash, unmergedLeaves, bytes: since(reader, start) }
 }
 
-/** Height above the leaves; a leaf has 0. */
+/** Height above the leaves; 0 for a leaf. */
 export function levelOf(index: number): number {
   return index % 2 === 0 ? 0 : 31 - Math.clz32(~index & (index + 1))
 }

@@ -54,7 +54,7 @@ test.each<[string, (welcome: Welcome) => object, string]>([
   expect(refusalWithPlace(() => parseWelcome(bentWelcome(bend)))).toBe(expected)
 })
 
-test("a part holds what is for one newcomer, and nothing that is for another", () => {
+test("a part contains only one joining member's secrets", () => {
   const parts = [...splitWelcome(good).values()]
   const { secrets } = parseWelcome(good)
   expect(parts).toHaveLength(3)
@@ -63,7 +63,7 @@ test("a part holds what is for one newcomer, and nothing that is for another", (
   }
 })
 
-test("a Welcome that would grow by being split is refused before it is", () => {
+test("a Welcome whose parts would be too large is refused before it is split", () => {
   const secrets = Array.from({ length: 1000 }, () => secret())
   const large = bentWelcome(() => ({ secrets, encryptedGroupInfo: new Uint8Array(800_000) }))
   expect(refusalWithPlace(() => parseWelcome(large))).toBe("read")

@@ -9,19 +9,24 @@ import { keyOf, vectorBytes } from "./writer.ts"
 /** RFC 9420 section 12.4.3.1. */
 export interface Welcome {
   readonly secrets: readonly EncryptedGroupSecrets[]
-  /** Version, wire format and suite; and the sealed GroupInfo with its length. */
+  /**
+   * The encoded parts before and after the secrets: version, wire format and suite; and the sealed GroupInfo with its
+   * length.
+   */
   readonly head: Uint8Array
   readonly tail: Uint8Array
 }
 
-/** What one newcomer opens. */
+/** The secrets that one joining member decrypts. */
 export interface EncryptedGroupSecrets {
   readonly bytes: Uint8Array
   /** KeyPackageRef, 32 bytes. */
   readonly newMember: Uint8Array
 }
 
-/** Reads an MLSMessage of wire format mls_welcome. No two secrets are for the same key package. @throws FramingRefused */
+/**
+ * Parses an MLSMessage of wire format mls_welcome. Two secrets for one key package are refused. @throws FramingRefused
+ */
 export function parseWelcome(bytes: Uint8Array, most: number = maxBytes.welcome): Welcome {
   const reader = openMessage(bytes, most, "mls_welcome")
   readCipherSuite(reader)
@@ -56,15 +61,15 @@ function readSecrets(reader: Reader): EncryptedGroupSecrets {
   return { bytes: since(reader, start), newMember }
 }
 
-/** The Welcome that holds one newcomer's secrets and no others: each receives only its own (section 12.4.3.1). */
+/** Encodes the Welcome with the secrets of one joining member only (section 12.4.3.1). */
 export function welcomeFor({ head, tail }: Welcome, secrets: EncryptedGroupSecrets): Uint8Array {
   return concat(head, vectorBytes(secrets.bytes), tail)
 }
 
 /**
- * A Welcome for each newcomer, by its KeyPackageRef in hexadecimal.
+ * Splits a Welcome into one for each joining member, by KeyPackageRef in hexadecimal.
  *
- * Each has the whole sealed GroupInfo, so the size of one is compared before the first is made.
+ * Each contains the whole sealed GroupInfo, so the largest size is checked before the first is built.
  */
 export function splitWelcome(
   bytes: Uint8Array,
@@ -73,7 +78,7 @@ export function splitWelcome(
 ): ReadonlyMap<string, Uint8Array> {
   const welcome = parseWelcome(bytes, most)
   const fixed = welcome.head.length + welcome.tail.length
-  // Four bytes for the length of the secrets are never too few.
+  // The length of the secrets takes at most four bytes.
   const largest = welcome.secrets.reduce((size, secret) => Math.max(size, fixed + 4 + secret.bytes.length), 0)
   if (largest > mostForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", mostForOne)
   return new Map(welcome.secrets.map((secret) => [toHex(secret.newMember), welcomeFor(welcome, secret)]))

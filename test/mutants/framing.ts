@@ -12,7 +12,7 @@ export const framingMutants: readonly Mutant[] = [
     from: "parts.push(vectorBytes(place.groupId), uint32Bytes(place.leafIndex))",
     to: "parts.push(vectorBytes(place.groupId), uint32Bytes(0))",
     test: agreement,
-    name: "every commit says what the engine put into it, and is signed by its sender",
+    name: "every commit has the engine's changes and its sender's signature",
   },
   {
     fault: "a commit's signature does not cover the epoch that it is of",
@@ -20,7 +20,7 @@ export const framingMutants: readonly Mutant[] = [
     from: "parts: [signed, groupContext]",
     to: "parts: [signed]",
     test: agreement,
-    name: "every commit says what the engine put into it, and is signed by its sender",
+    name: "every commit has the engine's changes and its sender's signature",
   },
   {
     fault: "a removal needs no path",
@@ -36,7 +36,7 @@ export const framingMutants: readonly Mutant[] = [
     from: "return concat(head, vectorBytes(secrets.bytes), tail)",
     to: "return concat(head, vectorBytes(secrets.bytes, secrets.bytes), tail)",
     test: agreement,
-    name: "a Welcome is split into one for each newcomer, which is what ts-mls makes of that secret alone",
+    name: "a Welcome is split into one per joining member, identical to what ts-mls encodes for it",
   },
   {
     fault: "a Welcome is split whatever it grows to",
@@ -44,6 +44,6 @@ export const framingMutants: readonly Mutant[] = [
     from: 'if (largest > mostForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", mostForOne)',
     to: "",
     test: `${framing}/welcome.test.ts`,
-    name: "a Welcome that would grow by being split is refused before it is",
+    name: "a Welcome whose parts would be too large is refused before it is split",
   },
 ]

@@ -1,4 +1,4 @@
-// Messages that a dishonest client can send: valid ones of which something was changed, encoded again by ts-mls.
+// Messages of a dishonest client: valid messages with changed parts, re-encoded by ts-mls.
 import type { KeyPackage } from "ts-mls/keyPackage.js"
 import { encodeMlsMessage, type MLSMessage } from "ts-mls/message.js"
 import { decoded } from "../../../clients/core/messaging/testing/bare-seat.ts"
@@ -11,14 +11,14 @@ function isWire<W extends Wire>(message: MLSMessage, wireformat: W): message is 
   return message.wireformat === wireformat
 }
 
-/** What ts-mls reads. */
+/** Decodes with ts-mls. */
 export function theirs<W extends Wire>(bytes: Uint8Array, wireformat: W): MessageOf<W> {
   const message = decoded(bytes)
   if (!isWire(message, wireformat)) throw new Error("another wire format")
   return message
 }
 
-/** A key package with something changed; its signatures are no longer good. */
+/** A key package with a changed part; its signatures become invalid. */
 export function bentKeyPackage(bytes: Uint8Array, bend: (keyPackage: KeyPackage) => object): Uint8Array {
   const { keyPackage } = theirs(bytes, "mls_key_package")
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage: bent(keyPackage, bend) })
@@ -28,7 +28,7 @@ export function bent<T extends object>(value: T, bend: (value: T) => object): T 
   return { ...value, ...bend(value) }
 }
 
-/** The code of a refusal, or "read". @throws what is no refusal: that is a defect. */
+/** Returns the code of a refusal, or "read". @throws Any other error, which is a defect. */
 export function refusal(read: () => unknown): FramingCode | "read" {
   try {
     read()
@@ -39,7 +39,7 @@ export function refusal(read: () => unknown): FramingCode | "read" {
   }
 }
 
-/** "MLS_MALFORMED init_key: also the leaf's", or "read". */
+/** Returns code and field, such as "MLS_MALFORMED init_key: also the leaf's", or "read". */
 export function refusalWithPlace(read: () => unknown): string {
   try {
     read()

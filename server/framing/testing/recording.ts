@@ -1,5 +1,5 @@
-// What a delivery service would have received of a random history: our own engine plays it, and everything that leaves
-// a device is kept, with what the engine knows about it.
+// Records what a delivery service receives during a random history: the engine plays it, and everything that leaves a
+// device is stored with the engine's own view of it.
 import * as fc from "fast-check"
 import type { GroupContext } from "ts-mls/groupContext.js"
 import { opened } from "../../../clients/core/messaging/engine/state.ts"
@@ -18,7 +18,7 @@ import { makeNodeSuite } from "../../../clients/node/crypto/suite.ts"
 export const suite = makeNodeSuite()
 export const utf8 = (text: string) => new TextEncoder().encode(text)
 
-/** An epoch as the committer's engine has it: the public part. */
+/** The public part of an epoch, as the committer's engine sees it. */
 export interface EpochView {
   readonly context: GroupContext
   readonly confirmationTag: Uint8Array
@@ -51,7 +51,7 @@ function viewOf(state: GroupState): EpochView {
   return { context, confirmationTag, members: membersOf(state) }
 }
 
-/** The engine, and a copy of all that it makes. */
+/** An engine that records everything it creates. */
 export function recordingEngine(recording: Recording): Engine {
   const engine = testEngine(suite)
   async function kept(
@@ -90,7 +90,7 @@ export function recordingEngine(recording: Recording): Engine {
 
 const emptyRecording = (): Recording => ({ commits: [], messages: [], keyPackages: [] })
 
-/** What no recording is without. */
+/** Steps that every recording contains. */
 const always: readonly Step[] = [
   { kind: "add", by: 0, count: 2 },
   { kind: "say", by: 1 },
@@ -99,7 +99,7 @@ const always: readonly Step[] = [
   { kind: "update", by: 1 },
 ]
 
-/** A history of which every run is another; a failure names its seed. */
+/** A random history, different in each run; a failure names its seed. */
 export async function recordHistory(steps: number, members: number, seed: number): Promise<Recording> {
   const recording = emptyRecording()
   const [history = []] = fc.sample(histories({ min: steps, max: steps }), { numRuns: 1, seed })
@@ -110,7 +110,7 @@ export async function recordHistory(steps: number, members: number, seed: number
   return recording
 }
 
-/** A history with everything in it, always the same but for keys: a group of three, one removed, one that said something. */
+/** A fixed history (only keys differ) with every kind of message: a group of three with one removal and one message. */
 export async function recordSmall(): Promise<Recording> {
   const recording = emptyRecording()
   const engine = recordingEngine(recording)

@@ -8,23 +8,23 @@ import { parseTree } from "../tree.ts"
 import { parseWelcome } from "../welcome.ts"
 import { type RecordedCommit, recordSmall, suite } from "./recording.ts"
 
-/** A valid message of one kind, and what reads it. */
+/** A valid message of one kind, with its parser. */
 export interface Sample {
   readonly name: string
   readonly bytes: Uint8Array
   readonly parse: (bytes: Uint8Array) => object
-  /** Whether its signatures are good; absent where there is none that a server can check. */
+  /** Verifies its signatures; absent if a server cannot verify any. */
   readonly verify?: (bytes: Uint8Array) => boolean
 }
 
-/** Node's Ed25519, which is faster than the portable one. */
+/** Node's Ed25519, which is faster than the portable implementation. */
 export function verify(key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   const good = suite.verify(key, message, signature)
   if (typeof good !== "boolean") throw new Error("the Node suite verifies at once")
   return good
 }
 
-/** One of every kind that a server reads. */
+/** One sample of every kind that a server parses. */
 export async function samples(): Promise<Sample[]> {
   const { commits, messages, keyPackages } = await recordSmall()
   const [withAdds, withPath, withRemove] = commits
