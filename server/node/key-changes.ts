@@ -1,8 +1,8 @@
 import type { AuditKind } from "@signet/kernel/audit/event"
-import { newId } from "@signet/kernel/ids"
 import type { SigningKeyRecord } from "@signet/kernel/keys/ports"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { KeyChange } from "../keys/key-ring.ts"
+import { ownEvent } from "../rpc/audit/audit.ts"
 
 const kindOf: Record<SigningKeyRecord["status"], AuditKind> = {
   NEXT: "key.published",
@@ -19,22 +19,8 @@ export function auditKeyChanges(deps: { store: Store; clock: Clock; random: Rand
     const nowMs = deps.clock.nowMs()
     await deps.store.transaction(async (tx) => {
       for (const { kid, status } of changes) {
-        await tx.audit.append({
-          id: newId("aud", nowMs, deps.random.bytes(10)),
-          occurredAtMs: nowMs,
-          kind: kindOf[status],
-          outcome: "SUCCESS",
-          reason: null,
-          appId: null,
-          tenantId: null,
-          contextId: null,
-          actorPrincipalId: null,
-          subjectPrincipalId: null,
-          subjectIdentityId: null,
-          sessionId: null,
-          target: { type: "signing_key", id: kid },
-          request: { id: "", route: "", ipTruncated: null },
-        })
+        const target = { type: "signing_key", id: kid }
+        await tx.audit.append(ownEvent(deps, nowMs, { kind: kindOf[status], target }))
       }
     })
   }

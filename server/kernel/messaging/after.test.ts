@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { idOf } from "../ids.ts"
-import { conversationAfter } from "./after.ts"
+import { conversationAfter, receiptFacts } from "./after.ts"
 import { bytes, conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
 import type { VerifiedCommit } from "./verified.ts"
 
@@ -54,4 +54,32 @@ test("a reset starts another group and ends every directive, report and quaranti
 test("quarantine lasts until every reporter has rejoined", () => {
   const before = { ...conversation, status: "QUARANTINED" as const, forkReports: [{ ...report, deviceId: device(20) }] }
   expect(conversationAfter(before, { commit }, decided, bytes(9)).conversation.status).toBe("QUARANTINED")
+})
+
+test("a receipt names the group that a reset starts, the tree that comes along and the receipt before it", () => {
+  const append = { epoch: 3n, contentHash: bytes(50) }
+  const plain = receiptFacts({ ...conversation, state: null }, append, commit, decided)
+  expect(plain).toStrictEqual({
+    conversationId: conversation.id,
+    mlsGroupId: conversation.mlsGroupId,
+    epoch: 3n,
+    seq: 8n,
+    commitHash: bytes(50),
+    proofHash: null,
+    groupInfoHash: bytes(2),
+    treeBlobHash: null,
+    previousReceiptHash: null,
+    acceptedAtMs: nowMs,
+    resultingStateTag: bytes(30),
+  })
+  const tree = { bytes: bytes(60), hash: bytes(61) }
+  const membership = { op: "ADD", isDirected: false, proof: bytes(62), proofHash: bytes(63) } as const
+  const before = { ...conversation, state: { ...state, receiptHash: bytes(64) } }
+  const whole = receiptFacts(before, append, { ...commit, resetGroupId: bytes(40), tree, membership }, decided)
+  expect(whole).toMatchObject({
+    mlsGroupId: bytes(40),
+    proofHash: bytes(63),
+    treeBlobHash: bytes(61),
+    previousReceiptHash: bytes(64),
+  })
 })

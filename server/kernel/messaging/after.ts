@@ -1,8 +1,9 @@
 import type { AppendDecision } from "./append.ts"
+import type { ReceiptFacts } from "./authority.ts"
 import { directivesAfter } from "./directive.ts"
 import { openReports } from "./fork.ts"
 import type { Conversation } from "./records.ts"
-import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
+import type { DirectiveOutcome, VerifiedAppend, VerifiedCommit } from "./verified.ts"
 
 /**
  * Returns the conversation after an append was decided: the rows that the store writes, identical in every backend.
@@ -37,5 +38,27 @@ export function conversationAfter(
       forkReports,
     },
     directives: changed.flatMap(({ id, status }) => (status === "OPEN" ? [] : [{ id, status }])),
+  }
+}
+
+/** What the receipt of a commit states: identical in every backend. */
+export function receiptFacts(
+  { id, mlsGroupId, state }: Conversation,
+  { epoch, contentHash }: Pick<VerifiedAppend, "epoch" | "contentHash">,
+  commit: VerifiedCommit,
+  { seq, acceptedAtMs }: Extract<AppendDecision, { is: "append" }>,
+): ReceiptFacts {
+  return {
+    conversationId: id,
+    mlsGroupId: commit.resetGroupId ?? mlsGroupId,
+    epoch,
+    seq,
+    commitHash: contentHash,
+    proofHash: commit.membership?.proofHash ?? null,
+    groupInfoHash: commit.groupInfoHash,
+    treeBlobHash: commit.tree?.hash ?? null,
+    previousReceiptHash: state?.receiptHash ?? null,
+    acceptedAtMs,
+    resultingStateTag: commit.state.stateTag,
   }
 }

@@ -1,14 +1,10 @@
 // npm run admin -- create: makes an administrator of the installation and prints a personal access token, once.
-import { randomBytes } from "node:crypto"
+
 import { parseArgs } from "node:util"
 import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
-import { migrate } from "../../store/postgres/migrate.ts"
-import { createStore } from "../../store/postgres/store.ts"
 import { type Config, isLoopback } from "../config.ts"
-import { openDatabase } from "../open-database.ts"
-import { openSecrets } from "../open-secrets.ts"
 import { type Command, UsageError } from "./command.ts"
+import { withAccountStore } from "./open-account-store.ts"
 
 const longestHours = 720
 
@@ -18,26 +14,10 @@ export const createUsage = `create [--name NAME] [--hours 24] [--another]
 
 export const create: Command = async (args, config) => {
   const asked = parse(args)
-  const database = await openDatabase(config, () => {})
-  try {
-    await migrate(database.db)
-    const { secrets, seals } = await openSecrets(database.db, config)
-    const made = await createAdministrator(
-      {
-        store: createStore(database.db, { audit: createAuditWriting(seals) }),
-        secrets,
-        random: { bytes: (length) => randomBytes(length) },
-        clock: { nowMs: () => Date.now() },
-        authAudience: config.authAudience,
-      },
-      asked,
-    )
-    if (made === undefined) throw new Error("An administrator exists already: use --another to create one more.")
-    const { pat, expiresAtMs } = made
-    return { text: whatToDo(config, pat, expiresAtMs), json: { pat, expiresAt: new Date(expiresAtMs).toISOString() } }
-  } finally {
-    await database.close()
-  }
+  const made = await withAccountStore(config, (deps) => createAdministrator(deps, asked))
+  if (made === undefined) throw new Error("An administrator exists already: use --another to create one more.")
+  const { pat, expiresAtMs } = made
+  return { text: whatToDo(config, pat, expiresAtMs), json: { pat, expiresAt: new Date(expiresAtMs).toISOString() } }
 }
 
 function parse(args: readonly string[]) {

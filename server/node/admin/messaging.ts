@@ -1,21 +1,17 @@
 // npm run admin -- messaging …: moves an app, or a tenant of it, from one messaging backend to another.
-import { randomBytes } from "node:crypto"
+
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { parseId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import { createMessagingMover } from "../../rpc/admin/create-backend.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
-import { migrate } from "../../store/postgres/migrate.ts"
-import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
-import { openDatabase } from "../open-database.ts"
-import { openSecrets } from "../open-secrets.ts"
 import { type Command, type Said, UsageError } from "./command.ts"
 import { type Backend, backendOver } from "./moving/backend.ts"
 import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
 import { createBearer } from "./moving/token.ts"
+import { withAccountStore } from "./open-account-store.ts"
 
 export const messagingUsage = `messaging account --app app_… [--name "messaging mover"]
     Makes the service account that moves the app, and prints its secret, once.
@@ -68,26 +64,11 @@ export const messaging: Command = async ([what = "", ...args], config) => {
 
 async function makeAccount(config: Config, place: Place | undefined, name = "messaging mover"): Promise<Said> {
   if (place === undefined || name === "" || name.length > 100) throw new UsageError(messagingUsage)
-  const database = await openDatabase(config, () => {})
-  try {
-    await migrate(database.db)
-    const { secrets, seals } = await openSecrets(database.db, config)
-    const made = await createMessagingMover(
-      {
-        store: createStore(database.db, { audit: createAuditWriting(seals) }),
-        secrets,
-        random: { bytes: (length) => randomBytes(length) },
-        clock: { nowMs: () => Date.now() },
-        authAudience: config.authAudience,
-      },
-      { appId: place.appId, name, messagingAudience: config.messagingAudience, replaces: true },
-    )
-    const expiresAt = new Date(made.expiresAtMs).toISOString()
-    const text = `client ${made.clientId}\nsecret ${made.clientSecret}\nThe secret is shown only now. It expires at ${expiresAt}.`
-    return { text, json: { ...made, expiresAt } }
-  } finally {
-    await database.close()
-  }
+  const asked = { appId: place.appId, name, messagingAudience: config.messagingAudience, replaces: true }
+  const made = await withAccountStore(config, (deps) => createMessagingMover(deps, asked))
+  const expiresAt = new Date(made.expiresAtMs).toISOString()
+  const text = `client ${made.clientId}\nsecret ${made.clientSecret}\nThe secret is shown only now. It expires at ${expiresAt}.`
+  return { text, json: { ...made, expiresAt } }
 }
 
 function parse(args: readonly string[]) {

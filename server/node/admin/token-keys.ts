@@ -1,18 +1,15 @@
 // `npm run admin -- keys tokens …`: the keys of tokens and statements, before their time.
-import { randomBytes } from "node:crypto"
+
 import { parseArgs } from "node:util"
 import { keyPurposes } from "@signet/kernel/keys/purposes"
 import { createKeyRing, type KeyChange, type RunningKeyRing } from "../../keys/key-ring.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
 import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
-import { migrate } from "../../store/postgres/migrate.ts"
-import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
 import { auditKeyChanges } from "../key-changes.ts"
 import { openDatabase } from "../open-database.ts"
-import { openSecrets } from "../open-secrets.ts"
 import { type Command, type Said, UsageError } from "./command.ts"
 import { keysUsage } from "./keys.ts"
+import { withAccountStore } from "./open-account-store.ts"
 
 type Work = (ring: RunningKeyRing) => Promise<readonly KeyChange[]>
 
@@ -78,21 +75,14 @@ function parse([verb = "", what = "", ...rest]: readonly string[]) {
 
 /** Running servers follow at their next look, within seconds. */
 async function change(config: Config, work: Work): Promise<Said> {
-  const database = await openDatabase(config, () => undefined)
-  try {
-    await migrate(database.db)
-    const clock = { nowMs: () => Date.now() }
-    const { secrets, seals } = await openSecrets(database.db, config)
-    const store = createStore(database.db, { audit: createAuditWriting(seals) })
-    const ring = createKeyRing({ signingKeys: createSigningKeys(database.db), secrets, clock })
-    const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
-    const record = auditKeyChanges({ store, clock, random })
+  const changes = await withAccountStore(config, async ({ db, ...deps }) => {
+    const ring = createKeyRing({ signingKeys: createSigningKeys(db), ...deps })
+    const record = auditKeyChanges(deps)
     await record(await ring.start())
     const changes = await work(ring)
     await record(changes)
-    const lines = changes.map(({ kid, purpose, status }) => `${kid} ${purpose} is ${status}.`)
-    return { text: lines.join("\n"), json: { changes } }
-  } finally {
-    await database.close()
-  }
+    return changes
+  })
+  const lines = changes.map(({ kid, purpose, status }) => `${kid} ${purpose} is ${status}.`)
+  return { text: lines.join("\n"), json: { changes } }
 }

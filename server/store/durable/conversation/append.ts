@@ -1,7 +1,7 @@
 // One append: replay, decision, receipt, envelope and all effects of a commit, in one step without waiting.
-import { conversationAfter } from "@signet/kernel/messaging/after"
+import { conversationAfter, receiptFacts } from "@signet/kernel/messaging/after"
 import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
-import type { ReceiptFacts, ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
@@ -44,7 +44,7 @@ export function appendMessage(
     const refused = { is: "refused", decision, conversation: seenBy(conversation, append) } as const
     return { outcome: findReplay(sql, append) ?? refused, told: [] }
   }
-  const receipt = isCommit(append) ? sign(receiptFacts(conversation, append, decision)) : null
+  const receipt = isCommit(append) ? sign(receiptFacts(conversation, append, append.commit, decision)) : null
   const { seq, acceptedAtMs } = decision
   const isNew = insertEnvelope(sql, {
     seq,
@@ -113,24 +113,4 @@ function writeCommit(
   endWelcomesOf(sql, moved.gone, seq, atMs)
   writeWelcomes(sql, commit, { seq, epoch: after.epoch, receipt: of.receipt, adder, atMs })
   return committedTold(kept.conversation, after, { revision, ...moved, welcomes: commit.welcomes })
-}
-
-function receiptFacts(
-  { id, mlsGroupId, state }: Conversation,
-  { epoch, contentHash, commit }: Commit,
-  { seq, acceptedAtMs }: Decided,
-): ReceiptFacts {
-  return {
-    conversationId: id,
-    mlsGroupId: commit.resetGroupId ?? mlsGroupId,
-    epoch,
-    seq,
-    commitHash: contentHash,
-    proofHash: commit.membership?.proofHash ?? null,
-    groupInfoHash: commit.groupInfoHash,
-    treeBlobHash: commit.tree?.hash ?? null,
-    previousReceiptHash: state?.receiptHash ?? null,
-    acceptedAtMs,
-    resultingStateTag: commit.state.stateTag,
-  }
 }

@@ -1,13 +1,13 @@
 // Appends to a conversation. The lock on its row is its sequencer: sequence order is commit order, so a cursor skips
 // nothing.
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { conversationAfter } from "@signet/kernel/messaging/after"
+import { conversationAfter, receiptFacts } from "@signet/kernel/messaging/after"
 import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
-import type { ReceiptFacts, ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
-import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
+import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, type AuditAppender, appendAudit, isTaken } from "./access.ts"
 import { type AnswerRow, findReplay } from "./answers.ts"
@@ -140,25 +140,4 @@ async function write(
     receipt: receipt?.bytes ?? null,
   }
   return { is: "appended", answer, conversation: after.conversation, directives: after.directives }
-}
-
-function receiptFacts(
-  { id, mlsGroupId, state }: Conversation,
-  { epoch, contentHash }: VerifiedAppend,
-  commit: VerifiedCommit,
-  { seq, acceptedAtMs }: Write["decision"],
-): ReceiptFacts {
-  return {
-    conversationId: id,
-    mlsGroupId: commit.resetGroupId ?? mlsGroupId,
-    epoch,
-    seq,
-    commitHash: contentHash,
-    proofHash: commit.membership?.proofHash ?? null,
-    groupInfoHash: commit.groupInfoHash,
-    treeBlobHash: commit.tree?.hash ?? null,
-    previousReceiptHash: state?.receiptHash ?? null,
-    acceptedAtMs,
-    resultingStateTag: commit.state.stateTag,
-  }
 }

@@ -1,0 +1,31 @@
+import { randomBytes } from "node:crypto"
+import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import type { Database } from "../../store/postgres/sql.ts"
+import { createStore } from "../../store/postgres/store.ts"
+import type { Config } from "../config.ts"
+import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
+
+const clock = { nowMs: () => Date.now() }
+const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+
+/** Gives the work what it writes accounts and keys with, on a migrated database, and closes that. */
+export async function withAccountStore<Result>(
+  config: Config,
+  work: (deps: Awaited<ReturnType<typeof open>>) => Promise<Result>,
+): Promise<Result> {
+  const database = await openDatabase(config, () => {})
+  try {
+    return await work(await open(config, database.db))
+  } finally {
+    await database.close()
+  }
+}
+
+async function open({ authAudience, ...config }: Config, db: Database) {
+  await migrate(db)
+  const { secrets, seals } = await openSecrets(db, config)
+  const store = createStore(db, { audit: createAuditWriting(seals) })
+  return { db, store, secrets, random, clock, authAudience }
+}
