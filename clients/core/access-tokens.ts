@@ -1,21 +1,24 @@
-// Access tokens, by audience, in memory only.
+// Access tokens by audience, in memory only.
 
 export interface AccessToken {
   readonly token: string
-  /** Of the refresh that it came with, as the record counts them: what is newer has more. Clocks are set back. */
+  /**
+   * The number of the refresh that issued it, as the session record counts: newer tokens have a higher one. Clocks may
+   * be set back.
+   */
   readonly generation: number
   /** When it was received. Milliseconds. */
   readonly sinceMs: number
-  /** The service takes it until then. Milliseconds. */
+  /** The local time until which the service accepts it. Milliseconds. */
   readonly goodUntilMs: number
 }
 
 export type AccessTokens = ReadonlyMap<string, AccessToken>
 
-/** A token is not handed out with less left than this: the call that it is for takes time. Milliseconds. */
+/** A token with less remaining life is not used: the call takes time. Milliseconds. */
 const marginMs = 10_000
 
-/** Tokens as an answer carries them, with their time counted from now on this clock, which need not be the service's. */
+/** The tokens of an answer, with lifetimes in this machine's clock, which may differ from the service's. */
 export function receivedTokens(
   answer: { accessTokens: Readonly<Record<string, string>>; expiresIn: number },
   { generation, nowMs }: { generation: number; nowMs: number },
@@ -24,19 +27,19 @@ export function receivedTokens(
   return new Map(Object.entries(answer.accessTokens).map(([audience, token]) => [audience, { token, ...of }]))
 }
 
-/** The newest generation among them; 0 for none. */
+/** The newest generation among the tokens; 0 for none. */
 export const newest = (tokens: AccessTokens): number =>
   Math.max(0, ...[...tokens.values()].map(({ generation }) => generation))
 
-/** The token for an audience, if it is still good for a call. */
+/** The token for an audience, if it is valid long enough for a call. */
 export function usableToken(tokens: AccessTokens, audience: string, nowMs: number): AccessToken | undefined {
   const found = tokens.get(audience)
   return found !== undefined && nowMs < found.goodUntilMs - marginMs ? found : undefined
 }
 
 /**
- * When to refresh: after 70 to 90 percent of the tokens' life, so that many clients that began together do not come back
- * together.
+ * The time of the next refresh: after 70 to 90 percent of the earliest token's life, so that clients that started
+ * together do not refresh together.
  *
  * @param chance From 0 to 1.
  */

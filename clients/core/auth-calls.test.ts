@@ -7,7 +7,7 @@ import { SignetError } from "./errors.ts"
 import { rest } from "./rest.ts"
 import { memoryBox, memoryPlatforms, testClock } from "./testing/memory-platform.ts"
 
-/** A service that refreshes whatever session its caller's cookie, or token, is of. */
+/** A service that refreshes the session of the presented cookie or token, whichever it is. */
 function worldOf(place: "cookie" | "box", sessionId: string) {
   const loggedOut: string[] = []
   const wire = () =>
@@ -38,17 +38,17 @@ function worldOf(place: "cookie" | "box", sessionId: string) {
   return { loggedOut, refreshed: present(client, { appId: "app_1", record, audiences: ["auth"] }) }
 }
 
-test.each(["cookie", "box"] as const)("a refresh of the session that is kept gives its tokens (%s)", async (place) => {
+test.each(["cookie", "box"] as const)("a refresh of the stored session returns its tokens (%s)", async (place) => {
   const { refreshed, loggedOut } = worldOf(place, "ses_1")
   expect((await refreshed).accessTokens).toEqual({ auth: "token" })
   expect(loggedOut).toEqual([])
 })
 
-test("a refresh by token is of that token's session, whatever the answer says beside it", async () => {
+test("a refresh by token is of that token's session, whatever session the answer names", async () => {
   expect((await worldOf("box", "ses_2").refreshed).refreshToken).toBe("next")
 })
 
-test("a cookie of somebody who signed in unnoticed gives nobody their tokens, and ends", async () => {
+test("a cookie of another sign-in returns no tokens, and its session is ended", async () => {
   const { refreshed, loggedOut } = worldOf("cookie", "ses_2")
   await expect(refreshed).rejects.toMatchObject({ reason: "REFRESH_TOKEN_INVALID" })
   expect(loggedOut).toEqual(["app_1"])
@@ -101,15 +101,15 @@ const refused = new ConnectError("refused", Code.Unauthenticated)
 refused.details.push({ desc: ErrorInfoSchema, value: { reason: "SESSION_REVOKED", domain: "signet" } })
 
 test.each<[string, unknown, string]>([
-  ["what the service said", refused, "SESSION_REVOKED"],
-  ["a call that was called off", new ConnectError("off", Code.Canceled), "CANCELED"],
+  ["the service's refusal", refused, "SESSION_REVOKED"],
+  ["a canceled call", new ConnectError("off", Code.Canceled), "CANCELED"],
   ["a proxy's answer", new ConnectError("no", Code.Unauthenticated), "UNREACHABLE"],
   ["no answer", new TypeError("fetch failed"), "UNREACHABLE"],
 ])("%s is told as such", async (_, error, reason) => {
   await expect(answered(Promise.reject(error))).rejects.toMatchObject({ name: "SignetError", reason })
 })
 
-test("a failure of the client's own stays itself", async () => {
+test("a SignetError is rethrown unchanged", async () => {
   const error = new SignetError("LOCK_BUSY", "busy")
   await expect(answered(Promise.reject(error))).rejects.toBe(error)
   expect(await answered(Promise.resolve(1))).toBe(1)

@@ -1,16 +1,16 @@
-// The calls of the auth service that carry a credential in themselves, and what they answer, checked.
+// The auth service's calls that contain a credential, and the checks of their answers.
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import type { Platform } from "./client.ts"
 import { failureOf, SignetError } from "./errors.ts"
 import type { SessionRecord } from "./record.ts"
 
-/** For the whole of a call. */
+/** Limits the whole call. */
 export const callOptions = { timeoutMs: 15_000 }
 
-/** What a sign-in or a refresh gives. */
+/** The tokens of a sign-in or refresh. */
 export interface Tokens {
-  /** Absent where a cookie carries it. */
+  /** Absent if a cookie contains it. */
   readonly refreshToken: string | undefined
   /** By audience. */
   readonly accessTokens: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export interface Tokens {
 
 export type AuthClient = ReturnType<typeof createAuthClient>
 
-/** Cookies go along, and come back, with these calls and no others. */
+/** The auth service's client. Only its calls send and receive cookies. */
 export function createAuthClient(baseUrl: string, { refreshToken, wire, fetch }: Platform) {
   const isCookie = refreshToken.in === "cookie"
   const send = fetch ?? globalThis.fetch
@@ -28,7 +28,7 @@ export function createAuthClient(baseUrl: string, { refreshToken, wire, fetch }:
     baseUrl,
     fetch: (input, init) => {
       const headers = new Headers(init?.headers)
-      // No form can send it, so a page of another origin asks the service first (Fetch standard, CORS protocol).
+      // A form cannot send it, so a cross-origin page needs a preflight (Fetch standard, CORS protocol).
       if (isCookie) headers.set("x-signet-client", "web")
       return send(input, { ...init, headers, credentials: isCookie ? "include" : "omit" })
     },
@@ -36,7 +36,7 @@ export function createAuthClient(baseUrl: string, { refreshToken, wire, fetch }:
   return { isCookie, ...createClient(AuthService, transport) }
 }
 
-/** Trades the refresh token, with its retry key, for the next. */
+/** Exchanges the refresh token, with its retry key, for the next one. */
 export async function present(
   client: AuthClient,
   of: { appId: string; record: SessionRecord; audiences: readonly string[] },
@@ -49,23 +49,23 @@ export async function present(
     ),
   )
   if (client.isCookie && answer.session?.id !== of.record.user.sessionId) {
-    // Of somebody whose sign-in was never written down: it took the place of the cookie that was.
+    // The cookie belongs to a sign-in that was never stored: it replaced the earlier cookie.
     await client.logout({ appId: of.appId }, callOptions).catch(() => undefined)
-    throw new SignetError("REFRESH_TOKEN_INVALID", "the cookie is of another sign-in")
+    throw new SignetError("REFRESH_TOKEN_INVALID", "the cookie belongs to another sign-in")
   }
   return checkTokens(client, answer)
 }
 
-/** @throws SignetError ANSWER_INVALID for one that a session could not live on. */
+/** @throws SignetError ANSWER_INVALID for an answer without the tokens that a session needs. */
 export function checkTokens(client: AuthClient, answer: Tokens): Tokens {
   const { refreshToken, accessTokens, expiresIn } = answer
   if (expiresIn <= 0 || Object.keys(accessTokens).length === 0 || !refreshToken !== client.isCookie) {
-    throw new SignetError("ANSWER_INVALID", "the service answered without the tokens that were asked for")
+    throw new SignetError("ANSWER_INVALID", "the service answered without the requested tokens")
   }
   return { refreshToken: refreshToken || undefined, accessTokens, expiresIn }
 }
 
-/** The answer, or a SignetError. */
+/** The call's answer. @throws SignetError for every failure. */
 export async function answered<T>(call: Promise<T>): Promise<T> {
   try {
     return await call
@@ -74,7 +74,10 @@ export async function answered<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** What a call failed with. Without a reason of the service it was a proxy's answer or none: nothing ends for that. */
+/**
+ * The SignetError of a failed call. Without a reason of the service, a proxy answered or nobody did, which ends no
+ * session.
+ */
 export function signetErrorOf(error: unknown): SignetError {
   if (error instanceof SignetError) return error
   const failure = failureOf(error)
@@ -83,6 +86,6 @@ export function signetErrorOf(error: unknown): SignetError {
     const { metadata, retryAfterMs } = failure
     return new SignetError(failure.reason, rawMessage, { code: failure.code, metadata, retryAfterMs, cause: error })
   }
-  if (code === Code.Canceled) return new SignetError("CANCELED", "the call was called off", { cause: error })
+  if (code === Code.Canceled) return new SignetError("CANCELED", "the call was canceled", { cause: error })
   return new SignetError("UNREACHABLE", "the service did not answer", { cause: error })
 }

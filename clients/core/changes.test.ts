@@ -3,7 +3,7 @@ import { createChanges } from "./changes.ts"
 
 const letters = () => createChanges<{ is: string }>({ is: "a" })
 
-test("whoever listens has the current value first, then every change", async () => {
+test("a listener gets the current value first, then every change", async () => {
   const changes = letters()
   const heard: string[] = []
   const end = changes.subscribe(({ is }) => heard.push(is))
@@ -13,7 +13,7 @@ test("whoever listens has the current value first, then every change", async () 
   expect([heard, changes.current.is]).toEqual([["a", "b"], "c"])
 })
 
-test("an iteration misses no change, however slow it is, and ends with the stream", async () => {
+test("a slow iteration misses no change, and ends on close", async () => {
   const changes = letters()
   const iterator = changes.iterate()
   changes.set({ is: "b" })
@@ -30,7 +30,7 @@ test("an iteration misses no change, however slow it is, and ends with the strea
   expect(seen).toEqual(["a", "b", "c", "d"])
 })
 
-test("an iteration that is left hears nothing more", async () => {
+test("a returned iteration gets no more changes", async () => {
   const changes = letters()
   const iterator = changes.iterate()
   await iterator.return?.()
@@ -38,7 +38,7 @@ test("an iteration that is left hears nothing more", async () => {
   expect(await iterator.next()).toEqual({ done: true, value: undefined })
 })
 
-test("a listener that ends its listening, or subscribes another, keeps nobody from hearing", () => {
+test("a listener may unsubscribe or subscribe another without affecting others", () => {
   const changes = letters()
   const heard: string[] = []
   let end = () => {}

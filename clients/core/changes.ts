@@ -1,10 +1,10 @@
-/** A value that changes: whoever listens has the current one first, then every change, in order. */
+/** An observable value: a listener gets the current value first, then every change, in order. */
 export interface Changes<T> {
   readonly current: T
   set(value: T): void
   subscribe(listener: (value: T) => void): () => void
   iterate(): AsyncIterator<T, undefined>
-  /** Ends every iteration; nothing is heard any more. */
+  /** Ends every iteration and drops all listeners. */
   close(): void
 }
 
@@ -15,7 +15,7 @@ export function createChanges<T>(first: T): Changes<T> {
   const closers = new Set<() => void>()
 
   function subscribe(listener: (value: T) => void): () => void {
-    // Its own function, so that a listener that subscribes twice is two.
+    // A new function, so that a listener that subscribes twice is called twice.
     const own = (value: T) => listener(value)
     if (!isClosed) listeners.add(own)
     own(current)
@@ -32,7 +32,7 @@ export function createChanges<T>(first: T): Changes<T> {
       if (isClosed || value === current) return
       current = value
       for (const listener of [...listeners]) {
-        // One that throws keeps no other from hearing, and nothing of ours from going on.
+        // A listener that throws affects neither the others nor the caller.
         try {
           listener(value)
         } catch (error) {

@@ -1,5 +1,5 @@
-// The Connect protocol over fetch, in binary alone: without the JSON of messages, which is a fifth of a page's client.
-// Connect's own transport for browsers, from the same parts, speaks both.
+// The Connect protocol over fetch, binary only: without the JSON codec, which would be a fifth of a page's client.
+// Connect's own browser transport, built from the same parts, speaks both.
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, createContextValues, type StreamResponse, type UnaryResponse } from "@connectrpc/connect"
 import {
@@ -19,7 +19,7 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import type { Wire } from "./ports.ts"
 
-/** Of an envelope whose message is compressed, which nobody asked for. */
+/** The flag of a compressed message, which the client never requests. */
 const compressedFlag = 1
 
 export const connect: Wire = ({ baseUrl, fetch = globalThis.fetch }) => ({
@@ -70,7 +70,7 @@ export const connect: Wire = ({ baseUrl, fetch = globalThis.fetch }) => ({
       },
       async next(request): Promise<StreamResponse<typeof method.input, typeof method.output>> {
         if (method.methodKind !== "server_streaming") {
-          throw new ConnectError("over fetch only the service streams", Code.Unimplemented)
+          throw new ConnectError("client streaming is not supported over fetch", Code.Unimplemented)
         }
         const first = await request.message[Symbol.asyncIterator]().next()
         if (first.done) throw new ConnectError("the request has no message", Code.InvalidArgument)
@@ -90,7 +90,7 @@ export const connect: Wire = ({ baseUrl, fetch = globalThis.fetch }) => ({
     }),
 })
 
-/** As everywhere in Connect, a limit that is not above zero is none. */
+/** As everywhere in Connect, a timeout of zero or less means none. */
 const above = (timeoutMs: number | undefined) => (timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined)
 
 const init = (
@@ -115,8 +115,9 @@ async function* readMessages<O extends DescMessage>(
     for (;;) {
       const { done, value } = await reader.read()
       signal.throwIfAborted()
-      if (done) throw new ConnectError("the stream ended in its middle", Code.Unavailable)
-      if ((value.flags & compressedFlag) !== 0) throw new ConnectError("compressed though not asked to", Code.Internal)
+      if (done) throw new ConnectError("the stream ended before its end message", Code.Unavailable)
+      if ((value.flags & compressedFlag) !== 0)
+        throw new ConnectError("the response is compressed, which was not requested", Code.Internal)
       if ((value.flags & endStreamFlag) === 0) {
         yield fromBinary(output, value.data)
         continue
@@ -134,7 +135,7 @@ async function* readMessages<O extends DescMessage>(
       return
     }
   } finally {
-    // Whoever stops listening closes the connection.
+    // A reader that stops closes the connection.
     await reader.cancel().catch(() => undefined)
   }
 }

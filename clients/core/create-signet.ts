@@ -1,4 +1,4 @@
-// The client, put together from what the platform brings.
+// Assembles the client from the platform's ports.
 import { createAuthClient, present } from "./auth-calls.ts"
 import type { Platform, Signet, SignetConfig } from "./client.ts"
 import { SignetError } from "./errors.ts"
@@ -46,8 +46,8 @@ export function createSignet(config: SignetConfig, platform: Platform): Signet {
 const invalid = (what: string) => new SignetError("CONFIGURATION_INVALID", what)
 
 function checkConfig({ appId, authBaseUrl, providers, audiences = [] }: SignetConfig): void {
-  if (!/^app_[0-9a-hjkmnp-tv-z]{26}$/.test(appId)) throw invalid("appId is no id of an app")
-  if (providers.length === 0) throw invalid("no provider is enabled")
-  if (audiences.length > 7) throw invalid("at most seven audiences are asked for at once")
+  if (!/^app_[0-9a-hjkmnp-tv-z]{26}$/.test(appId)) throw invalid("appId is not an app id (app_…)")
+  if (providers.length === 0) throw invalid("providers is empty: enable at least one")
+  if (audiences.length > 7) throw invalid("audiences has more than seven entries (the limit)")
   checkServiceUrl(authBaseUrl)
 }

@@ -9,7 +9,7 @@ function refused(reason: string, domain = "signet"): ConnectError {
   return error
 }
 
-test("a failure is found however deep it is the cause", () => {
+test("a failure is found in the chain of causes", () => {
   const error = new Error("outer", { cause: new Error("inner", { cause: refused("MISSING_SCOPE") }) })
   expect(failureOf(error)).toEqual({
     reason: "MISSING_SCOPE",
@@ -22,20 +22,20 @@ test("a failure is found however deep it is the cause", () => {
 
 test.each<[string, unknown]>([
   ["another domain's", refused("MISSING_SCOPE", "example.com")],
-  ["a text that is no reason", refused("missing a scope")],
-  ["an error of nobody's", new TypeError("x")],
+  ["a text that is not a reason", refused("missing a scope")],
+  ["an unrelated error", new TypeError("x")],
   ["no error", undefined],
 ])("%s is none of ours", (_, error) => {
   expect([failureOf(error), isFailure(error), needsSignIn(error)]).toEqual([undefined, false, false])
 })
 
-test("a cause that is its own does not keep anybody busy", () => {
+test("a cyclic cause terminates", () => {
   const error = new Error("round")
   error.cause = error
   expect(failureOf(error)).toBeUndefined()
 })
 
-test("guards ask for reasons", () => {
+test("isFailure and isSignetError check reasons", () => {
   const error = new SignetError("SESSION_REVOKED", "ended")
   expect([isFailure(error), isFailure(error, "MISSING_SCOPE", "SESSION_REVOKED")]).toEqual([true, true])
   expect([isFailure(error, "MISSING_SCOPE"), isSignetError(error, "LOCK_BUSY")]).toEqual([false, false])

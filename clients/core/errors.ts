@@ -1,34 +1,34 @@
-// One error type for what the client does itself, and one way to read whatever a call was refused with.
+// One error type for the client's own failures, and functions that read the reason of any failed call.
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { type ErrorInfo, ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 
-/** Why a service refused: docs/reference/errors.md has each. */
+/** Reasons of services: see docs/reference/errors.md. */
 export type ServiceReason = Exclude<keyof typeof WireReason, "UNSPECIFIED">
 
 export const clientReasons = [
-  /** Nobody is signed in. */
+  /** No user is signed in. */
   "NOT_SIGNED_IN",
-  /** No answer, or none that is the service's: offline, a proxy, a captive portal. The session stands. */
+  /** No answer, or not the service's: offline, a proxy, a captive portal. The session is unchanged. */
   "UNREACHABLE",
-  /** Something else holds the lock for too long. */
+  /** Another process holds the lock for too long. */
   "LOCK_BUSY",
-  /** What was kept could not be read or written. */
+  /** The store could not be read or written. */
   "STORE_FAILED",
-  /** The configuration names no such way of signing in. */
+  /** The configuration does not have this sign-in method. */
   "PROVIDER_NOT_ENABLED",
   "CONFIGURATION_INVALID",
-  /** A provider's answer that this client did not ask for, had before, or that came too late: nobody was signed in. */
+  /** A callback that this client did not begin, has accepted before, or that has expired. No sign-in happened. */
   "CALLBACK_INVALID",
-  /** The answer is another issuer's than the one that was asked (RFC 9207): nobody was signed in. */
+  /** The callback is from another issuer than the requested one (RFC 9207). No sign-in happened. */
   "CALLBACK_ISSUER_MISMATCH",
-  /** The provider did not sign the person in; metadata `error` is its code, such as `access_denied`. */
+  /** The provider rejected the sign-in; metadata `error` is its code, such as `access_denied`. */
   "PROVIDER_REFUSED",
-  /** The address to go on at is no path of the app's own origin. */
+  /** The return path is not a path of the app's own origin. */
   "RETURN_PATH_INVALID",
   /** The browser opened no window: call from a click. */
   "POPUP_BLOCKED",
-  /** The service answered what the contract does not say. */
+  /** The service's answer violates the contract. */
   "ANSWER_INVALID",
   "CANCELED",
 ] as const
@@ -36,28 +36,28 @@ export const clientReasons = [
 export type ClientReason = (typeof clientReasons)[number]
 export type FailureReason = ServiceReason | ClientReason
 
-/** Why a session ended: what the service said, or one of these. */
+/** Why a session ended: the service's reason, or one of these. */
 export type LoggedOutReason =
   | ServiceReason
-  /** Nobody was signed in when the client started. */
+  /** No user was signed in when the client started. */
   | "NOT_SIGNED_IN"
   | "LOGGED_OUT"
-  /** Another tab or process of this client has logged out. */
+  /** Another tab or process of this client has signed out. */
   | "LOGGED_OUT_ELSEWHERE"
-  /** What was kept does not open. It is still there: signing in replaces it. */
+  /** The stored sign-in does not open. It is kept until the next sign-in replaces it. */
   | "STORE_FAILED"
 
-/** What is known of a failure, wherever it came from. */
+/** The facts of a failure, from any source. */
 export interface Failure {
   readonly reason: FailureReason
   readonly code: Code
-  /** Names and numbers of the request. */
+  /** Values of the request. */
   readonly metadata: Readonly<Record<string, string>>
-  /** How long the service asks to wait. */
+  /** The wait that the service demands, in milliseconds. */
   readonly retryAfterMs: number | undefined
 }
 
-/** Thrown by what the client does itself. Never holds a token. */
+/** The client's own error. Never contains a token. */
 export class SignetError extends Error implements Failure {
   override readonly name = "SignetError"
   readonly reason: FailureReason
@@ -90,7 +90,7 @@ const codes: Partial<Record<FailureReason, Code>> = {
   CANCELED: Code.Canceled,
 }
 
-/** The failure that an error is or was caused by; undefined when nothing of ours refused. */
+/** The failure in an error or its causes; undefined without one. */
 export function failureOf(error: unknown): Failure | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if (isSignetError(at)) return at
@@ -107,11 +107,11 @@ function refusalIn(error: ConnectError): Failure | undefined {
   return { reason, code: error.code, metadata, retryAfterMs: retryAfterOf(error) }
 }
 
-// The list is open: a later service has reasons that this client does not know by name.
+// The list is open: a later service may send reasons that this client does not know.
 const isServiceReason = (info: ErrorInfo): info is ErrorInfo & { reason: ServiceReason } =>
   /^[A-Z][A-Z0-9_]*$/.test(info.reason)
 
-/** What Retry-After or google.rpc.RetryInfo say, in milliseconds. */
+/** Retry-After or google.rpc.RetryInfo, in milliseconds. */
 export function retryAfterOf(error: ConnectError): number | undefined {
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
   if (delay !== undefined) return Number(delay.seconds) * 1_000 + Math.ceil(delay.nanos / 1_000_000)
@@ -120,24 +120,24 @@ export function retryAfterOf(error: ConnectError): number | undefined {
   return Number(text) * 1_000
 }
 
-/** Whether a call failed for one of these reasons, or, with none named, for any that is known. */
+/** True if the call failed for one of these reasons or, without reasons, for any known one. */
 export function isFailure(error: unknown, ...reasons: readonly FailureReason[]): boolean {
   const failure = failureOf(error)
   return failure !== undefined && (reasons.length === 0 || reasons.includes(failure.reason))
 }
 
-/** By name, because packages that were built apart have a class each. */
+/** By name, because separately built packages have a class each. */
 export const isSignetError = (error: unknown, ...reasons: readonly FailureReason[]): error is SignetError =>
   error instanceof Error &&
   error.name === "SignetError" &&
   "reason" in error &&
   (reasons.length === 0 || reasons.some((reason) => reason === error.reason))
 
-/** Whether it would help to sign in, or to sign in again. */
+/** True if a sign-in would help. */
 export const needsSignIn = (error: unknown): boolean =>
   isFailure(error, "NOT_SIGNED_IN", "STEP_UP_REQUIRED") || isFailure(error, ...endingReasons)
 
-/** The service's word that this session will not be refreshed again. Nothing else ends a session. */
+/** The service's reasons for which a session cannot be refreshed. No other reason ends a session. */
 export const endingReasons = [
   "REFRESH_TOKEN_INVALID",
   "REFRESH_TOKEN_REUSED",

@@ -1,4 +1,4 @@
-// What boxes with keys of their own have in common for those who hold a scope.
+// Caches the keys of secret boxes for callers that hold a scope.
 import { openBytes, type Pinned, type SealingKey, sealBytes } from "./sealed.ts"
 import { type HeldBox, SecretBoxError, type SecretScope } from "./secret-box.ts"
 
@@ -8,13 +8,13 @@ export interface ScopeKeys {
 }
 
 export interface Holding {
-  /** One more that holds a scope. */
+  /** Another holder of the scope. */
   hold(scope: SecretScope): HeldBox
-  /** The keys of scopes are others now: whoever holds one reads them again. */
+  /** The keys of scopes have changed: holders load them again. */
   changed(): void
 }
 
-/** @param load Reads and checks the keys of a scope; undefined where there are none. */
+/** @param load Loads and checks the keys of a scope; undefined without any. */
 export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<ScopeKeys | undefined>): Holding {
   const held = new Set<() => void>()
   return {
@@ -27,7 +27,7 @@ export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<S
         loading = undefined
         held.delete(release)
       }
-      /** What was refused, or is not there, is asked for again the next time. */
+      /** Loads the keys; a failure or missing key is retried by the next call. */
       async function keys(): Promise<ScopeKeys | undefined> {
         held.add(release)
         loading ??= load(scope)
@@ -44,7 +44,7 @@ export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<S
       return {
         async seal(purpose, plaintext) {
           const found = await keys()
-          if (found === undefined) throw new SecretBoxError("KEY_MISSING", "there is no key for this yet")
+          if (found === undefined) throw new SecretBoxError("KEY_MISSING", "no key exists yet: call createKey first")
           return sealBytes(pinned, found.newest, { scope, purpose }, plaintext)
         },
         async open(purpose, sealed) {
@@ -59,7 +59,7 @@ export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<S
             return await openBytes(pinned, find, { scope, purpose }, sealed)
           } catch (error) {
             if (!isMissing) throw error
-            // Another process has made a newer key since.
+            // Another process has created a newer key since.
             release()
             const now = await keys()
             return openBytes(pinned, (id) => now?.find(id), { scope, purpose }, sealed)

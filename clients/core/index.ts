@@ -1,4 +1,4 @@
-// @signet/client: the identity client, but for the platform it runs on.
+// @signet/client: the platform-independent part of the identity client.
 export type {
   BeginSignIn,
   Callback,

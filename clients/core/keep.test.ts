@@ -19,12 +19,12 @@ function keeps() {
 }
 const failed = { reason: "STORE_FAILED" }
 
-test("a sign-in comes back where the refresh token is where the platform keeps it, and nowhere else", async () => {
+test("a sign-in is restored with the platform's place of the refresh token, and with no other", async () => {
   const { boxed, cookie } = keeps()
   expect(await boxed().load()).toBeUndefined()
   await boxed().put(record, "any")
   expect((await boxed().load())?.record).toEqual(record)
-  // Without the box, what it sealed is nothing.
+  // Without the box, the sealed record is unreadable.
   await expect(cookie.load()).rejects.toMatchObject(failed)
   await boxed().put(unsaid, "any")
   await expect(boxed().load()).rejects.toMatchObject(failed)
@@ -35,7 +35,7 @@ test("a sign-in comes back where the refresh token is where the platform keeps i
   await expect(boxed().load()).rejects.toMatchObject(failed)
 })
 
-test("a sign-in of another app or service is not there, and what is put under another name does not open", async () => {
+test("a sign-in of another app or service is not found, and a record under another name does not open", async () => {
   const { boxed, shelf } = keeps()
   const [name = ""] = (await boxed().put(record, "any")) ? [...shelf.all.keys()] : []
   for (const other of [
@@ -64,7 +64,7 @@ test("nothing is sealed before there is a key for it", async () => {
   expect(keys).toBe(1)
 })
 
-test("what another has changed meanwhile is neither written over nor removed", async () => {
+test("a concurrent change is neither overwritten nor removed", async () => {
   const { boxed } = keeps()
   const first = (await boxed().put(record, "any")) ?? expect.fail("not written")
   const second = await boxed().put({ ...record, generation: 2 }, first)
@@ -76,7 +76,7 @@ test("what another has changed meanwhile is neither written over nor removed", a
   expect(await boxed().load()).toBeUndefined()
 })
 
-test("notes come, are read and go", async () => {
+test("notes are stored, read and removed", async () => {
   const { boxed } = keeps()
   expect(await boxed().loadNote("logout")).toBeUndefined()
   await boxed().putNote("logout", { is: "due" })
@@ -85,7 +85,7 @@ test("notes come, are read and go", async () => {
   expect(await boxed().loadNote("logout")).toBeUndefined()
 })
 
-test("a change that another came between is made again, and not for ever", async () => {
+test("a change with a concurrent one is retried a bounded number of times", async () => {
   const { boxed, shelf } = keeps()
   const bytes = (byte: number) => new Uint8Array([byte])
   const keep = boxed()
@@ -100,13 +100,13 @@ test("a change that another came between is made again, and not for ever", async
   shelf.write = async () => undefined
   await expect(keep.change("count", add)).rejects.toMatchObject({ reason: "LOCK_BUSY" })
   shelf.write = write
-  // What does not open is older than the key, and is replaced.
+  // A value that does not open is older than the key, and is replaced.
   for (const [name, kept] of shelf.all) shelf.all.set(name, { ...kept, bytes: bytes(9) })
   expect(await keep.change("count", add)).toBeUndefined()
   expect(await keep.change("count", add)).toBe(1)
 })
 
-test("a platform that fails is told as one", async () => {
+test("a failing platform is STORE_FAILED", async () => {
   const { boxed, shelf } = keeps()
   const fail = () => Promise.reject(new Error("the disk is full"))
   Object.assign(shelf, { read: fail, write: fail, remove: fail })

@@ -1,4 +1,4 @@
-// The sign-in on the shelf: sealed where the platform has a box, and bound to the app and the service that it is for.
+// The stored sign-in: sealed if the platform has a box, and bound to its app and service.
 import type { Platform } from "./client.ts"
 import { SignetError } from "./errors.ts"
 import { encodeNote, encodeRecord, type Note, parseNote, parseRecord, type SessionRecord } from "./record.ts"
@@ -9,20 +9,20 @@ export interface KeptRecord {
   readonly record: SessionRecord
 }
 
-/** Every function throws SignetError STORE_FAILED where the platform fails, and then nothing has changed. */
+/** All functions throw SignetError STORE_FAILED if the platform fails; nothing has changed then. */
 export interface Keep {
   load(): Promise<KeptRecord | undefined>
-  /** @returns The new revision; undefined when another than the expected is there. */
+  /** @returns The new revision; undefined if the stored revision is not the expected one. */
   put(record: SessionRecord, expected: string | "any"): Promise<string | undefined>
-  /** @returns False when another than the expected is there. */
+  /** @returns False if the stored revision is not the expected one. */
   remove(expected: string | "any"): Promise<boolean>
   loadNote(name: string): Promise<Note | undefined>
   putNote(name: string, note: Note): Promise<void>
   removeNote(name: string): Promise<void>
   /**
-   * Changes named bytes in one step, among all tabs.
+   * Changes named bytes atomically among all tabs.
    *
-   * @param work Runs again when another tab came between. `after` undefined leaves them as they are.
+   * @param work Runs again after a concurrent change. `after` undefined leaves the bytes unchanged.
    */
   change<T>(name: string, work: (before: Uint8Array | undefined) => Changed<T>): Promise<T>
 }
@@ -32,7 +32,7 @@ interface Changed<T> {
   readonly value: T
 }
 
-/** How often others may come between. */
+/** The most attempts after concurrent changes. */
 const rounds = 32
 
 type Parts = Pick<Platform, "shelf" | "refreshToken">
@@ -43,7 +43,7 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
   const noteName = (name: string) => `${name} ${place}`
   const scope: SecretScope = { app: of.appId }
 
-  /** The name is sealed in as the purpose, so nothing opens that was put under another. */
+  /** The name is sealed as the purpose, so bytes under another name do not open. */
   async function seal(name: string, bytes: Uint8Array): Promise<Uint8Array> {
     if (refreshToken.in === "cookie") return bytes
     await refreshToken.box.createKey(scope)
@@ -59,7 +59,7 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
         if (found === undefined) return undefined
         const record = parseRecord(await open(sessionName, found.bytes))
         const isWhole = record !== undefined && (record.refreshToken === undefined) === (refreshToken.in === "cookie")
-        if (!isWhole) throw new SignetError("STORE_FAILED", "what was kept was written by another version")
+        if (!isWhole) throw new SignetError("STORE_FAILED", "the stored sign-in was written by another version")
         return { revision: found.revision, record }
       }),
     put: (record, expected) =>
@@ -79,13 +79,13 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
         const at = noteName(name)
         for (let round = 0; round < rounds; round++) {
           const found = await shelf.read(at)
-          // What does not open is replaced: it is older than the key.
+          // A value that does not open is older than the key, and is replaced.
           const before = found && (await open(at, found.bytes).catch(() => undefined))
           const { after, value } = work(before)
           if (after === undefined) return value
           if ((await shelf.write(at, await seal(at, after), found?.revision)) !== undefined) return value
         }
-        throw new SignetError("LOCK_BUSY", "others change this all the time")
+        throw new SignetError("LOCK_BUSY", "other tabs changed the stored value at every attempt: try again later")
       }),
     removeNote: (name) =>
       kept("removed", async () => {

@@ -20,7 +20,7 @@ const user = (sessionId: string) => ({
   ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
 })
 
-/** A sign-in on the shelf, and a service that answers what a test says. */
+/** A stored sign-in, and a service with a test's answers. */
 async function worldOf() {
   const clock = testClock()
   const shelf = memoryShelf()
@@ -62,7 +62,7 @@ async function worldOf() {
 const minutes = 60_000
 
 describe("tokens are refreshed", () => {
-  test("before they expire, at a moment of chance, without anybody asking", async () => {
+  test("before they expire, at a random time, in the background", async () => {
     const moments: number[] = []
     for (let i = 0; i < 12; i++) {
       const { clock, open, presented } = await worldOf()
@@ -78,7 +78,7 @@ describe("tokens are refreshed", () => {
     expect(new Set(moments).size).toBeGreaterThan(3)
   })
 
-  test("once, however many ask at the same time, with the key that was stored before", async () => {
+  test("once for concurrent callers, with the stored retry key", async () => {
     const { open, presented, keep } = await worldOf()
     const live = open()
     const tokens = await Promise.all(Array.from({ length: 20 }, () => live.token("auth")))
@@ -90,7 +90,7 @@ describe("tokens are refreshed", () => {
     live.close()
   })
 
-  test("for a new audience with all that are in use, and never for more than eight", async () => {
+  test("for a new audience together with all in use, at most eight", async () => {
     const { open, presented } = await worldOf()
     const live = open()
     for (let i = 0; i < 10; i++) await live.token(`svc-${i}`)
@@ -100,7 +100,7 @@ describe("tokens are refreshed", () => {
     live.close()
   })
 
-  test("later, with growing pauses or when the service says, where they could not be", async () => {
+  test("again after a failure, with growing pauses or as the service demands", async () => {
     const { clock, open, presented, says, refuses } = await worldOf()
     const live = open()
     await live.token("auth")
@@ -123,7 +123,7 @@ describe("tokens are refreshed", () => {
     live.close()
   })
 
-  test("not again and again for a service that takes none of them", async () => {
+  test("once, for a service that rejects all of them", async () => {
     const { open, presented, clock } = await worldOf()
     const live = open()
     let token = await live.token("auth")
@@ -149,7 +149,7 @@ describe("a session", () => {
     },
   )
 
-  test("ends by the service's word, in every tab, and is off the shelf", async () => {
+  test("ends when the service ends it, in every tab and in the store", async () => {
     const { open, refuses, shelf } = await worldOf()
     const [here, there] = [open(), open()]
     await Promise.all([here.ready, there.ready])
@@ -163,14 +163,14 @@ describe("a session", () => {
     there.close()
   })
 
-  test("goes on when a holder of the lock that was frozen comes back with what is old", async () => {
+  test("continues when a frozen lock holder resumes with an old token", async () => {
     const { open, says, keep, record } = await worldOf()
     const live = open()
     let isFirst = true
     says(async ({ refreshToken }) => {
       if (!isFirst) return { refreshToken: "r4", accessTokens: { auth: `by ${refreshToken}` }, expiresIn: 600 }
       isFirst = false
-      // Meanwhile another has overtaken, twice.
+      // Meanwhile another process has refreshed twice.
       await keep.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
       throw new SignetError("REFRESH_TOKEN_REUSED", "reused")
     })
@@ -179,7 +179,7 @@ describe("a session", () => {
     live.close()
   })
 
-  test("does not put an old token over what another stored", async () => {
+  test("does not overwrite a newer token in the store", async () => {
     const { open, says, keep, record } = await worldOf()
     const live = open()
     let isFirst = true
@@ -193,7 +193,7 @@ describe("a session", () => {
     live.close()
   })
 
-  test("is another's when another signs in, and their tokens are not mixed", async () => {
+  test("is replaced by another user's sign-in, without mixing their tokens", async () => {
     const { open, keep, record } = await worldOf()
     const [here, there] = [open(), open()]
     const mine = await here.token("auth")
@@ -206,38 +206,35 @@ describe("a session", () => {
     there.close()
   })
 
-  test.each(["in another tab", "here"])(
-    "that ended %s stays so, however slowly its record was opened",
-    async (where) => {
-      const { open, keep, record } = await worldOf()
-      const channel = memoryChannels()
-      const gates: (() => void)[] = []
-      let isSlow = false
-      const slow: Keep = {
-        ...keep,
-        async load() {
-          const kept = await keep.load()
-          if (isSlow && kept !== undefined) await new Promise<void>((resolve) => gates.push(resolve))
-          return kept
-        },
-      }
-      const live = open({ keep: slow, channel: channel() })
-      await live.ready
-      isSlow = true
-      live.wake()
-      await settled()
-      await keep.remove("any")
-      if (where === "here") live.end("LOGGED_OUT")
-      else channel().post({ version: 1, is: "ended", sessionId: record.user.sessionId, reason: "LOGGED_OUT_ELSEWHERE" })
-      await settled()
-      for (const open of gates) open()
-      await settled()
-      expect(live.states.current.is).toBe("loggedOut")
-      live.close()
-    },
-  )
+  test.each(["in another tab", "here"])("that ended %s stays ended, however slowly its record opens", async (where) => {
+    const { open, keep, record } = await worldOf()
+    const channel = memoryChannels()
+    const gates: (() => void)[] = []
+    let isSlow = false
+    const slow: Keep = {
+      ...keep,
+      async load() {
+        const kept = await keep.load()
+        if (isSlow && kept !== undefined) await new Promise<void>((resolve) => gates.push(resolve))
+        return kept
+      },
+    }
+    const live = open({ keep: slow, channel: channel() })
+    await live.ready
+    isSlow = true
+    live.wake()
+    await settled()
+    await keep.remove("any")
+    if (where === "here") live.end("LOGGED_OUT")
+    else channel().post({ version: 1, is: "ended", sessionId: record.user.sessionId, reason: "LOGGED_OUT_ELSEWHERE" })
+    await settled()
+    for (const open of gates) open()
+    await settled()
+    expect(live.states.current.is).toBe("loggedOut")
+    live.close()
+  })
 
-  test("that does not open is not taken for none, and stays on the shelf", async () => {
+  test("that does not open is not treated as missing, and stays stored", async () => {
     const { open, shelf } = await worldOf()
     for (const [name, kept] of shelf.all) shelf.all.set(name, { ...kept, bytes: new Uint8Array([1]) })
     const live = open()
@@ -249,7 +246,7 @@ describe("a session", () => {
   })
 })
 
-test("what another page of the origin posts is taken only as far as it can be read", async () => {
+test("a message of another page of the origin is accepted only if valid", async () => {
   const { open, keep } = await worldOf()
   const channel = memoryChannels()
   const live = open({ channel: channel() })
@@ -264,7 +261,7 @@ test("what another page of the origin posts is taken only as far as it can be re
     { ...of, is: "tokens", tokens: "all" },
     { ...of, is: "tokens", tokens: [["auth", { token: 1 }]] },
     { ...of, version: 2, is: "ended", reason: "LOGGED_OUT" },
-    // The shelf says otherwise.
+    // The store contradicts it.
     { ...of, is: "ended", reason: "LOGGED_OUT" },
     { is: "signedIn", version: 1 },
   ]) {
@@ -282,7 +279,7 @@ describe("tokens that other tabs post", () => {
     tokens: [["auth", { token: "posted", generation, sinceMs: 0, goodUntilMs: 9e15 }]],
   })
 
-  test("are taken where they are newer, and of the same session", async () => {
+  test("are accepted if they are newer and of the same session", async () => {
     const { open } = await worldOf()
     const channel = memoryChannels()
     const live = open({ channel: channel() })
@@ -298,7 +295,7 @@ describe("tokens that other tabs post", () => {
     live.close()
   })
 
-  test("of a session that this one has not read of yet are taken after the shelf was read", async () => {
+  test("of an unknown session are accepted after a read of the store", async () => {
     const { open, keep, record, presented } = await worldOf()
     const channel = memoryChannels()
     const live = open({ channel: channel() })
@@ -314,7 +311,7 @@ describe("tokens that other tabs post", () => {
     live.close()
   })
 
-  test("are given to tabs of the same session alone, while they are good", async () => {
+  test("are sent only to tabs of the same session, while they are valid", async () => {
     const { open, clock } = await worldOf()
     const channel = memoryChannels()
     const live = open({ channel: channel() })
@@ -337,7 +334,7 @@ describe("tokens that other tabs post", () => {
 })
 
 describe("two tabs", () => {
-  test("refresh once, whether the other was there before, or asks, or waits for the lock", async () => {
+  test("refresh once, whether one was earlier, asks, or waits for the lock", async () => {
     const { open, presented } = await worldOf()
     const [here, there] = [open(), open()]
     const both = await Promise.all([here.token("auth"), there.token("auth")])
@@ -358,7 +355,7 @@ describe("two tabs", () => {
     for (const tab of [here, there]) tab.close()
   })
 
-  test("of which none answers refresh after a moment, and without a channel at once", async () => {
+  test("without an answer refresh after a delay, without a channel at once", async () => {
     const { open, presented, clock } = await worldOf()
     const [here, alone] = [open(), open({ channel: undefined })]
     await here.token("auth")
@@ -373,7 +370,7 @@ describe("two tabs", () => {
     for (const tab of [here, alone, late]) tab.close()
   })
 
-  test("hear who signs in, with the tokens, and who signs out", async () => {
+  test("are notified of a sign-in, with the tokens, and of a sign-out", async () => {
     const { open, keep, presented, record } = await worldOf()
     await keep.remove("any")
     const channel = memoryChannels()
@@ -403,7 +400,7 @@ describe("two tabs", () => {
   })
 })
 
-test("what was refused once is not wanted again, and two calls that were refused at once both get another", async () => {
+test("a rejected token is not returned again, and two concurrent rejections both get another", async () => {
   const { open, presented, clock } = await worldOf()
   const live = open()
   const first = await live.token("auth")
@@ -415,7 +412,7 @@ test("what was refused once is not wanted again, and two calls that were refused
   live.close()
 })
 
-test("another's sign-in that is found at the refresh has the tokens, and not those of before", async () => {
+test("another user's sign-in that a refresh finds has its own tokens", async () => {
   const { open, keep, record, refuses, says } = await worldOf()
   const live = open({ channel: undefined })
   await live.token("auth")
@@ -428,7 +425,7 @@ test("another's sign-in that is found at the refresh has the tokens, and not tho
   live.close()
 })
 
-test("tokens are those of the user who is shown, also where a shelf became full while another signed in", async () => {
+test("tokens belong to the shown user, also if the store became full during another sign-in", async () => {
   const { open, keep, record, says, shelf } = await worldOf()
   const channel = memoryChannels()
   const live = open({ channel: channel() })
@@ -446,7 +443,7 @@ test("tokens are those of the user who is shown, also where a shelf became full 
   live.close()
 })
 
-test("who signs out while a refresh waits for its turn has signed out", async () => {
+test("a sign-out during a waiting refresh wins", async () => {
   const { open, keep } = await worldOf()
   const lock = memoryLock()
   const live = open({ lock })
@@ -462,7 +459,7 @@ test("who signs out while a refresh waits for its turn has signed out", async ()
   live.close()
 })
 
-test("tokens for other audiences are refreshed after the refresh that is under way, one at a time", async () => {
+test("tokens for other audiences are refreshed after the current refresh, one at a time", async () => {
   const { open, presented } = await worldOf()
   const live = open()
   await Promise.all(["svc-1", "svc-2", "svc-1"].map((audience) => live.token(audience)))
@@ -473,7 +470,7 @@ test("tokens for other audiences are refreshed after the refresh that is under w
   live.close()
 })
 
-test("an answer without the audience that was asked for is told", async () => {
+test("an answer without the requested audience is an error", async () => {
   const { open, says } = await worldOf()
   const live = open()
   says(async () => ({ refreshToken: "r2", accessTokens: { auth: "token" }, expiresIn: 600 }))
@@ -482,7 +479,7 @@ test("an answer without the audience that was asked for is told", async () => {
 })
 
 describe("nothing is refreshed", () => {
-  test("after the client was closed, also where a refresh was under way", async () => {
+  test("after the client was closed, also during a refresh", async () => {
     const { open, presented, clock } = await worldOf()
     const live = open()
     const token = live.token("auth")
@@ -522,8 +519,8 @@ describe("nothing is refreshed", () => {
   })
 })
 
-describe("what is on the shelf", () => {
-  test("that is gone when it is to be refreshed was ended elsewhere", async () => {
+describe("the stored sign-in", () => {
+  test("that is missing at a refresh was ended elsewhere", async () => {
     const { open, keep } = await worldOf()
     const live = open()
     await live.ready
@@ -533,7 +530,7 @@ describe("what is on the shelf", () => {
     live.close()
   })
 
-  test("and cannot be read for now ends nothing that is known", async () => {
+  test("that temporarily cannot be read ends no known session", async () => {
     const { open, shelf } = await worldOf()
     const live = open()
     await live.ready
@@ -544,7 +541,7 @@ describe("what is on the shelf", () => {
     live.close()
   })
 
-  test("is read again where nobody was signed in", async () => {
+  test("is read again while no user is signed in", async () => {
     const { open, keep, record } = await worldOf()
     await keep.remove("any")
     const live = open()
@@ -555,7 +552,7 @@ describe("what is on the shelf", () => {
   })
 })
 
-test("a page that wakes after its tokens' time refreshes at once, and one that is frozen not at all", async () => {
+test("a page that resumes after its tokens' expiry refreshes at once, and a frozen page never", async () => {
   const { open, presented, clock } = await worldOf()
   const live = open()
   await live.token("auth")

@@ -14,7 +14,7 @@ const user = {
   ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
 }
 
-/** A sign-in on the shelf, and a service that may be out of reach. */
+/** A stored sign-in, and a service that may be unreachable. */
 async function worldOf(place: "cookie" | "box", isAnybody = true) {
   const shelf = memoryShelf()
   const refreshToken = place === "cookie" ? ({ in: place } as const) : ({ in: place, box: memoryBox() } as const)
@@ -65,7 +65,7 @@ test.each([
   expect(await world.keep.load()).toBeUndefined()
 })
 
-test("where nobody is signed in, nothing is asked of the service", async () => {
+test("without a signed-in user, the service is not called", async () => {
   const world = await worldOf("cookie", false)
   expect(await world.logout()).toEqual({ endedAtService: false })
   expect([world.told, world.ended, await world.isDue()]).toEqual([[], ["LOGGED_OUT"], false])
@@ -73,7 +73,7 @@ test("where nobody is signed in, nothing is asked of the service", async () => {
   expect(await world.logout()).toEqual({ endedAtService: true })
 })
 
-test("a cookie whose session could not be ended is ended later, once, unless somebody has signed in since", async () => {
+test("a cookie whose session could not be ended is ended later, unless a new sign-in replaced it", async () => {
   const world = await worldOf("cookie")
   world.state.isUp = false
   expect(await world.logout()).toEqual({ endedAtService: false })
@@ -91,7 +91,7 @@ test("a cookie whose session could not be ended is ended later, once, unless som
   expect([world.told.length, await world.isDue()]).toEqual([1, false])
 })
 
-test("a token that could not be ended is gone, and nothing is left to do", async () => {
+test("a token that could not be ended is deleted, and nothing remains to do", async () => {
   const world = await worldOf("box")
   world.state.isUp = false
   expect(await world.logout()).toEqual({ endedAtService: false })
@@ -102,14 +102,14 @@ test("a token that could not be ended is gone, and nothing is left to do", async
   expect(world.told).toEqual([])
 })
 
-test("a lock that is held for too long keeps nobody from signing out", async () => {
+test("a lock that is held for too long does not prevent a sign-out", async () => {
   const world = await worldOf("box")
   world.state.isBusy = true
   expect(await world.logout()).toEqual({ endedAtService: true })
   expect(await world.keep.load()).toBeUndefined()
 })
 
-test("what could not be removed is told, and here it has ended", async () => {
+test("a failed removal is reported, and the session has ended locally", async () => {
   const world = await worldOf("box")
   let tries = 0
   world.keep.remove = async () => {

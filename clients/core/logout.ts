@@ -1,4 +1,4 @@
-// Signing out: here at once and in any case, at the service as soon as it can be reached.
+// Signs out: locally at once and in any case, at the service as soon as it is reachable.
 import { type AuthClient, callOptions } from "./auth-calls.ts"
 import type { Platform, SignetConfig } from "./client.ts"
 import { SignetError } from "./errors.ts"
@@ -14,7 +14,7 @@ export interface LogoutDeps extends Pick<Platform, "lock"> {
 
 export interface Logout {
   logout(): Promise<{ readonly endedAtService: boolean }>
-  /** Ends at the service what could not be ended when the person said so. Never throws. */
+  /** Ends a session at the service that an earlier sign-out could not end. Never throws. */
   finish(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export function createLogout(deps: LogoutDeps): Logout {
     const kept = await keep.load().catch(() => undefined)
     const isAnybody = kept !== undefined || live.states.current.is === "signedIn"
     const endedAtService = isAnybody && (await endAtService(deps, kept?.record.refreshToken))
-    // No script can remove the cookie: it is a credential until the service has ended its session.
+    // No script can delete the cookie: it stays a credential until the service has ended its session.
     if (client.isCookie && isAnybody && !endedAtService) await keep.putNote(note, { is: "due" }).catch(() => undefined)
     await keep.remove("any")
     return { endedAtService }
@@ -37,7 +37,7 @@ export function createLogout(deps: LogoutDeps): Logout {
     if (!client.isCookie || (await keep.loadNote(note)) === undefined) return
     await lock.run(async () => {
       if ((await keep.loadNote(note)) === undefined) return
-      // Who has signed in since has replaced the cookie.
+      // A later sign-in has replaced the cookie.
       const isOver = (await keep.load()) !== undefined || (await endAtService(deps, undefined))
       if (isOver) await keep.removeNote(note)
     })
@@ -46,7 +46,7 @@ export function createLogout(deps: LogoutDeps): Logout {
   return {
     async logout() {
       try {
-        // Whoever holds the lock for too long does not keep anybody from signing out.
+        // A lock that is held for too long does not prevent a sign-out.
         return await lock.run(end).catch((error: unknown) => {
           if (error instanceof SignetError && error.reason === "LOCK_BUSY") return end()
           throw error
@@ -59,7 +59,7 @@ export function createLogout(deps: LogoutDeps): Logout {
   }
 }
 
-/** @returns Whether the service said that the session has ended. */
+/** @returns True if the service confirmed that the session has ended. */
 export async function endAtService(
   { client, config: { appId } }: Pick<LogoutDeps, "client" | "config">,
   refreshToken: string | undefined,

@@ -8,7 +8,7 @@ test.each<[Message]>([
   [{ is: "tokens", sessionId: "ses_1", tokens: new Map([["auth", token]]) }],
   [{ is: "signedIn" }],
   [{ is: "ended", sessionId: "ses_1", reason: "LOGGED_OUT" }],
-])("%j is read as it was posted", (message) => {
+])("%j is parsed as it was posted", (message) => {
   expect(parseMessage(encodeMessage(message))).toEqual(message)
 })
 
@@ -21,22 +21,22 @@ test.each<[string, unknown]>([
   ["of an unknown kind, with tokens", { ...posted([]), is: "others" }],
   ["without a session", { version: 1, is: "ask" }],
   ["of an end without a reason", { version: 1, is: "ended", sessionId: "ses_1" }],
-  ["of tokens that are no list", posted("all")],
-  ["of an entry that is none", posted(["auth"])],
+  ["of tokens that are not a list", posted("all")],
+  ["of an invalid entry", posted(["auth"])],
   ["of a token without an audience", posted([["", token]])],
   ["without a token", with_({ token: "" })],
   ["of a token without a generation", with_({ generation: "1" })],
-  ["of a token without a beginning", with_({ sinceMs: undefined })],
-  ["of a token without an end", with_({ goodUntilMs: null })],
-  ["of a token that is good for ever", with_({ goodUntilMs: Number.POSITIVE_INFINITY })],
+  ["of a token without its time of receipt", with_({ sinceMs: undefined })],
+  ["of a token without an expiry", with_({ goodUntilMs: null })],
+  ["of a token without a finite expiry", with_({ goodUntilMs: Number.POSITIVE_INFINITY })],
   [
-    "of a good token and a bad one",
+    "of a valid token and an invalid one",
     posted([
       ["auth", token],
       ["svc", {}],
     ]),
   ],
-  ["that is nothing", undefined],
+  ["that is undefined", undefined],
 ])("a message %s is not taken", (_, message) => {
   expect(parseMessage(message)).toBeUndefined()
 })

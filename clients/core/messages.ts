@@ -1,24 +1,24 @@
-// What the tabs of one client tell each other: tokens, so that one refresh serves all, and that something has changed.
+// The messages between the tabs of one client: tokens, so that one refresh serves all tabs, and changes of the session.
 import type { AccessToken, AccessTokens } from "./access-tokens.ts"
 import type { LoggedOutReason } from "./errors.ts"
 import { isText, objectOf } from "./record.ts"
 
 export type Message =
-  /** Whoever has good tokens of this session, send them. */
+  /** Asks tabs with valid tokens of this session to send them. */
   | { readonly is: "ask"; readonly sessionId: string }
   | { readonly is: "tokens"; readonly sessionId: string; readonly tokens: AccessTokens }
-  /** Somebody has signed in. */
+  /** A user has signed in. */
   | { readonly is: "signedIn" }
   | { readonly is: "ended"; readonly sessionId: string; readonly reason: LoggedOutReason }
 
-/** Tabs of another version do not understand each other. */
+/** Tabs ignore messages of another version. */
 const version = 1
 
 export function encodeMessage(message: Message): unknown {
   return { version, ...message, ...(message.is === "tokens" && { tokens: [...message.tokens] }) }
 }
 
-/** @returns Undefined for what this version did not post. */
+/** @returns Undefined for a message that this version did not post. */
 export function parseMessage(value: unknown): Message | undefined {
   const { version: theirs, is, sessionId, tokens, reason } = objectOf(value)
   if (theirs !== version) return undefined

@@ -1,4 +1,4 @@
-// What the platforms' own packages build secret boxes from. Inside: no package exports it.
+// For the platforms' packages, which build secret boxes from it. Internal: no package exports it.
 export { type Holding, holdKeys, type ScopeKeys } from "./held-keys.ts"
 export {
   fromBase64url,

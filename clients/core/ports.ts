@@ -1,10 +1,10 @@
-// What the client needs of the platform it runs on.
+// The client's ports: the functions that it requires of its platform.
 import type { Transport } from "@connectrpc/connect"
 
 export interface Clock {
   /** Milliseconds since the Unix epoch. May jump, in both directions. */
   nowMs(): number
-  /** Runs once, later; keeps no program alive. @returns Calls it off. */
+  /** Runs once after `ms`; does not keep the program alive. @returns Cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
@@ -12,47 +12,47 @@ export interface Random {
   bytes(length: number): Uint8Array<ArrayBuffer>
 }
 
-/** Bytes and the name of this writing of them, which no other writing has. */
+/** Bytes, and the unique name of this write of them. */
 export interface Kept {
   readonly revision: string
   readonly bytes: Uint8Array
 }
 
 /**
- * Named bytes that survive restarts, shared by every tab or process of one client. What must be secret is sealed by
- * whoever puts it there.
+ * Named bytes that survive restarts, shared by all tabs or processes of one client. The writer seals bytes that must be
+ * secret.
  */
 export interface Shelf {
   read(name: string): Promise<Kept | undefined>
   /**
-   * Whole or not at all: a reader, and whoever starts after a crash, sees the bytes before or after, never a part.
+   * Writes atomically: a reader, also after a crash, sees the bytes before or after, never a part.
    *
-   * @param expected The revision that is replaced, or undefined where there must be none; "any" for whatever is there.
-   * @returns The new revision; undefined, and nothing was written, when another is there.
+   * @param expected The revision to replace; undefined if there must be none; "any" for whichever is stored.
+   * @returns The new revision; undefined, and nothing was written, if another one is stored.
    */
   write(name: string, bytes: Uint8Array, expected: string | undefined | "any"): Promise<string | undefined>
-  /** @returns False, and nothing was removed, when another revision is there. What is gone already is true. */
+  /** @returns False, and nothing was removed, if another revision is stored. True if it was removed before. */
   remove(name: string, expected: string | "any"): Promise<boolean>
 }
 
-/** One at a time among everything that shares a shelf. */
+/** A mutual exclusion among all users of a store. */
 export interface Lock {
   /**
-   * Waits for its turn, and gives it up when `work` ends, or when the tab or process does.
+   * Waits for the lock, and releases it when `work` ends, or the tab or process does.
    *
-   * A holder that was frozen may be overtaken: `work` must bear that another runs beside it when it comes back.
+   * A frozen holder may lose the lock: `work` must tolerate a concurrent holder when it resumes.
    *
-   * @throws SignetError LOCK_BUSY when the turn does not come in time.
+   * @throws SignetError LOCK_BUSY when the wait takes too long.
    */
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Tells the other tabs of this client, in memory only. Messages may be lost. */
+/** Notifies the other tabs of this client, in memory only. Messages may be lost. */
 export interface Channel {
   post(message: unknown): void
-  /** @returns Ends it. */
+  /** @returns Unsubscribes. */
   subscribe(listener: (message: unknown) => void): () => void
-  /** Lets go of what keeps a page from being frozen, until it is resumed; its listeners stay. */
+  /** Closes what prevents the page from being frozen, until `resume`; listeners stay. */
   suspend(): void
   resume(): void
 }

@@ -1,15 +1,15 @@
-// What is kept of a sign-in between runs, and how it is written. Access tokens are not in it.
+// The stored record of a sign-in, and its format. Access tokens are not stored.
 import type { SignedInUser } from "./session.ts"
 
 export interface SessionRecord {
   readonly user: SignedInUser
-  /** Absent where a cookie carries it. */
+  /** Absent if a cookie contains it. */
   readonly refreshToken: string | undefined
-  /** Made when the refresh token was received; goes with it however often it is presented. */
+  /** Created when the refresh token was received; sent every time that token is presented. */
   readonly retryKey: string
-  /** How many refreshes it has seen, the sign-in included. */
+  /** The number of refreshes, including the sign-in. */
   readonly generation: number
-  /** How long the access tokens serve that came with it: until then other tabs may have them. Milliseconds. */
+  /** The expiry of the access tokens that came with it: until then other tabs may have them. Milliseconds. */
   readonly tokensGoodUntilMs: number
 }
 
@@ -20,7 +20,7 @@ export function encodeRecord(record: SessionRecord): Uint8Array {
   return utf8(JSON.stringify({ format, user, refreshToken, retryKey, generation, tokensGoodUntilMs }))
 }
 
-/** @returns Undefined for what this version did not write. */
+/** @returns Undefined for bytes that this version did not write. */
 export function parseRecord(bytes: Uint8Array): SessionRecord | undefined {
   const { format: version, user, refreshToken, retryKey, generation, tokensGoodUntilMs } = fieldsOf(bytes)
   const known = parseUser(user)
@@ -36,7 +36,7 @@ export function parseUser(value: unknown): SignedInUser | undefined {
   return { sessionId, identityId, principalId, primaryEmail, tenantId, contextId }
 }
 
-/** Small texts by name: what outlives a page and is no session. */
+/** Named texts that outlive a page but are no session. */
 export type Note = Readonly<Record<string, string>>
 
 export const encodeNote = (note: Note): Uint8Array => utf8(JSON.stringify(note))

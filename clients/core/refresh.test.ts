@@ -12,7 +12,7 @@ const user = {
 const record: SessionRecord = { user, refreshToken: "r", retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
 const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
 
-/** A service that gives each token a next one, and a shelf that may be full. */
+/** A service that issues the next token for each one, and a store that may be full. */
 async function worldOf(during: (round: number) => Promise<unknown> = async () => undefined) {
   const shelf = memoryShelf()
   const { write } = shelf
@@ -29,7 +29,7 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
   return {
     ...{ keep, presented, clock },
     refresh: (isEnough = false) => refresher.refresh({ isEnough: async () => isEnough, present }),
-    /** The next write comes after another's. */
+    /** The next write follows another process's write. */
     overtake(by: SessionRecord) {
       shelf.write = async (name, bytes, expected) => {
         shelf.write = write
@@ -43,11 +43,11 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
   }
 }
 
-test("what could not be stored is stored before it is presented, and never over what another stored", async () => {
+test("an unsaved answer is stored before it is presented, and never over another's record", async () => {
   const world = await worldOf()
   world.full(true)
   expect(await world.refresh()).toMatchObject({ is: "refreshed" })
-  // Nothing is presented that is not stored.
+  // Nothing is presented before it is stored.
   await expect(world.refresh()).rejects.toMatchObject({ reason: "STORE_FAILED" })
   expect(world.presented).toEqual(["r first"])
   world.full(false)
@@ -64,7 +64,7 @@ test("what could not be stored is stored before it is presented, and never over 
   expect(await raced.refresh()).toMatchObject({ kept: { record: { refreshToken: "s'", generation: 6 } } })
 })
 
-test("what could not be stored goes where another stores meanwhile", async () => {
+test("an unsaved answer is dropped when another process has stored one", async () => {
   const world = await worldOf()
   world.full(true)
   await world.refresh()
@@ -74,19 +74,19 @@ test("what could not be stored goes where another stores meanwhile", async () =>
   expect(world.presented).toEqual(["r first", "s first"])
 })
 
-test("what came meanwhile is enough: nothing is presented", async () => {
+test("a concurrent refresh suffices: nothing is presented", async () => {
   const world = await worldOf()
   expect(await world.refresh(true)).toMatchObject({ is: "enough", kept: { record } })
   expect(world.presented).toEqual([])
 })
 
-test("the shelf knows how long the tokens serve", async () => {
+test("the stored record has the expiry of the tokens", async () => {
   const world = await worldOf()
   await world.refresh()
   expect((await world.keep.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
 })
 
-test("a generation is above the last of this program and of the shelf", async () => {
+test("a generation is above the last one of this process and of the store", async () => {
   const world = await worldOf()
   await world.refresh()
   await world.refresh()
@@ -94,7 +94,7 @@ test("a generation is above the last of this program and of the shelf", async ()
   expect(await world.refresh()).toMatchObject({ kept: { record: { generation: 4 } } })
 })
 
-test("who is overtaken at every turn gives up, and stays signed in", async () => {
+test("a refresh that is overtaken in every round fails, and the session stays", async () => {
   let generation = 1
   const world = await worldOf(() => world.keep.put({ ...record, refreshToken: "s", generation: ++generation }, "any"))
   await expect(world.refresh()).rejects.toMatchObject({ reason: "LOCK_BUSY" })
@@ -102,7 +102,7 @@ test("who is overtaken at every turn gives up, and stays signed in", async () =>
   expect((await world.keep.load())?.record.refreshToken).toBe("s")
 })
 
-test("nobody is signed in where nothing is kept, and nothing is presented", async () => {
+test("without a stored record nobody is signed in, and nothing is presented", async () => {
   const world = await worldOf()
   await world.keep.remove("any")
   expect(await world.refresh()).toEqual({ is: "gone" })

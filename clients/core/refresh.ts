@@ -44,7 +44,7 @@ export function createRefresher(deps: RefresherDeps): Refresher {
           memory = turn.memory
           if (effect.do !== "end") decision = decideTurn(turn, await perform(deps, steps, effect))
           else if (effect.outcome.is !== "overtaken") return effect.outcome
-          else throw new SignetError("LOCK_BUSY", "other tabs change this sign-in all the time: try again later")
+          else throw new SignetError("LOCK_BUSY", "other tabs changed this sign-in at every attempt: try again later")
         }
       }),
   }

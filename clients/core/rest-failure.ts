@@ -1,4 +1,4 @@
-// An HTTP refusal as the error that the other protocols give: RFC 9457, or RFC 6749 from the token endpoint.
+// Converts an HTTP refusal to the error of the other protocols: RFC 9457, or RFC 6749 from the token endpoint.
 import { base64Decode } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { BadRequestSchema, ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -21,7 +21,7 @@ const codes: Readonly<Record<number, Code>> = {
   504: Code.DeadlineExceeded,
 }
 
-/** Without a reason it was not the service that answered: the status is all that is known then. */
+/** Without a reason the answer is not the service's: only the status is known then. */
 export function restFailure(response: Response, body: unknown): ConnectError {
   const { reason, domain = "signet", detail, error_description, metadata, errors, details } = objectOf(body)
   const code = codes[response.status] ?? (response.status < 500 ? Code.Unknown : Code.Unavailable)

@@ -1,4 +1,4 @@
-// google.api.http as far as the contract uses it, from the caller's side: a message as an HTTP request.
+// Maps a message to an HTTP request by google.api.http, as far as the contract uses it.
 import {
   type DescField,
   type DescMethod,
@@ -16,13 +16,13 @@ import type { HttpRule } from "@signet/proto/google/api/http"
 
 export interface RestRequest {
   readonly verb: string
-  /** Path and query, with a slash at the beginning. */
+  /** Path and query, with a leading slash. */
   readonly target: string
   readonly contentType: string | undefined
   readonly body: string | undefined
 }
 
-/** @throws ConnectError Unimplemented for a method without a path that this message fits. */
+/** @throws ConnectError Unimplemented for a method without a path for this message. */
 export function restRequest(method: DescMethod, message: Message): RestRequest {
   const rule = getOption(method, http)
   for (const each of [rule, ...rule.additionalBindings]) {
@@ -41,7 +41,7 @@ export function restRequest(method: DescMethod, message: Message): RestRequest {
 
 const variable = /\{([a-z0-9_]+)(?:=([a-z0-9._-]+))?\}/g
 
-/** The path, and the fields that it says; undefined when it is of another value of an enum. */
+/** The path, and the fields that it contains; undefined if the path is for another value of an enum. */
 function pathOf(
   { input }: DescMethod,
   { pattern }: HttpRule,
@@ -62,7 +62,8 @@ function pathOf(
 }
 
 /**
- * Dots alone, or nothing, would make another path of it: the URL standard takes them out whether they are escaped or not.
+ * Escapes a path segment. An empty value, or one of dots alone, would change the path: the URL standard removes dots
+ * even when they are escaped.
  *
  * @throws ConnectError InvalidArgument
  */

@@ -34,7 +34,7 @@ describe("a message becomes a request", () => {
     expect(() => of(Provider.PROVIDER_UNSPECIFIED)).toThrow(/no REST path/)
   })
 
-  test("with a query where there is no body, and what is not said is not in it", () => {
+  test("with a query if there is no body, without absent fields", () => {
     const { listSessions } = SessionService.method
     const of = (message: MessageInitShape<typeof listSessions.input>) =>
       restRequest(listSessions, create(listSessions.input, message))
@@ -46,13 +46,13 @@ describe("a message becomes a request", () => {
     })
   })
 
-  test("with an id in the path that cannot leave it, before a verb of its own", () => {
+  test("with an escaped id in the path, before a custom verb", () => {
     const { leaveMembership } = AccountService.method
     const { target } = restRequest(leaveMembership, create(leaveMembership.input, { membershipId: "a/../b?c" }))
     expect(target).toBe("/auth/account/memberships/a%2F..%2Fb%3Fc:leave")
   })
 
-  test.each(["", ".", ".."])("never with %j for an id, which would be the path of another call", (appId) => {
+  test.each(["", ".", ".."])("never with the id %j, which would be the path of another call", (appId) => {
     const { getApp } = AppAuthService.method
     expect(() => restRequest(getApp, create(getApp.input, { appId }))).toThrow(
       expect.objectContaining({ code: Code.InvalidArgument }),
@@ -61,13 +61,13 @@ describe("a message becomes a request", () => {
     expect(new URL(target, "https://a").pathname).toBe(target)
   })
 
-  test("as a form where forms are taken", () => {
+  test("as a form for methods with forms", () => {
     const { token } = TokenService.method
     const { contentType, body } = restRequest(token, create(token.input, { grantType: "pat", pat: "a&b" }))
     expect([contentType, body]).toEqual(["application/x-www-form-urlencoded", "grant_type=pat&pat=a%26b"])
   })
 
-  test("not at all where the contract has no path", async () => {
+  test("not at all without a path in the contract", async () => {
     const health = createClient(Health, rest({ baseUrl: "https://a" }))
     await expect(health.check({})).rejects.toMatchObject({ code: Code.Unimplemented })
     await expect(health.watch({})[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.Unimplemented })
@@ -95,17 +95,17 @@ describe("an answer", () => {
       (error: unknown) => ConnectError.from(error),
     )
 
-  test("is read with fields that a later service has added", async () => {
+  test("is parsed with unknown fields of a later service", async () => {
     const { answer, seen } = call(() => Response.json({ identity: { id: "idn_1", later: 1 }, later: [] }))
     expect((await answer).identity?.id).toBe("idn_1")
     expect(seen[0]).toMatchObject({ method: "GET", redirect: "error" })
   })
 
-  test("of nothing is an empty message", async () => {
+  test("without a body is an empty message", async () => {
     expect((await call(() => new Response(null, { status: 204 })).answer).identity).toBeUndefined()
   })
 
-  test("that refuses has its reason, its metadata and the fields at fault", async () => {
+  test("of a refusal has its reason, metadata and field violations", async () => {
     const problem = {
       reason: "INVALID_FIELD",
       domain: "signet",
@@ -126,15 +126,15 @@ describe("an answer", () => {
 
   test.each([
     ["a portal's page", new Response("<html>", { status: 401 }), Code.Unauthenticated],
-    ["a page that says it is fine", new Response("<html>"), Code.Internal],
-    ["a portal that says nothing", new Response(""), Code.Internal],
+    ["a page with status 200", new Response("<html>"), Code.Internal],
+    ["a portal's empty page", new Response(""), Code.Internal],
     ["a gateway's", Response.json({ reason: 5 }, { status: 502 }), Code.Unavailable],
-  ])("that is not the service's is no refusal of it: %s", async (_, response, code) => {
+  ])("that is not the service's is no refusal: %s", async (_, response, code) => {
     const error = await failed(() => response)
     expect([error?.code, failureOf(error)]).toEqual([code, undefined])
   })
 
-  test("that does not come is told for what it is", async () => {
+  test("that does not arrive has its cause", async () => {
     const never = () => new Promise<Response>(() => {})
     expect((await failed(() => Promise.reject(new TypeError("fetch failed"))))?.code).toBe(Code.Unavailable)
     expect((await failed(never, { timeoutMs: 5 }))?.code).toBe(Code.DeadlineExceeded)

@@ -1,4 +1,4 @@
-// REST as a Connect transport: the generated clients over the paths of the contract, with nothing but fetch.
+// REST as a Connect transport: the generated clients over the contract's paths, with only fetch.
 import {
   create,
   type DescMessage,
@@ -48,14 +48,14 @@ export const rest: Wire = ({ baseUrl, fetch = globalThis.fetch }) => ({
       }
     } catch (error) {
       if (error instanceof ConnectError) throw error
-      if (signal?.aborted) throw new ConnectError("the call was called off", Code.Canceled, undefined, undefined, error)
+      if (signal?.aborted) throw new ConnectError("the call was canceled", Code.Canceled, undefined, undefined, error)
       if (deadline?.aborted) {
         throw new ConnectError("the deadline has passed", Code.DeadlineExceeded, undefined, undefined, error)
       }
       throw new ConnectError("no answer", Code.Unavailable, undefined, undefined, error)
     }
   },
-  stream: () => Promise.reject(new ConnectError("there are no streams over REST", Code.Unimplemented)),
+  stream: () => Promise.reject(new ConnectError("streaming is not supported over REST", Code.Unimplemented)),
 })
 
 function parseJson(text: string): JsonValue | undefined {

@@ -7,7 +7,7 @@ const plaintext = new TextEncoder().encode("sgrt_1")
 const keyOf = (byte: number) => importSealingKey(new Uint8Array(32).fill(byte))
 const only = (key: SealingKey) => (id: string) => (id === key.id ? key : undefined)
 
-test("open in the scope, for the purpose and with the box that sealed them, and nowhere else", async () => {
+test("open only with the scope, purpose and box that sealed them", async () => {
   const key = await keyOf(1)
   const place = { scope, purpose: "token" }
   const sealed = await sealBytes(box, key, place, plaintext)
@@ -29,7 +29,7 @@ test("open in the scope, for the purpose and with the box that sealed them, and 
   await refused(openBytes(box, only(key), place, later), "STATE_NEWER_VERSION")
 })
 
-test("are other bytes every time, and no text is seen in them", async () => {
+test("differ every time, and contain no plaintext", async () => {
   const key = await keyOf(1)
   const seal = () => sealBytes(box, key, { scope, purpose: "token" }, plaintext)
   const [one, two] = [await seal(), await seal()]

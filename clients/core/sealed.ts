@@ -1,10 +1,10 @@
-// The bytes that secret boxes give out. They say which box, key and scope they belong to, and all of that, with the
-// purpose, is authenticated: AES-256-GCM under a key that the box never gives out.
+// The format of sealed bytes. They name their box, key and scope; all of that and the purpose is authenticated:
+// AES-256-GCM under a key that never leaves the box.
 import { type SecretBoxDescription, SecretBoxError, type SecretScope } from "./secret-box.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** A key of a box. The id is a hash of the key, so that another key is noticed. */
+/** A key of a box. The id is a hash of the key, so that another key is detected. */
 export interface SealingKey {
   /** 8 bytes as base64url. */
   readonly id: string
@@ -27,7 +27,7 @@ const tagBytes = 16
 const utf8 = new TextEncoder()
 const label = utf8.encode("signet secret box v1\0")
 
-/** @param pinned The box: what it seals, only it opens. */
+/** @param pinned The box, which alone opens the result. */
 export async function sealBytes(
   pinned: Pinned,
   { id, key }: SealingKey,
@@ -50,7 +50,7 @@ export async function sealBytes(
 }
 
 /**
- * @param find The keys of the scope.
+ * @param find Finds a key of the scope.
  * @throws SecretBoxError as SecretBox.open.
  */
 export async function openBytes(
@@ -64,23 +64,23 @@ export async function openBytes(
   if (backend !== pinned.backend) {
     throw new SecretBoxError(
       "SECURE_STORE_CHANGED",
-      `this was sealed by ${backend}, and the store is ${pinned.backend}`,
+      `the data was sealed by ${backend}, and this store is ${pinned.backend}`,
     )
   }
   if (version > pinned.version) throw newer()
   if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {
-    throw new SecretBoxError("WRONG_USER", "this was sealed for somebody else")
+    throw new SecretBoxError("WRONG_USER", "the data was sealed for another user")
   }
   const found = find(id)
   if (found === undefined) {
-    throw new SecretBoxError("SECURE_STORE_CHANGED", "the store does not have the key that sealed this")
+    throw new SecretBoxError("SECURE_STORE_CHANGED", "the store does not have the key that sealed the data")
   }
   const additionalData = concat([label, header, utf8.encode(purpose)])
   try {
     const parameters = { name: "AES-GCM", iv: nonce, additionalData }
     return new Uint8Array(await crypto.subtle.decrypt(parameters, found.key, ciphertext))
   } catch (error) {
-    throw new SecretBoxError("STATE_TAMPERED", "this was changed, or sealed for another purpose", { cause: error })
+    throw new SecretBoxError("STATE_TAMPERED", "the data was changed, or sealed for another purpose", { cause: error })
   }
 }
 
@@ -93,12 +93,12 @@ export async function importSealingKey(raw: Uint8Array): Promise<SealingKey> {
   return { id: toBase64url(new Uint8Array(digest, 0, idBytes)), key }
 }
 
-/** One text a scope, whatever is in its parts. */
+/** A unique text for each scope. */
 export function scopeText({ tenant, app, user, device }: SecretScope): string {
   return JSON.stringify([tenant ?? null, app, user ?? null, device ?? null])
 }
 
-/** Of the scopes that were last used: there are as many rows as one likes, and few scopes. */
+/** A cache for the recently used scopes: rows are many, scopes few. */
 const hashes = new Map<string, Promise<Bytes>>()
 const maxHashes = 64
 
@@ -138,8 +138,8 @@ function parse(bytes: Bytes) {
   }
 }
 
-const tampered = () => new SecretBoxError("STATE_TAMPERED", "these are no sealed bytes")
-const newer = () => new SecretBoxError("STATE_NEWER_VERSION", "a later version of this program sealed this")
+const tampered = () => new SecretBoxError("STATE_TAMPERED", "the data is not sealed bytes")
+const newer = () => new SecretBoxError("STATE_NEWER_VERSION", "a later version of this program sealed the data")
 
 function concat(parts: readonly Uint8Array[]): Bytes {
   const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
@@ -158,7 +158,7 @@ export function toBase64url(bytes: Uint8Array): string {
     .replace(/=+$/, "")
 }
 
-/** @throws DOMException when the text is none. */
+/** @throws DOMException for a text that is not base64url. */
 export function fromBase64url(text: string): Bytes {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0))
 }

@@ -1,47 +1,47 @@
 /**
- * Where a client keeps its secrets: keys stay with the platform, callers have sealed bytes. No implementation falls back
- * to plaintext, and none deletes anything because of an error.
+ * Seals a client's secrets: keys stay with the platform, callers store sealed bytes. No implementation falls back to
+ * plaintext, and none deletes anything because of an error.
  */
 export interface SecretBox {
   describe(): SecretBoxDescription
   /**
-   * Makes the key of a scope where there is none. With a key there, checks that it is the one that was made.
+   * Creates the key of a scope if it is missing. Otherwise verifies that it is the created one.
    *
    * @throws SecretBoxError
    */
   createKey(scope: SecretScope): Promise<void>
   /**
-   * @param purpose What the bytes are, for example "refresh-token": they open for the same purpose only.
-   * @returns Bytes to keep anywhere: they say which box, scope and key they belong to, and open with those only.
+   * @param purpose The kind of bytes, such as "refresh-token": they open only for the same purpose.
+   * @returns Bytes to store anywhere: they name their box, scope and key, and open only with those.
    * @throws SecretBoxError KEY_MISSING before createKey.
    */
   seal(scope: SecretScope, purpose: string, plaintext: Uint8Array): Promise<Uint8Array>
   /**
-   * @throws SecretBoxError WRONG_USER for bytes of another scope, SECURE_STORE_CHANGED for those of another box or of a
-   * key that is gone, STATE_TAMPERED for what was changed or sealed for another purpose.
+   * @throws SecretBoxError WRONG_USER for bytes of another scope, SECURE_STORE_CHANGED for bytes of another box or a
+   *   lost key, STATE_TAMPERED for changed bytes or another purpose.
    */
   open(scope: SecretScope, purpose: string, sealed: Uint8Array): Promise<Uint8Array>
-  /** A new key seals from now on; what earlier keys sealed still opens. */
+  /** Creates a new key for later seals; bytes of earlier keys still open. */
   rotate(scope: SecretScope): Promise<void>
-  /** Forgets every key of the scope: what they sealed never opens again. Only ever on the user's word. */
+  /** Deletes every key of the scope: their bytes never open again. Only on the user's explicit request. */
   destroy(scope: SecretScope): Promise<void>
   /**
-   * The same for one scope and somebody who seals and opens a lot: its keys are read once, and stay in memory, as
-   * objects that give no bytes out, until they are let go of. A store that is locked meanwhile, or keys that another
-   * process destroys, are noticed at the next `hold`. Absent where keys do not leave the platform.
+   * The same for one scope and frequent use: its keys are read once and cached in memory, as non-extractable objects,
+   * until released. A store that is locked, or keys that another process destroys, are noticed at the next `hold`.
+   * Absent if keys never leave the platform.
    */
   hold?(scope: SecretScope): HeldBox
 }
 
-/** A secret box at hand, for one scope. What it refuses is what the box refuses. */
+/** A secret box for one scope with cached keys. It refuses what the box refuses. */
 export interface HeldBox {
   seal(purpose: string, plaintext: Uint8Array): Promise<Uint8Array>
   open(purpose: string, sealed: Uint8Array): Promise<Uint8Array>
-  /** Forgets the keys that are in memory. They are read again if anything comes after it. */
+  /** Drops the cached keys. A later call reads them again. */
   release(): void
 }
 
-/** Whose secrets. A part that is absent is verified as absent. */
+/** The owner of secrets. An absent part is verified as absent. */
 export interface SecretScope {
   readonly tenant?: string
   readonly app: string
@@ -50,39 +50,39 @@ export interface SecretScope {
 }
 
 export interface SecretBoxDescription {
-  /** Pinned in all that is sealed: "secret-service", "macos-keychain", "windows-credentials", "passphrase", … */
+  /** Bound into all sealed bytes: "secret-service", "macos-keychain", "windows-credentials", "passphrase", … */
   readonly backend: string
   readonly version: number
-  /** Keys are in hardware that does not give them out. */
+  /** True if keys are non-extractable in hardware. */
   readonly hardware: boolean
-  /** Keys do not leave this device with a backup. */
+  /** True if keys are not part of a backup. */
   readonly deviceBound: boolean
-  /** Keys are there after a restart. */
+  /** True if keys survive a restart. */
   readonly persistent: boolean
 }
 
 export const secretBoxReasons = [
-  /** There is no secure store here, or only one that is refused. */
+  /** No secure store exists, or only a rejected one. */
   "SECURE_STORE_UNAVAILABLE",
-  /** It is another store than the one that sealed this, or it lost the key. */
+  /** The store is another one than the one that sealed the bytes, or it lost the key. */
   "SECURE_STORE_CHANGED",
-  /** The store is there and locked: the user unlocks it. */
+  /** The store is locked: the user must unlock it. */
   "LOCKED",
   "WRONG_USER",
   "WRONG_PASSPHRASE",
   "KEY_MISSING",
-  /** The platform ended the key, as after a change of the screen lock. */
+  /** The platform invalidated the key, for example after a change of the screen lock. */
   "KEY_INVALIDATED",
   "STATE_TAMPERED",
   /** A later version of this program wrote it. */
   "STATE_NEWER_VERSION",
-  /** A page that is not in a secure context. */
+  /** The page is not in a secure context. */
   "INSECURE_CONTEXT",
 ] as const
 
 export type SecretBoxReason = (typeof secretBoxReasons)[number]
 
-/** The message is for the user: it never holds a secret. */
+/** The message is for the user, and never contains a secret. */
 export class SecretBoxError extends Error {
   override readonly name = "SecretBoxError"
   readonly reason: SecretBoxReason
@@ -93,7 +93,7 @@ export class SecretBoxError extends Error {
   }
 }
 
-/** By name, because packages that were built apart have a class each. */
+/** By name, because separately built packages have a class each. */
 export const isSecretBoxError = (error: unknown, reason?: SecretBoxReason): error is SecretBoxError =>
   error instanceof Error &&
   error.name === "SecretBoxError" &&

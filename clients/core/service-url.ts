@@ -1,7 +1,7 @@
 import { SignetError } from "./errors.ts"
 
 /**
- * Tokens go over TLS, or nowhere but this machine.
+ * Checks a service URL: tokens require TLS, except on this machine.
  *
  * @throws SignetError CONFIGURATION_INVALID
  */
@@ -10,7 +10,10 @@ export function checkServiceUrl(text: string): void {
   const isSafe = url !== undefined && isTlsOrLoopback(url)
   const isPlain = url !== undefined && !url.username && !url.password && !url.search && !url.hash
   if (!isSafe || !isPlain || text.endsWith("/")) {
-    throw new SignetError("CONFIGURATION_INVALID", "a service's address is https, and ends without a slash or a query")
+    throw new SignetError(
+      "CONFIGURATION_INVALID",
+      "a service URL must be https, without a trailing slash, query or credentials",
+    )
   }
 }
 

@@ -6,7 +6,7 @@ import { rest } from "./rest.ts"
 import { createSessionOf } from "./session-of.ts"
 import { memoryPlatforms, testClock } from "./testing/memory-platform.ts"
 
-test("a call has the token of its audience and no cookie, on the page's own origin as well", async () => {
+test("a call has its audience's token and no cookie, also on the page's own origin", async () => {
   const seen: RequestInit[] = []
   const platform = memoryPlatforms({ clock: testClock(), wire: rest }).tab({
     async fetch(_, init) {
@@ -32,7 +32,7 @@ test("a call has the token of its audience and no cookie, on the page's own orig
   expect(seen.map(({ credentials }) => credentials)).toEqual(["omit", "omit"])
   const said = seen.map(({ headers }) => new Headers(headers).get("authorization"))
   expect(said).toEqual(["Bearer of auth", "Bearer of svc-notes"])
-  // Whoever gets the auth service's token can act as the person there.
+  // A service with the auth service's token could act as the user there.
   const invalid = expect.objectContaining({ reason: "CONFIGURATION_INVALID" })
   expect(() => session.transport({ baseUrl: "https://notes.example" })).toThrow(invalid)
   expect(() => session.transport({ audience: "svc-notes", baseUrl: "http://notes.example" })).toThrow(invalid)

@@ -16,7 +16,7 @@ interface SessionDeps {
   readonly logout: Session["logout"]
 }
 
-/** The session as apps see it. Tokens are in closures alone: nothing that prints or copies the object finds them. */
+/** The session as apps see it. Only closures hold tokens, so no print or copy of the object contains them. */
 export function createSessionOf(deps: SessionDeps): Session {
   const { config, authAudience, live, logout, platform } = deps
 
@@ -27,11 +27,11 @@ export function createSessionOf(deps: SessionDeps): Session {
   }: TransportOptions = {}): Transport {
     checkServiceUrl(baseUrl)
     if (audience === authAudience && baseUrl !== config.authBaseUrl) {
-      // Whoever gets the auth service's token can act as the person there.
+      // A service with the auth service's token could act as the user there.
       throw new SignetError("CONFIGURATION_INVALID", "a transport to another service needs that service's audience")
     }
     const { clock, fetch: send } = platform
-    // The token is the only credential: where the auth service has the page's own origin, its cookie stays behind.
+    // The token is the only credential: on the page's own origin, the auth service's cookie is not sent.
     const fetch: typeof send = send && ((input, init) => send(input, { ...init, credentials: "omit" }))
     return createSessionTransport({
       inner: wire({ baseUrl, ...(fetch && { fetch }) }),

@@ -1,4 +1,4 @@
-// What an app sees of a sign-in.
+// The app's view of a sign-in.
 import type { Transport } from "@connectrpc/connect"
 import type { LoggedOutReason } from "./errors.ts"
 import type { Wire } from "./ports.ts"
@@ -7,7 +7,7 @@ export interface SignedInUser {
   readonly sessionId: string
   readonly identityId: string
   readonly principalId: string
-  /** As the provider verified it; never a key. */
+  /** As the provider verified it; never an identifier. */
   readonly primaryEmail: string | undefined
   readonly tenantId: string | undefined
   readonly contextId: string | undefined
@@ -20,9 +20,9 @@ export type SessionState =
   | { readonly is: "loggedOut"; readonly reason: LoggedOutReason }
 
 export interface TransportOptions {
-  /** Of the token that is attached. Default: the auth service's own. */
+  /** The audience of the attached token. Default: the auth service's own. */
   readonly audience?: string
-  /** Of the service, without a slash at the end. Default: the auth service. */
+  /** The URL of the service, without a trailing slash. Default: the auth service. */
   readonly baseUrl?: string
   /** The protocol. Default: Connect. */
   readonly wire?: Wire
@@ -31,31 +31,34 @@ export interface TransportOptions {
 /** The current value first, then every change. */
 export interface Session extends AsyncIterable<SessionState> {
   readonly current: SessionState
-  /** Resolves when it is known whether anybody is signed in. */
+  /** Resolves when it is known whether a user is signed in. */
   readonly ready: Promise<void>
-  /** Hears the current value at once, then every change. @returns Ends it. */
+  /** Calls the listener with the current value at once, then with every change. @returns Unsubscribes. */
   subscribe(listener: (state: SessionState) => void): () => void
   /**
-   * A token that is good for a while, refreshed when it must be. Keep it nowhere: ask again for each call.
+   * A token that is valid for a while, refreshed when necessary. Do not store it: request it for each call.
    *
    * @param audience Default: the auth service's own.
-   * @throws SignetError NOT_SIGNED_IN, UNREACHABLE, AUDIENCE_NOT_REGISTERED, and what ended the session.
+   * @throws SignetError NOT_SIGNED_IN, UNREACHABLE, AUDIENCE_NOT_REGISTERED, and the reason for which the session
+   *   ended.
    */
   accessToken(audience?: string): Promise<string>
   /**
-   * A newer token than the one that there is: for when the service would say something else in it now. Asked for again
-   * within five seconds, it is the same one.
+   * A newer token than the current one, for when the service would now state other claims. Within five seconds it
+   * returns the same one.
    */
   renewedToken(audience?: string): Promise<string>
-  /** For createClient: attaches the token, refreshes once when it is refused as stale, waits where the service says so. */
+  /**
+   * For createClient: attaches the token, refreshes once after a stale-token refusal, and waits as the service demands.
+   */
   transport(options?: TransportOptions): Transport
   /**
-   * Ends the session at the service and here. Here it ends in any case.
+   * Ends the session at the service and locally. Locally it always ends.
    *
-   * @returns Whether the service said so. When it did not: a cookie's session is ended as soon as the service is reached,
-   * by this client or the next; another ends there by its limits, and nobody has its token.
+   * @returns Whether the service confirmed it. If not, this client or the next one ends a cookie's session as soon as
+   *   the service is reachable; another session expires there, and its token is deleted.
    */
   logout(): Promise<{ readonly endedAtService: boolean }>
-  /** Ends every session of the person, in all apps. @returns How many there were. */
+  /** Ends every session of the person, in all apps. @returns The number of sessions. */
   logoutAll(options?: { exceptCurrent?: boolean }): Promise<number>
 }

@@ -1,4 +1,4 @@
-// Ways of signing in. Call and write happen under one lock, so that no refresh of another tab comes between them.
+// The sign-in methods. Call and write happen under one lock, so that no refresh of another tab happens in between.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type {
   ConfirmMagicLinkResponse,
@@ -184,7 +184,7 @@ function credentialOf(credential: Parameters<Signet["login"]>[0]["credential"]):
 
 function userOf({ session, identity, principal, membership }: Answer): SignedInUser {
   if (!session?.id || !identity?.id || !principal?.id) {
-    throw new SignetError("ANSWER_INVALID", "the service did not say who has signed in")
+    throw new SignetError("ANSWER_INVALID", "the service's answer does not name the signed-in user")
   }
   return {
     sessionId: session.id,

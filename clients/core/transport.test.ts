@@ -24,7 +24,7 @@ function refusal(code: Code, reason: string, retrySeconds?: number): ConnectErro
   return error
 }
 
-/** A session whose next token is the next number, and a service that says what it is told, then "yes". */
+/** A session with numbered tokens, and a service with the given answers, then "yes". */
 function worldOf(...answers: (ConnectError | "yes")[]) {
   const clock = testClock()
   const seen: string[] = []
@@ -86,8 +86,8 @@ describe("a call", () => {
   test.each([
     ["an old token", "TOKEN_EXPIRED"],
     ["old permissions", "PERMISSIONS_STALE"],
-    ["a session that was another", "SESSION_REVOKED"],
-  ])("that is refused for %s is made once more with another, whatever it does", async (_, reason) => {
+    ["a replaced session", "SESSION_REVOKED"],
+  ])("that is refused for %s is retried once with another token, whatever it does", async (_, reason) => {
     const { auth, seen } = worldOf(refusal(Code.Unauthenticated, reason))
     await auth.logoutAll({})
     expect(seen).toEqual(["Bearer t1", "Bearer t2"])
@@ -99,7 +99,7 @@ describe("a call", () => {
     expect(seen).toEqual(["Bearer t1", "Bearer t2"])
   })
 
-  test("that a service of somebody else refuses with 401 alone is made once more", async () => {
+  test("that another vendor's service refuses with a bare 401 is retried once", async () => {
     const { auth, seen } = worldOf(new ConnectError("who?", Code.Unauthenticated))
     await auth.me({})
     expect(seen).toHaveLength(2)
@@ -116,7 +116,7 @@ describe("a call", () => {
     expect(seen).toHaveLength(1)
   })
 
-  test("waits as long as a limit says, once", async () => {
+  test("waits once as long as a rate limit demands", async () => {
     const limited = () => refusal(Code.ResourceExhausted, "RATE_LIMITED", 3)
     const { auth, seen, clock } = worldOf(limited(), limited())
     const reason = reasonOf(auth.logoutAll({}))
@@ -127,7 +127,7 @@ describe("a call", () => {
     expect(seen).toHaveLength(2)
   })
 
-  test("waits for a service that is away if it only reads, and never if it may have done something", async () => {
+  test("is retried on an unavailable service only if it has no effects", async () => {
     const away = () => refusal(Code.Unavailable, "UNAVAILABLE", 1)
     const reads = worldOf(away())
     const read = reads.auth.me({})
@@ -138,14 +138,14 @@ describe("a call", () => {
     expect(writes.seen).toHaveLength(1)
   })
 
-  test("does not wait for longer than it has, or than half a minute", async () => {
+  test("waits at most until its deadline, and at most half a minute", async () => {
     const limited = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 3))
     expect(await reasonOf(limited.auth.me({}, { timeoutMs: 2_000 }))).toBe("RATE_LIMITED")
     const long = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 31))
     expect(await reasonOf(long.auth.me({}))).toBe("RATE_LIMITED")
   })
 
-  test("that is called off while it waits ends at once", async () => {
+  test("that is canceled while it waits ends at once", async () => {
     const { auth, clock } = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 3))
     const stop = new AbortController()
     const reason = reasonOf(auth.me({}, { signal: stop.signal }))
@@ -171,7 +171,7 @@ describe("a call", () => {
     expect(await reason).toBe(code)
   })
 
-  test("whose deadline passed while the token came is not made any more", async () => {
+  test("whose deadline passed while the token was fetched is not sent", async () => {
     const clock = testClock()
     let isMade = false
     const transport = createSessionTransport({
@@ -196,7 +196,7 @@ describe("a call", () => {
     expect(isMade).toBe(true)
   })
 
-  test("without a session says so, and reaches nobody", async () => {
+  test("without a session fails locally", async () => {
     const transport = createSessionTransport({
       inner: createRouterTransport(() => {}),
       clock: testClock(),

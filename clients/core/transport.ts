@@ -14,7 +14,7 @@ export interface TransportDeps {
   token(refused?: AccessToken): Promise<AccessToken>
 }
 
-/** What another token mends. */
+/** Reasons for which another token helps. */
 const refreshable: readonly FailureReason[] = [
   "TOKEN_EXPIRED",
   "TOKEN_REVOKED",
@@ -26,7 +26,7 @@ const refreshable: readonly FailureReason[] = [
   "KEY_UNKNOWN",
 ]
 
-/** The longest that a call waits because the service said so. Milliseconds. */
+/** The longest wait that the service may demand. Milliseconds. */
 const longestWaitMs = 30_000
 
 export function createSessionTransport(deps: TransportDeps): Transport {
@@ -151,7 +151,7 @@ function isRefreshable(error: ConnectError): boolean {
   return failure === undefined ? error.code === Code.Unauthenticated : refreshable.includes(failure.reason)
 }
 
-/** Limits are looked at before anything is done; what else failed may have been done. */
+/** Limits are checked before any effect; other failures may have had effects. */
 function isSafeToRepeat(error: ConnectError, isRepeatable: boolean): boolean {
   return failureOf(error)?.reason === "RATE_LIMITED" || (isRepeatable && error.code === Code.Unavailable)
 }
@@ -171,10 +171,10 @@ async function orGivenUp<T>(
   leftMs: number | undefined,
   clock: Clock,
 ): Promise<T> {
-  if (signal?.aborted) throw new ConnectError("the call was called off", Code.Canceled)
+  if (signal?.aborted) throw new ConnectError("the call was canceled", Code.Canceled)
   let stop = () => {}
   const givenUp = new Promise<never>((_, reject) => {
-    const abort = () => reject(new ConnectError("the call was called off", Code.Canceled))
+    const abort = () => reject(new ConnectError("the call was canceled", Code.Canceled))
     signal?.addEventListener("abort", abort)
     const late = () => reject(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
     const cancel = leftMs === undefined ? () => {} : clock.after(Math.max(0, leftMs), late)

@@ -31,17 +31,20 @@ type Shared =
   | "destroyLocalState"
   | "close"
 
-/** The messenger of everywhere else, as far as it is in the contract. State, keys and ciphertext are on the native side. */
+/**
+ * The messenger of the other platforms, as far as the contract has it. State, keys and ciphertext stay on the native
+ * side.
+ */
 export interface ReactNativeMessenger extends Pick<Messenger, Shared | "deviceId"> {
   encryptMessage(
     conversationId: string,
     plaintext: Uint8Array,
   ): Promise<{ readonly conversationId: string; readonly outboxId: string; readonly epoch: bigint }>
-  /** Sixty digits, the same for both: people compare them. */
+  /** Sixty digits, equal for both users, who compare them. */
   safetyNumber(userId: string): Promise<string>
 }
 
-/** @throws MessagingError, SecretBoxError as the messenger of any platform. */
+/** @throws MessagingError, SecretBoxError as the messenger of the other platforms. */
 export async function createMessenger(
   native: NativeMessenger,
   { messaging, session, whenKeysChange = "warn" }: ReactNativeOptions,

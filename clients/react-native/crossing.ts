@@ -1,4 +1,4 @@
-// What came over from the native side, as the messenger's own values. A shape that is not the contract's is refused.
+// Parses the native side's values. A value outside of the contract is refused.
 import { isSecretBoxError, SecretBoxError, secretBoxReasons } from "@signet/client"
 import {
   type ConversationInfo,
@@ -22,7 +22,7 @@ export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-const refused = () => new MessagingError("ANSWER_REFUSED", "the native side answered what is not in the contract")
+const refused = () => new MessagingError("ANSWER_REFUSED", "the native side's answer violates the contract")
 
 function needed<T>(value: T | undefined): T {
   if (value === undefined) throw refused()
@@ -127,7 +127,7 @@ export function eventFrom(native: NativeEvent): MessengerEvent {
   }
 }
 
-/** A rejection of the native side, as the class that the same failure has elsewhere. */
+/** Maps a rejection of the native side to the error class of the other platforms. */
 export function errorFrom(rejection: unknown): unknown {
   if (isSecretBoxError(rejection)) return rejection
   const { code, message } = Object(rejection)

@@ -1,4 +1,4 @@
-// @signet/client-react-native: the messenger in React Native, over a native module that the app brings.
+// @signet/client-react-native: the messenger in React Native, over a native module of the app.
 export {
   type AttachmentOptions,
   type AttachmentSource,

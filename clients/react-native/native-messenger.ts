@@ -1,17 +1,17 @@
-// What crosses between JavaScript and the native side. Keys, group state, tokens and what is sealed have no type here:
-// they never cross. All of it are types that React Native's code generator takes: bytes are base64, places in the log are
-// decimal texts, since JavaScript's numbers end too early.
+// The types that cross between JavaScript and the native side. Keys, group state, tokens and sealed bytes never cross,
+// so they have no type here. React Native's code generator supports all types: bytes are base64, sequence numbers are
+// decimal texts, because JavaScript's numbers are too small.
 
-/** Names something that lives natively: an open messenger, a sign-in. Means nothing elsewhere, or after a restart. */
+/** Names a native object: an open messenger or a sign-in. Invalid elsewhere and after a restart. */
 export type Handle = string
 
 export interface NativeOptions {
   readonly baseUrl: string
   /** Public keys, 32 bytes each, in base64. */
   readonly issuerRootKeys: readonly string[]
-  /** Of the native identity client: the refresh token stays there. */
+  /** A handle of the native identity client: the refresh token stays there. */
   readonly session: Handle
-  /** "warn" or "refuse": what becomes of a message to somebody whose keys are others than those that were compared. */
+  /** "warn" or "refuse": the treatment of a message to a user whose keys differ from the verified ones. */
   readonly whenKeysChange: string
 }
 
@@ -26,7 +26,7 @@ export interface NativeConversation {
   readonly isDirect: boolean
   readonly memberUserIds: readonly string[]
   readonly processedSeq: string
-  /** "keyPackages" or "welcome", of a conversation that is "waiting". */
+  /** "keyPackages" or "welcome", for a conversation that is "waiting". */
   readonly waitsFor?: string
   readonly asksConfirmation: boolean
   readonly quarantine?: { readonly reason: string; readonly seq: string; readonly evidence: string }
@@ -42,23 +42,23 @@ export interface NativeEntry {
   readonly seq: string
   readonly atMs: number
   readonly is: string
-  /** Of a message: who wrote it, and what. Of a reset: who began the new group, where that is known. */
+  /** For a message: its author and content. For a reset: the member who began the new group, if known. */
   readonly from?: NativePerson
   readonly plaintext?: string
   readonly outboxId?: string
-  /** Of an attachment, with `from`. */
+  /** For an attachment, with `from`. */
   readonly fileName?: string
   readonly mediaType?: string
   readonly size?: number
-  /** Of a membership. */
+  /** For a membership change. */
   readonly committer?: NativePerson
   readonly added?: readonly NativePerson[]
   readonly removed?: readonly NativePerson[]
-  /** Of what is unreadable. */
+  /** For an unreadable message. */
   readonly reason?: string
-  /** Of a gap. */
+  /** For a gap. */
   readonly afterSeq?: string
-  /** Of newKeys. */
+  /** For newKeys. */
   readonly devices?: readonly NativeNewKey[]
 }
 
@@ -70,11 +70,11 @@ export interface NativeEvent {
   readonly status?: string
   readonly reason?: string
   readonly message?: string
-  /** Of keysChanged. */
+  /** For keysChanged. */
   readonly userId?: string
-  /** Of queued and unsent. */
+  /** For queued and unsent. */
   readonly outboxId?: string
-  /** Of keysChanged. */
+  /** For keysChanged. */
   readonly deviceIds?: readonly string[]
 }
 
@@ -87,14 +87,14 @@ export interface NativeDevice {
 }
 
 /**
- * The native module. A promise is rejected with `code`, one of the messenger's reasons or of a secret box, and a
- * `message` that holds no secret and no plaintext.
+ * The native module. A promise rejects with `code`, a reason of the messenger or of a secret box, and a `message`
+ * without secrets and plaintext.
  */
 export interface NativeMessenger {
   open(options: NativeOptions): Promise<{ readonly handle: Handle; readonly deviceId: string }>
   createDirectConversation(handle: Handle, peerUserId: string): Promise<NativeConversation>
   createGroupConversation(handle: Handle, memberUserIds: readonly string[]): Promise<NativeConversation>
-  /** The ciphertext stays, too: `send` and `sync` send it. */
+  /** The ciphertext stays on the native side; `send` and `sync` send it. */
   encryptMessage(
     handle: Handle,
     conversationId: string,
@@ -114,23 +114,25 @@ export interface NativeMessenger {
     plaintext: string,
   ): Promise<{
     readonly outboxId: string
-    /** Absent for a message that is queued. */
+    /** Absent for a queued message. */
     readonly sent?: { readonly seq: string; readonly atMs: number }
   }>
   leave(handle: Handle, conversationId: string): Promise<void>
   rejoin(handle: Handle, conversationId: string): Promise<void>
   refreshKeys(handle: Handle, conversationId: string): Promise<void>
   conversations(handle: Handle): Promise<readonly NativeConversation[]>
-  /** @param afterSeq Empty for all. */
+  /** @param afterSeq Empty for the whole timeline. */
   timeline(handle: Handle, conversationId: string, afterSeq: string, limit: number): Promise<readonly NativeEntry[]>
   devices(handle: Handle): Promise<readonly NativeDevice[]>
   revokeDevice(handle: Handle, deviceId: string): Promise<void>
-  /** @returns The device from then on: another one where this one has ended. */
+  /** @returns The device afterwards: a new one if this one has ended. */
   startAnew(handle: Handle): Promise<{ readonly deviceId: string }>
-  /** Sixty digits, computed natively: what people compare. */
+  /** Sixty digits, computed natively, which users compare. */
   safetyNumber(handle: Handle, userId: string): Promise<string>
   sync(handle: Handle): Promise<void>
-  /** Follows the service's hints until `stop`, and then resolves; rejects with what ended the device or the session. */
+  /**
+   * Follows the service's hints until `stop`, then resolves; rejects with the error that ended the device or session.
+   */
   run(handle: Handle): Promise<void>
   stop(handle: Handle): Promise<void>
   destroyLocalState(handle: Handle, confirm: string): Promise<void>

@@ -1,6 +1,6 @@
 import type { Channel } from "@signet/client"
 
-/** The tabs and workers of an origin, in memory (HTML standard, BroadcastChannel). */
+/** A channel among the tabs and workers of an origin, in memory (HTML standard, BroadcastChannel). */
 export function createBroadcast(name: string): Channel {
   const listeners = new Set<(message: unknown) => void>()
   let opened: BroadcastChannel | undefined

@@ -18,21 +18,24 @@ import { createWebLock } from "./web-lock.ts"
 
 export interface WebConfig extends SignetConfig {
   /**
-   * Where the refresh token is. Default: a cookie that no script can read, for which the auth service must be under the
-   * app's own site. A box is the choice of an app whose auth service is elsewhere.
+   * Where the refresh token is stored. Default: a cookie that scripts cannot read, which requires the auth service on
+   * the app's own site. Use a box if the auth service is elsewhere.
    */
   readonly refreshToken?: RefreshTokenPlace
-  /** How calls travel where nothing else is said. Default: Connect. */
+  /** The default protocol of calls. Default: Connect. */
   readonly wire?: Wire
-  /** The path of the page that calls `handleCallback`; with the origin, a redirect address of each connection. Default: `/callback`. */
+  /**
+   * The path of the page that calls `handleCallback`; with the origin, a redirect URI of each connection. Default:
+   * `/callback`.
+   */
   readonly callbackPath?: string
 }
 
-/** The identity client with what only a page can do. */
+/** The identity client with the page's sign-in functions. */
 export type WebSignet = Signet & PageSignIn
 
 /**
- * The identity client of a page, or of a worker of the same origin. Nothing is kept where scripts read it plain.
+ * The identity client of a page, or of a worker of the same origin. Scripts can read no stored secret in plaintext.
  *
  * @throws SignetError CONFIGURATION_INVALID, also in a page that is not in a secure context.
  */
@@ -43,7 +46,7 @@ export function configure({
   ...given
 }: WebConfig): WebSignet {
   if (!globalThis.isSecureContext) {
-    throw new SignetError("CONFIGURATION_INVALID", "signing in needs a page in a secure context")
+    throw new SignetError("CONFIGURATION_INVALID", "a sign-in requires a secure context (https or localhost)")
   }
   const config = { ...given, authBaseUrl: besidePage(given.authBaseUrl) }
   const place = `signet ${config.appId} ${config.authBaseUrl}`

@@ -3,7 +3,7 @@ import type { Clock, Random } from "@signet/client"
 export const clock: Clock = {
   nowMs: () => Date.now(),
   after(ms, run) {
-    // Longer ones would run at once.
+    // A longer timer would fire at once.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1))
     return () => clearTimeout(timer)
   },

@@ -1,17 +1,17 @@
-// Browsers tell a page nothing of a call that CORS stopped: it looks like a service that is down. Asked again in two ways,
-// the service shows which it is.
+// Browsers hide the cause of a call that CORS blocked: it looks like an unreachable service. Two probes distinguish
+// them.
 import { SignetError } from "@signet/client"
 
-/** What is asked: public, small, and there wherever the service is. */
+/** A public, small resource of every service. */
 const probePath = "/.well-known/jwks.json"
 const probeMs = 3_000
 
-/** The platform's fetch, which names the origin that the app's settings lack. */
+/** The platform's fetch, with an error that names the origin missing from the app's settings. */
 export function explainedFetch(authBaseUrl: string, send: typeof fetch = globalThis.fetch): typeof fetch {
-  // Looked up at each call, so that what a page puts in its place is used.
+  // Read at each call, so that a page's replacement of fetch is used.
   const call: typeof fetch = (input, init) =>
     send === globalThis.fetch ? globalThis.fetch(input, init) : send(input, init)
-  /** An answer came: pages of this origin are allowed. */
+  /** True after an answer: pages of this origin are allowed. */
   let isAllowed = false
 
   async function isRefused(): Promise<boolean> {
@@ -37,7 +37,7 @@ export function explainedFetch(authBaseUrl: string, send: typeof fetch = globalT
       const origin = globalThis.location?.origin
       throw new SignetError(
         "ORIGIN_NOT_ALLOWED",
-        `${authBaseUrl} answers no page of ${origin}: add ${origin} to the app's allowedOrigins`,
+        `${authBaseUrl} rejects pages of ${origin}: add ${origin} to the app's allowedOrigins`,
         { cause: error },
       )
     }

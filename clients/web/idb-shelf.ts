@@ -1,8 +1,8 @@
-// A shelf in IndexedDB. One transaction reads, compares and writes, so that tabs cannot come between.
+// A store in IndexedDB. One transaction reads, compares and writes, so tabs cannot interleave.
 import type { Kept, Shelf } from "@signet/client"
 import { changeIn, openDatabase, readIn } from "./idb.ts"
 
-/** @param database Its name; what is in it belongs to this shelf alone. */
+/** @param database The database's name; only this store may use it. */
 export function createIdbShelf(database = "signet"): Shelf {
   const open = openDatabase(database)
   return {
@@ -28,6 +28,7 @@ export function createIdbShelf(database = "signet"): Shelf {
 function parseKept(value: unknown): Kept | undefined {
   if (value === undefined) return undefined
   const { revision, bytes }: Record<string, unknown> = Object(value)
-  if (typeof revision !== "string" || !(bytes instanceof Uint8Array)) throw new Error("what is kept is not ours")
+  if (typeof revision !== "string" || !(bytes instanceof Uint8Array))
+    throw new Error("the stored value is not in this store's format")
   return { revision, bytes }
 }

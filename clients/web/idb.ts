@@ -1,8 +1,8 @@
-// One object store in IndexedDB, with what is easily done wrong: a change is done when its transaction is complete.
+// One object store in IndexedDB. A change counts when its transaction is complete, not when its request is.
 
 const store = "kept"
 
-/** @returns Opens it, again when another tab has closed it. */
+/** @returns Opens the database, again after another tab has closed it. */
 export function openDatabase(name: string): () => Promise<IDBDatabase> {
   let opened: Promise<IDBDatabase> | undefined
   const forget = () => {
@@ -21,7 +21,7 @@ async function connect(name: string, onGone: () => void): Promise<IDBDatabase> {
   const request = indexedDB.open(name, 1)
   request.onupgradeneeded = () => request.result.createObjectStore(store)
   const database = await resultOf(request)
-  // A tab that deletes or upgrades it must not wait for this one.
+  // A tab that deletes or upgrades the database must not wait for this one.
   database.onversionchange = () => {
     database.close()
     onGone()
@@ -37,9 +37,9 @@ export async function readIn(open: () => Promise<IDBDatabase>, key: string): Pro
 /**
  * Reads, decides and writes in one transaction.
  *
- * @param work Not asynchronous: the transaction would end.
- * @param check Looks at what is there then, and at what `work` returned. Where it throws, all is as it was before.
- * @returns What `work` returned, when it is on the disk.
+ * @param work Synchronous, because the transaction would end at an await.
+ * @param check Checks the written value and the result of `work`. If it throws, the transaction is rolled back.
+ * @returns The result of `work`, after it is on the disk.
  */
 export async function changeIn<T>(
   open: () => Promise<IDBDatabase>,

@@ -1,9 +1,9 @@
 import type { Signet } from "@signet/client"
 
-/** Tells the client what the browser tells the page. @returns Ends it. */
+/** Forwards the browser's lifecycle events to the client. @returns Stops it. */
 export function followPage(signet: Pick<Signet, "wake" | "suspend">): () => void {
   const listeners: [string, () => void][] = [
-    // Frozen for the back-forward cache, a page hears nothing; what it missed is on the shelf.
+    // A page in the back-forward cache gets no messages; it reads the store when it resumes.
     ["pagehide", () => signet.suspend()],
     ["pageshow", () => signet.wake()],
     ["online", () => signet.wake()],

@@ -18,6 +18,6 @@ test.each([
   ["http://localhost.evil.example:8080", "127.0.0.1"],
   ["http://127.0.0.1@evil.example", "localhost"],
   ["not an address", "localhost"],
-])("%s stays what it is at %s", (address, page) => {
+])("%s is unchanged at %s", (address, page) => {
   expect(besidePage(address, page)).toBe(address)
 })

@@ -1,8 +1,8 @@
 const names = ["localhost", "127.0.0.1"]
 
 /**
- * The auth service's address as this page should call it. `localhost` and `127.0.0.1` are one machine and two sites, and a
- * cookie with SameSite=Strict does not travel between sites: between the two, the page's own name is used.
+ * The auth service's URL for this page. `localhost` and `127.0.0.1` are one machine but two sites, and a
+ * SameSite=Strict cookie is not sent across sites, so the page's own host name is used.
  */
 export function besidePage(authBaseUrl: string, page: string | undefined = globalThis.location?.hostname): string {
   const url = URL.canParse(authBaseUrl) ? new URL(authBaseUrl) : undefined

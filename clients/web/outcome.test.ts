@@ -10,7 +10,7 @@ const failed = {
 } as const
 
 test.each<[Outcome]>([[{ is: "signedIn", state: "s", sessionId: "ses_1", created: true }], [failed]])(
-  "what a pop-up tells is read as it was: %j",
+  "a pop-up's message is parsed as it was posted: %j",
   (outcome) => {
     expect(parseOutcome(encodeOutcome(outcome))).toEqual(outcome)
   },
@@ -29,7 +29,7 @@ test.each([
   expect(parseOutcome(value)).toBeUndefined()
 })
 
-test("of metadata only texts are taken", () => {
+test("only texts of the metadata are accepted", () => {
   const metadata = { error: "x", other: 1, more: {} }
   expect(parseOutcome({ version: 1, ...failed, metadata })).toMatchObject({ metadata: { error: "x" } })
 })

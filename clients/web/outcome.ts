@@ -1,8 +1,9 @@
-// What a pop-up tells the page that opened it, over a channel of their origin. The state is used up: it opens nothing.
+// The message of a pop-up to the page that opened it, over a channel of their origin. Its state is used up and so is no
+// secret.
 import type { FailureReason } from "@signet/client"
 
 export type Outcome =
-  /** The session itself is on the shelf that both read. */
+  /** The session is in the store that both read. */
   | { readonly is: "signedIn"; readonly state: string; readonly sessionId: string; readonly created: boolean }
   | {
       readonly is: "failed"
@@ -16,7 +17,7 @@ const version = 1
 
 export const encodeOutcome = (outcome: Outcome): unknown => ({ version, ...outcome })
 
-/** @returns Undefined for what this version did not post. */
+/** @returns Undefined for a message that this version did not post. */
 export function parseOutcome(value: unknown): Outcome | undefined {
   const { version: theirs, is, state, ...rest }: Record<string, unknown> = Object(value)
   const { sessionId, created, reason, message, metadata } = rest

@@ -1,33 +1,33 @@
-// Signing in at a provider's page: this page goes there, or a window does.
+// Sign-in at a provider's page, by redirect or pop-up.
 import { type BeginSignIn, isSignetError, type SignedIn, type Signet, SignetError } from "@signet/client"
 import { createBroadcast } from "./broadcast.ts"
 import { encodeOutcome, type Outcome, parseOutcome } from "./outcome.ts"
 
 export interface PageSignInOptions extends Omit<BeginSignIn, "redirectUri" | "display"> {
-  /** Where the app goes on: a path of this origin, with query and fragment. Default: where the page is now. */
+  /** The path after the sign-in, on this origin, with query and fragment. Default: the current page. */
   readonly returnTo?: string
 }
 
-/** What a callback page shows or does next. */
+/** The result of a callback page. */
 export interface HandledCallback extends SignedIn {
   /** A path of this origin: `location.replace(returnTo)` is safe. */
   readonly returnTo: string
 }
 
 export interface PageSignIn {
-  /** Leaves for the provider's page. Resolves never; the callback page goes on. */
+  /** Redirects to the provider's page. Never resolves; the callback page continues. */
   signInWithRedirect(options?: PageSignInOptions): Promise<never>
   /**
-   * Opens the provider's page in a window of its own. Call it from a click, or the browser opens none.
+   * Opens the provider's page in a window. Call it from a click, otherwise the browser blocks the window.
    *
-   * @throws SignetError POPUP_BLOCKED, CANCELED when the window is closed, and what `handleCallback` throws there.
+   * @throws SignetError POPUP_BLOCKED, CANCELED when the window is closed, and the errors of `handleCallback` there.
    */
   signInWithPopup(options?: PageSignInOptions): Promise<SignedIn>
   /**
-   * Finishes a sign-in on the callback page, after a redirect and in a pop-up alike. A pop-up then closes itself.
+   * Finishes a sign-in on the callback page, after a redirect or in a pop-up. A pop-up then closes itself.
    *
    * @returns Undefined on any other page.
-   * @throws SignetError CALLBACK_INVALID, CALLBACK_ISSUER_MISMATCH, PROVIDER_REFUSED, and what the service refuses.
+   * @throws SignetError CALLBACK_INVALID, CALLBACK_ISSUER_MISMATCH, PROVIDER_REFUSED, and the service's reasons.
    */
   handleCallback(): Promise<HandledCallback | undefined>
 }
@@ -38,12 +38,15 @@ interface Deps {
   readonly callbackPath: string
 }
 
-/** As long as a sign-in that was begun is remembered. */
+/** The lifetime of a pending sign-in. */
 const lifeMs = 600_000
 const lookMs = 500
-/** How long what another window has kept may take to be read here. */
+/** How long another window's write may take to become readable here. */
 const arrivalMs = 5_000
-/** A provider's own policy may cut a window off, which then looks closed: it counts once the person is back here. */
+/**
+ * A provider's policy may sever a window, which then looks closed: it counts as closed only after the person is back
+ * here.
+ */
 const looksUntilClosed = 4
 
 export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSignIn & { close(): void } {
@@ -59,7 +62,7 @@ export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSig
     try {
       return await beginAt(here)
     } catch (error) {
-      // A link that somebody crafted must not keep a person from signing in.
+      // A crafted link must not prevent a sign-in.
       if (!isSignetError(error) || error.reason !== "RETURN_PATH_INVALID") throw error
       return beginAt("/")
     }
@@ -95,13 +98,13 @@ export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSig
     },
 
     async signInWithPopup(options = {}) {
-      // At once, while the click counts.
+      // Opened synchronously, while the click permits it.
       const popup = window.open("about:blank", "_blank", "popup,width=480,height=640")
       if (popup === null) {
         throw new SignetError("POPUP_BLOCKED", "the browser opened no window: call signInWithPopup from a click")
       }
       try {
-        // The provider's page gets no hold of this one.
+        // The provider's page gets no reference to this one.
         popup.opener = null
         const { url, state } = await begin(options, "popup")
         const outcome = outcomeOf(state, popup)
@@ -117,7 +120,7 @@ export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSig
       const { href, pathname, search } = location
       const isAnswer = pathname === callbackPath && /[?&](code|error|state)=/.test(search)
       if (isAnswer) {
-        // Neither the history nor a Referer has the code, and a reload does not bring it again.
+        // Removes the code from history and Referer, and from a reload.
         history.replaceState(history.state, "", callbackPath)
         handled = handle(href)
       }
@@ -150,13 +153,13 @@ export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSig
       })
       const looking = setInterval(() => {
         looks = popup.closed && document.hasFocus() ? looks + 1 : 0
-        if (looks === looksUntilClosed) cancel("the window was closed before anybody had signed in")
+        if (looks === looksUntilClosed) cancel("the window was closed before the sign-in finished")
       }, lookMs)
-      const expiry = setTimeout(() => cancel("nobody signed in within ten minutes"), lifeMs)
+      const expiry = setTimeout(() => cancel("the sign-in did not finish within ten minutes"), lifeMs)
     })
   }
 
-  /** When the session here says so, too. */
+  /** Resolves when the session in this page has the sign-in. */
   async function signedInHere(outcome: Outcome): Promise<SignedIn> {
     if (outcome.is === "failed") {
       throw new SignetError(outcome.reason, outcome.message, { metadata: outcome.metadata })
@@ -186,9 +189,9 @@ const failureIn = (error: unknown) =>
     ? { reason: error.reason, message: error.message, metadata: error.metadata }
     : { reason: "ANSWER_INVALID" as const, message: "the callback page failed", metadata: {} }
 
-/** @returns When the browser has not closed it: it was opened by no script. */
+/** @returns If the browser has not closed the window, because no script opened it. */
 async function closeWindow(): Promise<void> {
-  // What was posted is on its way before the window goes.
+  // Posted messages are delivered before the window closes.
   await new Promise((resolve) => setTimeout(resolve, 50))
   window.close()
   await new Promise((resolve) => setTimeout(resolve, 1_000))

@@ -1,5 +1,5 @@
-// Browsers that cannot keep a CryptoKey, by stand-ins for their IndexedDB: each is refused with a reason, and no key is
-// kept in any other way. What a real one does is in test/interop.
+// Browsers that cannot store a CryptoKey, by substitutes for their IndexedDB: each is refused with a reason, and no key
+// is stored in any other form. test/interop tests real browsers.
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
 import { createWebSecretBox } from "./secret-box.ts"
 
@@ -8,20 +8,20 @@ const bytes = new TextEncoder().encode("secret")
 
 type Flaw =
   | "none"
-  /** Private windows of some browsers, and pages that may not have storage. */
+  /** Private windows of some browsers, and pages without permission for storage. */
   | "refuses to open"
-  /** An engine that has CryptoKey, and no structured clone of it. */
+  /** An engine with CryptoKey but without its structured clone. */
   | "cannot clone keys"
-  /** Keeps the object around a key, and gives an empty one back. */
+  /** Stores the object around a key, and returns it empty. */
   | "loses keys"
-  /** The same, once it has written. */
+  /** The same, after the write. */
   | "loses keys later"
-  /** Keeps the name, and nothing under it. */
+  /** Stores the name without a value. */
   | "keeps an empty entry"
   | "gives raw keys back"
   | "has no room"
 
-/** As much of IndexedDB as one store needs. */
+/** The part of IndexedDB that one store needs. */
 function indexedDbThat(flaw: Flaw, kept: Map<string, unknown>): Pick<IDBFactory, "open"> {
   const later = (work: () => void) => setTimeout(work)
   function transaction() {
@@ -101,7 +101,7 @@ const boxIn = (flaw: Flaw) => {
   return createWebSecretBox()
 }
 
-test("a browser that keeps keys seals and opens, also for one who holds the scope", async () => {
+test("a browser that stores keys seals and opens, also with a held scope", async () => {
   const box = boxIn("none")
   await box.createKey(scope)
   const sealed = await box.seal(scope, "row", bytes)
@@ -122,18 +122,18 @@ test.each<[Flaw, string]>([
   const box = boxIn(flaw)
   const refused = { name: "SecretBoxError", reason }
   await expect(box.createKey(scope)).rejects.toMatchObject(refused)
-  // Again, too: what is there now is not taken for a key.
+  // Repeatedly: the stored remains do not count as a key.
   await expect(box.createKey(scope)).rejects.toMatchObject(refused)
   await expect(box.seal(scope, "row", bytes)).rejects.toMatchObject({ name: "SecretBoxError" })
   await expect(box.hold?.(scope).seal("row", bytes)).rejects.toMatchObject({ name: "SecretBoxError" })
   expect([...kept]).toEqual([])
-  // Once it keeps them, after an update of the browser say, it is good for them.
+  // Once it stores keys, for example after an update, the box works.
   await boxIn("none").createKey(scope)
   expect(await boxIn("none").seal(scope, "row", bytes)).toBeInstanceOf(Uint8Array)
 })
 
 test.each<Flaw>(["loses keys", "keeps an empty entry", "gives raw keys back", "has no room"])(
-  "a key that is rotated where IndexedDB %s stays the one that it was",
+  "a rotation where IndexedDB %s keeps the earlier key",
   async (flaw) => {
     await boxIn("none").createKey(scope)
     const sealed = await boxIn("none").seal(scope, "row", bytes)
@@ -148,7 +148,7 @@ test("a browser without IndexedDB is refused", async () => {
   await expect(createWebSecretBox().createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
 })
 
-test("a browser that lost its keys overnight opens nothing with new ones", async () => {
+test("a browser that lost its keys opens nothing with new ones", async () => {
   await boxIn("none").createKey(scope)
   const sealed = await boxIn("none").seal(scope, "row", bytes)
   const [[name = "", value] = []] = [...kept]
@@ -160,7 +160,7 @@ test("a browser that lost its keys overnight opens nothing with new ones", async
   expect(kept.get(name)).toEqual(before)
 })
 
-test("a page that is not in a secure context is refused before anything is asked", async () => {
+test("a page outside of a secure context is refused before anything else", async () => {
   vi.stubGlobal("isSecureContext", false)
   await expect(boxIn("none").createKey(scope)).rejects.toMatchObject({ reason: "INSECURE_CONTEXT" })
   expect([...kept]).toEqual([])

@@ -1,5 +1,5 @@
-// Keys that scripts can use and cannot take along: non-extractable CryptoKeys in IndexedDB (Web Cryptography API,
-// section 5.2). Made here they are never bytes that anything keeps.
+// Keys that scripts can use but not extract: non-extractable CryptoKeys in IndexedDB (Web Cryptography API, section
+// 5.2). Their raw bytes are never stored.
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
 import {
   holdKeys,
@@ -16,7 +16,7 @@ import { checkSecureContext } from "./secure-context.ts"
 interface KeptKeys {
   /** Newest last. */
   readonly keys: readonly SealingKey[]
-  /** Sealed under the newest: tells that the key is the one that was made. */
+  /** Sealed under the newest key: verifies that the key is the created one. */
   readonly canary: Uint8Array
 }
 
@@ -25,12 +25,12 @@ const description: SecretBoxDescription = {
   version: 1,
   hardware: false,
   deviceBound: true,
-  // As long as the browser keeps what is the origin's.
+  // As long as the browser keeps the origin's data.
   persistent: true,
 }
 const canary = new TextEncoder().encode("signet canary")
 
-/** @param database Its name; what is in it belongs to this box alone. */
+/** @param database The database's name; only this box may use it. */
 export function createWebSecretBox(database = "signet-keys"): SecretBox {
   const open = openDatabase(database)
 
@@ -41,16 +41,16 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     if (kept === undefined || newest === undefined) return undefined
     const find = (id: string) => (id === newest.id ? newest : undefined)
     await openBytes(description, find, { scope, purpose: "canary" }, kept.canary).catch((cause: unknown) => {
-      throw new SecretBoxError("SECURE_STORE_CHANGED", "the key here is not the one that was made", { cause })
+      throw new SecretBoxError("SECURE_STORE_CHANGED", "the stored key is not the one that was created", { cause })
     })
     return kept
   }
 
   /**
-   * Adds a key to those before. A store that takes keys and does not have them, at once or when it is asked again, is
-   * refused, and has what it had.
+   * Adds a key. A browser that does not return the stored key, at once or later, is refused, and its earlier keys are
+   * restored.
    *
-   * @returns Whether the keys were still those before.
+   * @returns False if another tab has changed the keys.
    */
   async function add(scope: SecretScope, before: KeptKeys | undefined): Promise<boolean> {
     checkSecureContext()
@@ -58,7 +58,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     const key = await importSealingKey(raw).finally(() => raw.fill(0))
     const sealed = await sealBytes(description, key, { scope, purpose: "canary" }, canary)
     const kept: KeptKeys = { keys: [...(before?.keys ?? []), key], canary: sealed }
-    // Nothing is awaited inside the transaction: it would end there.
+    // Nothing is awaited inside the transaction, because it would end.
     const isAdded = await stored(() =>
       changeIn(
         open,
@@ -78,12 +78,12 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     return isAdded
   }
 
-  /** What was just put there, and is not whole when it is read: what was there before takes its place again. */
+  /** If the written keys are incomplete when read, the earlier ones are restored. */
   async function ensureStays(scope: SecretScope, before: KeptKeys | undefined): Promise<void> {
     const name = scopeText(scope)
     const isThere = await stored(() =>
       changeIn(open, name, (now, at) => {
-        // A key of another tab's, or none since it was destroyed there, is not ours to judge.
+        // Another tab's key, or none after another tab destroyed it, is not changed here.
         if (parseKept(now) !== "broken") return true
         if (before === undefined) at.delete(name)
         else at.put(before, name)
@@ -97,7 +97,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     const kept = await load(scope)
     const newest = kept?.keys.at(-1)
     if (kept === undefined || newest === undefined) {
-      throw new SecretBoxError("KEY_MISSING", "there is no key for this yet")
+      throw new SecretBoxError("KEY_MISSING", "no key exists yet: call createKey first")
     }
     return { ...kept, newest }
   }
@@ -114,7 +114,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     async createKey(scope) {
       if ((await load(scope)) !== undefined) return
       await add(scope, undefined)
-      // Nothing is sealed with a key that is gone tomorrow.
+      // Nothing is sealed with a key that the browser did not store.
       if ((await load(scope)) === undefined) throw unavailable()
     },
     async seal(scope, purpose, plaintext) {
@@ -127,7 +127,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     },
     async rotate(scope) {
       while (!(await add(scope, await keysOf(scope)))) {
-        // Another tab has rotated; this one rotates after it.
+        // Another tab has rotated; this one rotates again.
       }
       holding.changed()
     },
@@ -140,7 +140,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
 }
 
 const unavailable = (cause?: unknown) =>
-  new SecretBoxError("SECURE_STORE_UNAVAILABLE", "this browser does not keep keys here", { cause })
+  new SecretBoxError("SECURE_STORE_UNAVAILABLE", "this browser does not store keys for this page", { cause })
 
 async function stored<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -150,14 +150,14 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What was kept. @throws SecretBoxError SECURE_STORE_CHANGED where some of it is gone. */
+/** The stored keys. @throws SecretBoxError SECURE_STORE_CHANGED if some are lost. */
 function parseKeys(value: unknown): KeptKeys | undefined {
   const kept = parseKept(value)
   if (kept !== "broken") return kept
-  throw new SecretBoxError("SECURE_STORE_CHANGED", "the key that was made is not here any more")
+  throw new SecretBoxError("SECURE_STORE_CHANGED", "the browser has lost the key")
 }
 
-/** A private window may keep the place and lose the key. */
+/** A private window may keep the entry and lose the key. */
 function parseKept(value: unknown): KeptKeys | "broken" | undefined {
   if (value === undefined) return undefined
   const { keys, canary: sealed }: Record<string, unknown> = Object(value)

@@ -1,4 +1,4 @@
-// A lock among the tabs and workers of an origin (Web Locks). A tab that goes gives it up.
+// A lock among the tabs and workers of an origin (Web Locks). A closed tab releases it.
 import { type Lock, SignetError } from "@signet/client"
 
 const waitMs = 30_000
@@ -17,7 +17,7 @@ export function createWebLock(name: string): Lock {
         if (isOurs) throw error
         throw new SignetError("LOCK_BUSY", "another tab holds the lock of this sign-in", { cause: error })
       }
-      if (done === undefined) throw new SignetError("LOCK_BUSY", "the lock was given to nobody")
+      if (done === undefined) throw new SignetError("LOCK_BUSY", "the browser did not grant the lock")
       return done.value
     },
   }

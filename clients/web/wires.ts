@@ -1,4 +1,4 @@
-// gRPC-Web, as a browser speaks it. Connect and REST are in @signet/client.
+// gRPC-Web in browsers. Connect and REST are in @signet/client.
 import { createGrpcWebTransport } from "@connectrpc/connect-web"
 import type { Wire } from "@signet/client"
 

@@ -25,7 +25,7 @@ export const commandMutants: readonly Mutant[] = [
     from: "if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {",
     to: "if (scopeHash.length === 0) {",
     test: "clients/core/sealed.test.ts",
-    name: "open in the scope, for the purpose and with the box that sealed them, and nowhere else",
+    name: "open only with the scope, purpose and box that sealed them",
   },
   {
     fault: "the purpose is not authenticated",
@@ -33,7 +33,7 @@ export const commandMutants: readonly Mutant[] = [
     from: "  const additionalData = concat([label, header, utf8.encode(purpose)])\n  const parameters",
     to: "  const additionalData = concat([label, header, utf8.encode(purpose.slice(0, 0))])\n  const parameters",
     test: "clients/core/sealed.test.ts",
-    name: "open in the scope, for the purpose and with the box that sealed them, and nowhere else",
+    name: "open only with the scope, purpose and box that sealed them",
   },
   {
     fault: "a passphrase file may say how little it is stretched",

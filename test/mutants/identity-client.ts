@@ -42,7 +42,7 @@ export const identityClientMutants: readonly Mutant[] = [
     ...decisions,
     from: "if (event.facts !== state.facts)",
     to: "if (event.facts < 0)",
-    name: "however slowly its record was opened",
+    name: "however slowly its record opens",
   },
   {
     fault: "a cookie of somebody else refreshes this session",
@@ -50,7 +50,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "answer.session?.id !== of.record.user.sessionId",
     to: "answer.session === undefined",
     test: "clients/core/auth-calls.test.ts",
-    name: "gives nobody their tokens",
+    name: "a cookie of another sign-in returns no tokens",
   },
   {
     fault: "an id of dots is the path of another call",
@@ -65,14 +65,14 @@ export const identityClientMutants: readonly Mutant[] = [
     ...turn,
     from: "expected: kept.revision, mayFail: true",
     to: 'expected: "any", mayFail: true',
-    name: "does not put an old token over",
+    name: "does not overwrite a newer token",
   },
   {
     fault: "an old holder ends the session of who overtook it",
     ...turn,
     from: '{ do: "remove", expected: step.kept.revision }',
     to: '{ do: "remove", expected: "any" }',
-    name: "comes back with what is old",
+    name: "resumes with an old token",
   },
   {
     fault: "any refusal ends a session",
@@ -94,21 +94,21 @@ export const identityClientMutants: readonly Mutant[] = [
     ...decisions,
     from: 'show({ ...state, tokens: new Map() }, { is: "signedIn", user })',
     to: 'show(state, { is: "signedIn", user })',
-    name: "their tokens are not mixed",
+    name: "without mixing their tokens",
   },
   {
     fault: "another page ends a session by saying so",
     ...decisions,
     from: "message.sessionId === sessionId ? reread(state, { reason: message.reason }) : stay(state)",
     to: "logOut(state, message.reason)",
-    name: "taken only as far as it can be read",
+    name: "is accepted only if valid",
   },
   {
     fault: "a service that takes no token has them refreshed for ever",
     ...live,
     from: "if (isRefusedAgain(machine.state, clock.nowMs())) return refused",
     to: "",
-    name: "takes none of them",
+    name: "rejects all of them",
   },
   {
     fault: "a stream is opened again in its middle",
@@ -122,7 +122,7 @@ export const identityClientMutants: readonly Mutant[] = [
     ...calls,
     from: "(isRepeatable && error.code === Code.Unavailable)",
     to: "error.code === Code.Unavailable",
-    name: "never if it may have done something",
+    name: "only if it has no effects",
   },
   {
     fault: "a refused call is made for ever",

@@ -1,4 +1,4 @@
-// What a provider sends back, read without believing it: it is an address that anybody may have made up.
+// Parses a provider's callback. The address is untrusted: anybody may have made it up.
 import { SignetError } from "../errors.ts"
 import type { Pending } from "./pending.ts"
 
@@ -14,12 +14,12 @@ export interface Answer {
 export const forged = (): SignetError =>
   new SignetError(
     "CALLBACK_INVALID",
-    "this answers no sign-in that this browser began and has not finished within ten minutes: sign in again",
+    "the callback matches no pending sign-in of this browser, which expires after ten minutes: sign in again",
   )
 
 /**
- * @returns Undefined for an address that is no answer of a provider.
- * @throws SignetError CALLBACK_INVALID for one that could be read in two ways.
+ * @returns Undefined for an address that is no provider's callback.
+ * @throws SignetError CALLBACK_INVALID for an ambiguous one.
  */
 export function parseAnswer(address: string): Answer | undefined {
   const { searchParams } = new URL(address)
@@ -35,7 +35,8 @@ export function parseAnswer(address: string): Answer | undefined {
 }
 
 /**
- * The code, from the provider that the browser was sent to and at the address that it was to come back to.
+ * The authorization code, after checking that the callback is from the requested provider and at the requested redirect
+ * URI.
  *
  * @throws SignetError CALLBACK_INVALID, CALLBACK_ISSUER_MISMATCH, PROVIDER_REFUSED
  */
@@ -43,19 +44,19 @@ export function codeOf({ issuer, code, error }: Answer, address: string, pending
   const { returnTo } = pending
   const [path] = address.split(/[?#]/)
   if (path !== pending.redirectUri) throw forged()
-  // Before anything else of the answer counts: another provider's error is no answer, either (RFC 9207 section 2.4).
+  // Checked first: another provider's error is not an answer either (RFC 9207 section 2.4).
   const isRight = issuer === undefined ? !pending.requiresIssuer : pending.issuers.includes(issuer)
   if (!isRight) {
     throw new SignetError(
       "CALLBACK_ISSUER_MISMATCH",
       issuer === undefined
-        ? "the answer does not name its issuer, and this provider always does (RFC 9207): sign in again"
-        : "the answer is another issuer's than the one that was asked: sign in again",
+        ? "the callback has no iss parameter, which this provider always sends (RFC 9207): sign in again"
+        : "the callback is from another issuer than the requested provider: sign in again",
       { metadata: { returnTo } },
     )
   }
   if (code !== undefined && error === undefined) return code
   const name = /^[!-~]{1,64}$/.test(error ?? "") ? (error ?? "") : "unknown"
-  const message = `the provider did not sign anybody in: ${name}`
+  const message = `the provider rejected the sign-in: ${name}`
   throw new SignetError("PROVIDER_REFUSED", message, { metadata: { error: name, returnTo } })
 }

@@ -1,44 +1,44 @@
-// What is remembered of a sign-in between leaving for the provider and coming back: on the shelf, which only this origin
-// reads, until it is taken, once, or ten minutes have passed.
+// Pending redirect sign-ins: in the store, which only this origin reads, until the callback takes them or ten minutes
+// have passed.
 import type { SignInOptions } from "../client.ts"
 import type { Keep } from "../keep.ts"
 import type { Clock } from "../ports.ts"
 import { isText, objectOf } from "../record.ts"
 
 export interface Pending {
-  /** The key: 192 random bits, which the provider sends back. */
+  /** The key: 192 random bits, which the provider returns. */
   readonly state: string
   readonly createdAtMs: number
   /** Before any hashing. */
   readonly nonce: string
-  /** Of the service, which made the nonce. */
+  /** From the service, which created the nonce. */
   readonly transaction: string
   /** RFC 7636 section 4.1. */
   readonly codeVerifier: string
   readonly connection: string
   readonly redirectUri: string
-  /** What the provider may call itself in its answer (RFC 9207). */
+  /** The issuers that the provider's callback may name (RFC 9207). */
   readonly issuers: readonly string[]
   readonly requiresIssuer: boolean
   readonly returnTo: string
   readonly display: "page" | "popup"
-  /** Of the sign-in that follows. */
+  /** Options of the sign-in that follows. */
   readonly options: SignInOptions
 }
 
 export interface PendingSignIns {
   put(pending: Pending): Promise<void>
-  /** @returns Undefined for a state that is unknown, was taken before, or has expired. One caller gets it. */
+  /** @returns Undefined for an unknown, used or expired state. Only one caller gets it. */
   take(state: string): Promise<Pending | undefined>
 }
 
 const lifeMs = 600_000
-/** Sign-ins that nobody finished; the oldest is forgotten first. */
+/** The most pending sign-ins; the oldest is dropped first. */
 const most = 8
 const name = "sign-ins"
 
 export function createPendingSignIns({ keep, clock }: { keep: Keep; clock: Clock }): PendingSignIns {
-  // The clock of the machine may have been set back: what comes from the future has expired, too.
+  // The machine's clock may have been set back: a time in the future counts as expired too.
   const isLive = ({ createdAtMs }: Pending) => Math.abs(clock.nowMs() - createdAtMs) < lifeMs
   const live = (bytes: Uint8Array | undefined) => parse(bytes).filter(isLive)
 
@@ -69,7 +69,7 @@ function parse(bytes: Uint8Array | undefined): readonly Pending[] {
   }
 }
 
-/** Undefined for what another version wrote. */
+/** Undefined for an entry of another version. */
 function parseOne(value: unknown): Pending | undefined {
   const one = objectOf(value)
   const {

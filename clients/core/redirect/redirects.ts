@@ -1,5 +1,5 @@
-// Signing in at a provider's own page. State and PKCE are made here and stay here; the service makes the nonce and trades
-// the code.
+// Sign-in at a provider's page. State and PKCE are created here and stay here; the service creates the nonce and
+// exchanges the code.
 import { Provider, Platform as WirePlatform } from "@signet/proto/auth/v1/records"
 import { type AuthClient, answered, callOptions } from "../auth-calls.ts"
 import type {
@@ -79,7 +79,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
   return { signInOptions: async () => (await list()).map(shown), beginSignIn, openCallback }
 }
 
-/** The connection that browsers are sent to, by the rule that the service has. */
+/** The connection for the redirect, selected as the service does. */
 function selected(options: readonly Listed[], name: string | undefined): Listed {
   const redirecting = options.filter((each) => each.provider === Provider.IDP_A && each.authorizationEndpoint !== "")
   const [first, ...others] = redirecting

@@ -1,4 +1,4 @@
-// The address that a browser is sent to (OpenID Connect Core section 3.1.2.1).
+// The authorization request (OpenID Connect Core section 3.1.2.1).
 import { ProviderClient_NonceMode as NonceMode } from "@signet/proto/auth/v1/provider_clients"
 import { SignetError } from "../errors.ts"
 import { isTlsOrLoopback } from "../service-url.ts"
@@ -10,14 +10,14 @@ interface Asked {
   readonly scopes: readonly string[]
   readonly redirectUri: string
   readonly state: string
-  /** As the provider's token is to carry it. */
+  /** In the form that the provider's token will contain. */
   readonly nonce: string
   readonly codeChallenge: string
   readonly loginHint: string | undefined
   readonly prompt: string | undefined
 }
 
-/** @throws SignetError ANSWER_INVALID for an endpoint that a browser must not be sent to. */
+/** @throws SignetError ANSWER_INVALID for an endpoint to which a browser must not be sent. */
 export function authorizationUrl(asked: Asked): string {
   const url = URL.canParse(asked.authorizationEndpoint) ? new URL(asked.authorizationEndpoint) : undefined
   if (url === undefined || !isTlsOrLoopback(url)) {
@@ -39,7 +39,7 @@ export function authorizationUrl(asked: Asked): string {
   return url.href
 }
 
-/** The nonce in the form that this provider's tokens carry. */
+/** The nonce in the form of this provider's tokens. */
 export async function carriedNonce(mode: NonceMode, nonce: string): Promise<string> {
   if (mode !== NonceMode.SHA256_HEX && mode !== NonceMode.SHA256_B64URL) return nonce
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(nonce)))

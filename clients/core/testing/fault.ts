@@ -1,17 +1,17 @@
-// A shelf that fails, or stops for ever, at its k-th operation: before it or after it.
+// A store that fails, or hangs, before or after its k-th operation.
 import type { Shelf } from "../ports.ts"
 
 export type FaultKind = "fails before" | "fails after" | "stops before" | "stops after"
 export const faultKinds: readonly FaultKind[] = ["fails before", "fails after", "stops before", "stops after"]
 
 export interface FaultyShelf extends Shelf {
-  /** Resolves when the operation has come. */
+  /** Resolves when the operation was called. */
   readonly met: Promise<true>
-  /** Counts from now, for the operation after `k` others. */
+  /** Starts counting: the fault is at the operation after `k` others. */
   arm(k: number, kind: FaultKind): void
 }
 
-/** @param stop What stopping is: by default the operation never ends. */
+/** @param stop How to hang: by default the operation never ends. */
 export function faultyShelf(shelf: Shelf, stop = () => new Promise<never>(() => {})): FaultyShelf {
   let left = Number.POSITIVE_INFINITY
   let kind: FaultKind = "fails before"

@@ -1,4 +1,4 @@
-// A platform in memory: several clients on one of them are tabs, or processes, of one browser or one user.
+// A platform in memory. Several clients on one platform act as tabs or processes of one user.
 import { randomBytes } from "node:crypto"
 import { setImmediate as soon } from "node:timers/promises"
 import type { Platform } from "../client.ts"
@@ -7,11 +7,11 @@ import type { SecretBox } from "../secret-box.ts"
 
 export const random: Random = { bytes: (length) => new Uint8Array(randomBytes(length)) }
 
-/** A clock that a test sets: what is due runs when its time has come, in order. */
+/** A clock that a test sets; due timers run in order. */
 export interface TestClock extends Clock {
-  /** Moves on, and lets everything settle that was due. */
+  /** Advances the time, and awaits the due work. */
   pass(ms: number): Promise<void>
-  /** Sets the clock of the machine, without time having passed. */
+  /** Sets the machine's clock without elapsed time. */
   jump(ms: number): void
 }
 
@@ -47,7 +47,7 @@ export function testClock(startMs = 1_800_000_000_000): TestClock {
   }
 }
 
-/** Until everything that needs no time is done. */
+/** Resolves after all work that needs no time. */
 export const settled = async (): Promise<void> => {
   for (let i = 0; i < 5; i++) await soon()
 }
@@ -86,7 +86,7 @@ export function memoryLock(): Lock {
   }
 }
 
-/** One call gives one tab's end. */
+/** Each call creates one tab's end of the channel. */
 export function memoryChannels(): () => Channel {
   const ends = new Set<Set<(message: unknown) => void>>()
   return () => {
@@ -115,7 +115,7 @@ export function memoryChannels(): () => Channel {
   }
 }
 
-/** Seals nothing, but takes only what it gave out, for the purpose that it was given for. */
+/** Encrypts nothing, but opens only bytes that it has sealed for the same purpose. */
 export function memoryBox(): SecretBox {
   const given = new Map<string, { purpose: string; plaintext: Uint8Array }>()
   return {
@@ -139,7 +139,7 @@ export function memoryBox(): SecretBox {
 export interface MemoryPlatforms {
   readonly shelf: ReturnType<typeof memoryShelf>
   readonly lock: Lock
-  /** The platform of one tab, changed as asked. */
+  /** The platform of one tab, with the given changes. */
   tab(change?: Partial<Platform>): Platform
 }
 

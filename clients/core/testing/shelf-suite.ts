@@ -1,4 +1,4 @@
-// What every shelf does.
+// The contract of every store.
 import { describe, expect, test } from "vitest"
 import type { Shelf } from "../ports.ts"
 
@@ -8,17 +8,17 @@ const textOf = async (shelf: Shelf, name: string) => {
   return kept && new TextDecoder().decode(kept.bytes)
 }
 
-/** @param open A new, empty shelf. */
+/** @param open Opens a new, empty store. */
 export function shelfSuite(name: string, open: () => Promise<Shelf>): void {
   describe(`a shelf (${name})`, () => {
-    test("has nothing that was not put there", async () => {
+    test("is empty at first", async () => {
       const shelf = await open()
       expect(await shelf.read("a")).toBeUndefined()
       expect(await shelf.remove("a", "any")).toBe(true)
       expect(await shelf.remove("a", "r")).toBe(true)
     })
 
-    test("gives back what was put there under its name, empty bytes and odd names as well", async () => {
+    test("returns stored bytes by name, also empty bytes and unusual names", async () => {
       const shelf = await open()
       for (const each of ["a", "a/../b", "", "ä 漢 \u0000", "x".repeat(500)]) {
         const revision = await shelf.write(each, bytes(each), undefined)
@@ -26,7 +26,7 @@ export function shelfSuite(name: string, open: () => Promise<Shelf>): void {
       }
     })
 
-    test("replaces only the revision that is meant", async () => {
+    test("replaces only the expected revision", async () => {
       const shelf = await open()
       const first = await shelf.write("a", bytes("1"), undefined)
       expect(first).toBeTruthy()
@@ -40,12 +40,12 @@ export function shelfSuite(name: string, open: () => Promise<Shelf>): void {
       expect(await textOf(shelf, "a")).toBe("3")
     })
 
-    test("gives the same bytes another revision", async () => {
+    test("gives equal bytes a new revision", async () => {
       const shelf = await open()
       expect(await shelf.write("a", bytes("1"), "any")).not.toBe(await shelf.write("a", bytes("1"), "any"))
     })
 
-    test("removes only the revision that is meant", async () => {
+    test("removes only the expected revision", async () => {
       const shelf = await open()
       const revision = await shelf.write("a", bytes("1"), undefined)
       await shelf.write("b", bytes("1"), undefined)
@@ -56,7 +56,7 @@ export function shelfSuite(name: string, open: () => Promise<Shelf>): void {
       expect(await textOf(shelf, "b")).toBe("1")
     })
 
-    test("keeps no hold on the caller's bytes", async () => {
+    test("copies the caller's bytes", async () => {
       const shelf = await open()
       const given = bytes("1")
       await shelf.write("a", given, undefined)

@@ -1,4 +1,5 @@
-// Stands in for the native side: a real messenger, behind a bridge that carries JSON and writes down all that crosses.
+// A substitute for the native side: a real messenger behind a bridge that carries JSON and records everything that
+// crosses.
 import { fromBinary } from "@bufbuild/protobuf"
 import type { ConversationInfo, Messenger, MessengerEvent, TimelineEntry } from "@signet/client/messaging"
 import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
@@ -12,7 +13,7 @@ import type {
 } from "../native-messenger.ts"
 
 export interface NativeSide {
-  /** Opens the messenger of a sign-in that this side has. */
+  /** Opens the messenger of one of this side's sign-ins. */
   open(options: NativeOptions): Promise<Messenger>
   safetyNumber(userId: string): Promise<string>
 }

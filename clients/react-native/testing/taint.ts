@@ -1,11 +1,11 @@
 import type { Suite } from "../../core/messaging/platform.ts"
 
-/** Secrets that were made or derived, and where one of them turns up. */
+/** Records created and derived secrets, and finds them in texts. */
 export interface Taint {
-  /** @param name What it is. */
+  /** @param name The kind of secret. */
   add(name: string, secret: Uint8Array | string): void
   readonly count: number
-  /** Names of the secrets that a text holds, in any of the ways that bytes are written. */
+  /** Names of the secrets that a text contains, in any common encoding of bytes. */
   in(text: string): string[]
 }
 
@@ -14,7 +14,7 @@ export function createTaint(): Taint {
   return {
     add(name, secret) {
       const bytes = typeof secret === "string" ? new TextEncoder().encode(secret) : secret
-      // Shorter ones turn up by chance.
+      // Shorter ones occur by chance.
       if (bytes.length < 12 || bytes.every((byte) => byte === bytes[0])) return
       if (typeof secret === "string") secrets.set(secret, name)
       for (const form of formsOf(bytes)) secrets.set(form, name)
@@ -26,20 +26,20 @@ export function createTaint(): Taint {
   }
 }
 
-/** In hexadecimal, as JSON has an array of numbers, and in base64 wherever it stands among other bytes. */
+/** In hexadecimal, as a JSON array of numbers, and in base64 at any offset. */
 function formsOf(bytes: Uint8Array): string[] {
   const hex = Buffer.from(bytes).toString("hex")
   const array = [...bytes].join(",")
   const inBase64 = [0, 1, 2].map((offset) => {
     const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64")
-    // The characters that hold bits of this alone.
+    // The characters that encode only bits of these bytes.
     return text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))
   })
   const inBase64Url = inBase64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"))
   return [hex, hex.toUpperCase(), array, ...inBase64, ...inBase64Url]
 }
 
-/** The suite, with every secret that it makes written down. */
+/** The suite, with every created secret recorded. */
 export function taintedSuite(suite: Suite, taint: Taint): Suite {
   async function kept(name: string, made: Uint8Array | Promise<Uint8Array>): Promise<Uint8Array> {
     const bytes = await made

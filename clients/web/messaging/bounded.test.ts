@@ -4,7 +4,7 @@ import { boundedFetch } from "./bounded.ts"
 
 const mib = 1_024 * 1_024
 
-/** A service that answers with so many bytes. */
+/** A service whose answer has this size. */
 function answering(mebibytes: number, contentType: string) {
   let left = mebibytes
   const body = () =>
@@ -19,16 +19,16 @@ function answering(mebibytes: number, contentType: string) {
   return { read: async () => (await send("https://messages.example")).arrayBuffer(), left: () => left }
 }
 
-test("an answer is read as it is", async () => {
+test("an answer is read unchanged", async () => {
   expect((await answering(5, "application/proto").read()).byteLength).toBe(5 * mib)
 })
 
-test("an answer that is longer than any is, is not read to its end", async () => {
+test("an oversized answer is aborted", async () => {
   const { read, left } = answering(1_000, "application/proto")
   await expect(read()).rejects.toMatchObject({ code: Code.ResourceExhausted })
   expect(left()).toBeGreaterThan(900)
 })
 
-test("a stream goes on for as long as it is read", async () => {
+test("a stream is unlimited", async () => {
   expect((await answering(40, "application/connect+proto").read()).byteLength).toBe(40 * mib)
 })

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 
-/** More than any answer of the service is. */
+/** Larger than every answer of the service. */
 const longestAnswer = 32 * 1_024 * 1_024
 
-/** `fetch`, but for answers that are longer than any is. Streams are not counted: they go on for as long as they are read. */
+/** `fetch` with a size limit on answers. Streams are not limited: they last as long as they are read. */
 export function boundedFetch(send: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await send(input, init)
@@ -20,7 +20,7 @@ function counted(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuf
     transform(chunk, controller) {
       length += chunk.length
       if (length <= longestAnswer) controller.enqueue(chunk)
-      else controller.error(new ConnectError("the answer is longer than any is", Code.ResourceExhausted))
+      else controller.error(new ConnectError("the answer exceeds the size limit", Code.ResourceExhausted))
     },
   })
 }

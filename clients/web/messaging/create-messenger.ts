@@ -14,19 +14,19 @@ import { boundedFetch } from "./bounded.ts"
 import { openIdbStore } from "./idb-store.ts"
 
 export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
-  /** Default: in IndexedDB, one for each user of the browser. */
+  /** Default: in IndexedDB, one per user of the browser. */
   readonly store?: MessagingStore
-  /** Default: keys in IndexedDB that no script takes along. */
+  /** Default: non-extractable keys in IndexedDB. */
   readonly secretBox?: SecretBox
   /** Default: Connect to `messaging.baseUrl`, without cookies. */
   readonly transport?: MessengerOptions["transport"]
 }
 
 /**
- * Opens the messenger of a page or a worker: one device, however many tabs there are of it.
+ * Opens the messenger of a page or worker: one device, however many tabs it has.
  *
- * @throws SecretBoxError INSECURE_CONTEXT before anything is stored or sent; SECURE_STORE_UNAVAILABLE where the browser
- * keeps no keys. There is no way around either.
+ * @throws SecretBoxError INSECURE_CONTEXT before anything is stored or sent; SECURE_STORE_UNAVAILABLE if the browser
+ *   does not store keys. There is no fallback.
  * @throws MessagingError WRONG_USER, SECURE_STORE_CHANGED, STATE_NEWER_VERSION, STATE_TAMPERED: nothing was changed.
  */
 export async function createMessenger(options: WebMessengerOptions): Promise<Messenger> {

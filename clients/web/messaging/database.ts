@@ -1,11 +1,11 @@
-// The messenger's database in IndexedDB: rows of sealed bytes, and one generation a space.
+// The messenger's database in IndexedDB: rows of sealed bytes, and one generation per space.
 import { MessagingError } from "@signet/client/messaging"
 
 const schemaVersion = 1
 export const spaces = "space"
 export const rows = "sealed"
 
-/** @throws MessagingError STATE_NEWER_VERSION for one of a later version, which stays as it is. */
+/** @throws MessagingError STATE_NEWER_VERSION for a database of a later version, which is not changed. */
 export async function openDatabase(name: string): Promise<IDBDatabase> {
   const request = indexedDB.open(name, schemaVersion)
   request.onupgradeneeded = () => {
@@ -27,14 +27,14 @@ export function resultOf<T>(request: IDBRequest<T>): Promise<T> {
   })
 }
 
-/** What the browser throws, as an app can act on it. */
+/** Maps the browser's errors to those that an app can handle. */
 export function asMessagingError(cause: unknown): unknown {
   switch (nameOf(cause)) {
     case "QuotaExceededError":
-      return new MessagingError("STORE_FULL", "this browser gives the origin no more room", { cause })
-    // Site data was cleared, or another tab has deleted or upgraded the database.
+      return new MessagingError("STORE_FULL", "the browser's storage quota for this origin is exceeded", { cause })
+    // Site data was cleared, or another tab deleted or upgraded the database.
     case "InvalidStateError":
-      return new MessagingError("CLOSED", "the browser has let go of this store", { cause })
+      return new MessagingError("CLOSED", "the browser has closed this store", { cause })
     default:
       return cause
   }

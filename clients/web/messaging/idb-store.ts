@@ -6,10 +6,10 @@ import { inTurn } from "./turns.ts"
 /**
  * A messaging store in IndexedDB, which any number of tabs and workers of an origin may share.
  *
- * A transaction is on the disk when it resolves. What comes of it is decided inside it, by the generation: no tab has to
- * ask another one. The browser is asked not to clear it away; `durability` says what it answered.
+ * A transaction is on the disk when it resolves. Its outcome is decided by the generation inside the transaction, so
+ * tabs need no coordination. The browser is asked for persistent storage; `durability` has its answer.
  *
- * @param database Its name; what is in it belongs to this store alone.
+ * @param database The database's name; only this store may use it.
  * @throws MessagingError STATE_NEWER_VERSION, STORE_FULL
  */
 export async function openIdbStore(database = "signet-messages"): Promise<MessagingStore> {
@@ -31,7 +31,7 @@ export async function openIdbStore(database = "signet-messages"): Promise<Messag
     },
     async list(space, table, { after = "", limit } = {}) {
       if (limit === 0) return []
-      // An array is above every text.
+      // An array sorts after every text.
       const range = IDBKeyRange.bound([space, table, after], [space, table, []], true)
       const source = begin(db, "readonly").objectStore(rows)
       const [keys, values] = await Promise.all([
@@ -66,7 +66,7 @@ function begin(db: IDBDatabase, mode: "readonly" | "readwrite"): IDBTransaction 
   }
 }
 
-/** Nothing is awaited between its requests: the transaction would end there. It counts when it is complete. */
+/** Nothing is awaited between the requests, because the transaction would end. It counts when it is complete. */
 function write(transaction: IDBTransaction, space: Space, expected: bigint, ops: readonly Op[]): Promise<Transacted> {
   let result: Transacted = "ok"
   let thrown: unknown
@@ -84,9 +84,9 @@ function write(transaction: IDBTransaction, space: Space, expected: bigint, ops:
       for (const op of ops) {
         const key = [op.space ?? space, op.table, op.key]
         if (op.op === "remove") table.delete(key)
-        // A copy: of a view, all that lies around it would be written too.
+        // A copy, because a view would be stored with its whole buffer.
         else if (op.op === "put") table.put(op.value.slice(), key)
-        // What is there already undoes the transaction by itself.
+        // An existing key aborts the transaction by itself.
         else
           table.add(op.value.slice(), key).onerror = ({ target }) => {
             if (Object(target).error?.name === "ConstraintError") result = "EXISTS"
@@ -106,7 +106,7 @@ function write(transaction: IDBTransaction, space: Space, expected: bigint, ops:
   })
 }
 
-/** Pages ask, and workers hear what pages were told. */
+/** Pages request persistence; workers read the answer. */
 async function isPersistent(): Promise<boolean> {
   const { storage } = navigator
   try {
@@ -119,10 +119,10 @@ async function isPersistent(): Promise<boolean> {
 function parseGeneration(value: unknown): bigint {
   if (value === undefined) return 0n
   if (typeof value === "bigint") return value
-  throw new MessagingError("STATE_TAMPERED", "a generation that is no number")
+  throw new MessagingError("STATE_TAMPERED", "a stored generation is not a number")
 }
 
 function parseBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
-  throw new MessagingError("STATE_TAMPERED", "a row that holds no bytes")
+  throw new MessagingError("STATE_TAMPERED", "a stored row has no bytes")
 }

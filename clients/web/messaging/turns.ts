@@ -1,7 +1,7 @@
-/** A tab that was frozen in its turn holds up nobody for longer. */
+/** The longest wait for a tab that was frozen while it held the lock, in milliseconds. */
 const patienceMs = 2_000
 
-/** Takes turns with other tabs (Web Locks). A courtesy: who gets no turn soon works all the same. */
+/** Runs work under a Web Lock shared with other tabs. Best effort: after the wait it runs without the lock. */
 export async function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
   const patience = new AbortController()
   const timer = setTimeout(() => patience.abort(), patienceMs)
@@ -12,10 +12,10 @@ export async function inTurn<T>(name: string, work: () => Promise<T>): Promise<T
     return turn
   }
   try {
-    // A failure of the work is told below.
+    // A failure of the work is returned below.
     await navigator.locks.request(name, { signal: patience.signal }, () => start().catch(() => undefined))
   } catch {
-    // No turn.
+    // The wait was aborted.
   }
   return start()
 }
