@@ -1,9 +1,9 @@
 // What an attacker tries when tokens are exchanged. Each test is an attack that worked somewhere.
-import { createHash } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
-import { addMachine, addPat, addPolicy, basic } from "../support/machines.ts"
+import { addMachine, addPat, addPolicy, basic, postForm } from "../support/machines.ts"
 import { openPlace } from "../support/places.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
@@ -88,6 +88,65 @@ describe("confused deputy", () => {
     const user = await world.signIn()
     const asking = await addMachine(world.server, { ownedAudiences: [], scopes: ["auth.introspect"] })
     expect((await world.introspect(user.tokens["svc-notes"] ?? "", asking)).body).toEqual({ active: false })
+  })
+})
+
+describe("with a bearer token", () => {
+  const send = (path: string, form: Record<string, string>, by: string) =>
+    postForm(`${world.server.url}/auth/token/${path}`, form, { authorization: `Bearer ${by}` })
+  const forged = (claims: Record<string, unknown>, change: Record<string, unknown>) =>
+    world.server.keys.sign("at+jwt", {
+      ...claims,
+      jti: newId("jti", Date.now(), new Uint8Array(randomBytes(10))),
+      ...change,
+    })
+  const decoded = (token: string) => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
+
+  test("only a service asks about tokens: for this issuer, with the scope, and not with a token that ended", async () => {
+    const user = await world.signIn()
+    const asking = await addMachine(world.server, {
+      ownedAudiences: ["svc-asked"],
+      allowedAudiences: ["auth"],
+      scopes: ["auth.introspect"],
+      defaultScopes: ["auth.introspect"],
+    })
+    const form = { grant_type: "client_credentials", audience: "auth" }
+    const [own, ended] = [await world.token(form, basic(asking)), await world.token(form, basic(asking))]
+    const token = forged(decoded(user.tokens["svc-gateway"] ?? ""), { aud: "svc-asked" })
+    const ask = (by: string) => send("introspect", { token }, by)
+    expect((await ask(String(own.body.access_token))).body).toMatchObject({ active: true, aud: "svc-asked" })
+    await world.revoke({ token: String(ended.body.access_token) }, basic(asking))
+    const scp = ["auth.introspect"]
+    const rows: [string, string][] = [
+      [String(ended.body.access_token), "401 invalid_token TOKEN_REVOKED"],
+      [forged(claimsOf(own), { aud: "svc-notes" }), "401 invalid_token AUDIENCE_MISMATCH"],
+      [forged(claimsOf(own), { scp: [] }), "403 insufficient_scope MISSING_SCOPE"],
+      [forged(decoded(user.tokens.auth ?? ""), { scp }), "403 insufficient_scope MISSING_SCOPE"],
+      ["x", "401 invalid_token MALFORMED_CREDENTIAL"],
+    ]
+    for (const [by, expected] of rows) expect(refused(await ask(by)), expected).toBe(expected)
+  })
+
+  test("a hint that names another type does not hide an access token", async () => {
+    const user = await world.signIn()
+    const contextTokenType = "urn:signet:params:oauth:token-type:context"
+    const answer = await world.introspect(user.tokens["svc-notes"] ?? "", world.notes, contextTokenType)
+    expect(answer.body).toMatchObject({ active: true, token_type: "Bearer" })
+  })
+
+  test("a user ends their own tokens, shown to this issuer, and nobody else's", async () => {
+    const [user, other] = [await world.signIn(), await world.signIn()]
+    const token = user.tokens["svc-notes"] ?? ""
+    const rows: [string, string][] = [
+      [other.tokens.auth ?? "", "400 unauthorized_client CLIENT_NOT_ALLOWED"],
+      [user.tokens["svc-gateway"] ?? "", "401 invalid_token AUDIENCE_MISMATCH"],
+      ["x", "401 invalid_token MALFORMED_CREDENTIAL"],
+    ]
+    for (const [by, expected] of rows) expect(refused(await send("revoke", { token }, by)), expected).toBe(expected)
+    expect(refused(await world.revoke({ token }))).toBe("401 invalid_client CLIENT_INVALID")
+    expect((await world.introspect(token)).body).toMatchObject({ active: true })
+    expect((await send("revoke", { token }, user.tokens.auth ?? "")).status).toBe(200)
+    expect((await world.introspect(token)).body).toEqual({ active: false })
   })
 })
 
