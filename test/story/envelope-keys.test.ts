@@ -140,6 +140,13 @@ describeStory("an envelope key", (kind) => {
     const { id: appId } = await server.deps.store.transaction(putOwnApp)
     const ofOtherApp = await addMachine(server, { appId, allowedAudiences: ["auth"] })
     expect(await refusal(certificate(key.kid, ofOtherApp))).toBe("NotFound NOT_FOUND")
+    const ofStopped = bearer(await tokenOf(ofOtherApp))
+    await server.deps.store.transaction(async (tx) => {
+      const app = await tx.apps.findApp(appId)
+      if (app !== undefined) await tx.apps.putApp({ ...app, status: "SUSPENDED" })
+    })
+    const stopped = clients.services.getEnvelopeCertificate({ kid: key.kid }, ofStopped)
+    expect(await refusal(stopped)).toBe("PermissionDenied TENANT_SUSPENDED")
     const own = await addMachine(server, { allowedAudiences: ["svc-notes", "auth"] })
     const fresh = await createEnvelopeKey()
     await add(fresh, {}, own)
