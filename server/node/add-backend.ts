@@ -5,18 +5,18 @@ import { type CreatedBackend, createMessagingBackend } from "../rpc/admin/create
 import type { Deps } from "../rpc/deps.ts"
 import { developmentAppId } from "./development/app.ts"
 
-/** What a messaging backend beside a development server is started with. */
+/** The credentials of a messaging backend that runs beside a development server. */
 export interface AddedBackend extends Pick<CreatedBackend, "clientId" | "clientSecret"> {
-  /** What it pins. */
+  /** The issuer root key that the backend pins. */
   readonly issuerRootKey: Uint8Array
 }
 
 /**
- * Lets a messaging backend beside a development server be one: its service account, and its receipt key in the set, which
- * the local root signs now.
+ * Registers a messaging backend beside a development server: creates its service account and adds its receipt key to
+ * the key set, which the local root signs at once.
  *
- * @param receiptKey 32 bytes: the public half.
- * @throws Error when it is no Ed25519 public key.
+ * @param receiptKey The public key, 32 bytes.
+ * @throws Error if it is not an Ed25519 public key.
  */
 export async function addDevelopmentBackend(
   of: {

@@ -1,4 +1,4 @@
-// The public server, put together: one port, every protocol, one chain of interceptors.
+// Assembles the public server: one port, every protocol, one chain of interceptors.
 
 import type { DescService } from "@bufbuild/protobuf"
 import type { Tracer } from "@opentelemetry/api"
@@ -40,24 +40,24 @@ export interface AppOptions {
   deps: Deps
   messaging: MessagingDeps
   moving: Moving
-  /** The `aud` of area B's tokens. */
+  /** The audience of the messaging service's tokens. */
   messagingAudience: string
   liveness: Liveness
   revocations: RevocationFeed
   log: FastifyBaseLogger
   metrics: Metrics
   tracer: Tracer
-  /** Reflection tells anybody what there is: for development. */
+  /** Enables gRPC reflection, which lists all services: for development. */
   hasReflection: boolean
   tls: { cert: string; key: string } | null
   trustedHops: number
-  /** The longest that a unary call may take, in milliseconds. */
+  /** Maximum duration of a unary call, in milliseconds. */
   callLimitMs: number
 }
 
 const isMessaging = ({ typeName }: DescService): boolean => /^signet\.(messaging|transfer)\./.test(typeName)
 
-/** The server without a socket: the caller listens, and closes. */
+/** Creates the server without listening. The caller listens and closes it. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { deps, messaging, log } = options
   const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
@@ -83,7 +83,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const verifyAny = createVerifier({ ...verification, audience: null, cacheSize: 10_000 })
   const authGuard = guardFor(deps.authAudience)
   const isSame = options.messagingAudience === deps.authAudience
-  // One guard where the audience is one: it remembers the tokens that it has verified.
+  // With one audience, one guard, so that verified tokens are cached once.
   const messagingGuard = isSame ? authGuard : guardFor(options.messagingAudience)
   const guard = createConnectGuard({
     services,

@@ -1,4 +1,4 @@
-// Links what the audit holds, moments after it was committed, and signs where the chains end.
+// Links audit events shortly after they are committed, and signs checkpoints of the chains.
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Checkpoint, checkpointTarget, checkpointType } from "@signet/kernel/audit/checkpoint"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
@@ -11,16 +11,16 @@ import type { AuditWriting } from "../store/postgres/audit/audit-writing.ts"
 import type { Database } from "../store/postgres/sql.ts"
 import { every } from "./every.ts"
 
-/** What was committed together is linked together. */
+/** Waiting time that lets concurrently committed events be linked together. */
 const gatherMs = 100
-/** Finds what a process left that was killed between its commit and the link. */
+/** Interval for finding events of a process that was killed between commit and linking. */
 const lookEveryMs = 1_000
 const checkpointTickMs = 10_000
 
 export interface AuditChainer {
-  /** Something was committed. */
+  /** Signals that events were committed. */
   wake(): void
-  /** Links what waits. Rejects when the database does not answer. */
+  /** Links all pending events. Rejects if the database does not answer. */
   link(): Promise<void>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ interface Options {
   readonly onFault: (fault: unknown) => void
 }
 
-/** Any number of processes may have one: the database lets one at a time link. */
+/** Any number of processes may run one: the database lets one at a time link. */
 export function startAuditChainer({ db, seals, clock, onFault }: Options): AuditChainer {
   let isAwake = false
   let isClosed = false
@@ -85,7 +85,7 @@ interface CheckpointOptions {
   readonly everySeconds: number
 }
 
-/** Makes a checkpoint when one is due. */
+/** Returns a function that creates a checkpoint if one is due. */
 export function checkpointWhenDue(options: CheckpointOptions): () => Promise<Checkpoint | undefined> {
   const { db, writing, keys, clock, random, issuer, everySeconds } = options
   return () => {

@@ -1,4 +1,4 @@
-// Bad input has one reason each, the same over every protocol that can express it, and reaches no handler.
+// Each kind of bad input has one reason, identical over every protocol that can express it, and reaches no handler.
 import { gzipSync } from "node:zlib"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { RefreshRequestSchema } from "@signet/proto/auth/v1/auth_service"
@@ -10,7 +10,7 @@ import { startFront, startTransports } from "./testing/transport-server.ts"
 
 interface Served {
   readonly url: string
-  /** The handlers that were reached since the last look, and how many faults were heard of. */
+  /** The handlers reached and the number of faults since the last call. */
   seen(): Promise<{ reached: string[]; faults: number }>
   close(): Promise<unknown>
 }
@@ -24,7 +24,7 @@ const served = async (unary: "ours" | "connect"): Promise<Served> => {
   return { url: started.url, seen: seenIn(started), close: () => started.app.close() }
 }
 const workerd = { name: "workerd", start: startFrontWorker, isHttp2: false }
-/** The same answers whoever takes the call. */
+/** Both implementations of unary calls must give the same answers. */
 const servers: readonly { name: string; start: () => Promise<Served>; isHttp2: boolean }[] = [
   { name: "Node, unary calls by ours", start: () => served("ours"), isHttp2: true },
   { name: "Node, unary calls by Connect", start: () => served("connect"), isHttp2: true },
@@ -42,7 +42,7 @@ const refresh = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "/auth/sessi
 const binary = (fields: { refreshToken?: string; retryKey?: string }) =>
   toBinary(RefreshRequestSchema, create(RefreshRequestSchema, fields))
 
-/** What is sent as JSON and as protobuf; null where a form cannot say it. */
+/** The input as JSON and as protobuf; null if a format cannot express it. */
 interface Case {
   json: string | Uint8Array | null
   proto: Uint8Array | null
@@ -117,7 +117,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
   afterAll(() => server.close())
 
   describe.each(protocols.filter(spoken))("%s", (protocol) => {
-    test("takes what is in order", async () => {
+    test("accepts a valid call", async () => {
       const body = sentOver(protocol, fine) ?? new Uint8Array()
       expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
       expect((await server.seen()).reached).toEqual(["refresh"])
@@ -128,7 +128,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
       async (_, reason, sent) => {
         const body = sentOver(protocol, sent) ?? new Uint8Array()
         const type = sent.more?.contentType
-        // application/json is a content type of its own to gRPC: another protocol, with the same answer.
+        // For gRPC application/json is a content type of another protocol, with the same answer.
         const more =
           type?.startsWith("application/json") && protocol.startsWith("gRPC")
             ? { contentType: "application/grpc+xml" }
@@ -147,7 +147,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
       expect((await server.seen()).reached).toEqual([])
     })
 
-    test.each(["fault", "null"])("says nothing of a %s", async (refreshToken) => {
+    test.each(["fault", "null"])("reveals nothing about a %s", async (refreshToken) => {
       const body = sentOver(protocol, { json: JSON.stringify({ refreshToken }), proto: binary({ refreshToken }) })
       const logout = { rpc: "/signet.auth.v1.AuthService/Logout", rest: "/auth/session/logout" }
       const answer = await ask(server.url, protocol, { ...logout, body: body ?? new Uint8Array() })
@@ -156,7 +156,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
     })
   })
 
-  test("a binary message keeps no field that its schema does not have", async () => {
+  test("a binary message loses fields that its schema lacks", async () => {
     const body = Uint8Array.of(...binary({ refreshToken: "r" }), 0xfa, 0x3f, 0x01, 0x41)
     for (const protocol of (["Connect binary", "gRPC", "gRPC-Web"] as const).filter(spoken)) {
       expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })

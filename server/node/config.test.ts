@@ -9,7 +9,7 @@ const production = {
   SIGNET_PEPPERS: `2:${key},1:${key}`,
 }
 
-test("without settings it is the development profile on loopback", () => {
+test("without settings the profile is development on loopback", () => {
   expect(parseConfig({})).toMatchObject({
     profile: "development",
     host: "127.0.0.1",
@@ -21,7 +21,7 @@ test("without settings it is the development profile on loopback", () => {
   })
 })
 
-test("a database makes it the production profile", () => {
+test("a database URL selects the production profile", () => {
   const config = parseConfig(production)
   expect(config.profile).toBe("production")
   expect(config.secrets?.peppers.map(({ version }) => version)).toEqual([2, 1])
@@ -71,14 +71,14 @@ test.each<[string, Record<string, string>, RegExp]>([
   expect(() => parseConfig(env)).toThrow(ConfigError)
 })
 
-test("what is wrong with a secret is said without the secret", () => {
+test("an error about a secret does not contain the secret", () => {
   const secret = Buffer.from("too short to be a key").toString("base64")
   const tell = () => parseConfig({ ...production, SIGNET_SEALING_KEY: secret, SIGNET_PEPPERS: `1:${secret}` })
   expect(tell).toThrow(ConfigError)
   expect(tell).not.toThrow(secret)
 })
 
-test("limits are the defaults, what was changed of them, or in development none", () => {
+test("limits are the defaults with the operator's changes, or none in development", () => {
   const of = (SIGNET_LIMITS: string) => parseConfig({ SIGNET_LIMITS }).limits
   expect(of("")?.windows.refresh.ip).toEqual({ limit: 120, seconds: 60 })
   expect(of(`{"windows": {"refresh": {"ip": {"limit": 9}}}}`)?.windows.refresh.ip).toEqual({ limit: 9, seconds: 60 })

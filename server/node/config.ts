@@ -1,5 +1,5 @@
-// Every setting of the server program: what it is, its unit, its default and why. docs/reference/operations.md repeats the table
-// and a test holds the two together.
+// Every setting of the server: meaning, unit, default and reason. docs/reference/operations.md repeats the table, and a
+// test compares them.
 import { isIP } from "node:net"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
@@ -16,33 +16,33 @@ export interface Config {
   adminPort: number
   databaseUrl: string | null
   dataFolder: string
-  /** The tokens' `iss` and the base of every address that the service tells. Without a slash at the end. */
+  /** The `iss` of tokens and the base of every URL that the server publishes. Without a trailing slash. */
   issuer: string
   authAudience: string
   messagingAudience: string
   accessTokenSeconds: number
-  /** Null in the development profile, where they are made once and kept in the data folder. */
+  /** Null in the development profile, where they are generated once and stored in the data folder. */
   secrets: {
     sealingKey: Uint8Array
-    /** The other sealing key while a rotation lasts; null otherwise. */
+    /** The second sealing key during a rotation; null otherwise. */
     nextSealingKey: Uint8Array | null
     peppers: readonly { version: number; key: Uint8Array }[]
   } | null
   tls: { certFile: string; keyFile: string } | null
   trustedHops: number
-  /** Null counts no calls: only in the development profile. */
+  /** Null disables rate limits. Only in the development profile. */
   limits: Limits | null
   logLevel: LogLevel
   databaseConnections: number
   databaseStatementSeconds: number
   auditCheckpointSeconds: number
-  /** Where spans are sent (OTLP over HTTP); null for nowhere. */
+  /** Endpoint for spans (OTLP over HTTP); null disables tracing. */
   traceEndpoint: string | null
-  /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
+  /** The output file of `keys root sign`. Null in the development profile and if messaging is disabled. */
   issuerKeySetFile: string | null
-  /** Devices that a new conversation may have. */
+  /** Maximum number of devices in a new conversation. */
   leavesPerConversation: number
-  /** Where attachments are kept. */
+  /** Storage of attachments. */
   blobs: BlobSettings
 }
 
@@ -153,7 +153,7 @@ export const settings: readonly Setting[] = [
   { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
 ]
 
-/** All that is wrong with the environment, in sentences for the operator. */
+/** All errors in the settings, as sentences for the operator. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError"
 }
@@ -162,7 +162,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."))
 }
 
-/** @throws ConfigError with one sentence a line. */
+/** @throws ConfigError with one sentence per line. */
 export function parseConfig(env: Environment): Config {
   const problems: string[] = []
   const text = (name: string): string | undefined => env[name]?.trim() || undefined

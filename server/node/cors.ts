@@ -1,10 +1,10 @@
 import type { FastifyInstance } from "fastify"
 import { crossOrigin } from "../serving/rest/cross-origin.ts"
 
-/** So many origins are named in the log, each once: strangers do not fill it. */
+/** Maximum number of origins in the log, each once, so that anonymous requests cannot fill it. */
 const mostNamed = 100
 
-/** Answers preflights, and marks answers for pages of these origins. The log names others that asked. */
+/** Answers preflights and sets CORS headers for pages of allowed origins. Logs other origins. */
 export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Promise<boolean>): void {
   const named = new Set<string>()
   const name = (origin: string) => {
@@ -15,7 +15,7 @@ export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Pro
   app.addHook("onRequest", async ({ method, headers }, reply) => {
     const header = (name: string) => headers[name]?.toString()
     const crossed = await crossOrigin(method, header, isAllowed)
-    // On the raw response, because Connect's answers do not pass through Fastify's reply.
+    // Set on the raw response, because Connect's responses bypass Fastify's reply.
     for (const [name, value] of Object.entries(crossed.headers)) reply.raw.setHeader(name, value)
     const origin = header("origin")
     const isRefused = method === "OPTIONS" && crossed.headers["access-control-allow-origin"] === undefined
@@ -25,8 +25,8 @@ export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Pro
 }
 
 /**
- * Remembers an answer for a while: a preflight is no reason to ask the database. One look-up at a time; while look-ups
- * fail, the last answer stands.
+ * Caches a result for a while, so that preflights do not query the database. Lookups do not overlap. While they fail,
+ * the last result stays.
  */
 export function remembered<T>(load: () => Promise<T>, forMs: number, nowMs: () => number): () => Promise<T> {
   let value: Promise<T> | undefined

@@ -7,13 +7,13 @@ import type { Deps } from "../rpc/deps.ts"
 import { kCall } from "../serving/call/call.ts"
 import { auditMisusedPats } from "./misused-pats.ts"
 
-/** Tokens that are read at once at most, to say whose they are. */
+/** Maximum number of tokens that are verified concurrently to find their principal. */
 const mostUnderWay = 32
 
 /**
- * Writes denials to the audit log, with their true reason, without making the caller wait.
+ * Writes denials with their true reason to the audit log, without delaying the caller.
  *
- * @param verifyAny Verifies tokens of every audience: whose token it is that came to the wrong service.
+ * @param verifyAny Verifies tokens of every audience, to identify the caller of a token for another service.
  */
 export function auditDenials(
   deps: Deps,

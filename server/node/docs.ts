@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify"
 
 const document = new URL("../../gen/openapi/openapi.json", import.meta.url)
 
-/** The page brings its own script and style; it loads nothing from elsewhere and sends nothing there. */
+/** The page contains its own script and style. It loads nothing from other origins and sends nothing to them. */
 const policy = [
   "default-src 'self'",
   "script-src 'self' 'unsafe-inline'",
@@ -16,7 +16,7 @@ const policy = [
   "base-uri 'none'",
 ].join("; ")
 
-/** `/openapi.json`, and a page at `/docs` that shows it. */
+/** Serves `/openapi.json`, and a page at `/docs` that shows it. */
 export async function addDocs(app: FastifyInstance): Promise<void> {
   const bytes = readFileSync(document)
   app.get("/openapi.json", (_, reply) =>
@@ -35,10 +35,10 @@ export async function addDocs(app: FastifyInstance): Promise<void> {
         withDefaultFonts: false,
         hideClientButton: true,
         telemetry: false,
-        // Codes stay whole, and the meaning stays in view.
+        // Keeps error codes unbroken and their descriptions visible.
         customCss:
           ".markdown :is(th, td) { font-size: 12px !important; padding: 4px 6px !important; word-break: normal !important } .markdown td code { font-size: 10px !important; word-break: normal !important }",
-        // Only what it says, and nobody else's services.
+        // Shows only the documentation, without the tool's own services.
         showDeveloperTools: "never",
         agent: { disabled: true },
         mcp: { disabled: true },

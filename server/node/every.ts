@@ -1,7 +1,7 @@
 /**
- * Runs work again and again, one run at a time, until it is stopped.
+ * Runs work periodically, one run at a time.
  *
- * @returns Stops it, and resolves when a run that is under way has ended.
+ * @returns A function that stops it and resolves once a current run has ended.
  */
 export function every(
   ms: number,

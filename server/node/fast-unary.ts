@@ -1,4 +1,4 @@
-// Unary calls on Node's server, written straight to its response.
+// Handles unary calls on Node's server and writes directly to its response.
 import type { ServerResponse } from "node:http"
 import type { ContextValues, MethodImplSpec } from "@connectrpc/connect"
 import type { FastifyReply, FastifyRequest } from "fastify"
@@ -9,7 +9,7 @@ import { goneSignal } from "./gone-signal.ts"
 import { readBody } from "./read-body.ts"
 import { webHeaders } from "./web-headers.ts"
 
-/** Answers a call, or leaves it to Connect's handler and returns false. */
+/** Answers a call, or returns false to leave it to Connect's handler. */
 export type FastUnary = (request: FastifyRequest, reply: FastifyReply) => false | Promise<void>
 
 export interface FastUnaryOptions extends ConnectHandlerOptions {
@@ -22,7 +22,7 @@ export function fastUnary(spec: MethodImplSpec, options: FastUnaryOptions): Fast
   return (request, reply) => {
     const framing = framingOf(request.headers["content-type"] ?? "")
     if (request.method !== "POST" || framing === undefined) return false
-    // Trailers need HTTP/2.
+    // gRPC trailers need HTTP/2.
     if (framing.protocol === "connect-stream" || (framing.protocol === "grpc" && request.raw.httpVersionMajor < 2)) {
       return false
     }
@@ -42,10 +42,10 @@ export function fastUnary(spec: MethodImplSpec, options: FastUnaryOptions): Fast
 }
 
 function send(response: ServerResponse, { protocol }: Framing, { status, headers, body, trailer }: UnaryAnswer): void {
-  // The caller has gone, or nobody may be told twice.
+  // The client has disconnected, or the call is already answered.
   if (response.headersSent || response.destroyed) return
   if (body === undefined) {
-    // Trailers only: one frame that ends the stream, which writeHead() would not make.
+    // Trailers only: a single frame that ends the stream, which writeHead() would not produce.
     for (const [name, value] of Object.entries({ ...headers, ...trailer })) response.setHeader(name, value)
     response.end()
     return

@@ -1,4 +1,4 @@
-// gRPC as its own JavaScript client speaks it: nothing of Connect on the caller's side.
+// gRPC through its own JavaScript client, without Connect on the client's side.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import grpc from "@grpc/grpc-js"
 import { LogoutRequestSchema } from "@signet/proto/auth/v1/auth_service"
@@ -56,7 +56,7 @@ describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) =>
     expect(reasonOf(error)).toBe(reason)
   })
 
-  test("a deadline ends a call that goes on", async () => {
+  test("a deadline ends a running call", async () => {
     const error = await call(logout, request("slow"), { deadline: Date.now() + 150 })
     expect(error).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED })
   })
@@ -72,7 +72,7 @@ describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) =>
     expect(error && reasonOf(error)).toBe("UNSUPPORTED_MEDIA_TYPE")
   })
 
-  test("a stream goes on until its caller leaves", async () => {
+  test("a stream continues until its client disconnects", async () => {
     const path = "/grpc.health.v1.Health/Watch"
     const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
     const stream = client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(message))

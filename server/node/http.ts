@@ -12,21 +12,21 @@ import { leaveUnread } from "./unread-body.ts"
 export interface HttpOptions {
   readonly listener?: ListenerOptions
   readonly log?: FastifyBaseLogger
-  /** Hears of faults that no call owns. */
+  /** Called for faults outside any call. */
   readonly onFault: (fault: unknown) => void
-  /** Proxies in front whose X-Forwarded headers are believed. */
+  /** Number of proxies in front whose X-Forwarded headers are trusted. */
   readonly trustedHops?: number
 }
 
-/** The signals that a stop sends out, in this order. */
+/** The signals of a shutdown, in this order. */
 export interface Shutdown {
-  /** Streams end now; calls go on. */
+  /** Ends streams; calls continue. */
   readonly closing: AbortSignal
-  /** Calls end now. */
+  /** Ends calls. */
   readonly shutdown: AbortSignal
 }
 
-/** The public server without any route but the refusal of unknown ones. */
+/** Creates the public server with only the refusal of unknown routes. */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { trustedHops = 0 } = options
   const app = Fastify<Server>({
@@ -50,7 +50,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   app.addHook("onRequest", async ({ raw, id }, reply) => {
     leaveUnread(raw)
-    // Of these Node keeps the first and drops the rest: whoever looked at the request before may have read another.
+    // Node keeps the first of these headers and drops the rest; a proxy may have read another one.
     if (comesTwice(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
     const { ":authority": authority, host = "" } = raw.headers
     const named = typeof authority === "string" ? authority : host
@@ -58,7 +58,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (isNamed && !comesTwice(raw.rawHeaders, "host") && !comesTwice(raw.rawHeaders, "content-type")) return
     return sendResponse(reply, refusal(new Refused("MALFORMED_REQUEST"), id))
   })
-  // Bodies are the routes' affair: without a route none is read, and none is found wrong.
+  // Routes read bodies themselves. Without a route no body is read or validated.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
@@ -70,7 +70,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   return app
 }
 
-/** @param raw Names and values in turn, as they came. */
+/** @param raw Alternating names and values as received. */
 function comesTwice(raw: readonly string[], name: string): boolean {
   let count = 0
   for (let at = 0; at < raw.length; at += 2) {
@@ -82,7 +82,7 @@ function comesTwice(raw: readonly string[], name: string): boolean {
 
 const routeTables = new WeakMap<FastifyInstance, string[]>()
 
-/** Every route of a server, as `GET /path`, sorted: what a golden test holds against the contract. */
+/** All routes of a server as `GET /path`, sorted. A golden test compares them with the contract. */
 export const routeTable = (app: FastifyInstance): string[] => (routeTables.get(app) ?? []).toSorted()
 
 function refusedBy({ statusCode }: FastifyError): Refused {
@@ -99,9 +99,9 @@ function refusedBy({ statusCode }: FastifyError): Refused {
 }
 
 /**
- * Ends streams as soon as the server begins to close, and calls a while later.
+ * Ends streams as soon as the server begins to close, and calls after a drain time.
  *
- * @param drainMs How long calls may still take: less than the listener's graceMs, so that they are told why they end.
+ * @param drainMs Time for running calls. Shorter than the listener's graceMs, so that callers learn why calls end.
  */
 export function shutdownOf(app: FastifyInstance, drainMs = 8_000): Shutdown {
   const closing = new AbortController()
@@ -109,7 +109,7 @@ export function shutdownOf(app: FastifyInstance, drainMs = 8_000): Shutdown {
   const stopping = () => new ConnectError("the server is shutting down", Code.Unavailable)
   let timer: ReturnType<typeof setTimeout> | undefined
   app.addHook("preClose", (done) => {
-    // After the other hooks, so that streams can say a last word.
+    // After the other hooks, so that streams can send a last message.
     setImmediate(() => closing.abort(stopping()))
     timer = setTimeout(() => shutdown.abort(stopping()), drainMs)
     done()

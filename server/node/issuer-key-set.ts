@@ -1,5 +1,5 @@
-// Where the issuer's key set comes from: a file that the operator had signed offline, or, in the development profile, a
-// root of its own that signs in this process.
+// Sources of the issuer's key set: a file that was signed offline, or in the development profile a local root that
+// signs in this process.
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
@@ -9,17 +9,20 @@ import { type IssuerPublicKey, rootPublicKey, type SignedKeySet, signKeySet } fr
 
 export type LoadKeySet = (keys: readonly IssuerPublicKey[]) => Promise<SignedKeySet | undefined>
 
-/** Read again each time, so that a new set needs no restart. Null has no set: messaging is then not available. */
+/**
+ * Reads the file each time, so that a new set needs no restart. Without a path there is no set and messaging is
+ * disabled.
+ */
 export function keySetFile(path: string | null): LoadKeySet {
   return async () => (path === null ? undefined : parseKeySet(await readFile(path, "utf8"), path))
 }
 
-/** The file's text: what `keys root sign` writes. */
+/** Formats the file that `keys root sign` writes. */
 export function formatKeySet({ rootKey, issuerKeySet }: SignedKeySet): string {
   return `${JSON.stringify({ rootKey: text(rootKey), issuerKeySet: text(issuerKeySet) }, null, 2)}\n`
 }
 
-/** @throws Error when it is not such a file. */
+/** @throws Error if the text is not such a file. */
 export function parseKeySet(json: string, name: string): SignedKeySet {
   const kept: unknown = JSON.parse(json)
   const rootKey = bytesIn(kept, "rootKey")
@@ -28,7 +31,7 @@ export function parseKeySet(json: string, name: string): SignedKeySet {
   return { rootKey, issuerKeySet }
 }
 
-/** A root in the data folder, made at the first start. Signs for a year whatever keys there are. */
+/** Uses a root key in the data folder, generated at the first start. Signs any set of keys for a year. */
 export function developmentKeySet(folder: string, issuer: string, clock: Clock): LoadKeySet & { rootKey: Uint8Array } {
   const seed = loadDevelopmentRoot(folder)
   let last: { version: bigint; names: string; signed: SignedKeySet } | undefined
@@ -37,7 +40,7 @@ export function developmentKeySet(folder: string, issuer: string, clock: Clock):
     if (last?.names === names) return last.signed
     const nowMs = clock.nowMs()
     const now = BigInt(Math.floor(nowMs / 1_000))
-    // Two sets in one second are two versions still.
+    // Two sets in one second need different versions.
     const version = last !== undefined && last.version >= now ? last.version + 1n : now
     const signed = await signKeySet({ seed, issuer, keys, version, nowMs, days: 365 })
     last = { version, names, signed }

@@ -12,7 +12,7 @@ const kindOf: Record<SigningKeyRecord["status"], AuditKind> = {
   COMPROMISED: "key.compromised",
 }
 
-/** Writes what happened to signing keys to the audit log. */
+/** Writes changes of signing keys to the audit log. */
 export function auditKeyChanges(deps: { store: Store; clock: Clock; random: Random }) {
   return async (changes: readonly KeyChange[]): Promise<void> => {
     if (changes.length === 0) return

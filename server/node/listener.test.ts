@@ -1,4 +1,4 @@
-// The port itself, against clients that are slow, broken or in no hurry to leave.
+// The port itself, against clients that are slow, broken, or slow to disconnect.
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import http from "node:http"
@@ -33,7 +33,7 @@ function dial({ port }: TransportServer): Socket {
   return socket
 }
 
-/** What arrives until the other side closes, and after how long. */
+/** The text that arrives until the other side closes. */
 async function untilClosed(socket: Socket): Promise<{ text: string }> {
   let text = ""
   socket.on("data", (data) => {
@@ -72,11 +72,11 @@ describe("a connection", () => {
     const server = await start(quick)
     const socket = dial(server)
     socket.write(sent)
-    // A listener without time limits would keep the socket for ever.
+    // A listener without time limits would keep the socket open.
     await untilClosed(socket)
   })
 
-  test("that says half a body is answered and closed", async () => {
+  test("that sends half a body is answered and closed", async () => {
     const server = await start(quick)
     const socket = dial(server)
     socket.write(
@@ -108,7 +108,7 @@ describe("a connection", () => {
     expect((await untilClosed(socket)).text).toMatch(answer)
   })
 
-  test("with a broken HTTP/2 frame is closed, and others go on", async () => {
+  test("with a broken HTTP/2 frame is closed, and others continue", async () => {
     const server = await start()
     const socket = dial(server)
     socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -138,7 +138,7 @@ describe("a connection", () => {
     expect(await Promise.all([statusOf(session), statusOf(session), statusOf(session)])).toEqual([200, 200, 200])
   })
 
-  test("goes on after a body that was refused", async () => {
+  test("continues after a refused body", async () => {
     const server = await start()
     const session = http2.connect(server.url)
     closing.push(() => session.close())
@@ -180,7 +180,7 @@ function statusOf(session: ClientHttp2Session): Promise<number | undefined> {
 }
 
 describe("a call", () => {
-  test("that its caller leaves ends with CANCELED in its handler", async () => {
+  test("whose client disconnects ends with CANCELED in its handler", async () => {
     const server = await start()
     const leave = new AbortController()
     const left = fetch(`${server.url}/auth/session/logout`, {
@@ -197,7 +197,7 @@ describe("a call", () => {
   })
 
   test.each(["connect-timeout-ms", "grpc-timeout"])(
-    "ends at the deadline of %s although its handler goes on",
+    "ends at the deadline of %s although its handler continues",
     async (header) => {
       const server = await start()
       const isGrpc = header === "grpc-timeout"
@@ -223,7 +223,7 @@ describe("a call", () => {
   })
 })
 
-/** Waits for whatever does not end by itself, longer than a test may take. */
+/** Grace periods longer than a test, for connections that do not end on their own. */
 const patient = { drainMs: 600_000, listener: { graceMs: 600_000 } }
 
 describe("closing", () => {
@@ -242,7 +242,7 @@ describe("closing", () => {
     expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING])
   })
 
-  test("waits for calls, and takes no new connection", async () => {
+  test("waits for calls, and accepts no new connection", async () => {
     const server = await start({ drainMs: 5_000 })
     const call = fetch(`${server.url}/auth/session/logout`, {
       method: "POST",
@@ -258,7 +258,7 @@ describe("closing", () => {
     await closed
   })
 
-  test("tells calls that take too long why they end", async () => {
+  test("gives a reason to calls that it ends", async () => {
     const server = await start({ drainMs: 100 })
     const call = fetch(`${server.url}/auth/session/logout`, {
       method: "POST",
@@ -280,7 +280,7 @@ describe("closing", () => {
     await server.app.close()
   })
 
-  test("cuts a caller that does not read its answer", async () => {
+  test("cuts a client that does not read its response", async () => {
     const server = await start({ listener: { graceMs: 300 } })
     const session = http2.connect(server.url)
     closing.push(() => session.destroy())
@@ -289,7 +289,7 @@ describe("closing", () => {
     await server.app.close()
   })
 
-  test("cuts what does not end by itself", async () => {
+  test("cuts connections that do not end on their own", async () => {
     const server = await start({ listener: { graceMs: 300 }, drainMs: 60_000 })
     const socket = dial(server)
     socket.write(

@@ -1,4 +1,4 @@
-// One port for HTTP/1.1 and HTTP/2: without TLS the first bytes of a connection decide, with TLS its ALPN does.
+// One port for HTTP/1.1 and HTTP/2: selected by the first bytes without TLS, and by ALPN with TLS.
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http"
 import http2, { type Http2SecureServer, type Http2Server, type ServerHttp2Session } from "node:http2"
 import { createServer as createSocketServer, type Socket, type Server as SocketServer } from "node:net"
@@ -6,19 +6,19 @@ import { createServer as createSocketServer, type Socket, type Server as SocketS
 export interface ListenerOptions {
   /** PEM texts; without them the port is cleartext. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
-  /** How long a connection may take to say which protocol it speaks, and a request to send its headers. */
+  /** Maximum time for a connection to show its protocol, and for a request to send its headers. */
   readonly headersTimeoutMs?: number
-  /** How long a request may take to arrive whole. */
+  /** Maximum time for a complete request. */
   readonly requestTimeoutMs?: number
-  /** How long an idle connection is kept. */
+  /** Maximum idle time of a connection. */
   readonly keepAliveMs?: number
-  /** How long calls may go on after close() before their connections are cut. */
+  /** Time for running calls after close() before their connections are cut. */
   readonly graceMs?: number
 }
 
 const defaults = { headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, keepAliveMs: 75_000, graceMs: 9_000 }
 
-/** A server for Fastify's `serverFactory`: listen, close and close idle connections as with node:http. */
+/** Creates a server for Fastify's `serverFactory`: listen, close and close idle connections work as in node:http. */
 export function listener(handler: RequestListener, options: ListenerOptions = {}): Server {
   const limits = { ...defaults, ...options }
   return options.tls ? secureListener(handler, options.tls, limits) : cleartextListener(handler, limits)
@@ -54,7 +54,7 @@ function cleartextListener(handler: RequestListener, limits: Limits): Server {
       server.emit("connection", socket)
     })
   })
-  // Starts the timeouts and the connection tracking of a server that never listens itself.
+  // Starts the timeouts and connection tracking of a server that never listens itself.
   front.on("listening", () => http1.emit("listening"))
   front.on("close", () => http1.close())
   return asHttpServer(front, limits.graceMs, () => {
@@ -66,7 +66,7 @@ function cleartextListener(handler: RequestListener, limits: Limits): Server {
 
 const preface = Buffer.from("PRI * HTTP/2.0")
 
-/** Reads until the bytes are, or can no longer be, the HTTP/2 preface (RFC 9113 section 3.4), and puts them back. */
+/** Reads until the bytes match, or cannot match, the HTTP/2 preface (RFC 9113 section 3.4), and pushes them back. */
 function decideProtocol(socket: Socket, timeoutMs: number, decided: (isHttp2: boolean) => void): void {
   const giveUp = () => socket.destroy()
   const timer = setTimeout(giveUp, timeoutMs)
@@ -102,7 +102,7 @@ function secureListener(handler: RequestListener, tls: { cert: string; key: stri
     compatible(handler),
   )
   const sessions = trackSessions(server, limits)
-  // There since Node 24; its types do not say so yet.
+  // Available since Node 24, but not in its type declarations yet.
   const closeIdleHttp1: unknown = "closeIdleConnections" in server ? server.closeIdleConnections : undefined
   return asHttpServer(server, limits.graceMs, () => {
     if (typeof closeIdleHttp1 === "function") closeIdleHttp1.call(server)
@@ -117,28 +117,26 @@ function trackSessions(server: Http2Server | Http2SecureServer, limits: Limits):
     session.once("close", () => sessions.delete(session))
     session.setTimeout(limits.keepAliveMs, () => session.close())
   })
-  // A client that breaks off or breaks the protocol is no fault of ours.
+  // An aborting or malformed client is not a fault of the server.
   server.on("sessionError", () => undefined)
   return sessions
 }
 
-/**
- * The server as Fastify knows it. Closing it refuses new connections, lets calls go on for a while and then cuts them.
- */
+/** Adapts the server to Fastify. Closing it refuses new connections, lets calls finish for a while, then cuts them. */
 function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => void): Server {
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  // The sockets, not the sessions: one that is closing waits for a peer that may never answer.
+  // Sockets, not sessions: a closing session waits for a peer that may never answer.
   const closeAll = () => {
     for (const socket of sockets) socket.destroy()
   }
   const closeServer = server.close.bind(server)
   const close = (done?: (error?: Error) => void) => {
     const cut = setTimeout(closeAll, graceMs)
-    // Again and again: a connection is idle when its last call has been answered.
+    // Repeated, because a connection becomes idle when its last call is answered.
     const sweep = setInterval(closeIdle, 50)
     closeServer((error) => {
       clearTimeout(cut)
@@ -148,7 +146,7 @@ function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => vo
     closeIdle()
     return server
   }
-  // Fastify types its factory by node:http; it uses these members and the events of net.Server.
+  // Fastify's factory is typed as node:http, but uses only these members and the events of net.Server.
   return Object.assign(server, {
     close,
     closeIdleConnections: closeIdle,
@@ -157,6 +155,6 @@ function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => vo
   }) as unknown as Server
 }
 
-// node:http2's compatibility API has the members of node:http that Fastify and Connect use.
+// node:http2's compatibility API has all members of node:http that Fastify and Connect use.
 const compatible = (handler: RequestListener) =>
   handler as unknown as (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void

@@ -1,10 +1,11 @@
-// The development profile's secrets: made at the first start and kept beside its data, readable by its owner only.
+// Secrets of the development profile: generated at the first start and stored beside its data, readable by the owner
+// only.
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Config } from "./config.ts"
 
-/** @throws Error when the file is there and is not what was written. */
+/** @throws Error if the file exists but is malformed. */
 export function loadLocalSecrets(folder: string): NonNullable<Config["secrets"]> {
   const file = join(folder, "development-secrets.json")
   mkdirSync(folder, { recursive: true, mode: 0o700 })

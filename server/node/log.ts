@@ -1,8 +1,8 @@
-// Structured logs that cannot hold a secret: a line is built from a closed list of fields, each of a shape that has no
-// room for one. Whatever else is handed in, by us or by a library, is dropped.
+// Structured logs that cannot contain a secret: a line consists of a closed list of fields, whose patterns no secret
+// matches. All other values, from this code or a library, are dropped.
 import { type Logger, pino } from "pino"
 
-/** The shapes that fields may have. */
+/** Patterns of field values. */
 const word = /^[A-Za-z0-9_.:/-]{1,120}$/
 const sentence = /^[a-z][a-z ,;']{0,80}$/
 const url = /^https?:\/\/[A-Za-z0-9.:[\]-]+\/?$/
@@ -31,13 +31,13 @@ const fields: Record<string, (value: unknown) => unknown> = {
 }
 
 /**
- * What is logged of a fault: its kind, its code and where it was thrown. Not its message: a database tells the row that
- * it does not like, a parser the text.
+ * The logged fields of a fault: kind, code and stack frames. Not its message, which may quote data: a database quotes
+ * the offending row, a parser the text.
  */
 export function faultFields(fault: unknown): object {
   if (!(fault instanceof Error)) return { name: typeof fault }
   const code = "code" in fault ? text(/^[A-Z0-9_]{2,40}$/)(fault.code) : undefined
-  // Without the message, which may have lines of its own.
+  // Remove the message, which may span several lines.
   const frames = (fault.stack ?? "")
     .replace(fault.message, "")
     .split("\n")
@@ -62,9 +62,9 @@ function closed(given: unknown): Record<string, unknown> {
 }
 
 /**
- * The program's log, one JSON object a line, for Fastify's `loggerInstance` too.
+ * Creates the program's log, one JSON object per line; also for Fastify's `loggerInstance`.
  *
- * @param write Where lines go; standard output unless told otherwise.
+ * @param write Receives the lines; default is standard output.
  */
 export function createLog(level: string, write?: (line: string) => void): Logger {
   const log = pino(
@@ -83,7 +83,7 @@ export function createLog(level: string, write?: (line: string) => void): Logger
     },
     write === undefined ? pino.destination(1) : { write },
   )
-  // Fastify makes one for each request.
+  // Fastify creates a child for each request.
   const { child } = log
   Object.defineProperty(log, "child", {
     value(this: Logger, bindings: unknown) {

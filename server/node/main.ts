@@ -1,10 +1,10 @@
-// npm start: reads the settings, starts the program, says what to try, stops on a signal.
+// npm start: reads the settings, starts the program, prints first steps, stops on a signal.
 import { createServer } from "node:net"
 import { type Config, ConfigError, parseConfig } from "./config.ts"
 import { createLog } from "./log.ts"
 import type { Program } from "./program.ts"
 
-/** A stop that takes longer is ended. */
+/** A shutdown that takes longer is aborted. */
 const stopLimitMs = 10_000
 
 function readConfig(): Config {
@@ -17,7 +17,7 @@ function readConfig(): Config {
   }
 }
 
-/** Port 0 is chosen before anything starts, because the issuer's address is made of it. */
+/** Chooses a port for port 0 before the start, because the issuer's URL contains it. */
 async function chosen(config: Config): Promise<Config> {
   if (config.port !== 0) return config
   const probe = createServer()
@@ -28,7 +28,7 @@ async function chosen(config: Config): Promise<Config> {
   return { ...config, port: address.port, issuer: config.issuer.replace(/:0$/, `:${address.port}`) }
 }
 
-/** A host with several addresses fails with as many errors, and a message in none but those. */
+/** A host with several addresses fails with an AggregateError, whose own message may be empty. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return sentenceOf(error.errors[0])
   return error instanceof Error ? error.message : ""
@@ -60,11 +60,11 @@ The contract is at ${url}/docs and ${url}/openapi.json.
 
 const config = await chosen(readConfig())
 const log = createLog(config.logLevel)
-// Loaded only now, so that wrong settings are refused at once.
+// Imported only now, so that invalid settings are reported at once.
 const { startProgram } = await import("./program.ts")
 const program = await startProgram(config, log).catch((error: unknown) => {
   log.fatal({ err: error }, "the server could not start")
-  // For the person at the terminal; logs hold no messages.
+  // For the person at the terminal. Logs contain no messages.
   console.error(sentenceOf(error) || "the server could not start")
   process.exit(1)
 })

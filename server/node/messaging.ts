@@ -1,4 +1,4 @@
-// Area B, put together: its handlers' dependencies, the issuer's keys, and what is done every now and then.
+// Assembles the messaging service: the handlers' dependencies, the issuer's keys, and periodic work.
 import { CanonicalError } from "@signet/canonical/errors"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { PrincipalId } from "@signet/kernel/ids"
@@ -26,7 +26,7 @@ export interface MessagingOptions {
   readonly wakeups: Wakeups
   readonly blobs: BlobStore
   readonly leavesPerConversation: number
-  /** Users who have devices where they are gone from. */
+  /** Users with devices at a place that they have left. */
   readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
   readonly onFault: (fault: unknown) => void
 }
@@ -34,18 +34,21 @@ export interface MessagingOptions {
 export interface Messaging {
   readonly deps: MessagingDeps
   readonly issuerKeys: IssuerKeyRing
-  /** Ends what is done every now and then. */
+  /** Stops the periodic work. */
   stop(): Promise<void>
 }
 
-/** How often another process's new key, or a new set, is looked for. */
+/** Interval for detecting another process's new key, or a new key set. */
 const keyTickMs = 60_000
 const revocationsEveryMs = 5_000
 const endedUsersEveryMs = 60_000
 const attachmentsEveryMs = 60_000
 const endedUsersAtOnce = 100
 
-/** @throws Error when the issuer's keys do not open. A key set that is not taken is reported, and messaging waits. */
+/**
+ * @throws Error if the issuer's keys cannot be unsealed. A rejected key set is reported, and messaging waits for a
+ * valid one.
+ */
 export async function startMessaging(options: MessagingOptions): Promise<Messaging> {
   const { accounts, onFault } = options
   const { clock, random, secrets, limiter, issuer } = accounts

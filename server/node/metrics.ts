@@ -8,23 +8,23 @@ import { outcomeOf } from "../serving/outcome.ts"
 import { settled } from "../serving/settled.ts"
 
 export interface Metrics {
-  /** For Prometheus; other parts may add what they measure. */
+  /** The Prometheus registry; other modules may add metrics. */
   readonly registry: Registry
-  /** Counts and times the calls. */
+  /** Counts and times calls. */
   readonly interceptor: Interceptor
-  /** Counts and times the calls that a gate refuses, which no interceptor sees. */
+  /** Counts and times calls that a gate refuses, which no interceptor sees. */
   readonly gated: (gate: Gate) => Gate
-  /** Counts refusals of limits and locks. */
+  /** Counts refusals of rate limits and lockouts. */
   readonly onLimited: NonNullable<Limiter["onRefused"]>
-  /** Counts and times a sweep, and what it erased. */
+  /** Counts and times a sweep, and the rows it deletes. */
   readonly swept: <T extends object>(sweep: string, work: () => Promise<T>) => () => Promise<T>
-  /** Read at each scrape. */
+  /** Registers sources that are read at each scrape. */
   readonly watch: (sources: Sources) => void
 }
 
 interface Sources {
   readonly connections: () => { readonly total: number; readonly idle: number; readonly waiting: number }
-  /** Milliseconds for which the end of the revocation log has not been known; undefined before it was first read. */
+  /** Milliseconds since the end of the revocation log was known; undefined before the first read. */
   readonly feedLagMs: () => number | undefined
 }
 
@@ -32,7 +32,7 @@ type Gate = (context: HandlerContext) => Promise<void>
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** What is measured. The labels have closed sets of values: methods of the contract, reasons, nothing of callers. */
+/** Creates the metrics. Labels have closed sets of values, such as methods and reasons, and nothing about callers. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -119,14 +119,14 @@ function createCallMetrics(registry: Registry): Pick<Metrics, "interceptor" | "g
   }
 }
 
-/** A closed set: a number that the contract does not know is refused after it was counted. */
+/** A closed set: an unknown number is counted before validation refuses it. */
 const externalProviders = new Map<number, string>([
   [Provider.IDP_A, "IDP_A"],
   [Provider.IDP_B, "IDP_B"],
   [Provider.IDP_C, "IDP_C"],
 ])
 
-/** Who vouches in a sign-in; undefined for every other call. */
+/** The provider of a sign-in; undefined for other calls. */
 function signInProviderOf(req: UnaryRequest | StreamRequest): string | undefined {
   const { externalLogin, emailPasswordLogin, confirmMagicLink } = AuthService.method
   if (req.stream) return undefined

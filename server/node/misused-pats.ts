@@ -4,12 +4,12 @@ import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../rpc/deps.ts"
 import { patFacts } from "../rpc/token/pat-grant.ts"
 
-/** Look-ups under way at most: whoever can count a checksum can ask for as many as they like. */
+/** Maximum number of concurrent lookups: any caller can compute valid checksums. */
 const mostUnderWay = 32
 
 /**
- * Writes down that a personal access token came as a bearer token, for its owner to see. The caller waits for nothing and
- * learns nothing: what is garbled, unknown and real is refused alike. What is garbled costs no query.
+ * Records in the owner's audit log that a personal access token was sent as a bearer token. The caller neither waits
+ * nor learns anything: malformed, unknown and valid tokens get the same refusal. A malformed token costs no query.
  */
 export function auditMisusedPats(
   deps: Deps,

@@ -1,4 +1,4 @@
-// Where attachments are kept, as SIGNET_BLOBS says.
+// Storage of attachments, according to SIGNET_BLOBS.
 import { join } from "node:path"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -17,10 +17,10 @@ export type BlobSettings =
       readonly secret: string
     }
 
-/** Shorter than a call may last, so that the caller is told. */
+/** Shorter than the limit of a call, so that the caller gets an answer. */
 const timeoutMs = 15_000
 
-/** @throws Refused UNAVAILABLE, STORAGE_FULL when the folder cannot be used. */
+/** @throws Refused UNAVAILABLE, STORAGE_FULL if the folder is not usable. */
 export function openBlobs(settings: BlobSettings, clock: Clock): Promise<BlobStore> | BlobStore {
   if (settings.is === "folder") return openFsBlobs(settings.folder, { nowMs: clock.nowMs() })
   return createS3Blobs({
@@ -32,9 +32,9 @@ export function openBlobs(settings: BlobSettings, clock: Clock): Promise<BlobSto
 }
 
 /**
- * A folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION`.
+ * Parses a folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION`.
  *
- * @param problems Takes a sentence for each thing that is wrong; then the settings are not to be used.
+ * @param problems Receives a sentence for each error. If there is any, do not use the result.
  */
 export function parseBlobSettings(
   given: {

@@ -3,7 +3,7 @@ import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
 import { openPglite } from "../store/postgres/pglite/open.ts"
 import type { Config } from "./config.ts"
 
-/** PostgreSQL where a database is named, else PGlite in the data folder. */
+/** Opens PostgreSQL if a database is configured, else PGlite in the data folder. */
 export function openDatabase(
   config: Pick<Config, "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "dataFolder">,
   onError: (fault: unknown) => void,

@@ -1,5 +1,5 @@
-// The program's secrets: from its settings, or in the development profile from the data folder; and which sealing key seals,
-// from the database.
+// The program's secrets: from its settings, or in the development profile from the data folder. The database determines
+// which sealing key is current.
 import { randomBytes } from "node:crypto"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -22,9 +22,9 @@ export interface OpenSecrets {
 type Of = Pick<Config, "secrets" | "dataFolder">
 
 /**
- * The secrets for a command that runs once. Changes nothing.
+ * Opens the secrets for a one-time command. Read-only.
  *
- * @throws Error when the settings' sealing keys are not those that are in use.
+ * @throws Error if the settings do not contain the current sealing keys.
  */
 export async function openSecrets(db: Database, config: Of): Promise<OpenSecrets> {
   const { sealingKey, nextSealingKey, peppers } = config.secrets ?? loadLocalSecrets(config.dataFolder)
@@ -34,9 +34,9 @@ export async function openSecrets(db: Database, config: Of): Promise<OpenSecrets
 }
 
 /**
- * Names the settings' sealing key as the one in use, where none is named yet.
+ * Records the settings' sealing key as the current one if none is recorded yet.
  *
- * @throws Error when a signing key does not open under it.
+ * @throws Error if a signing key cannot be opened with it.
  */
 export async function adoptFirstKey(db: Database, { sealing, secrets }: OpenSecrets, nowMs: number): Promise<void> {
   if ((await listSealingKeys(db)).length > 0) return
@@ -48,12 +48,12 @@ export async function adoptFirstKey(db: Database, { sealing, secrets }: OpenSecr
 }
 
 export interface FollowedKeys {
-  /** Looks which key seals, and says that this process runs. Call it every few seconds. */
+  /** Reads which key is current, and records that this process runs. Call it every few seconds. */
   tick(): Promise<void>
   close(): Promise<void>
 }
 
-/** Has a server follow a rotation, and be seen by it. */
+/** Lets a server follow a rotation of the sealing key, and makes the server visible to it. */
 export async function followSealingKeys(db: Database, opened: OpenSecrets, nowMs: number): Promise<FollowedKeys> {
   const { sealing } = opened
   const process = randomBytes(12).toString("base64url")
@@ -61,7 +61,7 @@ export async function followSealingKeys(db: Database, opened: OpenSecrets, nowMs
   const tick = async () => {
     const before = sealing.sealsWith()
     sealing.follow(await tell())
-    // A rotation waits until it is told that this process seals with the new key.
+    // A rotation waits until every process has reported that it uses the new key.
     if (sealing.sealsWith() !== before) await tell()
   }
   await adoptFirstKey(db, opened, nowMs)

@@ -1,4 +1,4 @@
-// What operators see: health, reflection, probes, documents, metrics, spans and logs.
+// The operators' view: health, reflection, probes, documents, metrics, spans and logs.
 import { execFile } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { promisify } from "node:util"
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 describe("health", () => {
   const client = () => createClient(Health, createGrpcTransport({ baseUrl: server.url }))
-  test("is told of the server and of each service", async () => {
+  test("is reported for the server and each service", async () => {
     expect((await client().check({})).status).toBe(Status.SERVING)
     const { statuses } = await client().list({})
     expect(Object.keys(statuses)).toEqual(["", ...services.map(({ typeName }) => typeName)])
@@ -82,7 +82,7 @@ describe("reflection", () => {
     return answers
   }
 
-  test("gives files from which the service can be built again", async () => {
+  test("returns files from which the service can be rebuilt", async () => {
     const [answer] = await ask("signet.auth.v1.AuthService.Refresh")
     if (answer?.case !== "fileDescriptorResponse") throw new Error("no file")
     const files = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
@@ -97,7 +97,7 @@ describe("reflection", () => {
     expect(registry.getService("signet.auth.v1.AuthService")?.methods.map(({ name }) => name)).toContain("Refresh")
   })
 
-  test("does not find what is not there", async () => {
+  test("returns an error for unknown symbols", async () => {
     const answers = await ask("signet.auth.v1.Nope", "signet.auth.v1.AuthService.Nope", "")
     expect(answers.map(({ case: is }) => is)).toEqual(["errorResponse", "errorResponse", "errorResponse"])
   })
@@ -118,7 +118,7 @@ describe("reflection", () => {
 })
 
 describe("probes", () => {
-  test("tell life and readiness apart", async () => {
+  test("distinguish liveness and readiness", async () => {
     const statusOf = async (path: string) => (await fetch(server.url + path)).status
     expect([await statusOf("/livez"), await statusOf("/readyz")]).toEqual([200, 200])
     isReady = false
@@ -166,7 +166,7 @@ describe("a call", () => {
     expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(["signet.auth.v1.AuthService/Logout"])
   })
 
-  test("that fails is a fault in span, metrics and log, and its secrets are in none of them", async () => {
+  test("that fails is recorded in span, metrics and log without its secrets", async () => {
     spans.reset()
     lines.splice(0)
     await call("fault")
@@ -197,7 +197,7 @@ describe("a call", () => {
     const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }))
     const messages = client.watch({}, { signal: leave.signal })[Symbol.asyncIterator]()
     const open = () => measured(metrics, "signet_streams_open", { service: Health.typeName, method: "Watch" })
-    // Another test's client may have left a stream that its server has not noticed.
+    // Another test's client may have left a stream that its server has not noticed yet.
     const others = (await open()) ?? 0
     await messages.next()
     expect(spans.getFinishedSpans()).toEqual([])
@@ -235,7 +235,7 @@ describe("the metrics", () => {
     expect(await measuredAt("signet_limit_refusals_total", { limit: "email", by: "lockout" })).toBe(1)
   })
 
-  test("time sweeps, count what they erased, and say when one last ended well", async () => {
+  test("time sweeps, count deleted rows, and record the last success", async () => {
     const last = "signet_sweep_last_success_timestamp_seconds"
     const fault = new Error("no database")
     await expect(metrics.swept("accounts", () => Promise.reject(fault))()).rejects.toBe(fault)
@@ -296,7 +296,7 @@ describe("the log", () => {
     expect(out).not.toContain(secret)
   })
 
-  test("keeps what it knows", () => {
+  test("keeps known fields", () => {
     const out = JSON.parse(
       said((log) => log.error({ err: new TypeError("x"), rpc: "a.B/C", durationMs: 3 }, "a fault")),
     )

@@ -2,9 +2,9 @@ import type { FastifyInstance } from "fastify"
 import { inTime, readinessMs } from "../serving/in-time.ts"
 
 /**
- * `/livez`: the process answers. `/readyz`: it can serve, so a load balancer may send calls.
+ * `/livez`: the process answers. `/readyz`: it can serve calls, for load balancers.
  *
- * @param isReady Asks what the server depends on; it has two seconds, and a failure means no.
+ * @param isReady Checks the server's dependencies. A failure, or more than two seconds, means false.
  */
 export function addProbes(app: FastifyInstance, isReady: () => Promise<boolean>): void {
   let isClosing = false

@@ -1,4 +1,4 @@
-// The server program: database, keys, providers and listeners, started in order and stopped in reverse.
+// The server program: database, keys, providers and listeners, started in order and stopped in reverse order.
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
@@ -57,40 +57,40 @@ import { startRevocations } from "./revocations.ts"
 import { startTracing } from "./tracing.ts"
 
 export interface Program {
-  /** Where the public server listens. */
+  /** URL of the public server. */
   readonly url: string
-  /** Where metrics are: loopback. */
+  /** URL of the metrics, on loopback. */
   readonly adminUrl: string
   readonly deps: Deps
-  /** The public half of the development profile's root, which messaging clients pin; null in production. */
+  /** Public key of the development profile's root, which messaging clients pin; null in production. */
   readonly issuerRootKey: Uint8Array | null
-  /** Lets a messaging backend beside this server be one, by its public receipt key; null in production. */
+  /** Registers a messaging backend beside this server by its public receipt key; null in production. */
   readonly addMessagingBackend: ((receiptKey: Uint8Array) => Promise<AddedBackend>) | null
-  /** Ends streams, drains calls, lets go of the database. */
+  /** Ends streams, drains calls, closes the database. */
   close(): Promise<void>
 }
 
 const clock: Clock = { nowMs: () => Date.now() }
 const random: Random = { bytes: (length) => randomBytes(length) }
 
-/** How often this process looks whether another rotated the signing keys. */
+/** Interval for detecting signing keys that another process rotated. */
 const keyTickMs = 10_000
 const sweepEveryMs = 60_000
 const eraseEveryMs = 60_000
-/** How late a lock of a principal may end. */
+/** Maximum delay of the end of a principal's lock. */
 const locksEveryMs = 1_000
 
-/** What the stages share. */
+/** What the stages of the start share. */
 interface Start {
   readonly config: Config
   readonly log: FastifyBaseLogger
   readonly metrics: Metrics
   readonly onFault: (fault: unknown) => void
-  /** Stops a part when the program stops: the last part first. */
+  /** Registers a cleanup. Cleanups run in reverse order when the program stops. */
   onClose(stop: () => Promise<void> | void): void
 }
 
-/** @throws Error when a part does not start; the parts before it are stopped then. */
+/** @throws Error if a stage fails; earlier stages are then stopped. */
 export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
   const stops: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -122,7 +122,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
 
 type Storage = Awaited<ReturnType<typeof openStorage>>
 
-/** The database with the newest migrations, the secrets, and the store with its audit. */
+/** Opens the migrated database, the secrets, and the store with its audit log. */
 async function openStorage({ config, log, onFault, onClose }: Start) {
   const { db, connections, close } = await openDatabase(config, onFault)
   onClose(close)
@@ -135,13 +135,13 @@ async function openStorage({ config, log, onFault, onClose }: Start) {
   const chainer = startAuditChainer({ db, seals: opened.seals, clock, onFault })
   onClose(() => chainer.close())
   const audit = createAuditWriting(opened.seals, chainer.wake)
-  /** Called when revocations were committed. */
+  /** `notify` is called after revocations were committed. */
   const revoked = { notify: () => {} }
   const writing = { audit, onRevoked: () => revoked.notify() }
   return { db, connections, secrets: opened.secrets, store: createStore(db, writing), writing, revoked }
 }
 
-/** The signing keys, which this process rotates when it is due, and the audit's checkpoints, which they sign. */
+/** Starts the signing keys, which this process rotates when due, and the audit checkpoints that they sign. */
 async function startKeys({ config, onFault, onClose }: Start, { db, secrets, store, writing }: Storage) {
   const keys = createKeyRing({ signingKeys: createSigningKeys(db, writing.onRevoked), secrets, clock })
   const recordKeys = auditKeyChanges({ store, clock, random })
@@ -184,7 +184,7 @@ function createDeps(
   }
 }
 
-/** What is done again and again: counts of refusals are written, what is over is deleted, locks end. */
+/** Starts periodic work: writes counts of refusals, deletes expired rows, ends locks. */
 function startHousekeeping({ metrics: { swept }, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
   const sweepAccounts = swept("accounts", () => sweep(db, clock.nowMs()))
   const sweepConversations = swept("messaging", () => sweepMessaging(db, clock.nowMs()))
@@ -197,7 +197,7 @@ function startHousekeeping({ metrics: { swept }, onFault, onClose }: Start, { db
 
 type Feeds = ReturnType<typeof startFeeds>
 
-/** Hints between processes, and the feed of revocations. */
+/** Starts hints between processes and the revocation feed. */
 function startFeeds({ config: { databaseUrl }, metrics, onFault, onClose }: Start, storage: Storage, deps: Deps) {
   const { db, connections, revoked } = storage
   const origin = Buffer.from(random.bytes(8)).toString("hex")
@@ -271,7 +271,7 @@ async function openApp(
 
 type App = Awaited<ReturnType<typeof openApp>>
 
-/** The stand-in providers, a way to become an administrator, and an app to sign in to. */
+/** Adds the stand-in providers, the endpoint that creates administrators, and the development app. */
 async function addDevelopment(
   { config }: Start,
   { store, secrets }: Storage,
@@ -300,7 +300,7 @@ async function listen({ config, metrics, onClose }: Start, app: App): Promise<Pi
   return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl }
 }
 
-/** Two hundred modules, which are not loaded where no spans are sent. */
+/** Imported lazily: two hundred modules that are needed only for tracing. */
 async function exporterTo(url: string): Promise<SpanExporter> {
   const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-http")
   return new OTLPTraceExporter({ url })

@@ -4,8 +4,8 @@ import { Refused } from "@signet/kernel/errors"
 /**
  * Reads a request's body.
  *
- * @throws Refused BODY_TOO_LARGE before more than that is held, CANCELED when the caller goes away meanwhile,
- * DEADLINE_EXCEEDED when it does not arrive in time.
+ * @throws Refused BODY_TOO_LARGE before more than the limit is buffered, CANCELED if the client disconnects,
+ * DEADLINE_EXCEEDED if the body does not arrive in time.
  */
 export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs = 30_000): Promise<Uint8Array> {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return Promise.reject(new Refused("BODY_TOO_LARGE"))
@@ -25,11 +25,11 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs =
   const end = (settle: () => void) => {
     clearTimeout(timer)
     request.off("data", onData).off("end", onEnd).off("close", onGone)
-    // What is left is read and dropped, so that the connection can carry the next request.
+    // Read and drop the rest, so that the connection can be reused.
     request.resume()
     settle()
   }
-  // An error is always followed by close; unheard it would end the process.
+  // An error is always followed by close; without a listener it would end the process.
   request.on("error", () => undefined)
   request.on("data", onData).on("end", onEnd).on("close", onGone)
   return promise

@@ -1,4 +1,4 @@
-// grpc.reflection.v1 and its v1alpha, for tools that have no copy of the contract.
+// grpc.reflection.v1 and v1alpha, for tools without a copy of the contract.
 import {
   clone,
   create,
@@ -26,11 +26,11 @@ import type { Routes } from "../serving/collect.ts"
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>
 
-/** Status codes of gRPC, as reflection's errors carry them. */
+/** gRPC status codes in reflection's error responses. */
 const notFound = 5
 const unimplemented = 12
 
-/** Tells which services there are and what their schemas say. */
+/** Serves the list of services and their schemas. */
 export function reflectionRoutes(services: readonly DescService[]): Routes {
   const answer = answerer(services)
   const respond = (request: ServerReflectionRequest) =>
@@ -47,7 +47,7 @@ export function reflectionRoutes(services: readonly DescService[]): Routes {
     })
     const method = alphaMethod()
     router.rpc(method, async function* (requests: AsyncIterable<Message>) {
-      // Both versions have the same bytes.
+      // Both versions have the same encoding.
       for await (const request of requests) {
         const response = respond(fromBinary(ServerReflectionRequestSchema, toBinary(method.input, request)))
         yield fromBinary(method.output, toBinary(ServerReflectionResponseSchema, response))
@@ -56,7 +56,7 @@ export function reflectionRoutes(services: readonly DescService[]): Routes {
   }
 }
 
-/** The same method under its old name, which most tools still ask for first. */
+/** The same method under its old name, which most tools try first. */
 function alphaMethod(): DescMethodBiDiStreaming {
   const file = clone(FileDescriptorProtoSchema, file_grpc_reflection_v1_reflection.proto)
   const renamed = (name: string) => name.replace("grpc.reflection.v1.", "grpc.reflection.v1alpha.")
@@ -82,7 +82,7 @@ function answerer(services: readonly DescService[]): (request: ServerReflectionR
   const fileOf = (symbol: string): DescFile | undefined => {
     const direct = types.get(symbol)
     if (direct !== undefined) return direct.file
-    // A method, a field or a value: its owner's file.
+    // A method, field or enum value: use the file of its parent.
     const owner = symbol.slice(0, Math.max(0, symbol.lastIndexOf(".")))
     const found = types.get(owner)
     const name = symbol.slice(owner.length + 1)
@@ -124,7 +124,7 @@ const failure = (errorCode: number, errorMessage: string): Answer => ({
 
 const serialized = (file: DescFile): Uint8Array => toBinary(FileDescriptorProtoSchema, file.proto)
 
-/** A file and all that it imports, by name. */
+/** A file and all its imports, by name. */
 function collectFiles(file: DescFile, into: Map<string, DescFile>): Map<string, DescFile> {
   if (!into.has(file.proto.name)) {
     into.set(file.proto.name, file)

@@ -7,7 +7,7 @@ import { refusalError } from "../serving/errors.ts"
 import { envelopeOf, refuseCall as refusalOf } from "../serving/rest/refuse-call.ts"
 import { sendResponse } from "./rest-plugin.ts"
 
-/** Answers with a refusal: a problem to REST, an error to Connect, a status to gRPC and gRPC-Web. */
+/** Sends a refusal: a problem document over REST, an error over Connect, a status over gRPC and gRPC-Web. */
 export async function refuseCall(refused: Refused, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const [path = ""] = request.url.split("?")
   const refusing = { id: request.id, verb: request.method, path, contentType: request.headers["content-type"] ?? "" }
@@ -15,7 +15,7 @@ export async function refuseCall(refused: Refused, request: FastifyRequest, repl
   sendResponse(reply, refusalOf(refused, refusing))
 }
 
-/** A gRPC status needs Connect's serializers, so a method that always refuses stands in for the one that is not there. */
+/** A gRPC status needs Connect's serializers, so a method that always refuses replaces the missing one. */
 async function refuseEnveloped(refused: Refused, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const never: MethodImpl<typeof Health.method.watch> = () => {
     throw refusalError(refused)

@@ -8,13 +8,13 @@ import { webHeaders } from "./web-headers.ts"
 
 export interface RestPluginOptions extends RestOptions {
   readonly contextValues?: (request: FastifyRequest) => ContextValues
-  /** Aborts the calls that are still running. */
+  /** Aborts calls that are still running. */
   readonly shutdownSignal?: AbortSignal
 }
 
-/** Serves the REST forms of the methods. */
+/** Serves the REST mappings of the methods. */
 export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, options, done) => {
-  // Bodies are read after the gate, and by the method's own limit.
+  // Bodies are read after the gate, with the method's own limit.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   for (const { verb, path, answer } of restRoutes(options)) {
@@ -30,7 +30,10 @@ export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, option
   done()
 }
 
-/** `{name}` as the router takes it; before a custom verb it ends at the colon, which elsewhere is a part of a value. */
+/**
+ * Converts `{name}` to the router's syntax. Before a custom verb the value ends at the colon; elsewhere a colon is part
+ * of the value.
+ */
 export function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}(?::(\w+))?/g, (_, name: string, verb?: string) =>
     verb === undefined ? `:${name}` : `:${name}(^[^/:]+)::${verb}`,
@@ -57,7 +60,7 @@ function headerText(request: FastifyRequest, name: string): string | null {
   return Array.isArray(value) ? value.join(", ") : (value ?? null)
 }
 
-/** Sends an answer of REST's as it is; as bytes, since to text Fastify adds a charset that JSON does not have. */
+/** Sends a REST response unchanged. As bytes, because Fastify adds a charset to text, which JSON does not have. */
 export function sendResponse(reply: FastifyReply, { status, headers, body }: RestResponse): FastifyReply {
   for (const [name, value] of headers) if (name !== "set-cookie") reply.header(name, value)
   for (const cookie of headers.getSetCookie()) reply.header("set-cookie", cookie)

@@ -17,7 +17,7 @@ const post = (path: string, body: unknown, headers: Record<string, string> = {})
   })
 
 describe("a path", () => {
-  test("says which provider by the enum's name in lower case with hyphens", async () => {
+  test("names the provider by its enum name in lower case with hyphens", async () => {
     const answer = await post("/auth/login/idp-a", login)
     expect(answer.status).toBe(200)
     expect(answer.headers.get("content-type")).toBe("application/json")
@@ -29,7 +29,7 @@ describe("a path", () => {
     expect((await post("/auth/login/idp-a", { ...login, provider: "IDP_A" })).status).toBe(200)
   })
 
-  test("and a body that says otherwise is refused", async () => {
+  test("and a body with another value is refused", async () => {
     const answer = await post("/auth/login/idp-a", { ...login, provider: "IDP_B" })
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ reason: "FIELD_CONFLICT", metadata: { field: "provider" } })
@@ -50,12 +50,12 @@ describe("an answer", () => {
     expect(await answer.text()).toBe("")
   })
 
-  test("is asked for without a body where every field may be absent", async () => {
+  test("needs no request body if every field is optional", async () => {
     const answer = await fetch(`${server.url}/auth/session/logout-all`, { method: "POST" })
     expect(await answer.json()).toEqual({ revokedSessions: 2 })
   })
 
-  test("keeps its cookies apart", async () => {
+  test("keeps separate Set-Cookie headers", async () => {
     const answer = await fetch(`${server.url}/auth/session/me`)
     expect(answer.headers.getSetCookie()).toEqual(["a=1; Path=/", "b=2; Path=/"])
   })
@@ -91,7 +91,7 @@ describe("a query", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { reason, metadata: { field } }])
   })
 
-  test("is refused where the body holds the message", async () => {
+  test("is refused if the body contains the message", async () => {
     const answer = await post("/auth/session/refresh?refreshToken=x", {})
     expect(await answer.json()).toMatchObject({ reason: "UNKNOWN_FIELD" })
   })
@@ -99,18 +99,18 @@ describe("a query", () => {
 
 describe("a field that may come as a header", () => {
   const key = "A".repeat(22)
-  test("is set by it", async () => {
+  test("is set by the header", async () => {
     const answer = await post("/auth/session/refresh", { refreshToken: "r" }, { "idempotency-key": key })
     expect(await answer.json()).toMatchObject({ refreshToken: "r", accessToken: key })
   })
-  test("may be said twice alike", async () => {
+  test("may be repeated with the same value", async () => {
     expect((await post("/auth/session/refresh", { retryKey: key }, { "idempotency-key": key })).status).toBe(200)
   })
-  test("may not be said twice differently", async () => {
+  test("may not be repeated with another value", async () => {
     const answer = await post("/auth/session/refresh", { retryKey: key }, { "idempotency-key": "B".repeat(22) })
     expect(await answer.json()).toMatchObject({ reason: "FIELD_CONFLICT", metadata: { field: "retry_key" } })
   })
-  test("obeys its rules", async () => {
+  test("is validated", async () => {
     const answer = await post("/auth/session/refresh", {}, { "idempotency-key": "short" })
     expect(await answer.json()).toMatchObject({ reason: "INVALID_FIELD", metadata: { field: "retry_key" } })
   })
@@ -135,7 +135,7 @@ describe("a problem", () => {
     })
   })
 
-  test("of a fault says nothing of it", async () => {
+  test("of a fault reveals nothing about it", async () => {
     const answer = await post("/auth/session/logout", { refreshToken: "fault" })
     expect(answer.status).toBe(500)
     const text = await answer.text()
@@ -144,7 +144,7 @@ describe("a problem", () => {
     expect(server.faults.at(-1)).toBeInstanceOf(TypeError)
   })
 
-  test("of too many calls says when to come back", async () => {
+  test("of too many calls has Retry-After", async () => {
     const answer = await post("/auth/session/logout", { refreshToken: "rate" })
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "7"])
   })
@@ -164,7 +164,7 @@ describe("a problem", () => {
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([status, challenge])
   })
 
-  test("comes before the body is read when the gate refuses", async () => {
+  test("is sent before the body is read if the gate refuses", async () => {
     const answer = await post("/auth/session/logout", "{not json", { "x-refuse": "NO_CREDENTIAL" })
     expect(await answer.json()).toMatchObject({ reason: "NO_CREDENTIAL" })
   })

@@ -1,5 +1,5 @@
-// The end of the revocation log, watched: what this process or another commits gets its place at once, and what one left
-// behind that died gets it soon.
+// Watches the end of the revocation log: entries that any process commits get their position at once, and those of a
+// crashed process soon after.
 import type { RevocationLog } from "@signet/kernel/revocation/ports"
 import type { Deps } from "../rpc/deps.ts"
 import { createRevocationFeed, type RevocationFeed } from "../rpc/revocation/feed.ts"
@@ -8,12 +8,12 @@ import { every } from "./every.ts"
 
 export interface Revocations {
   readonly feed: RevocationFeed
-  /** Something was committed here. */
+  /** Signals that this process committed entries. */
   committed(): void
   stop(): Promise<void>
 }
 
-/** Whatever was missed is found then: in a feed that is not told anything, an entry is that late at most. */
+/** Polling interval, which bounds the delay of an entry whose notification was lost. */
 const pollMs = 500
 
 export function startRevocations(options: {

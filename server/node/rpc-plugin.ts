@@ -1,4 +1,5 @@
-// Connect, gRPC and gRPC-Web on Node's server: unary calls by ours, everything else by Connect's handlers.
+// Connect, gRPC and gRPC-Web on Node's server: unary calls by the unary path of serving, everything else by Connect's
+// handlers.
 import { Code, ConnectError } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import { Refused } from "@signet/kernel/errors"
@@ -9,7 +10,7 @@ import { readBody } from "./read-body.ts"
 import { refuseCall } from "./refuse-call.ts"
 
 export interface RpcPluginOptions extends FastUnaryOptions {
-  /** Whose code takes unary calls: ours unless told otherwise. Both give the same answers. */
+  /** The implementation of unary calls; default "ours". Both give the same answers. */
   readonly unary?: "ours" | "connect"
 }
 
@@ -54,7 +55,7 @@ async function serve(
   await universalResponseToNodeResponse(response, reply.raw)
 }
 
-/** From here on the answer is written past Fastify; what its hooks have set, such as CORS, is kept. */
+/** From here the response bypasses Fastify. Headers that its hooks set, such as CORS, are kept. */
 function takeOver(reply: FastifyReply): void {
   reply.hijack()
   reply.raw.setHeader("cache-control", "no-store")

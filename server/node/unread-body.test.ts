@@ -1,4 +1,4 @@
-// Who is refused before the whole body has come is let go soon.
+// A client that is refused before its whole body has arrived is released soon.
 import http2 from "node:http2"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
@@ -22,13 +22,13 @@ test.concurrent.each(requests)(
     const session = http2.connect(server.url)
     try {
       const stream = session.request({ ":method": "POST", ":path": path, "content-type": contentType, te: "trailers" })
-      // Node tells a client of the reset by one of the two, depending on what it has yet to send.
+      // Node reports the reset by one of the two events, depending on what it still has to send.
       const closed = new Promise<number>((resolve) => {
         for (const event of ["aborted", "close"]) stream.once(event, () => resolve(stream.rstCode))
       })
       const answered = new Promise((resolve) => stream.once("response", resolve))
       stream.on("error", () => {})
-      // Never ended by the client: an envelope that says 1 MiB, and as much as the window takes of it.
+      // The client never ends it: an envelope that announces 1 MiB, and as much of it as the window allows.
       stream.write(Buffer.concat([Buffer.from([0, 0, 16, 0, 0]), Buffer.alloc(200_000)]))
       stream.resume()
       await answered

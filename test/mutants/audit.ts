@@ -114,7 +114,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "|| (by.until !== null && checkpoint.number >= by.until.checkpoint)",
     to: "",
     test: sealing,
-    name: "and has the old key makes no checkpoint, and no chain begin later",
+    name: "with the old key can neither create a checkpoint nor move the start of a chain",
   },
   {
     fault: "a retired sealing key stamps where a chain begins",
@@ -122,7 +122,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "bytes(row.stamp))?.until === null",
     to: "bytes(row.stamp)) !== undefined",
     test: sealing,
-    name: "and has the old key makes no checkpoint, and no chain begin later",
+    name: "with the old key can neither create a checkpoint nor move the start of a chain",
   },
   {
     fault: "a sealing key's end may be taken back in the database",
@@ -130,7 +130,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "eventId === undefined || until !== null ? []",
     to: "eventId !== null ? []",
     test: sealing,
-    name: "and puts back what the keys were before the end is found",
+    name: "that restores the earlier state of the keys is detected",
   },
   {
     fault: "a process may have a retired sealing key",
@@ -138,7 +138,7 @@ export const auditMutants: readonly Mutant[] = [
     from: 'if (status === "RETIRED" && isHeld)',
     to: 'if (status === "RETIRED" && isHeld && held.length > 9)',
     test: sealing,
-    name: "ends the old key: it neither seals nor opens, and no process starts with it",
+    name: "retires the old key: it neither seals nor opens, and no process starts with it",
   },
   {
     fault: "a rotation begins while a server does not have the new key",
@@ -146,7 +146,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "!keyIds.includes(next)).length",
     to: "false).length",
     test: sealing,
-    name: "that cannot work is refused before anything is written",
+    name: "that cannot succeed is refused before anything is written",
   },
   {
     fault: "a chain whose older links were dropped has no start",

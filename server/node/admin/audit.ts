@@ -1,4 +1,4 @@
-// npm run admin -- audit …: whether the audit is what it was; and how old it may get.
+// npm run admin -- audit …: verifies the audit log, exports checkpoints, and deletes old events.
 import { randomBytes } from "node:crypto"
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -16,9 +16,9 @@ import { openDatabase } from "../open-database.ts"
 import { openSecrets } from "../open-secrets.ts"
 import { type Command, CommandFailed, type Said, UsageError } from "./command.ts"
 
-/** An event that waits for longer is named. */
+/** An event that is unlinked for longer is reported. */
 const patienceMs = 60_000
-/** What `audit verify` ends with when something is wrong. */
+/** Exit code of `audit verify` if it finds flaws. */
 const flawedCode = 3
 
 export const auditUsage = `audit verify [--checkpoints FILE]
@@ -73,7 +73,7 @@ async function drop(db: Database, config: Config, before: string): Promise<Said>
   return { text: `Dropped ${dropped.events} events of ${dropped.chains} chains.`, json: dropped }
 }
 
-/** `LINK_MISSING chain=ten_… seq=5`: what is wrong and where. */
+/** Formats a flaw with its position: `LINK_MISSING chain=ten_… seq=5`. */
 export function sentenceOf({ what, shard, seq, eventId, checkpoint }: Flaw): string {
   const at = { chain: shard, seq, event: eventId, checkpoint }
   const said = Object.entries(at).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
@@ -103,7 +103,7 @@ async function keepCheckpoints(db: Database, file: string): Promise<Said> {
   }
 }
 
-/** @throws Error when a line is no checkpoint. */
+/** @throws Error if a line is not a checkpoint. */
 function readKept(file: string): Map<bigint, string> {
   const lines = readFileSync(file, "utf8").split("\n").filter(Boolean)
   return new Map(lines.map((line) => parseKept(line, file)))

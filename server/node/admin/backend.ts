@@ -1,4 +1,4 @@
-// npm run admin -- backend create: the service account of a messaging backend that runs elsewhere.
+// npm run admin -- backend create: creates the service account of an external messaging backend.
 
 import { parseArgs } from "node:util"
 import { parseId } from "@signet/kernel/ids"

@@ -1,15 +1,15 @@
 import type { Config } from "../config.ts"
 
-/** What the operator does by hand. Returns what is printed; what it throws ends the command with its message. */
+/** An operator's command. Returns its output; an exception ends the command with its message. */
 export type Command = (args: readonly string[], config: Config) => Promise<Said>
 
-/** For people, and with --json for programs. */
+/** The output as text and, with --json, as JSON. */
 export interface Said {
   readonly text: string
   readonly json: object
 }
 
-/** The command did what it was asked, and what it found is this: it ends with a code of its own. */
+/** The command ran and found a problem: it ends with its own exit code. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed"
   readonly code: number
@@ -21,7 +21,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/** The command was not said as it is to be: the message tells how. */
+/** The arguments are invalid. The message is the usage text. */
 export class UsageError extends Error {
   override readonly name = "UsageError"
 }

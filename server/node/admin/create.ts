@@ -1,4 +1,4 @@
-// npm run admin -- create: makes an administrator of the installation and prints a personal access token, once.
+// npm run admin -- create: creates an administrator of the installation and prints their personal access token once.
 
 import { parseArgs } from "node:util"
 import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
@@ -43,7 +43,7 @@ function parsed<T>(parse: () => { values: T }): T {
   }
 }
 
-/** Where the server answers on its own machine, before its name leads anywhere. */
+/** The server's URL on its own machine, which works before DNS is set up. */
 const here = ({ host, port }: Config): string =>
   `http://${isLoopback(host) ? (host.includes(":") ? `[${host}]` : host) : "127.0.0.1"}:${port}`
 

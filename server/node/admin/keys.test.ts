@@ -54,7 +54,7 @@ beforeEach(() => {
   }
 })
 
-test("a root is made, names the keys of a request, and the set verifies under what clients pin", async () => {
+test("a new root signs the requested keys, and the set verifies under the key that clients pin", async () => {
   const pinned = (await run("root", "new", "--out", at("root.json"))).split(" ").at(-1) ?? ""
   expect(statSync(at("root.json")).mode & 0o777).toBe(0o600)
   await run("issuer", "request", "--out", at("request.json"))
@@ -69,7 +69,7 @@ test("a root is made, names the keys of a request, and the set verifies under wh
   expect(verified.version).toBe(BigInt(nowMs / 1_000))
 })
 
-test("no private half is in a request or a set, or on the terminal", async () => {
+test("no private key is in a request, a set or the terminal output", async () => {
   const said = [
     await run("root", "new", "--out", at("root.json")),
     await run("issuer", "request", "--out", at("request.json")),
@@ -80,12 +80,12 @@ test("no private half is in a request or a set, or on the terminal", async () =>
   expect(said.join()).not.toContain(seed)
 })
 
-test("a root that is there is never written over", async () => {
+test("an existing root is never overwritten", async () => {
   await run("root", "new", "--out", at("root.json"))
   await expect(run("root", "new", "--out", at("root.json"))).rejects.toThrow("EEXIST")
 })
 
-test("a new key of one purpose is made by name", async () => {
+test("issuer rotate creates a key of the named purpose", async () => {
   await run("issuer", "rotate", "PROOF")
   expect(rotated).toEqual(["PROOF"])
 })
@@ -93,7 +93,7 @@ test("a new key of one purpose is made by name", async () => {
 const backends = nodeSigner(new Uint8Array(32).fill(9)).publicKey
 const textOf = (key: Uint8Array) => Buffer.from(key).toString("base64url")
 
-test("a backend's receipt key is added once, told and taken away", async () => {
+test("a backend's receipt key is added once, listed and removed", async () => {
   await run("receipts", "add", "--key", textOf(backends), "--name", "edge")
   expect(await run("receipts", "list")).toContain(`${textOf(backends)} 2027-01-15T08:00:00.000Z edge`)
   await run("receipts", "remove", "--key", textOf(backends))
@@ -101,7 +101,7 @@ test("a backend's receipt key is added once, told and taken away", async () => {
   await expect(run("receipts", "remove", "--key", textOf(backends))).rejects.toThrow("No such receipt key")
 })
 
-test("what is no public key, the installation's own, or one too many is no backend's", async () => {
+test("an invalid key, the installation's own, or one above the limit is refused", async () => {
   const add = (key: Uint8Array) => run("receipts", "add", "--key", textOf(key))
   await expect(add(new Uint8Array(31))).rejects.toThrow("must be an Ed25519 public key")
   await expect(add(new Uint8Array(32).fill(255))).rejects.toThrow("must be an Ed25519 public key")
@@ -123,7 +123,7 @@ test.each([
   await expect(run(...args)).rejects.toThrow("keys root new")
 })
 
-test("a file that is no request, root or set is refused", async () => {
+test("a file that is not a request, root or set is refused", async () => {
   await run("root", "new", "--out", at("root.json"))
   const asRequest = run("root", "sign", "--root", at("root.json"), "--keys", at("root.json"), "--out", at("set.json"))
   await expect(asRequest).rejects.toThrow("no request")
@@ -143,7 +143,7 @@ test("a file that is no request, root or set is refused", async () => {
   expect(await keySetFile(null)([])).toBeUndefined()
 })
 
-test("the development profile's root stays what it was, and a new key makes a newer set", async () => {
+test("the development profile keeps its root, and a new key leads to a newer set", async () => {
   const clock = { nowMs: () => nowMs }
   const load = developmentKeySet(folder, issuer, clock)
   const first = await load(keys)

@@ -1,5 +1,5 @@
-// `npm run admin -- keys …`: the root key and what it signs. `root` commands touch no server and no database, so that
-// the root can stay on a machine that has no network.
+// `npm run admin -- keys …`: the root key and what it signs. `root` commands use neither server nor database, so the
+// root key can stay on an offline machine.
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -9,10 +9,10 @@ import { formatKeySet } from "../issuer-key-set.ts"
 import { UsageError } from "./command.ts"
 import { receiptsCommand } from "./receipts.ts"
 
-/** What a command acts with. */
+/** The dependencies of a command. */
 export interface KeysIo {
   readonly nowMs: number
-  /** Opens the issuer's keys in the database of the settings, and lets go of it afterwards. */
+  /** Opens the issuer's keys in the configured database and closes it afterwards. */
   readonly withIssuerKeys: <T>(work: (keys: OpenIssuerKeys) => Promise<T>) => Promise<T>
 }
 
@@ -53,8 +53,8 @@ keys issuer rotate PURPOSE
     Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
 
 /**
- * @returns What the person at the terminal is told.
- * @throws UsageError when the arguments are not those of a command.
+ * @returns The text for the terminal.
+ * @throws UsageError for invalid arguments.
  */
 export async function keysCommand(args: readonly string[], io: KeysIo): Promise<string> {
   const [what, verb, ...rest] = args
@@ -84,7 +84,7 @@ function newRoot(args: readonly string[]): string {
   const { out } = optionsOf(args, ["out"])
   const seed = randomBytes(32)
   const rootKey = text(rootPublicKey(seed))
-  // Never over a file that is there: a root that is lost cannot be made again.
+  // Never overwrites a file: a lost root key cannot be restored.
   writeFileSync(out, `${JSON.stringify({ rootKey, seed: text(seed) }, null, 2)}\n`, { flag: "wx", mode: 0o600 })
   return `Clients pin ${rootKey}`
 }
@@ -129,7 +129,7 @@ function parsePublicKey(json: unknown): IssuerPublicKey {
   return { purpose, generation, publicKey, createdAtMs }
 }
 
-/** @throws UsageError for an option that is missing, unknown or said without a value. */
+/** @throws UsageError for a missing or unknown option, or one without a value. */
 function optionsOf<R extends string, O extends string = never>(
   args: readonly string[],
   required: readonly R[],

@@ -1,4 +1,4 @@
-// signet-server admin <command> (npm run admin -- <command>): on the server's own database, with the server's settings.
+// signet-server admin <command> (npm run admin -- <command>): runs on the server's database with the server's settings.
 import { ConfigError, parseConfig } from "../config.ts"
 import { audit, auditUsage } from "./audit.ts"
 import { backend, backendUsage } from "./backend.ts"

@@ -31,7 +31,7 @@ test.each([
   await expect(async () => messaging(args, config())).rejects.toThrow("messaging account --app")
 })
 
-test("tells where a place stands at both, with a token of its own, and says what is in the way", async () => {
+test("prints a place's status at both backends with its own token, and names obstacles", async () => {
   const asked = { appId: server.app.id, name: "mover", messagingAudience: "auth", replaces: false }
   const { clientId, clientSecret } = await createMessagingMover(server.deps, asked)
   const file = join(folder, "secret")

@@ -1,4 +1,4 @@
-// npm run admin -- messaging …: moves an app, or a tenant of it, from one messaging backend to another.
+// npm run admin -- messaging …: moves an app, or one of its tenants, between messaging backends.
 
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -96,7 +96,7 @@ function placeOf({ app, tenant }: { app?: string | undefined; tenant?: string | 
   return appId === undefined || tenantId === undefined ? undefined : { appId, tenantId }
 }
 
-/** Progress goes where it is no answer. */
+/** Prints progress to standard error, without repeating a line. */
 function tell(): (progress: Progress) => void {
   let told = ""
   return ({ step, records }) => {

@@ -1,4 +1,5 @@
-// npm run admin -- migrate: what a start does to the database, for a role that owns it, where the server's role does not.
+// npm run admin -- migrate: migrates the database as a server start does, for a role that owns it if the server's does
+// not.
 import { migrate as migrateDatabase } from "../../store/postgres/migrate.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"

@@ -21,7 +21,7 @@ export const keys: Command = async ([what = "", ...args], config) => {
   return { text, json: { said: text } }
 }
 
-/** Runs work on the keys of the installation that the settings name; makes them where there are none. */
+/** Runs work with the keys of the configured installation; creates missing keys. */
 async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, () => undefined)
   try {

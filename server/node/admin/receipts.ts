@@ -1,4 +1,5 @@
-// `npm run admin -- keys receipts …`: public keys of messaging backends elsewhere, which the root is to name.
+// `npm run admin -- keys receipts …`: the receipt keys of external messaging backends, for the next root-signed key
+// set.
 import { parseArgs } from "node:util"
 import { equalBytes } from "@signet/canonical/bytes"
 import { isPublicKey } from "@signet/canonical/ed25519"
@@ -15,7 +16,7 @@ interface Receipts {
 const usage = "keys receipts add --key KEY [--name NAME], keys receipts list, keys receipts remove --key KEY"
 const next = "It is valid after you request, sign and install a key set."
 
-/** @throws UsageError when the arguments are not those of a command. */
+/** @throws UsageError for invalid arguments. */
 export async function receiptsCommand(verb: string, args: readonly string[], of: Receipts): Promise<string> {
   const { key, name = "messaging backend" } = optionsOf(args)
   if (verb === "list") {
@@ -36,7 +37,7 @@ export async function receiptsCommand(verb: string, args: readonly string[], of:
 }
 
 async function add({ receipts, publicKeys, nowMs }: Receipts, publicKey: Uint8Array, name: string): Promise<void> {
-  // A key that is in a set twice makes the whole set malformed.
+  // A repeated key makes a key set malformed.
   const known = publicKeys().find((one) => equalBytes(one.publicKey, publicKey))
   if (known !== undefined && known.generation > 0) throw new Error("The key is one of this installation's own keys.")
   if (known === undefined && (await receipts.list()).length >= mostReceiptKeys) {

@@ -1,4 +1,5 @@
-// `npm run admin -- revocations restart`: after a restore, when the database no longer knows what it has told.
+// `npm run admin -- revocations restart`: for use after a restore, when the database lacks revocations that it had
+// published.
 import { restartRevocationLog } from "../../store/postgres/token/revocation-log.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"

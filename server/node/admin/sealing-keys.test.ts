@@ -1,4 +1,4 @@
-// The sealing key changes beside servers that run, and what others try meanwhile and afterwards.
+// Rotation of the sealing key while servers run, and attacks during and after it.
 import { randomBytes } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { sealRow } from "@signet/kernel/audit/row"
@@ -53,7 +53,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-/** A database that a server with the old key has written to, and what is done to it. */
+/** A database with data from a server with the old key, and operations on it. */
 async function startWorld() {
   const database = await createTestDatabase()
   closing.push(database.drop)
@@ -125,7 +125,7 @@ async function startServer(db: Database, config: ReturnType<typeof parseConfig>)
     link,
     checkpoint,
     close,
-    /** A value of every sealed column, and an event with an address. */
+    /** Writes a value of every sealed column, and an event with an address. */
     async write(name: string) {
       const [client, account, identity] = [idOf("pcl", name), idOf("pac", name), idOf("idn", name)]
       const seal = (of: Parameters<typeof secrets.seal>[0]) => secrets.seal(of, Buffer.from(`secret of ${name}`))
@@ -153,7 +153,7 @@ async function startServer(db: Database, config: ReturnType<typeof parseConfig>)
       ])
       await link()
     },
-    /** Whether what another server wrote is read here. */
+    /** True if this server reads the values that another one wrote. */
     async reads(name: string) {
       const [client, account] = [idOf("pcl", name), idOf("pac", name)]
       const [row] = await run<{ a: Uint8Array; b: Uint8Array }>(
@@ -206,7 +206,7 @@ const rows = async (db: Database) => ({
   signing: await run(db, "select * from signing_key order by kid", []),
 })
 
-/** A rotation to its end: the old servers are replaced as docs/how-to/rotate-secrets.md says. */
+/** Completes a rotation: replaces the old servers as docs/how-to/rotate-secrets.md describes. */
 async function rotated(world: World) {
   await world.first.close()
   const both = await world.start(oldKey, newKey)
@@ -214,17 +214,17 @@ async function rotated(world: World) {
   await both.close()
   const after = await world.start(newKey)
   await world.command("finish", newKey)
-  // Until it looks, a server takes stamps of the old key.
+  // A server accepts stamps of the old key until its next tick.
   await expect.poll(() => after.opened.sealing.stampKeys().some(({ until }) => until !== null)).toBe(true)
   return after
 }
 
 describeOnPostgres("a rotation of the sealing key", () => {
-  test("is beside servers of every configuration that its steps have, and the audit is whole throughout", async () => {
+  test("works with every configuration of servers during its steps, and the audit log stays valid", async () => {
     const world = await startWorld()
     expect(await world.verify(oldKey)).toEqual([])
 
-    // The first restart is under way: one server has the new key, and one has not.
+    // During the first restart one server has the new key and one does not.
     const both = await world.start(oldKey, newKey)
     await both.write("two")
     await world.first.write("three")
@@ -241,7 +241,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     await both.checkpoint()
     expect(await world.verify(oldKey, newKey)).toEqual([])
 
-    // The second restart is under way: one server has the new key alone.
+    // During the second restart one server has only the new key.
     const only = await world.start(newKey)
     await only.write("five")
     await both.write("six")
@@ -264,7 +264,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     for (const server of [both, second, only]) expect(server.faults).toEqual([])
   })
 
-  test("re-seals what a transaction sealed before it and commits after it", async () => {
+  test("re-seals values of a transaction that sealed before it and commits after it", async () => {
     const world = await startWorld()
     await world.first.close()
     const both = await world.start(oldKey, newKey)
@@ -296,12 +296,12 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(json).toEqual(expect.objectContaining({ underAnotherKey: 0, unopened: {} }))
   })
 
-  test("goes on where it was killed, and half of a table is readable meanwhile", async () => {
+  test("continues after a kill, and a half re-sealed table stays readable", async () => {
     const world = await startWorld()
     for (let i = 0; i < 5; i++) await world.first.write(`row-${i}`)
     await world.first.close()
     const both = await world.start(oldKey, newKey)
-    // The command flips the key, and is killed in the middle of its first pass.
+    // The command switches the key and is killed during its first pass.
     const { sealing } = await world.open(oldKey, newKey)
     const [from = "", to = ""] = sealing.heldIds
     await world.db.transaction().execute(async (trx) => {
@@ -333,7 +333,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     for (const name of ["one", "row-0", "row-4"]) expect(await only.reads(name)).toEqual(all(name))
   })
 
-  test("ends the old key: it neither seals nor opens, and no process starts with it", async () => {
+  test("retires the old key: it neither seals nor opens, and no process starts with it", async () => {
     const world = await startWorld()
     const before = await world.open(oldKey)
     const after = await rotated(world)
@@ -352,7 +352,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     )
     expect(opened.seen).toBeGreaterThan(8)
     expect([...opened.unopened.values()].reduce((a, b) => a + b)).toBe(opened.seen)
-    // What is sealed under it is read by nobody.
+    // Values under it can no longer be read.
     const label = clientSecretLabel(idOf("pcl", "one"))
     expect(after.opened.secrets.open(label, before.secrets.seal(label, oldKey))).toBeUndefined()
     await expect(world.start(oldKey)).rejects.toThrow("is retired: remove it from the settings")
@@ -362,7 +362,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(await world.verify(newKey)).toEqual([])
   })
 
-  test("stops a server with the old key that was away and comes back, as soon as it looks", async () => {
+  test("stops a returning server with the old key at its next tick", async () => {
     const world = await startWorld()
     const away = await world.open(oldKey)
     await rotated(world)
@@ -390,7 +390,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect((await listSealingKeys(world.db)).map(({ status }) => status)).toEqual(["RETIRED", "RETIRED", "CURRENT"])
   })
 
-  test("that cannot work is refused before anything is written", async () => {
+  test("that cannot succeed is refused before anything is written", async () => {
     const world = await startWorld()
     await world.first.close()
     const before = await rows(world.db)
@@ -444,7 +444,7 @@ describeOnPostgres("whoever writes to the database", () => {
     expect(await rows(world.db)).toEqual(before)
   })
 
-  test("and has the old key writes no event after its end, and changes none of before", async () => {
+  test("with the old key can neither add an event after its end nor change an earlier one", async () => {
     const world = await startWorld()
     const old = createAuditSeals(oldKey)
     const after = await rotated(world)
@@ -465,7 +465,7 @@ describeOnPostgres("whoever writes to the database", () => {
     expect(await world.verify(newKey)).toEqual(["EVENT_FORGED"])
   })
 
-  test("and has the old key makes no checkpoint, and no chain begin later", async () => {
+  test("with the old key can neither create a checkpoint nor move the start of a chain", async () => {
     const world = await startWorld()
     const old = createAuditSeals(oldKey)
     const after = await rotated(world)
@@ -495,7 +495,7 @@ describeOnPostgres("whoever writes to the database", () => {
     expect(await world.verify(newKey)).toEqual(["LINK_CHANGED"])
   })
 
-  test("and puts back what the keys were before the end is found", async () => {
+  test("that restores the earlier state of the keys is detected", async () => {
     const world = await startWorld()
     await world.first.close()
     const both = await world.start(oldKey, newKey)
@@ -516,7 +516,7 @@ describeOnPostgres("whoever writes to the database", () => {
 })
 
 describeOnPostgres("the list of sealed columns", () => {
-  test("has every column that is called so, and the key of each is its table's", async () => {
+  test("contains every column with a sealed name, each with its table's primary key", async () => {
     const { db } = await startWorld()
     const columns = await run<{ name: string }>(
       db,
@@ -538,7 +538,7 @@ describeOnPostgres("the list of sealed columns", () => {
     }
   })
 
-  test("is all that is sealed under the service's key: a value of each is read by its label", async () => {
+  test("contains everything sealed under the service's key: each value opens with its label", async () => {
     const { db, first } = await startWorld()
     const seen = new Set<string>()
     const pass = await resealAll(

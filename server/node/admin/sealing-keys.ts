@@ -1,4 +1,4 @@
-// `npm run admin -- keys sealing …`: has another sealing key take over, beside the servers that run.
+// `npm run admin -- keys sealing …`: rotates the sealing key while servers run.
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { hex } from "@signet/kernel/audit/row"
@@ -53,7 +53,7 @@ interface At {
   readonly config: Config
 }
 
-/** Changes nothing. */
+/** Read-only. */
 async function list({ db, opened }: At): Promise<Said> {
   const pass = await readAll(db, opened)
   const keys = (await listSealingKeys(db)).map(({ id, status, createdAtMs, resealedAtMs }) => ({
@@ -70,7 +70,7 @@ async function list({ db, opened }: At): Promise<Said> {
 async function rotate({ db, opened }: At): Promise<Said> {
   const { sealing, seals } = opened
   const [key = "", next] = sealing.heldIds
-  // Before anything is written: everything there is has to open.
+  // Before writing anything, check that every sealed value opens.
   requireOpened(await readAll(db, opened))
   await adoptFirstKey(db, opened, clock.nowMs())
   const { from, to } = await db
@@ -95,7 +95,7 @@ async function rotate({ db, opened }: At): Promise<Said> {
     requireOpened(pass)
     resealed += pass.resealed
     if (pass.resealed === 0) break
-    // Once more: what a server that was behind wrote meanwhile.
+    // Repeat for values that a server with the old key wrote meanwhile.
     pass = await resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed))
   }
   await markResealed(db, from, clock.nowMs())
@@ -112,7 +112,7 @@ async function finish({ db, opened, config }: At): Promise<Said> {
   }
   const { from } = await planned(db)
   requireOpened(await readAll(db, opened))
-  // What the previous key has stamped is linked before the checkpoint that its stamps end at.
+  // Events that the previous key stamped must be linked before the checkpoint that retires the key.
   while (await isAnyPending(db)) await linkPending(db, seals, clock.nowMs)
   const keys = createKeyRing({ signingKeys: createSigningKeys(db), secrets, clock })
   await keys.start()
@@ -143,19 +143,22 @@ async function finish({ db, opened, config }: At): Promise<Said> {
 const readAll = (db: Database, { sealing }: OpenSecrets): Promise<Pass> =>
   resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed), { isDry: true })
 
-/** @throws Error that names the columns and no value. */
+/** @throws Error that names the columns but no values. */
 function requireOpened({ unopened }: Pass): void {
   if (unopened.size === 0) return
   const where = [...unopened].map(([name, count]) => `${name} (${count})`).join(", ")
   throw new Error(`No sealing key of the settings opens these values: ${where}.`)
 }
 
-/** Servers follow at their next look; one that is not seen for a minute has ended. */
+/** Waits for all servers. They follow at their next tick; one that is not seen for a minute has stopped. */
 async function everyServerSealsWith(db: Database, id: SealingKeyRecord["id"]): Promise<void> {
   while ((await listHolders(db)).some(({ sealsWith }) => sealsWith !== id)) await sleep(500)
 }
 
-/** A transaction that is open may have sealed under the previous key, and no pass sees its rows before it commits. */
+/**
+ * Waits for open transactions: they may have sealed under the previous key, and their rows are not visible before they
+ * commit.
+ */
 async function openTransactionsEnd(db: Database): Promise<void> {
   const open = await listTransactions(db)
   while ((await listTransactions(db)).some((id) => open.includes(id))) await sleep(100)

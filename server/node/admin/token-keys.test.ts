@@ -32,13 +32,13 @@ describeOnPostgres("the keys of tokens", () => {
     return { of, kinds: kinds.map(({ kind }) => kind) }
   }
 
-  test("rotate when the operator says so, for that purpose alone, and one that was compromised signs nothing", async () => {
+  test("rotate on command for one purpose, and a compromised key signs nothing", async () => {
     await expect(tokenKeys(["rotate", "ACCESS"], config)).rejects.toThrow("use --early to activate it now")
     const before = await look()
     await tokenKeys(["rotate", "ACCESS", "--early"], config)
     const after = await look()
     expect(after.of("ACCESS", "CURRENT")).toEqual(before.of("ACCESS", "NEXT"))
-    // What it signed is good until it expires.
+    // Its signatures stay valid until they expire.
     expect(after.of("ACCESS", "PREVIOUS")).toEqual(before.of("ACCESS", "CURRENT"))
     expect(after.of("STATEMENT", "CURRENT")).toEqual(before.of("STATEMENT", "CURRENT"))
 
@@ -56,7 +56,7 @@ describeOnPostgres("the keys of tokens", () => {
 })
 
 test.each([[[]], [["rotate"]], [["rotate", "PROOF"]], [["rotate", "ACCESS", "more"]], [["rotate", "ACCESS", "--now"]]])(
-  "%j is answered with what there is, before anything is opened",
+  "%j prints the usage before anything is opened",
   async (args) => {
     await expect(async () => tokenKeys(args, parseConfig({ SIGNET_DATA: "/nowhere" }))).rejects.toThrow("keys root new")
   },

@@ -1,4 +1,4 @@
-// `npm run admin -- keys tokens …`: the keys of tokens and statements, before their time.
+// `npm run admin -- keys tokens …`: rotates or revokes the keys of tokens and statements ahead of schedule.
 
 import { parseArgs } from "node:util"
 import { keyPurposes } from "@signet/kernel/keys/purposes"
@@ -42,7 +42,7 @@ export const tokenKeys: Command = (args, config) => {
   }
 }
 
-/** Every key that was ever kept, oldest first, without its private half. Changes nothing. */
+/** Lists every key ever stored, oldest first, without private halves. Read-only. */
 async function list(config: Config): Promise<Said> {
   const database = await openDatabase(config, () => undefined)
   try {
@@ -65,7 +65,7 @@ const isoOf = (ms: number | null): string | null => (ms === null ? null : new Da
 
 function parse([verb = "", what = "", ...rest]: readonly string[]) {
   try {
-    // What is before the options is taken as it is: an id of a key may begin with a dash.
+    // A positional argument before the options is taken literally, because a key id may begin with a dash.
     const { values } = parseArgs({ args: rest, options: { early: { type: "boolean" } } })
     return { verb, what, isEarly: values.early === true }
   } catch {
@@ -73,7 +73,7 @@ function parse([verb = "", what = "", ...rest]: readonly string[]) {
   }
 }
 
-/** Running servers follow at their next look, within seconds. */
+/** Changes keys. Running servers follow at their next tick, within seconds. */
 async function change(config: Config, work: Work): Promise<Said> {
   const changes = await withAccountStore(config, async ({ db, ...deps }) => {
     const ring = createKeyRing({ signingKeys: createSigningKeys(db), ...deps })

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that any Node can read it and say what is wrong.
+// Plain JavaScript, so that every Node version can parse it and print the error.
 import { existsSync } from "node:fs"
 
 const [major] = process.versions.node.split(".").map(Number)

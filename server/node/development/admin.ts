@@ -1,6 +1,9 @@
 import type { FastifyPluginCallback } from "fastify"
 
-/** POST /dev/admin: another administrator's personal access token for whoever asks. `app.register(..., { create })`. */
+/**
+ * POST /dev/admin: creates an administrator and returns their personal access token to any caller. `app.register(..., {
+ * create })`.
+ */
 export const developmentAdmin: FastifyPluginCallback<{
   create: () => Promise<{ pat: string; expiresAtMs: number } | undefined>
 }> = (app, { create }, done) => {

@@ -1,4 +1,4 @@
-// The app that the development profile starts with, and its clients at the stand-in provider.
+// The app of the development profile, and its clients at the stand-in provider.
 
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -7,36 +7,36 @@ import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 
 const day = 86_400
 export const madeAtMs = Date.UTC(2026, 0, 1)
-/** The same at every start and on every machine, so that examples can name it. */
+/** Constant on every machine and start, so that examples can contain the ids. */
 export const fixed = (last: number | "p") => new TextEncoder().encode(`signetdev${last}`)
 
 export const developmentAppId = newId("app", madeAtMs, fixed(0))
 
-/** An issuer of the development profile: a stand-in provider of its own, with people of its own. */
+/** An issuer of the development profile: a stand-in provider with its own users. */
 export interface DevelopmentIssuer {
-  /** Where it is mounted. */
+  /** The path at which it is mounted. */
   readonly path: string
-  /** Of the app's clients there. */
+  /** The connection of the app's clients there. */
   readonly connection: string
   readonly displayName: string
-  /** Without a port, so that people stay who they are when the port is another. */
+  /** Without a port, so that subjects stay the same when the port changes. */
   readonly canonicalIssuer: string
   readonly clients: (origin: string) => readonly DevelopmentClient[]
 }
 
-/** Where pages of an app under development usually are, besides the service's own origin. */
+/** Usual origins of pages under development, besides the server's own origin. */
 const usualOrigins = ["localhost", "127.0.0.1"].flatMap((host) =>
   [3000, 4173, 5173].map((port) => `http://${host}:${port}`),
 )
 
-/** The service's own origin, by each name that a browser on this machine knows it by. */
+/** The server's own origin under each name by which a browser on this machine can reach it. */
 const ownOrigins = (origin: string): readonly string[] => [
   ...new Set([origin, origin.replace("//127.0.0.1:", "//localhost:")]),
 ]
 
 const pageOrigins = (origin: string): readonly string[] => [...new Set([...ownOrigins(origin), ...usualOrigins])]
 
-/** Where the command waits for the browser that it has opened. */
+/** Redirect URIs at which the command waits for the browser. */
 const commandRedirects = ["http://127.0.0.1:8976/callback", "http://127.0.0.1:8977/callback"]
 
 export interface DevelopmentClient {
@@ -45,7 +45,7 @@ export interface DevelopmentClient {
   redirectUris: readonly string[]
 }
 
-/** @param origin Of the service itself, such as http://127.0.0.1:8080. */
+/** @param origin The server's own origin, such as http://127.0.0.1:8080. */
 export function developmentClients(origin: string): readonly DevelopmentClient[] {
   const native = ["com.example.notes:/callback"]
   return [
@@ -67,7 +67,7 @@ export const idpA: DevelopmentIssuer = {
   clients: developmentClients,
 }
 
-/** A second issuer for the app's pages, so that there are two connections to choose from. */
+/** A second issuer, so that pages can offer a choice of connections. */
 export const partner: DevelopmentIssuer = {
   path: "/dev/partner",
   connection: "partner",
@@ -79,7 +79,7 @@ export const partner: DevelopmentIssuer = {
       .map((client) => ({ ...client, clientId: "notes-partner" })),
 }
 
-/** @param authAudience The service's own audience. Everybody who signs in administers the development app. */
+/** @param authAudience The server's own audience. Every user who signs in administers the development app. */
 export function buildDevelopmentApp(origin: string, authAudience: string, messagingAudience = authAudience): App {
   const administration = ["service_accounts.read", "service_accounts.write", "delegation.write", "introspect"]
   const backends = ["auth.messaging.backend", "auth.revocations.read"]
@@ -94,7 +94,7 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
       { key: "messaging.read", audience: messagingAudience, isDefault: true },
       { key: "messaging.write", audience: messagingAudience, isDefault: true },
       ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
-      // A messaging backend's account keeps them when the server is started again.
+      // A messaging backend's account keeps these scopes when the server restarts.
       ...backends.map((key) => ({ key, audience: authAudience, isDefault: false })),
     ],
     settings: {
@@ -120,7 +120,7 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
   }
 }
 
-/** @param webSecret The web client's secret at the provider; the native clients have none. */
+/** @param webSecret The web client's secret at the provider. Native clients have none. */
 export function buildProviderClients(
   origin: string,
   webSecret: string,

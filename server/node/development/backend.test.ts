@@ -19,7 +19,7 @@ import { developmentKeySet } from "../issuer-key-set.ts"
 import { buildDevelopmentApp } from "./app.ts"
 import { developmentBackend } from "./backend.ts"
 
-test("a development server makes whoever asks a messaging backend, whose receipts count at once", async () => {
+test("a development server registers any caller as a messaging backend, whose receipts are valid at once", async () => {
   const opened = await openTestStore(storyStore)
   const folder = mkdtempSync(join(fastTmpdir(), "signet-backend-"))
   const issuer = "http://127.0.0.1:8080"
@@ -56,7 +56,7 @@ test("a development server makes whoever asks a messaging backend, whose receipt
   })
   expect(named.get(toHex(keyIdOf(publicKey)))?.purpose).toBe(KeyPurpose.RECEIPT)
   expect(named.size).toBe(5)
-  // The installation's own receipts are under its own key yet.
+  // The installation's own receipts still use its own key.
   expect(ring.signer("RECEIPT").publicKey).not.toEqual(publicKey)
 
   for (const body of [{}, { receiptKey: "" }, { receiptKey: textOf(random.bytes(31)) }, { receiptKey: 7 }, "text"]) {

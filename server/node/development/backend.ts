@@ -1,10 +1,10 @@
-// POST /dev/messaging-backend: what a messaging backend that runs beside this server needs to be one.
+// POST /dev/messaging-backend: registers a messaging backend that runs beside this server and returns its credentials.
 import { isPublicKey } from "@signet/canonical/ed25519"
 import { decodeBase64url } from "@signet/guard/strict-json"
 import type { FastifyPluginCallback } from "fastify"
 import type { AddedBackend } from "../add-backend.ts"
 
-/** Answers whoever asks: a backend of the development app. `app.register(..., { add })`. */
+/** Answers any caller with the credentials of a backend of the development app. `app.register(..., { add })`. */
 export const developmentBackend: FastifyPluginCallback<{ add: (receiptKey: Uint8Array) => Promise<AddedBackend> }> = (
   app,
   { add },

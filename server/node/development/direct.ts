@@ -1,4 +1,4 @@
-// ID tokens without a browser, for the first five minutes and for tests.
+// ID tokens without a browser, for a quick start and for tests.
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
 import { type DevelopmentClient, developmentAppId } from "./app.ts"
@@ -10,16 +10,16 @@ export interface Issuer {
   issuer: string
   key: IdpKey
   clients: readonly DevelopmentClient[]
-  /** Of the app's clients here; empty for the default. */
+  /** The connection of the app's clients here; empty for the default. */
   connection: string
   clock: Clock
 }
 
 /**
- * The answer to POST /id-token, and to POST /login-request: the body that POST /auth/login/idp-a takes, so that two
- * programs and a pipe are a sign-in. Undefined when the question makes no sense.
+ * Answers POST /id-token, and POST /login-request with the body for POST /auth/login/idp-a, so that two commands and a
+ * pipe sign in. Undefined for an invalid request.
  *
- * @param text `{email, name?, nonce?, platform?}` as JSON, or nothing for Ada on the web.
+ * @param text `{email, name?, nonce?, platform?}` as JSON; empty for Ada on the web.
  */
 export async function answerDirectly(
   issuer: Issuer,
@@ -65,7 +65,7 @@ function mint({ issuer, key, clock }: Issuer, { person, nonce, client }: Asked):
     exp: iat + 600,
     auth_time: iat,
     nonce,
-    // Two tokens of one second and one nonce would be one token, which is good once.
+    // Distinguishes two tokens of the same second and nonce: each token can be used once.
     jti: randomBytes(12).toString("base64url"),
     ...claimsOf(person),
   })

@@ -1,4 +1,4 @@
-// The page of the stand-in for IDP_B, and how it sends people back: by a form that their browser posts.
+// The sign-in page of the stand-in for IDP_B, which returns users to the app with a form that their browser posts.
 import { randomBytes } from "node:crypto"
 import type { IdpBClient } from "./idp-b-clients.ts"
 import { firstAuthorizationOf, parseIdpBPerson } from "./idp-b-person.ts"
@@ -8,16 +8,16 @@ import { escapeHtml } from "./sign-in-page.ts"
 export interface Page {
   status: number
   html: string
-  /** What the one script of the page is allowed by. */
+  /** CSP nonce of the page's only script. */
   scriptNonce?: string
 }
 
 interface AuthorizationRequest {
   client: IdpBClient
   redirectUri: string
-  /** An identity token comes beside the code. */
+  /** The client requested an identity token in addition to the code. */
   wantsIdToken: boolean
-  /** Name and email were asked for. */
+  /** The client requested name and email. */
   wantsUser: boolean
   state: string | undefined
   nonce: string | undefined
@@ -25,7 +25,7 @@ interface AuthorizationRequest {
 
 const refusal: Page = { status: 400, html: "<!doctype html><title>invalid_request</title><p>invalid_request\n" }
 
-/** GET shows the form, whose hidden members repeat the request. */
+/** GET: returns the form, whose hidden fields repeat the request. */
 export function showAuthorization(idp: IdpBState, query: URLSearchParams): Page {
   if (parseRequest(idp, query) === undefined) return refusal
   const hidden = [...query].map(([name, value]) => hiddenInput(name, value)).join("\n  ")
@@ -43,7 +43,7 @@ export function showAuthorization(idp: IdpBState, query: URLSearchParams): Page 
   }
 }
 
-/** POST takes it, and answers with a page that posts the outcome to the app. */
+/** POST: processes the form and returns a page that posts the result to the app. */
 export async function answerAuthorization(idp: IdpBState, form: URLSearchParams): Promise<Page> {
   const request = parseRequest(idp, form)
   if (request === undefined) return refusal
@@ -62,12 +62,12 @@ export async function answerAuthorization(idp: IdpBState, form: URLSearchParams)
     state,
     code: idp.grants.issueCode({ clientId, person, redirectUri, nonce }),
     id_token: request.wantsIdToken ? await idp.mint({ clientId, person, nonce }) : undefined,
-    // Once, and never again: who loses it has lost it.
+    // Sent only with the first authorization, as by the real provider.
     user: request.wantsUser && isFirst ? JSON.stringify(firstAuthorizationOf(person)) : undefined,
   })
 }
 
-/** Undefined for what the provider would refuse. It looks at no code challenge. */
+/** Undefined for requests that the provider would refuse. It ignores code challenges. */
 function parseRequest({ clients }: IdpBState, fields: URLSearchParams): AuthorizationRequest | undefined {
   const redirectUri = fields.get("redirect_uri") ?? ""
   const client = clients.find(
@@ -75,7 +75,7 @@ function parseRequest({ clients }: IdpBState, fields: URLSearchParams): Authoriz
   )
   const responseType = fields.get("response_type") ?? ""
   const wantsUser = /\b(name|email)\b/.test(fields.get("scope") ?? "")
-  // Whoever asks for a name or an email is answered in a form's body, and in nothing that ends up in a log.
+  // A request for name or email needs a response in a form body, which does not end up in logs.
   const isRight = fields.get("response_mode") === "form_post" && ["code", "code id_token"].includes(responseType)
   if (client === undefined || !isRight) return undefined
   return {

@@ -1,4 +1,4 @@
-// What the stand-in for IDP_B and the development app's clients of it have agreed on.
+// Constants shared by the stand-in for IDP_B and the development app's clients there.
 
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -6,16 +6,18 @@ import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
 import { developmentAppId, developmentClients, fixed, madeAtMs } from "./app.ts"
 
-/** Where the stand-in is mounted. */
+/** The path at which the stand-in is mounted. */
 export const idpBPath = "/dev/idp-b"
 
-/** Who its tokens say they are of: the first, and, since the provider changed its mind for a day, the second. */
+/** Issuers of its tokens: the usual one, and the one that the real provider used for a day. */
 export const idpBIssuers = ["https://idp-b.invalid", "https://account.idp-b.invalid"] as const
 
 export const teamId = "DEVTEAM001"
 export const clientKeyId = "DEVKEY0001"
 
-/** A services id for pages and Android, which sign in on the provider's page; a bundle id for the device's own sheet. */
+/**
+ * A services id for pages and Android, which sign in on the provider's page; a bundle id for the system dialog of iOS.
+ */
 export const servicesId = "com.example.notes.signin"
 export const bundleId = "com.example.notes"
 
@@ -23,11 +25,11 @@ export interface IdpBClient {
   platform: Platform
   clientId: string
   redirectUris: readonly string[]
-  /** Pages give the provider the nonce; apps on the device give its hash. */
+  /** Pages send the provider the nonce itself; apps on the device send its hash. */
   nonceMode: ProviderClient["nonceMode"]
 }
 
-/** @param origin Of the service itself, such as http://127.0.0.1:8080. */
+/** @param origin The server's own origin, such as http://127.0.0.1:8080. */
 export function idpBClients(origin: string): readonly IdpBClient[] {
   const redirectUris = developmentClients(origin).find(({ platform }) => platform === "WEB")?.redirectUris ?? []
   return [
@@ -38,8 +40,8 @@ export function idpBClients(origin: string): readonly IdpBClient[] {
 }
 
 /**
- * @param origin Where the stand-in is mounted.
- * @param clientKey The P-256 key of the team, PKCS #8 in PEM.
+ * @param origin The origin at which the stand-in is mounted.
+ * @param clientKey The team's P-256 key, PKCS #8 in PEM.
  */
 export function buildIdpBClients(
   origin: string,

@@ -1,4 +1,4 @@
-// What the stand-in for IDP_B gives without a browser, for the first five minutes and for tests.
+// Answers of the stand-in for IDP_B without a browser, for a quick start and for tests.
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import { developmentAppId } from "./app.ts"
 import type { IdpBClient } from "./idp-b-clients.ts"
@@ -14,15 +14,15 @@ export const notificationTypes = [
 ] as const
 
 /**
- * The answers to POST requests below the stand-in's path; undefined when a question makes no sense.
+ * Answers POST requests below the stand-in's path; undefined for an invalid request.
  *
- * - `/id-token`: an identity token and the nonce that the app would send with it.
- * - `/login-request`: the body that POST /auth/login/idp-b takes, with a code when `credential` is "code".
- * - `/notification`: the body that the provider posts by itself when something happened to the person's account.
- * - `/switches`: how the provider behaves from now on.
+ * - `/id-token`: an identity token and the nonce that the app sends with it.
+ * - `/login-request`: the body for POST /auth/login/idp-b, with a code if `credential` is "code".
+ * - `/notification`: the body that the provider posts when the user's account changes.
+ * - `/switches`: changes the provider's behavior.
  *
- * @param fields `{email, name?, hidesEmail?, nonce?, platform?}` for Ada on the web when empty; `type` for
- *   notifications; `{down?, delayMs?, issuer?}` for switches.
+ * @param fields `{email, name?, hidesEmail?, nonce?, platform?}`, by default Ada on the web; `type` for notifications;
+ * `{down?, delayMs?, issuer?}` for switches.
  */
 export async function answerIdpBDirectly(
   state: IdpBState,
@@ -46,9 +46,9 @@ export async function answerIdpBDirectly(
 interface Asked {
   person: IdpBPerson
   client: IdpBClient
-  /** As the app keeps it. */
+  /** As stored by the app. */
   nonce: string
-  /** As the provider gets it. */
+  /** As sent to the provider. */
   carried: string
 }
 
@@ -79,7 +79,7 @@ async function loginRequest(state: IdpBState, fields: Record<string, unknown>): 
     appId: developmentAppId,
     platform,
     nonce,
-    // The app hands on what it learnt of the first authorization.
+    // The app forwards the data of the first authorization.
     ...(first && {
       profileHints: { name: `${first.name.firstName} ${first.name.lastName}`.trim(), email: first.email },
     }),
@@ -111,7 +111,7 @@ async function notification(state: IdpBState, fields: Record<string, unknown>): 
     iat,
     exp: iat + 86_400,
     jti: randomUUID(),
-    // In words: the provider nests JSON in a text.
+    // A string: the real provider nests JSON in a string, too.
     events: JSON.stringify(event),
   })
   return { payload }

@@ -1,4 +1,4 @@
-// What the stand-in for IDP_B remembers: codes, refresh tokens and who has consented. In memory, the oldest go first.
+// State of the stand-in for IDP_B: codes, refresh tokens and consents. In memory; the oldest are evicted.
 import { randomBytes } from "node:crypto"
 import { type IdpBPerson, idpBSubjectOf } from "./idp-b-person.ts"
 
@@ -8,9 +8,9 @@ export interface Grant {
 }
 
 export interface CodeGrant extends Grant {
-  /** Where the code was sent to; empty for the device's own. */
+  /** The redirect URI of the code; empty for the system dialog. */
   redirectUri: string
-  /** As the provider was given it. */
+  /** As sent to the provider. */
   nonce: string | undefined
 }
 
@@ -24,7 +24,7 @@ export function createGrants(nowMs: () => number) {
   const nameOf = ({ clientId, person }: Grant) => `${clientId} ${idpBSubjectOf(person)}`
 
   return {
-    /** True the first time only: until the person's consent ends. */
+    /** True only for the first call until the user's consent is revoked. */
     consent(grant: Grant): boolean {
       const isFirst = !consents.has(nameOf(grant))
       consents.add(nameOf(grant))
@@ -37,7 +37,7 @@ export function createGrants(nowMs: () => number) {
       trim(codes)
       return code
     },
-    /** Once, whoever takes it. */
+    /** Returns a code's grant once. */
     takeCode(code: string): CodeGrant | undefined {
       const found = codes.get(code)
       codes.delete(code)
@@ -50,7 +50,7 @@ export function createGrants(nowMs: () => number) {
       return token
     },
     findRefreshToken: (token: string): Grant | undefined => refreshTokens.get(token),
-    /** Ends the consent and all refresh tokens that came of it. */
+    /** Revokes the consent and all refresh tokens based on it. */
     revoke(token: string, clientId: string): void {
       const grant = refreshTokens.get(token)
       if (grant === undefined || grant.clientId !== clientId) return

@@ -3,10 +3,10 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, 
 
 export type SigningAlgorithm = "RS256" | "ES256"
 
-/** What the stand-in signs with: RS256 as the provider does today, and ES256, which it also publishes. */
+/** The stand-in's signing keys: RS256 as the real provider uses, and ES256, which it also publishes. */
 export interface IdpBKeys {
   readonly published: readonly JWK[]
-  /** @param header Members instead of the usual ones. */
+  /** @param header Header parameters that replace the default ones. */
   sign(claims: JWTPayload, options?: { alg?: SigningAlgorithm; header?: Record<string, unknown> }): Promise<string>
 }
 
@@ -16,7 +16,7 @@ export async function createIdpBKeys(): Promise<IdpBKeys> {
     published: [rsa.jwk, ec.jwk],
     sign(claims, { alg = "RS256", header = {} } = {}) {
       const { privateKey, kid } = alg === "RS256" ? rsa : ec
-      // Without a type: so the provider's are.
+      // Without `typ`, as in the real provider's tokens.
       return new SignJWT(claims).setProtectedHeader({ alg, kid, ...header }).sign(privateKey)
     },
   }
@@ -28,7 +28,7 @@ async function makeKey(alg: SigningAlgorithm): Promise<{ privateKey: CryptoKey; 
   return { privateKey, kid, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } }
 }
 
-/** The key that a team downloads once. */
+/** The team's private key, which the real provider lets a team download once. */
 export interface TeamKey {
   /** PKCS #8 in PEM. */
   privatePem: string

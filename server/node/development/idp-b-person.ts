@@ -1,14 +1,14 @@
-// Whom the stand-in for IDP_B vouches for: whoever somebody says that they are.
+// Users of the stand-in for IDP_B. It accepts any claimed identity.
 import { createHash } from "node:crypto"
 import { teamId } from "./idp-b-clients.ts"
 import { type Person, parsePerson } from "./person.ts"
 
 export interface IdpBPerson extends Person {
-  /** The person hides their address: apps see a relay's. */
+  /** The user hides the address: apps get a relay address. */
   hidesEmail: boolean
 }
 
-/** As parsePerson, and `hidesEmail`. */
+/** Same as parsePerson, with `hidesEmail`. */
 export function parseIdpBPerson(fields: Record<string, unknown>): IdpBPerson | undefined {
   const { hidesEmail = false, ...rest } = fields
   const person = parsePerson(rest)
@@ -17,14 +17,14 @@ export function parseIdpBPerson(fields: Record<string, unknown>): IdpBPerson | u
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-/** The same for the same person in all apps of a team, and another in another team's. */
+/** Constant for a user in all apps of a team; differs between teams. */
 export function idpBSubjectOf({ email }: Person): string {
   const hash = sha256(`idp-b|${teamId}|${email}`)
   const digits = hash.replace(/[a-f]/g, "")
   return `${digits.slice(0, 6)}.${hash.slice(0, 32)}.${digits.slice(6, 10)}`
 }
 
-/** What identity tokens say of them. Booleans are words, and the address of who hides theirs is a relay's. */
+/** Claims of the identity token. Booleans are strings, and a hidden address is replaced by a relay address. */
 export function idpBClaimsOf(person: IdpBPerson): Record<string, unknown> {
   return person.hidesEmail
     ? { email: relayAddressOf(person), email_verified: "true", is_private_email: "true" }
@@ -35,7 +35,7 @@ export function relayAddressOf({ email }: Person): string {
   return `${sha256(`relay|${teamId}|${email}`).slice(0, 10)}@privaterelay.idp-b.invalid`
 }
 
-/** What the first authorization alone brings along, beside the token and unsigned. */
+/** Data that only the first authorization includes, unsigned and outside the token. */
 export function firstAuthorizationOf(person: IdpBPerson): {
   name: { firstName: string; lastName: string }
   email: string

@@ -1,4 +1,4 @@
-// What the parts of the stand-in for IDP_B share.
+// Shared state of the stand-in for IDP_B.
 import type { Clock } from "@signet/kernel/ports"
 import type { JWTPayload } from "jose"
 import { type IdpBClient, idpBClients, idpBIssuers } from "./idp-b-clients.ts"
@@ -6,13 +6,13 @@ import { createGrants, type Grant, type Grants } from "./idp-b-grants.ts"
 import { createIdpBKeys, type IdpBKeys, type TeamKey } from "./idp-b-keys.ts"
 import { idpBClaimsOf, idpBSubjectOf } from "./idp-b-person.ts"
 
-/** How the provider behaves; may be changed at any time. */
+/** Switches of the provider's behavior; may change at any time. */
 export interface Switches {
-  /** It answers 503, in HTML. */
+  /** Answers 503 with HTML. */
   down: boolean
-  /** It answers so much later, in milliseconds. */
+  /** Delay of every answer, in milliseconds. */
   delayMs: number
-  /** Whose its tokens say they are. */
+  /** Selects the `iss` of its tokens. */
   issuer: "first" | "second"
 }
 
@@ -24,11 +24,11 @@ export interface IdpBState {
   readonly teamKey: TeamKey
   readonly switches: Switches
   issuer(): string
-  /** An identity token. */
+  /** Creates an identity token. */
   mint(of: Grant & { nonce: string | undefined }): Promise<string>
 }
 
-/** The provider's tokens live for a day. */
+/** Lifetime of the provider's tokens: one day. */
 const lifeSeconds = 86_400
 
 export async function startIdpB(options: {

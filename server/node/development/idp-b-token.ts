@@ -1,4 +1,4 @@
-// The back channel of the stand-in for IDP_B: /auth/token and /auth/revoke, for whoever holds the team's key.
+// The back channel of the stand-in for IDP_B: /auth/token and /auth/revoke. Requires the team's key.
 import { randomBytes } from "node:crypto"
 import { errors, importSPKI, jwtVerify } from "jose"
 import { clientKeyId, idpBIssuers, teamId } from "./idp-b-clients.ts"
@@ -6,11 +6,11 @@ import type { IdpBState } from "./idp-b-state.ts"
 
 export interface Answer {
   status: number
-  /** None says nothing. */
+  /** Absent: no body. */
   body?: object
 }
 
-/** Half a year: longer ones are refused. */
+/** Half a year. Longer client secrets are refused. */
 const maxSecretLifeSeconds = 15_777_000
 
 const refused = (error: string): Answer => ({ status: 400, body: { error } })
@@ -36,7 +36,7 @@ export async function answerToken(state: IdpBState, form: URLSearchParams): Prom
   }
 }
 
-/** Says nothing of whether there was such a token. */
+/** The answer does not reveal whether the token existed. */
 export async function answerRevoke(state: IdpBState, form: URLSearchParams): Promise<Answer> {
   const clientId = await authenticate(state, form)
   if (clientId === undefined) return refused("invalid_client")
@@ -52,7 +52,7 @@ const accessToken = () => ({
   expires_in: 3_600,
 })
 
-/** The client whose team signed the secret of the request; undefined for none. */
+/** Returns the client whose team signed the request's client secret; undefined if none. */
 async function authenticate(state: IdpBState, form: URLSearchParams): Promise<string | undefined> {
   const clientId = form.get("client_id") ?? ""
   if (!state.clients.some((client) => client.clientId === clientId)) return undefined

@@ -47,7 +47,7 @@ const at = (path: string) => `${origin}/dev/idp-b${path}`
 const post = (path: string, body: object = {}) => fetch(at(path), { method: "POST", body: JSON.stringify(body) })
 const asked = async (path: string, body: object = {}) => (await post(path, body)).json()
 
-/** The hidden members of a page's form, and where the form goes. */
+/** The hidden fields of a page's form, and its target. */
 function formOf(html: string): { action: string; members: Record<string, string> } {
   const text = (escaped = "") => escaped.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
   const inputs = [...html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
@@ -57,7 +57,7 @@ function formOf(html: string): { action: string; members: Record<string, string>
   }
 }
 
-/** Opens the page, answers it, and returns what the browser would post to the app. */
+/** Opens the page, submits its form, and returns what the browser would post to the app. */
 async function authorize(change: Record<string, string> = {}, person: Record<string, string> = {}) {
   const query = new URLSearchParams({
     client_id: servicesId,
@@ -84,7 +84,7 @@ async function authorize(change: Record<string, string> = {}, person: Record<str
 }
 
 describe("the stand-in's page", () => {
-  test("sends people back by a form, with name and email the first time and never again", async () => {
+  test("returns users by a form post, with name and email the first time only", async () => {
     const first = await authorize()
     expect(first.action).toBe(clientOf("WEB").redirectUris[0])
     expect(first.members.state).toBe(`s-"1"`)
@@ -103,12 +103,12 @@ describe("the stand-in's page", () => {
     const traded = await idpB.verify(clientOf("WEB"), code, "n-1")
     expect(traded).toMatchObject({ subject: vouched.subject, singleUse: null })
 
-    // Who ends their consent is asked anew.
+    // After a revoked consent the user is asked again.
     await idpB.revoke(clientOf("WEB"), traded.providerRefreshToken ?? "")
     expect((await authorize()).members).toHaveProperty("user")
   })
 
-  test("gives a relay's address of people who hide theirs", async () => {
+  test("returns a relay address for users who hide theirs", async () => {
     const { members } = await authorize({}, { "person.email": "shy@example.com", "person.hidesEmail": "on" })
     expect(decodeJwt(members.id_token ?? "")).toMatchObject({
       email: expect.stringMatching(/^[0-9a-f]{10}@privaterelay\.idp-b\.invalid$/),
@@ -118,12 +118,12 @@ describe("the stand-in's page", () => {
     expect(members.user).not.toContain("shy@example.com")
   })
 
-  test("lets people turn round", async () => {
+  test("lets users cancel", async () => {
     const { members } = await authorize({}, { "person.cancel": "1" })
     expect(members).toEqual({ state: `s-"1"`, error: "user_cancelled_authorize" })
   })
 
-  test("gives no identity token that nobody asked for, and no name", async () => {
+  test("returns no identity token and no name that was not requested", async () => {
     const { members } = await authorize({ response_type: "code", scope: "" }, { "person.email": "plain@example.com" })
     expect(Object.keys(members).toSorted()).toEqual(["code", "state"])
   })
@@ -138,7 +138,7 @@ describe("the stand-in's page", () => {
     expect((await authorize(change)).status).toBe(400)
   })
 
-  test("shows what it was asked as text", async () => {
+  test("escapes the request in its HTML", async () => {
     const query = new URLSearchParams({
       client_id: servicesId,
       redirect_uri: clientOf("WEB").redirectUris[0] ?? "",
@@ -154,7 +154,7 @@ describe("the stand-in's page", () => {
 
 describe("one request without a browser", () => {
   test.each<[Platform]>([["WEB"], ["ANDROID"], ["IOS"]])(
-    "gives a token for %s that the service takes there, and its booleans are words",
+    "returns a token for %s that the server accepts, with booleans as strings",
     async (platform) => {
       const { id_token: idToken, nonce } = await asked("/id-token", { platform, email: "ada@example.com" })
       expect(decodeJwt(idToken)).toMatchObject({ iss: idpBIssuers[0], email_verified: "true" })
@@ -164,7 +164,7 @@ describe("one request without a browser", () => {
     },
   )
 
-  test("gives the whole body of a sign-in, with hints the first time only", async () => {
+  test("returns a complete sign-in body, with hints the first time only", async () => {
     const person = { platform: "IOS", email: "hint@example.com", name: "Hint Once" }
     const first = await asked("/login-request", person)
     expect(first).toMatchObject({
@@ -177,7 +177,7 @@ describe("one request without a browser", () => {
     expect(await idpB.verify(clientOf("IOS"), { is: "idToken", idToken: second.idToken }, second.nonce)).toBeDefined()
   })
 
-  test.each<[Platform]>([["WEB"], ["IOS"]])("gives a code for %s instead", async (platform) => {
+  test.each<[Platform]>([["WEB"], ["IOS"]])("returns a code for %s instead", async (platform) => {
     const { authorizationCode, nonce } = await asked("/login-request", { platform, credential: "code" })
     const { code, redirectUri = "" } = authorizationCode
     const credential = { is: "code", code, codeVerifier: "", redirectUri } as const
@@ -185,7 +185,7 @@ describe("one request without a browser", () => {
     expect(vouched.providerRefreshToken).toMatch(/^r/)
   })
 
-  test.each(notificationTypes)("gives the body of a notification: %s", async (type) => {
+  test.each(notificationTypes)("returns the body of a notification: %s", async (type) => {
     const { payload } = await asked("/notification", { type, platform: "IOS", hidesEmail: true })
     const { subject } = await idpB.read([clientOf("IOS")], payload)
     const { id_token } = await asked("/id-token", { platform: "IOS" })
@@ -210,7 +210,7 @@ describe("one request without a browser", () => {
   })
 })
 
-describe("the stand-in can be told", () => {
+describe("the stand-in can be switched", () => {
   test("to sign with the second issuer", async () => {
     await post("/switches", { issuer: "second" })
     const { id_token: idToken, nonce } = await asked("/id-token")
@@ -219,7 +219,7 @@ describe("the stand-in can be told", () => {
     expect(vouched.issuer).toBe(idpBIssuers[0])
   })
 
-  test("to be down, and still be told", async () => {
+  test("to be down, and still be switched", async () => {
     await post("/switches", { down: true })
     const answer = await fetch(at("/auth/keys"))
     expect([answer.status, answer.headers.get("content-type")]).toEqual([503, "text/html"])
@@ -235,7 +235,7 @@ describe("the stand-in can be told", () => {
   })
 })
 
-test("it publishes public keys, and describes itself under its second issuer", async () => {
+test("the stand-in publishes public keys, and metadata under its second issuer", async () => {
   const metadata = await (await fetch(at("/.well-known/openid-configuration"))).json()
   expect(metadata).toMatchObject({ issuer: idpBIssuers[1], jwks_uri: at("/auth/keys") })
   const { keys } = await (await fetch(metadata.jwks_uri)).json()
@@ -244,7 +244,7 @@ test("it publishes public keys, and describes itself under its second issuer", a
   expect((await fetch(at("/auth/nothing"))).status).toBe(404)
 })
 
-test("a refresh token gets an identity token without a nonce, and no second refresh token", async () => {
+test("a refresh returns an identity token without a nonce, and no new refresh token", async () => {
   const { authorizationCode, nonce } = await asked("/login-request", { credential: "code" })
   const credential = { is: "code", codeVerifier: "", ...authorizationCode } as const
   let form = new URLSearchParams()

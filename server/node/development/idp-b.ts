@@ -1,4 +1,4 @@
-// The development profile's stand-in for IDP_B: the provider's protocol with its quirks, and anybody's word.
+// The development profile's stand-in for IDP_B: the provider's protocol with its quirks, without authentication.
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Clock } from "@signet/kernel/ports"
@@ -12,24 +12,24 @@ import type { StandIn } from "./plugin.ts"
 import { answer, answerJson, parseFields, readText } from "./raw-http.ts"
 
 export interface DevelopmentIdpB extends StandIn {
-  /** Of the service itself. */
+  /** The server's own origin. */
   origin(): string
-  /** The key of the development app's team; another at every start. */
+  /** The key of the development app's team; new at every start. */
   readonly teamKey: TeamKey
   readonly switches: Switches
-  /** The provider from inside, for tests. */
+  /** The provider's internal state, for tests. */
   state(): Promise<IdpBState>
 }
 
 export interface DevelopmentIdpBOptions {
-  /** Anything but "development" is refused. */
+  /** Any value but "development" is refused. */
   profile: string
-  /** Of the service itself; asked at the first request, when the port is known. */
+  /** Returns the server's own origin. Called at the first request, when the port is known. */
   origin: () => string
   clock: Clock
 }
 
-/** @throws Error outside of the development profile: this provider believes everybody. */
+/** @throws Error outside the development profile: this provider authenticates nobody. */
 export function createDevelopmentIdpB(options: DevelopmentIdpBOptions): DevelopmentIdpB {
   if (options.profile !== "development") throw new Error("the stand-in for IDP_B is for the development profile only")
   const switches: Switches = { down: false, delayMs: 0, issuer: "first" }
@@ -94,7 +94,10 @@ async function serve(
   }
 }
 
-/** It names the second issuer, whatever the tokens say: whoever believes it refuses them. */
+/**
+ * Names the second issuer, whatever the tokens contain, as the real metadata does. A client that relies on it refuses
+ * the tokens.
+ */
 const metadata = (at: string) => ({
   issuer: idpBIssuers[1],
   authorization_endpoint: `${at}/auth/authorize`,

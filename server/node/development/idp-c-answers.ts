@@ -1,11 +1,11 @@
-// How the stand-in for IDP_C says no, in each of the three ways that projects have said it.
+// Error responses of the stand-in for IDP_C, in each of the three formats that real projects use.
 
-/** By API version 2024-01-01, without a version, and before errors had codes. */
+/** Formats: API version 2024-01-01; without a version; and from before errors had codes. */
 export type Spelling = "version" | "codes" | "sentences"
 
 export interface Answer {
   status: number
-  /** Undefined where there is none (204). */
+  /** Undefined for no body (204). */
   body: object | undefined
   location?: string
 }
@@ -13,7 +13,7 @@ export interface Answer {
 interface Refusal {
   status: number
   sentence: string
-  /** Where it was another before errors had codes. */
+  /** The status before errors had codes, if different. */
   oldStatus?: number
 }
 
@@ -37,7 +37,7 @@ const refusals = {
 
 export type Code = keyof typeof refusals
 
-/** @param isOAuth Of the token endpoint, which once spelled errors as RFC 6749 does. */
+/** @param isOAuth True for the token endpoint, which formerly used errors of RFC 6749. */
 export function refuse(code: Code, spelling: Spelling, isOAuth = false): Answer {
   const { status, sentence, oldStatus = status }: Refusal = refusals[code]
   switch (spelling) {
@@ -54,6 +54,6 @@ export function refuse(code: Code, spelling: Spelling, isOAuth = false): Answer 
   }
 }
 
-/** Bans were not told apart then. */
+/** That format did not distinguish bans. */
 const oauthSentence = (code: Code, sentence: string): string =>
   code === "user_banned" ? refusals.invalid_credentials.sentence : sentence

@@ -1,4 +1,4 @@
-// What the stand-in for IDP_C and the development app's clients of it have agreed on.
+// Constants shared by the stand-in for IDP_C and the development app's clients there.
 
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -6,15 +6,15 @@ import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-
 import type { ProviderClient } from "@signet/kernel/records"
 import { developmentAppId, developmentClients, fixed, madeAtMs } from "./app.ts"
 
-/** Where the stand-in is mounted: the address of its one project. */
+/** The path at which the stand-in is mounted: the URL of its only project. */
 export const idpCPath = "/dev/idp-c"
 
-/** The page that its mails lead to where no other is asked for: with a button, because programs open links too. */
+/** The default target of links in its mails: a page with a button, because mail scanners open links. */
 export const linkPath = `${idpCPath}/link`
 
 export const projectReference = "devproject"
 
-/** @param tokenSecret What the project signs with; null where it publishes its keys. */
+/** @param tokenSecret The project's signing secret; null if it publishes keys. */
 export function buildIdpCClients(
   origin: string,
   project: { secretKey: string; tokenSecret: string | null },
@@ -32,7 +32,7 @@ export function buildIdpCClients(
       status: "ACTIVE",
       clientId: projectReference,
       issuers: [issuer],
-      // Without the port, so that people stay who they are when the port is another.
+      // Without the port, so that subjects stay the same when the port changes.
       canonicalIssuer: "https://idp-c.invalid/auth/v1",
       audiences: ["authenticated"],
       authorizedParties: [],

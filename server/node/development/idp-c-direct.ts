@@ -1,4 +1,4 @@
-// What the stand-in for IDP_C has beside the protocol: its mails, the page that they lead to, and its switches.
+// Parts of the stand-in for IDP_C outside the protocol: its mails, the page that they link to, and its switches.
 import { randomBytes } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { linkPage } from "./idp-c-link-page.ts"
@@ -11,11 +11,11 @@ export interface Switches {
 }
 
 /**
- * Answers below the stand-in's path. Reading takes no link.
+ * Answers requests below the stand-in's path. Reading consumes no link.
  *
- * - GET `/outbox`: the mails that were sent, newest first.
- * - GET `/link`: the page of an app, with the button that takes a link.
- * - POST `/switches` `{down?, delayMs?, spelling?, isSignupDisabled?}`: how the project behaves from now on.
+ * - GET `/outbox`: the sent mails, newest first.
+ * - GET `/link`: an app's page with the button that redeems a link.
+ * - POST `/switches` `{down?, delayMs?, spelling?, isSignupDisabled?}`: changes the project's behavior.
  */
 export async function answerDirectly(
   { project, switches }: { project: Project; switches: Switches },
@@ -36,7 +36,7 @@ export async function answerDirectly(
 
 function answerLinkPage(response: ServerResponse): void {
   const nonce = randomBytes(12).toString("base64")
-  // The address has the hash of the link in it.
+  // The URL contains the link's token hash.
   response.setHeader("referrer-policy", "no-referrer")
   response.setHeader(
     "content-security-policy",
@@ -45,7 +45,7 @@ function answerLinkPage(response: ServerResponse): void {
   answer(response, 200, "text/html; charset=utf-8", linkPage(nonce))
 }
 
-/** Undefined, and nothing is turned, when a switch is unknown or cannot stand so. */
+/** Undefined, and nothing changes, if a switch is unknown or has an invalid value. */
 function turn({ settings }: Project, switches: Switches, fields: Record<string, unknown>): object | undefined {
   const { down = switches.down, delayMs = switches.delayMs, ...others } = fields
   const { spelling = settings.spelling, isSignupDisabled = settings.isSignupDisabled, ...unknown } = others

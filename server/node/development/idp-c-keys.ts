@@ -3,14 +3,14 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "
 
 export type ProjectSigning = "HS256" | "ES256" | "RS256"
 
-/** What a project of the stand-in for IDP_C signs with; another at every start. */
+/** The signing keys of a project of the stand-in for IDP_C; new at every start. */
 export interface ProjectKeys {
-  /** As it publishes them: none where it signs with a secret. */
+  /** The published keys; none if the project signs with a secret. */
   readonly published: readonly JWK[]
   sign(claims: JWTPayload): Promise<string>
 }
 
-/** As long as the provider makes them. */
+/** Same length as the provider's secrets. */
 export const newTokenSecret = (): string => randomBytes(40).toString("base64")
 
 export async function createProjectKeys(signing: ProjectSigning, tokenSecret: string): Promise<ProjectKeys> {

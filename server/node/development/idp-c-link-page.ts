@@ -1,7 +1,7 @@
-// The page of an app that a magic link leads to: it shows a button. Mail scanners open links; only a person presses.
+// The page that a magic link opens. It shows a button, because mail scanners open links but press no buttons.
 import { developmentAppId } from "./app.ts"
 
-/** @param scriptNonce What the one script of the page is allowed by. */
+/** @param scriptNonce CSP nonce of the page's only script. */
 export function linkPage(scriptNonce: string): string {
   return `<!doctype html>
 <html lang="en">

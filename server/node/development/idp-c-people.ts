@@ -1,22 +1,22 @@
-// Whom the stand-in for IDP_C knows, and the links that it has sent them.
+// Users of the stand-in for IDP_C, and the links that it has sent them.
 import { createHash, randomInt, timingSafeEqual } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
 
 export interface ProjectPerson {
-  /** A UUID: the same for the same address at every start. */
+  /** A UUID, constant for an address at every start. */
   readonly id: string
   readonly email: string
-  /** SHA-256; null for people who only take links. A stand-in needs no slower hash: its people have no secrets. */
+  /** SHA-256; null for users without a password. A stand-in needs no slower hash, because its users have no secrets. */
   passwordHash: Uint8Array | null
   confirmedAtMs: number | null
   isAnonymous: boolean
   isBanned: boolean
   name: string | null
-  /** The link that is good now; a newer one takes its place. */
+  /** The valid link. A newer one replaces it. */
   link: { tokenHash: string; sentAtMs: number; type: LinkType } | null
 }
 
-/** "signup" goes to people who have not shown that the address is theirs. */
+/** "signup" is for users who have not confirmed the address. */
 export type LinkType = "signup" | "magiclink"
 
 export interface NewPerson {
@@ -31,13 +31,13 @@ export interface NewPerson {
 export interface ProjectPeople {
   find(email: string): ProjectPerson | undefined
   findById(id: string): ProjectPerson | undefined
-  /** Makes the person, or replaces them. Who is confirmed has been so for a day. */
+  /** Inserts or replaces a user. A confirmed user was confirmed a day ago. */
   put(person: NewPerson): ProjectPerson
   hasPassword(person: ProjectPerson, password: string): boolean
   setPassword(email: string, password: string): void
-  /** A link for the person, which ends the last one. */
+  /** Creates a link for the user, which invalidates the previous one. */
   issueLink(person: ProjectPerson): { tokenHash: string; type: LinkType }
-  /** Undefined for a link that is unknown, used or an hour old. */
+  /** Undefined for a link that is unknown, used, or older than an hour. */
   findByLink(tokenHash: string): ProjectPerson | undefined
 }
 

@@ -1,4 +1,4 @@
-// A project of the stand-in for IDP_C: what it answers to each call of the protocol, with what the real one gets wrong.
+// A project of the stand-in for IDP_C: its answer to each call of the protocol, including the real one's defects.
 import { randomBytes, randomUUID } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
 import { type Answer, type Code, refuse, type Spelling } from "./idp-c-answers.ts"
@@ -7,37 +7,37 @@ import type { LinkType, ProjectPeople, ProjectPerson } from "./idp-c-people.ts"
 
 export interface Mail {
   to: string
-  /** As the project's template writes it: the page that was asked for, with `token_hash` and `type`. */
+  /** As in the project's mail template: the requested page with `token_hash` and `type`. */
   link: string
   tokenHash: string
   type: LinkType
 }
 
-/** What a test, or whoever tries an app, may change at any time. */
+/** Settings that tests and developers may change at any time. */
 export interface ProjectSettings {
   spelling: Spelling
-  /** The project takes no new people at all. */
+  /** The project accepts no new users. */
   isSignupDisabled: boolean
-  /** How many mails it still sends, and how many requests it takes. */
+  /** Remaining numbers of mails and requests before the rate limit. */
   mailsLeft: number
   requestsLeft: number
-  /** Where links may lead: addresses that start like this. Others lead to the first. */
+  /** Prefixes of allowed link targets. Other targets are replaced by the first. */
   redirectUris: readonly string[]
 }
 
 export interface Project {
   readonly people: ProjectPeople
   readonly settings: ProjectSettings
-  /** The newest last; at most a hundred. */
+  /** Newest last, at most a hundred. */
   readonly outbox: Mail[]
-  /** Sessions that have not ended, by id. */
+  /** Live sessions by id. */
   readonly sessions: Map<string, ProjectPerson>
   readonly keys: ProjectKeys
   readonly issuer: string
   readonly clock: Clock
 }
 
-/** What a call asks with. */
+/** The parts of a call. */
 export interface ProjectCall {
   query: URLSearchParams
   fields: Readonly<Record<string, unknown>>
@@ -53,7 +53,7 @@ export async function answerPassword(project: Project, { query, fields, spelling
   const no = (code: Code) => refuse(code, spelling, true)
   if (query.get("grant_type") !== "password") return no("invalid_credentials")
   if (typeof email !== "string" || email === "" || typeof password !== "string") return no("validation_failed")
-  // The real one hands it to a database that keeps no such text.
+  // The real project passes it to a database that cannot store U+0000.
   if (email.includes("\0")) return refuse("unexpected_failure", spelling)
   const person = project.people.find(email)
   if (person === undefined) return no("invalid_credentials")
@@ -63,7 +63,7 @@ export async function answerPassword(project: Project, { query, fields, spelling
   return answerSession(project, person, "password")
 }
 
-/** POST /otp. Its answer tells who is known, unless it makes people. */
+/** POST /otp. The answer reveals whether the address is known, unless users may be created. */
 export function answerOtp(project: Project, { query, fields, spelling }: ProjectCall): Answer {
   const { email, create_user: mayCreate = true } = fields
   if (typeof email !== "string" || !/^[^@\s]+@[^@\s]+$/.test(email)) return refuse("validation_failed", spelling)
@@ -77,8 +77,8 @@ export function answerOtp(project: Project, { query, fields, spelling }: Project
 }
 
 /**
- * POST /verify {type, token_hash}: type "email" for whoever it is, "magiclink" for people who were confirmed before.
- * Looks first and takes the link last, as the real one does: whoever asks at the same moment is answered too.
+ * POST /verify {type, token_hash}: type "email" for any user, "magiclink" for confirmed users. Checks first and
+ * consumes the link last, as the real project does, so concurrent calls can both succeed.
  */
 export async function answerVerify(project: Project, { fields, spelling }: ProjectCall): Promise<Answer> {
   const { type, token_hash: tokenHash } = fields
@@ -93,7 +93,10 @@ export async function answerVerify(project: Project, { fields, spelling }: Proje
   return answer
 }
 
-/** GET /verify?token&type&redirect_to, where the provider's own mails lead: a scanner that opens it takes the link. */
+/**
+ * GET /verify?token&type&redirect_to, the target of the provider's own mails: a mail scanner that opens it consumes the
+ * link.
+ */
 export async function answerVerifyLink(project: Project, { query, spelling }: ProjectCall): Promise<Answer> {
   const fields = { type: query.get("type"), token_hash: query.get("token") }
   const { status } = await answerVerify(project, { query, fields, spelling })
@@ -101,20 +104,23 @@ export async function answerVerifyLink(project: Project, { query, spelling }: Pr
   return { status: 303, body: {}, location: `${redirectOf(project, query.get("redirect_to"))}#${fragment}` }
 }
 
-/** POST /signup: a person with a password, who is sent a link. It says the same for an address that is known. */
+/**
+ * POST /signup: creates a user with a password and sends a link. The answer does not reveal whether the address is
+ * known.
+ */
 export function answerSignup(project: Project, { query, fields, spelling }: ProjectCall): Answer {
   const { email, password } = fields
   if (project.settings.isSignupDisabled) return refuse("signup_disabled", spelling)
   if (typeof email !== "string" || typeof password !== "string") return refuse("validation_failed", spelling)
   const known = project.people.find(email)
   if (known?.confirmedAtMs != null) return { status: 200, body: { id: randomUUID(), email, aud: "authenticated" } }
-  // The password of somebody who is not confirmed stays what it was: either could be the stranger.
+  // The password of an unconfirmed user is not changed: either caller could be the attacker.
   const person = known ?? project.people.put({ email, password })
   sendLink(project, person, query.get("redirect_to"))
   return { status: 200, body: userOf(person) }
 }
 
-/** GET /user: whose the session is. */
+/** GET /user: returns the session's user. */
 export function answerUser({ sessions }: Project, { spelling }: ProjectCall, sessionId: string | undefined): Answer {
   if (sessionId === undefined) return refuse("no_authorization", spelling)
   const person = sessions.get(sessionId)
@@ -185,7 +191,7 @@ function sendLink(project: Project, person: ProjectPerson, redirectTo: string | 
   if (project.outbox.length > maxMails) project.outbox.shift()
 }
 
-/** Where nothing is asked for, or what is not allowed, the link leads to the site, and nobody is told. */
+/** Without a target, or with one that is not allowed, the link silently leads to the site. */
 function redirectOf({ settings }: Project, redirectTo: string | null): string {
   const [site = "http://localhost"] = settings.redirectUris
   return settings.redirectUris.some((allowed) => redirectTo?.startsWith(allowed)) ? (redirectTo ?? site) : site

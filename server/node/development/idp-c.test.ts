@@ -39,7 +39,7 @@ const turn = (switches: object) =>
   fetch(`${origin}/dev/idp-c/switches`, { method: "POST", body: JSON.stringify(switches) })
 const ada = { email: "ada@example.com", password: developmentPassword }
 
-/** The address of the newest mail. */
+/** The link in the newest mail. */
 async function newestLink(): Promise<URL> {
   const { mails } = await (await fetch(`${origin}/dev/idp-c/outbox`)).json()
   return new URL(mails[0].link)
@@ -56,7 +56,7 @@ test("production has no stand-in for IDP_C", () => {
   }
 })
 
-test("every platform of the development app finds one person by one project", async () => {
+test("every platform of the development app gets the same user from one project", async () => {
   const people = await Promise.all(clients().map((client) => idpC.signIn(client, ada)))
   expect(people.map(({ name }) => name)).toEqual(["Ada Lovelace", "Ada Lovelace", "Ada Lovelace"])
   expect(
@@ -64,13 +64,13 @@ test("every platform of the development app finds one person by one project", as
   ).toEqual(new Set([`https://idp-c.invalid/auth/v1 devproject ${people[0]?.subject}`]))
 })
 
-test("whoever is not confirmed, or anonymous, is there to be refused", async () => {
+test("the unconfirmed and the anonymous user are refused", async () => {
   const signIn = (email: string) => reasonOf(idpC.signIn(webClient(), { ...ada, email }))
   expect(await signIn("unconfirmed@example.com")).toBe("EMAIL_NOT_VERIFIED")
   expect(await signIn("anonymous@example.com")).toBe("PROVIDER_TOKEN_INVALID is_anonymous")
 })
 
-test("a scanner that opens the link, however often, takes nothing; the person's button does, once", async () => {
+test("a scanner that opens the link consumes nothing; the page's button does, once", async () => {
   const link = await sendLink()
   for (const method of ["HEAD", "GET", "GET", "OPTIONS"]) {
     const opened = await fetch(link, { method })
@@ -85,13 +85,13 @@ test("a scanner that opens the link, however often, takes nothing; the person's 
   expect(await reasonOf(idpC.confirmMagicLink(webClient(), tokenHash))).toBe("MAGIC_LINK_INVALID")
 })
 
-test("the page says nothing that the address says: it is the same for everybody", async () => {
+test("the page does not depend on its URL", async () => {
   const page = async (query: string) =>
     (await (await fetch(origin + linkPath + query)).text()).replace(/nonce="[^"]+"/, "")
   expect(await page('?token_hash="><script>alert(1)</script>')).toBe(await page(""))
 })
 
-test("links lead where the development app allows, and nowhere else", async () => {
+test("links lead only to targets that the development app allows", async () => {
   const { settings } = buildDevelopmentApp(origin, "auth")
   for (const redirectUri of settings.allowedRedirectUris) {
     expect((await sendLink(redirectUri)).href.startsWith(`${redirectUri}?token_hash=`)).toBe(true)
@@ -100,7 +100,7 @@ test("links lead where the development app allows, and nowhere else", async () =
   expect(`${elsewhere.origin}${elsewhere.pathname}`).toBe(origin + linkPath)
 })
 
-test("it can be down, slow, and as it was before errors had codes", async () => {
+test("the stand-in can be down, slow, and use the old error format", async () => {
   await turn({ down: true })
   expect(await reasonOf(idpC.signIn(webClient(), ada))).toBe("UPSTREAM_UNAVAILABLE")
   await turn({ down: false, delayMs: 30, spelling: "sentences" })
@@ -110,14 +110,14 @@ test("it can be down, slow, and as it was before errors had codes", async () => 
 })
 
 test.each([{ up: true }, { delayMs: -1 }, { down: "yes" }, { spelling: "runes" }, []])(
-  "a switch that is none turns nothing: %j",
+  "an invalid switch changes nothing: %j",
   async (switches) => {
     expect((await turn(switches)).status).toBe(400)
     expect(idp.switches).toEqual({ down: false, delayMs: 0 })
   },
 )
 
-test("nothing else is there", async () => {
+test("other paths are not found", async () => {
   expect((await fetch(`${origin}/dev/idp-c/people`)).status).toBe(404)
   expect((await fetch(`${origin}/dev/idp-c/outbox`, { method: "POST" })).status).toBe(404)
   const { secretKey } = idp
@@ -127,7 +127,7 @@ test("nothing else is there", async () => {
   expect(await ask({ apikey: secretKey, authorization: `Bearer ${secretKey}` })).toBe(401)
 })
 
-test("a link an hour old is none any more", async () => {
+test("a link expires after an hour", async () => {
   let nowMs = Date.now()
   const later = createDevelopmentIdpC({ profile: "development", origin: () => origin, clock: { nowMs: () => nowMs } })
   const { people } = await later.project()

@@ -1,4 +1,4 @@
-// The development profile's stand-in for IDP_C: one project behind its gateway, and a box with the mails that it sent.
+// The development profile's stand-in for IDP_C: one project behind its gateway, and an outbox of sent mails.
 import { randomBytes } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
@@ -23,27 +23,27 @@ import type { StandIn } from "./plugin.ts"
 import { answer, answerJson, parseFields, readText } from "./raw-http.ts"
 
 export interface DevelopmentIdpC extends StandIn {
-  /** Of the service itself. */
+  /** The server's own origin. */
   origin(): string
-  /** What its gateway asks for in the header apikey; another at every start. */
+  /** The gateway's key, expected in the header apikey; new at every start. */
   readonly secretKey: string
-  /** What the project signs with; null where it publishes its keys. */
+  /** The project's signing secret; null if it publishes keys. */
   readonly tokenSecret: string | null
   readonly switches: Switches
-  /** The project from inside, for tests. */
+  /** The project's internal state, for tests. */
   project(): Promise<Project>
 }
 
 export interface DevelopmentIdpCOptions {
-  /** Anything but "development" is refused. */
+  /** Any value but "development" is refused. */
   profile: string
-  /** Of the service itself; asked at the first request, when the port is known. */
+  /** Returns the server's own origin. Called at the first request, when the port is known. */
   origin: () => string
   clock: Clock
   signing?: ProjectSigning
 }
 
-/** Whom it knows from the start. */
+/** The initial users. */
 export const developmentPassword = "development"
 const firstPeople = [
   { email: "ada@example.com", password: developmentPassword, isConfirmed: true, name: "Ada Lovelace" },
@@ -51,7 +51,7 @@ const firstPeople = [
   { email: "anonymous@example.com", password: developmentPassword, isAnonymous: true },
 ]
 
-/** @throws Error outside of the development profile: whoever reads its box is whoever they want to be. */
+/** @throws Error outside the development profile: a reader of its outbox can sign in as any user. */
 export function createDevelopmentIdpC(options: DevelopmentIdpCOptions): DevelopmentIdpC {
   const { profile, origin, clock, signing = "ES256" } = options
   if (profile !== "development") throw new Error("the stand-in for IDP_C is for the development profile only")
@@ -103,7 +103,7 @@ async function startProject(origin: string, clock: Clock, signing: ProjectSignin
   }
 }
 
-/** The gateway wants the key in its header, and takes it for no bearer. */
+/** The gateway requires the key in its header and does not accept it as a bearer token. */
 async function gateway(
   project: Project,
   secretKey: string,
@@ -157,14 +157,14 @@ function route(
   }
 }
 
-/** POST /logout?scope=local. The stand-in made the token, and asks only which session it is of. */
+/** POST /logout?scope=local. The stand-in issued the token itself, so it only reads the session id. */
 function answerLogout({ sessions }: Project, { spelling }: ProjectCall, authorization: string | undefined): Answer {
   const id = sessionIdOf(authorization)
   if (id === undefined) return refuse("no_authorization", spelling)
   return sessions.delete(id) ? { status: 204, body: undefined } : refuse("session_not_found", spelling)
 }
 
-/** PUT /user: the session's person changes their password. */
+/** PUT /user: changes the password of the session's user. */
 function answerUpdate(
   { sessions, people }: Project,
   { fields, spelling }: ProjectCall,

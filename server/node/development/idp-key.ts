@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose"
 
-/** What the stand-in provider signs with; another at every start. */
+/** The stand-in provider's signing key; new at every start. */
 export interface IdpKey {
   privateJwk: JWK
   sign(claims: JWTPayload): Promise<string>

@@ -42,7 +42,7 @@ const clientOf = (platform: string) => {
 const post = (path: string, body?: object) =>
   fetch(`${origin}/dev/idp-a${path}`, { method: "POST", body: body === undefined ? "" : JSON.stringify(body) })
 
-/** Keeps cookies and follows redirects as a browser does, until one leads away from the provider. */
+/** Keeps cookies and follows redirects like a browser, until one leaves the provider. */
 function browser() {
   const cookies = new Map<string, string>()
   return async function visit(url: string, form?: Record<string, string>): Promise<{ url: string; text: string }> {
@@ -62,9 +62,9 @@ function browser() {
   }
 }
 
-describe("the stand-in provider signs people in", () => {
+describe("the stand-in provider signs users in", () => {
   test.each(["WEB", "IOS"])(
-    "through its page, with a code that only the verifier's holder can trade: %s",
+    "through its page, with a code that only the verifier's holder can exchange: %s",
     async (platform) => {
       const client = clientOf(platform)
       const redirectUri = client.redirectUris[0] ?? ""
@@ -94,7 +94,7 @@ describe("the stand-in provider signs people in", () => {
     },
   )
 
-  test("and takes no code request without a challenge", async () => {
+  test("and refuses a code request without a challenge", async () => {
     const client = clientOf("WEB")
     const query = new URLSearchParams({
       client_id: client.clientId,
@@ -106,13 +106,13 @@ describe("the stand-in provider signs people in", () => {
     expect(new URL(back.url).searchParams.get("error")).toBe("invalid_request")
   })
 
-  test("and shows no page to whom did not begin there", async () => {
+  test("and shows no page outside a sign-in", async () => {
     expect((await fetch(`${origin}/dev/idp-a/sign-in/made-up`)).status).toBe(400)
   })
 })
 
 describe("one request without a browser", () => {
-  test("gives an ID token that the service takes, of the same subject as the page's", async () => {
+  test("returns an ID token that the server accepts, with the same subject as the page's", async () => {
     const response = await post("/id-token", { email: "ada@example.com", name: "Ada", nonce: "n-1" })
     const { id_token: idToken } = await response.json()
     const vouched = await createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
@@ -124,7 +124,7 @@ describe("one request without a browser", () => {
     expect(vouched.subject).toMatch(/^[0-9a-f]{24}$/)
   })
 
-  test("gives the whole body of a sign-in, each time another", async () => {
+  test("returns a complete sign-in body, a new one each time", async () => {
     const [first, second] = await Promise.all([post("/login-request"), post("/login-request")])
     const body = await first.json()
     expect(body).toMatchObject({ appId: developmentAppId, platform: "WEB" })
@@ -138,7 +138,7 @@ describe("one request without a browser", () => {
     expect(vouched.email).toBe("ada@example.com")
   })
 
-  test("gives a token for the platform that it names, and for that one only", async () => {
+  test("returns a token for the named platform only", async () => {
     const { id_token: idToken } = await (await post("/id-token", { platform: "ANDROID", nonce: "n-1" })).json()
     const idpA = createIdpA({ clock, secrets, isLoopbackAllowed: true })
     expect(await idpA.verify(clientOf("ANDROID"), { is: "idToken", idToken }, "n-1")).toBeDefined()
@@ -148,7 +148,7 @@ describe("one request without a browser", () => {
   })
 
   test.each([[{ email: 7 }], [{ email: "nobody" }], [{ platform: "DESKTOP" }], [{ admin: true }], [[]]])(
-    "is refused when it is not understood: %j",
+    "is refused if invalid: %j",
     async (body) => {
       expect((await post("/id-token", body)).status).toBe(400)
     },
@@ -177,7 +177,7 @@ test("the provider answers over HTTP/2 too", async () => {
   }
 })
 
-test("the provider describes itself below its own address", async () => {
+test("the provider publishes its metadata below its own path", async () => {
   const metadata = await (await fetch(`${origin}/dev/idp-a/.well-known/openid-configuration`)).json()
   expect(metadata).toMatchObject({
     issuer: `${origin}/dev/idp-a`,
@@ -201,6 +201,6 @@ test("the seeded app is the same at every start", () => {
   expect(ids).not.toContain(undefined)
 })
 
-test("nothing is warned of that a newcomer would have to understand", () => {
+test("the provider logs no warnings", () => {
   expect(warnings).not.toHaveBeenCalled()
 })

@@ -1,4 +1,4 @@
-// The development profile's stand-in for IDP_A: a real OpenID provider in this process, which takes anybody's word.
+// The development profile's stand-in for IDP_A: a real OpenID provider in this process, without authentication.
 import { randomBytes } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Clock } from "@signet/kernel/ports"
@@ -11,23 +11,23 @@ import { answer, answerJson, readText } from "./raw-http.ts"
 import { signInPage } from "./sign-in-page.ts"
 
 export interface DevelopmentIdp extends StandIn {
-  /** Of the service itself. */
+  /** The server's own origin. */
   origin(): string
-  /** The web client's secret at the provider; another at every start. */
+  /** The web client's secret at the provider; new at every start. */
   readonly webSecret: string
 }
 
 export interface DevelopmentIdpOptions {
-  /** Anything but "development" is refused. */
+  /** Any value but "development" is refused. */
   profile: string
-  /** Of the service itself; asked at the first request, when the port is known. */
+  /** Returns the server's own origin. Called at the first request, when the port is known. */
   origin: () => string
   clock: Clock
   /** Default: the issuer of the app's default connection. */
   of?: DevelopmentIssuer
 }
 
-/** @throws Error outside of the development profile: this provider believes everybody. */
+/** @throws Error outside the development profile: this provider authenticates nobody. */
 export function createDevelopmentIdp(options: DevelopmentIdpOptions): DevelopmentIdp {
   if (options.profile !== "development") throw new Error("the stand-in provider is for the development profile only")
   const { of = idpA, origin, clock } = options
@@ -49,14 +49,14 @@ export function createDevelopmentIdp(options: DevelopmentIdpOptions): Developmen
         return answerJson(response, 200, body)
       }
       if (path.startsWith("/sign-in/")) return signIn(running, people, request, response)
-      // What is mounted reads its own part of the address in url, and the whole in originalUrl.
+      // A mounted handler reads its own part of the path in url, and the whole path in originalUrl.
       Object.assign(request, { originalUrl: request.url, url: path === "" ? "/" : path })
       await running.provider.callback()(request, response)
     },
   }
 }
 
-/** Shows the form, and takes it. */
+/** Shows and processes the sign-in form. */
 async function signIn(
   { provider }: RunningProvider,
   people: Map<string, Person>,

@@ -1,4 +1,4 @@
-// Where the stand-in provider keeps its grants and codes: in memory, until they expire or the program ends.
+// Storage of the stand-in provider's grants and codes: in memory, until they expire or the process ends.
 import type { Adapter, AdapterPayload } from "oidc-provider"
 
 interface Kept {
@@ -6,7 +6,7 @@ interface Kept {
   expiresAtMs: number
 }
 
-/** The oldest go first when somebody keeps asking for sign-ins. */
+/** The oldest entry is evicted if someone requests many sign-ins. */
 const maxKept = 1_000
 
 export function memoryAdapters(nowMs: () => number): (model: string) => Adapter {

@@ -1,4 +1,4 @@
-// Whoever somebody says that they are.
+// A user of the stand-in providers: any claimed identity.
 import { createHash } from "node:crypto"
 
 export interface Person {
@@ -6,7 +6,7 @@ export interface Person {
   name: string
 }
 
-/** The person that fields of a form or of JSON name: Ada when they name nobody; undefined when they make no sense. */
+/** Parses a user from the fields of a form or of JSON: Ada by default; undefined if invalid. */
 export function parsePerson(fields: Record<string, unknown>): Person | undefined {
   const { email = "ada@example.com", name = "", ...unknown } = fields
   if (typeof email !== "string" || typeof name !== "string" || Object.keys(unknown).length > 0) return undefined
@@ -14,7 +14,7 @@ export function parsePerson(fields: Record<string, unknown>): Person | undefined
   return { email: email.toLowerCase(), name: name || email }
 }
 
-/** The same for the same person at every start, and no email: accounts are found by it. */
+/** Constant for a user at every start. Not the email, because accounts are found by subject. */
 export function subjectOf({ email }: Person): string {
   return createHash("sha256").update(`idp-a|${email}`).digest("hex").slice(0, 24)
 }

@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { FastifyPluginCallback } from "fastify"
 
-/** A provider that lives in this process. */
+/** A stand-in provider that runs in this process. */
 export interface StandIn {
-  /** It answers what is below: `/dev/idp-a`. */
+  /** The path prefix that it answers, such as `/dev/idp-a`. */
   readonly path: string
-  /** Answers a request below its path, whose body nobody has read. */
+  /** Answers a request below its path. The body must be unread. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
 /** Mounts a stand-in provider below its path: `app.register(developmentPlugin, { idp })`. */
 export const developmentPlugin: FastifyPluginCallback<{ idp: StandIn }> = (app, { idp }, done) => {
-  // The provider reads the bodies itself.
+  // The provider reads bodies itself.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   app.route({

@@ -1,4 +1,4 @@
-// How the stand-in provider is set up. https://github.com/panva/node-oidc-provider/blob/main/docs/README.md
+// Configuration of the stand-in OpenID provider: https://github.com/panva/node-oidc-provider/blob/main/docs/README.md
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
 import type { Provider } from "oidc-provider"
@@ -14,17 +14,17 @@ export interface RunningProvider extends Issuer {
 
 export interface ProviderOptions {
   readonly of: DevelopmentIssuer
-  /** Of the service that it is mounted in. */
+  /** The origin of the server that it is mounted in. */
   readonly origin: string
   readonly webSecret: string
-  /** Who has signed in, by subject. */
+  /** Users who have signed in, by subject. */
   readonly people: ReadonlyMap<string, Person>
   readonly clock: Clock
 }
 
 export async function startProvider(options: ProviderOptions): Promise<RunningProvider> {
   const { of, origin, webSecret, people, clock } = options
-  // Here, so that the production profile never loads it.
+  // Imported here, so that the production profile never loads it.
   const oidc = await import("oidc-provider")
   const issuer = origin + of.path
   const key = await createIdpKey()
@@ -44,11 +44,11 @@ export async function startProvider(options: ProviderOptions): Promise<RunningPr
         : { application_type: "native", token_endpoint_auth_method: "none" }),
     })),
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
-    // In the ID token too, as the large providers do it.
+    // Put the claims into the ID token, too, as large providers do.
     conformIdTokenClaims: false,
     features: { devInteractions: { enabled: false } },
     pkce: { required: () => true },
-    // Two of them are on one host, and each reads its own.
+    // Two providers share one host, so each limits its cookies to its path.
     cookies: { keys: [randomBytes(32).toString("base64url")], long: { path: of.path }, short: { path: of.path } },
     interactions: { policy, url: (_context, interaction) => `${of.path}/sign-in/${interaction.uid}` },
     ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 3_600, IdToken: 600, Interaction: 600, Session: 3_600 },
@@ -57,7 +57,7 @@ export async function startProvider(options: ProviderOptions): Promise<RunningPr
       const person = people.get(sub)
       return person && { accountId: sub, claims: async () => ({ sub, ...claimsOf(person) }) }
     },
-    // Nobody is asked for consent.
+    // Grants every consent without asking.
     async loadExistingGrant(context) {
       const grant = new context.oidc.provider.Grant({
         clientId: context.oidc.client?.clientId,

@@ -1,7 +1,7 @@
-// What the stand-in providers need of HTTP: they are mounted on raw requests, as the mounted OpenID provider is.
+// HTTP helpers of the stand-in providers, which are mounted on raw requests like the OpenID provider.
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** The body as text. @throws Error beyond 4 KiB. */
+/** Reads the body as text. @throws Error beyond 4 KiB. */
 export async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -21,7 +21,7 @@ export function answerJson(response: ServerResponse, status: number, body: objec
   answer(response, status, "application/json", JSON.stringify(body))
 }
 
-/** The members of a JSON object, of none for no text; undefined for what is no object. */
+/** Parses the members of a JSON object; an empty text has none. Undefined if it is not an object. */
 export function parseFields(text: string): Record<string, unknown> | undefined {
   if (text.trim() === "") return {}
   try {

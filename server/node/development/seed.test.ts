@@ -55,7 +55,7 @@ test("the development app and its clients are in the store after the start", asy
   })
 })
 
-test("a start at another port replaces them, and people stay who they are", async () => {
+test("a start at another port replaces them and keeps users' subjects", async () => {
   await seedAt("http://127.0.0.1:8080", "one")
   await seedAt("http://127.0.0.1:9090", "another")
   const [client] = await opened.store.transaction((tx) => tx.apps.findConnections(developmentAppId, "IDP_A", "WEB"))

@@ -8,8 +8,8 @@ import type { DevelopmentIdpC } from "./idp-c.ts"
 import { buildIdpCClients } from "./idp-c-clients.ts"
 
 /**
- * Puts the development app and its provider clients, or replaces what an earlier start put. Once the origin is known,
- * and before the first sign-in.
+ * Inserts or replaces the development app and its provider clients. Call it once the origin is known, before the first
+ * sign-in.
  */
 export async function seedDevelopment(deps: {
   store: Store
@@ -34,7 +34,10 @@ export async function seedDevelopment(deps: {
   })
 }
 
-/** @throws Error when the database is a development profile's: its app signs in whoever controls a loopback port. */
+/**
+ * @throws Error if the database contains the development profile's app, into which any process on a loopback port can
+ * sign users in.
+ */
 export async function refuseDevelopmentData(store: Store): Promise<void> {
   const app = await store.transaction((tx) => tx.apps.findApp(developmentAppId))
   if (app !== undefined)

@@ -1,4 +1,4 @@
-/** A form without a password: whoever develops an app is whoever they want to be. */
+/** A sign-in form without a password: a developer can sign in as any user. */
 export function signInPage(clientId: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-// One call by hand, over each protocol, and the reason that it is refused with.
+// Sends one call manually over each protocol, and returns the reason of its refusal.
 import { connect as connectHttp2 } from "node:http2"
 import { fromBinary } from "@bufbuild/protobuf"
 import { base64Decode } from "@bufbuild/protobuf/wire"
@@ -19,16 +19,16 @@ export type Protocol = (typeof protocols)[number]
 export const isJsonProtocol = (protocol: Protocol): boolean => protocol === "REST" || protocol.endsWith("JSON")
 
 export interface Ask {
-  /** The path of the method; REST has its own. */
+  /** Path of the method; REST has another one. */
   rpc: string
   rest: string
   body: Uint8Array
   headers?: Record<string, string>
-  /** Replaces what the protocol would say. */
+  /** Replaces the protocol's content type. */
   contentType?: string | undefined
-  /** A deadline in milliseconds, in the protocol's header. */
+  /** Deadline in milliseconds, sent in the protocol's header. */
   timeoutMs?: number | undefined
-  /** The body as it is, without the frame. */
+  /** Sends the body without framing. */
   unframed?: boolean | undefined
 }
 
@@ -116,7 +116,7 @@ function grpcReason(fields: Record<string, string>): string {
   return "?"
 }
 
-/** The trailers that gRPC-Web puts into the last frame of the body. */
+/** The trailers in the last frame of a gRPC-Web body. */
 function webTrailers(type: string, body: Uint8Array): Record<string, string> {
   const out: Record<string, string> = {}
   if (!type.startsWith("application/grpc-web")) return out

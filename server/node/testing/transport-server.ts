@@ -1,4 +1,4 @@
-// Services under test on Node's server, over all that it has.
+// Starts the services under test on Node's server with all protocols.
 import type { DescService } from "@bufbuild/protobuf"
 import { createContextValues, type Interceptor } from "@connectrpc/connect"
 import { Health } from "@signet/proto/grpc/health/v1/health"
@@ -21,7 +21,7 @@ export interface TransportServer {
   readonly url: string
   readonly port: number
   readonly health: HealthState
-  /** Faults that were heard of, and handlers that were reached, since the start. */
+  /** Faults and reached handlers since the start. */
   readonly faults: unknown[]
   readonly reached: string[]
 }
@@ -32,7 +32,7 @@ export interface TransportOptions {
   readonly drainMs?: number
   readonly unary?: "ours" | "connect"
   readonly more?: readonly Interceptor[]
-  /** The services that reflection tells of; none: no reflection. */
+  /** The services that reflection lists; absent disables reflection. */
   readonly reflected?: readonly DescService[]
   readonly add?: (app: FastifyInstance) => void | Promise<void>
 }
@@ -57,7 +57,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
       health.routes(router)
     },
   })
-  // As in app.ts: reflection has no rules to check.
+  // As in app.ts: reflection has no validation rules.
   const { reflected, more = [] } = options
   if (reflected) {
     await app.register(rpcPlugin, { ...common, interceptors: more, routes: reflectionRoutes(reflected) })
@@ -68,7 +68,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   return { app, url, port: Number(new URL(url).port), health, faults, reached }
 }
 
-/** The same services on the front that the Worker has. */
+/** Starts the same services on the Worker's front. */
 export async function startFront() {
   const { front, faults, reached } = frontUnderTest({ checks })
   return { ...(await serveFetch(front)), faults, reached }

@@ -1,4 +1,4 @@
-// The contract's own services, answered by a few lines: what is under test is how calls arrive.
+// The contract's services with trivial handlers: the tests are about how calls arrive.
 import type { ConnectRouter, Interceptor } from "@connectrpc/connect"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"

@@ -1,4 +1,4 @@
-// One of the two backends, as who moves a place calls it.
+// One of the two backends of a move, called over RPC.
 
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect"
@@ -16,7 +16,7 @@ export interface StatusSeen {
 
 export interface PageSeen {
   readonly records: readonly Record[]
-  /** Empty after the last. */
+  /** Empty on the last page. */
   readonly nextCursor: string
   readonly sum: bigint
   readonly counts: ReadonlyMap<string, bigint>
@@ -30,10 +30,10 @@ export interface Backend {
 }
 
 const tries = 8
-/** Of one call: a hold waits for writes that are under way. */
+/** For one call. A hold waits for running writes. */
 const timeoutMs = 60_000
 
-/** Every call may be made again, and is, while the backend does not answer. */
+/** Retries a call while the backend does not answer. Every call is idempotent. */
 async function persistent<T>(call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -48,7 +48,7 @@ async function persistent<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @param bearer The token of the moment, with the scope `messaging.transfer`. */
+/** @param bearer Returns a current access token with the scope `messaging.transfer`. */
 export function backendOver(transport: Transport, place: Place, bearer: () => Promise<string>): Backend {
   const client: Client<typeof TransferService> = createClient(TransferService, transport)
   const at = { appId: place.appId, tenantId: place.tenantId ?? "" }

@@ -26,12 +26,12 @@ const said = (seq: bigint, of: Uint8Array | undefined = undefined): Record =>
 
 function seen(...records: readonly Record[]): number {
   const heads = createHeads()
-  // In pages of one: the order is all that counts.
+  // In pages of one record: only the order matters.
   for (const record of records) heads.see([record])
   return heads.end()
 }
 
-test("a log without a gap, whose head names its newest receipt, is whole", () => {
+test("a log without gaps whose head names its newest receipt is consistent", () => {
   expect(seen(head(), said(2n), said(3n, receipt), said(4n))).toBe(1)
   expect(seen(head({ headSeq: 0n, firstSeq: 1n, state: undefined }))).toBe(1)
 })

@@ -1,5 +1,5 @@
-// What a place that is whole has in common with itself, wherever it was kept: logs without gaps up to their heads, and
-// heads that name their newest receipt.
+// Consistency checks of a place that hold on every backend: logs have no gaps up to their heads, and heads name their
+// newest receipt.
 import { hash } from "@signet/canonical/hash"
 import type { Record } from "@signet/proto/transfer/v1/records"
 
@@ -15,9 +15,9 @@ interface Log {
 }
 
 export interface Heads {
-  /** In the order in which they are exported. @throws Error that names the conversation. */
+  /** Checks records in export order. @throws Error that names the conversation. */
   see(records: readonly Record[]): void
-  /** @returns How many conversations were seen. @throws Error that names the conversation. */
+  /** @returns The number of conversations. @throws Error that names the conversation. */
   end(): number
 }
 

@@ -1,5 +1,5 @@
-// Moves a place: hold, copy, compare, let go, open, release. It may stop anywhere and be started again; aborted before the
-// source has let go, all is as before.
+// Moves a place: hold, copy, compare, finish, open, release. It can be interrupted and restarted at any step. An abort
+// before the source is FINISHed restores the previous state.
 import { randomBytes } from "node:crypto"
 import { nothing, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
 import type { Backend, StatusSeen } from "./backend.ts"
@@ -22,11 +22,11 @@ export interface MoveOptions {
   readonly source: Backend
   readonly target: Backend
   readonly onProgress?: (progress: Progress) => void
-  /** When the target is open and before the source stops answering reads: switches the address that clients have. */
+  /** Called when the target is open and the source still answers reads: switch the clients' address here. */
   readonly onOpen?: () => Promise<void>
 }
 
-/** @throws Error that says what is in the way; until the source lets go, nothing has happened that `abortMove` does not undo. */
+/** @throws Error with the obstacle. Until the source has FINISHed, `abortMove` can undo everything. */
 export async function move({ source, target, onProgress = () => {}, onOpen }: MoveOptions): Promise<Moved> {
   const before = { source: await source.status(), target: await target.status() }
   const transferId = goesOn(before.source) ?? new Uint8Array(randomBytes(16))
@@ -44,7 +44,7 @@ export async function move({ source, target, onProgress = () => {}, onOpen }: Mo
     compare(copied.tally, await tallyAt(target, transferId))
     tell("compared", copied)
   }
-  // The source first: once it has let go, it is not opened again.
+  // The source first: once it has FINISHed, it never opens again.
   if (before.source.state !== "MOVED") await source.change(transferId, "FINISH")
   if (!isOpened) await target.change(transferId, "FINISH")
   tell("open", copied)
@@ -56,7 +56,7 @@ export async function move({ source, target, onProgress = () => {}, onOpen }: Mo
   return { transferId: Buffer.from(transferId).toString("hex"), records, conversations, counts }
 }
 
-/** The transfer that was begun at the source. */
+/** Returns the id of a transfer that was started at the source. */
 function goesOn({ state, transferId }: StatusSeen): Uint8Array | undefined {
   if (state === "MOVED") return transferId.length > 0 ? transferId : undefined
   return state === "HOLDING" || state === "HELD" || state === "GIVEN" ? transferId : undefined
@@ -80,12 +80,12 @@ async function copy(
   const heads = createHeads()
   let tally = nothing
   let records = 0
-  // The next page is on its way while this one is kept.
+  // The next page is fetched while this one is stored.
   let next: ReturnType<Backend["page"]> | undefined = source.page(transferId, "", false)
   while (next !== undefined) {
     const page: Awaited<ReturnType<Backend["page"]>> = await next
     next = page.nextCursor === "" ? undefined : source.page(transferId, page.nextCursor, false)
-    // Whoever waits for it hears of it.
+    // Prevents an unhandled rejection; the loop awaits the same promise later.
     next?.catch(() => undefined)
     const own = tallyOf(page.records)
     compare({ sum: page.sum, counts: page.counts }, own)
@@ -114,7 +114,7 @@ function add(a: Tally, b: Tally): Tally {
   return { sum: (a.sum + b.sum) % (1n << 256n), counts }
 }
 
-/** @throws Error that says which kinds differ. */
+/** @throws Error that names the kinds that differ. */
 function compare(expected: Tally, found: Tally): void {
   const kinds = [...new Set([...expected.counts.keys(), ...found.counts.keys()])]
   const other = kinds.filter((kind) => expected.counts.get(kind) !== found.counts.get(kind))
@@ -123,9 +123,9 @@ function compare(expected: Tally, found: Tally): void {
 }
 
 /**
- * Undoes what was begun: what the target was given is erased, and the source is open again.
+ * Undoes an unfinished move: erases the copy at the target and opens the source again.
  *
- * @throws Error when the source has let go, so that the target is or may be opened: then only `move` goes on.
+ * @throws Error if the source has FINISHed, so that the target is or may be open. Then only `move` can continue.
  */
 export async function abortMove({ source, target }: Pick<MoveOptions, "source" | "target">): Promise<void> {
   const before = await source.status()
@@ -145,7 +145,7 @@ export async function abortMove({ source, target }: Pick<MoveOptions, "source" |
   await source.change(transferId, "ABORT")
 }
 
-/** Erases what was moved away from this backend, for good. */
+/** Permanently erases a place that was moved away from this backend. */
 export async function eraseMoved(backend: Backend): Promise<void> {
   let status = await backend.status()
   if (status.state !== "MOVED") throw new Error("Only a scope that was moved away can be erased.")

@@ -1,10 +1,10 @@
-/** Seconds before its end that a token is not used any more. */
+/** A token is renewed this many seconds before it expires. */
 const spareSeconds = 60
 
 /**
- * The access token of a service, renewed before it ends.
+ * Returns a function that yields a service's access token and renews it before it expires.
  *
- * @throws Error that says what the auth service answered, without a secret.
+ * @throws Error with the auth service's answer, without secrets.
  */
 export function createBearer(of: {
   readonly issuer: string
