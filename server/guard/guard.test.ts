@@ -5,9 +5,9 @@ import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
 import { expect, test } from "vitest"
 import { createGuard, type GuardOptions } from "./guard.ts"
 import { createLocalKeySet } from "./key-set.ts"
-import { createLiveness } from "./liveness.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import type { FindPermissions } from "./permissions.ts"
+import type { FindPermissions } from "./permissions/permissions.ts"
+import { createLiveness } from "./revocation/liveness.ts"
 import { createIssuer, ids } from "./testing/issuer.ts"
 
 const users: Requirement = { is: "kinds", of: ["USER"] }

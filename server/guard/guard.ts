@@ -12,9 +12,9 @@ import { createVerifier } from "./access-token.ts"
 import { parseBearer } from "./bearer.ts"
 import type { Introspect } from "./introspection.ts"
 import type { KeySet } from "./key-set.ts"
-import type { FindLiveness } from "./liveness.ts"
-import { asksPermissions, type FindPermissions } from "./permissions.ts"
-import type { RevocationFeed } from "./revocation-feed.ts"
+import { asksPermissions, type FindPermissions } from "./permissions/permissions.ts"
+import type { RevocationFeed } from "./revocation/feed.ts"
+import type { FindLiveness } from "./revocation/liveness.ts"
 import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
 /** The `appId` of a service that serves every app. */

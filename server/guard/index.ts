@@ -19,8 +19,8 @@ export {
   type KeySetOptions,
 } from "./key-set.ts"
 export { createKeyValueCache, createKeyValueSnapshots, type KeyValueStore } from "./kv-cache.ts"
-export { createPermissionSnapshots, type PermissionSnapshotsOptions } from "./permission-snapshots.ts"
-export type { FindPermissions } from "./permissions.ts"
+export type { FindPermissions } from "./permissions/permissions.ts"
+export { createPermissionSnapshots, type PermissionSnapshotsOptions } from "./permissions/snapshots.ts"
 export { type GuardProblem, problemHeaders, problemOf } from "./problem.ts"
 export type { FindResource } from "./request-values.ts"
 export { requirementOf } from "./requirement.ts"
@@ -29,7 +29,7 @@ export {
   type FeedProblem,
   type RevocationFeed,
   type RevocationFeedOptions,
-} from "./revocation-feed.ts"
+} from "./revocation/feed.ts"
 export { createServiceToken, type ServiceToken, type ServiceTokenOptions } from "./service-token.ts"
 export type { TargetOptions } from "./target.ts"
 export { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"

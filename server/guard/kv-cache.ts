@@ -1,5 +1,5 @@
 import type { KeySetCache } from "./key-set.ts"
-import type { SnapshotCache } from "./permission-snapshots.ts"
+import type { SnapshotCache } from "./permissions/snapshots.ts"
 
 /** The members of a key-value store that are used. A Workers KV namespace has them. */
 export interface KeyValueStore {

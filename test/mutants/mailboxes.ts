@@ -8,7 +8,7 @@ const forwarders = "test/attack/forwarders.test.ts"
 export const mailboxMutants: readonly Mutant[] = [
   {
     fault: "what a transport does with its buffer is done to the message",
-    file: "server/guard/mailbox-payload.ts",
+    file: "server/guard/mailbox/payload.ts",
     from: "fromBinary(PostedEnvelopeSchema, new Uint8Array(bytes))",
     to: "fromBinary(PostedEnvelopeSchema, bytes)",
     test: envelopes,
@@ -16,7 +16,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a guard that is patient by default makes its mailboxes take old authority",
-    file: "server/guard/mailbox.ts",
+    file: "server/guard/mailbox/mailbox.ts",
     from: "const freshness = requirement.freshness ?? inherited",
     to: 'const freshness = requirement.freshness ?? { ...inherited, onStale: "DENY" }',
     test: contexts,
@@ -24,7 +24,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a context token is good in whoever's envelope",
-    file: "server/guard/mailbox-context.ts",
+    file: "server/guard/mailbox/context.ts",
     from: 'if (found.claims.aud !== first.sender.principalId) return "AUDIENCE_MISMATCH"',
     to: "",
     test: contexts,
@@ -32,7 +32,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a message carries whatever scopes its sender says",
-    file: "server/guard/mailbox-context.ts",
+    file: "server/guard/mailbox/context.ts",
     from: 'if (!isWithin(first.scopes, found.claims.scp)) return "ENVELOPE_SCOPES_WIDENED"',
     to: "",
     test: envelopes,
@@ -40,7 +40,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a forwarded message carries all that the first one did",
-    file: "server/guard/mailbox-context.ts",
+    file: "server/guard/mailbox/context.ts",
     from: "const scopes = chain.at(-1)?.scopes ?? []",
     to: "const scopes = first.scopes",
     test: forwarders,
@@ -48,7 +48,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "the certificate of any key serves",
-    file: "server/guard/mailbox-certificate.ts",
+    file: "server/guard/mailbox/certificate.ts",
     from: 'return known.kid === kid ? known : "ENVELOPE_CERTIFICATE_INVALID"',
     to: "return known",
     test: envelopes,
@@ -56,7 +56,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "an envelope says whose it is",
-    file: "server/guard/mailbox-open.ts",
+    file: "server/guard/mailbox/open.ts",
     from: 'if (payload.issuerPrincipal !== sender.principalId) return "ENVELOPE_CERTIFICATE_INVALID"',
     to: "",
     test: envelopes,
@@ -64,7 +64,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a message may be another than was sealed",
-    file: "server/guard/mailbox.ts",
+    file: "server/guard/mailbox/mailbox.ts",
     from: 'if (hex(await sha256(message)) !== last.messageDigest) refuse("ENVELOPE_MESSAGE_ALTERED")',
     to: "",
     test: envelopes,
@@ -72,7 +72,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a sender uses up the ids of another",
-    file: "server/guard/mailbox.ts",
+    file: "server/guard/mailbox/mailbox.ts",
     from: "{sender.principalId} ",
     to: "{mailbox} ",
     test: envelopes,

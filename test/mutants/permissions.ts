@@ -5,11 +5,11 @@ const versions = { file: `${authz}/versions.ts`, test: `${authz}/versions.test.t
 const changes = { file: `${authz}/authority-change.ts`, test: `${authz}/authority-change.test.ts` }
 const snapshots = {
   file: `${authz}/snapshot.ts`,
-  test: "server/guard/permission-snapshots.test.ts",
+  test: "server/guard/permissions/snapshots.test.ts",
   name: "an answer is rejected",
 }
-const guard = { file: "server/guard/guard.ts", test: "server/guard/permission-snapshots.test.ts" }
-const kept = { file: "server/guard/permission-snapshots.ts", test: "server/guard/permission-snapshots.test.ts" }
+const guard = { file: "server/guard/guard.ts", test: "server/guard/permissions/snapshots.test.ts" }
+const kept = { file: "server/guard/permissions/snapshots.ts", test: "server/guard/permissions/snapshots.test.ts" }
 
 /** Faults in versions of authority, and in what is believed of what was granted. */
 export const permissionMutants: readonly Mutant[] = [

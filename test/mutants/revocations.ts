@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
-const feed = "server/guard/revocation-feed.ts"
-const feeds = "server/guard/revocation-feed.test.ts"
+const feed = "server/guard/revocation/feed.ts"
+const feeds = "server/guard/revocation/feed.test.ts"
 const log = "server/store/postgres/token/revocation-log.ts"
 const logs = "server/store/postgres/token/revocation-log.test.ts"
 const ring = "server/keys/key-ring.ts"

@@ -1,5 +1,5 @@
 // A service registers the key that it signs envelopes with, and gets it certified.
-import { createEnvelopeKey, type EnvelopeKey, proveEnvelopeKey } from "@signet/guard/envelope-key"
+import { createEnvelopeKey, type EnvelopeKey, proveEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { putOwnApp } from "../../server/store/postgres/testing/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"

@@ -1,8 +1,9 @@
 // A message to an actor in another process, that asks nobody but for keys, the revocation feed and, later, introspection.
-import { createEnvelopeKey, proveEnvelopeKey } from "@signet/guard/envelope-key"
+
 import { createGuard, type Guard } from "@signet/guard/guard"
 import { createKeySet } from "@signet/guard/key-set"
 import { createMailbox, type Receive } from "@signet/guard/mailbox"
+import { createEnvelopeKey, proveEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
 import { type Contexts, createContexts } from "@signet/guard/mailbox-contexts"
 import { createMemoryReplay } from "@signet/guard/mailbox-replay"
 import { createSender, type Sender } from "@signet/guard/mailbox-sender"

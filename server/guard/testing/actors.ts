@@ -8,10 +8,10 @@ import {
   type SignedEnvelope,
   type SignedEnvelopeSchema,
 } from "@signet/proto/authz/v1/mailbox"
-import { createEnvelopeKey, type EnvelopeKey } from "../envelope-key.ts"
 import { createLocalKeySet } from "../key-set.ts"
-import { sha256, signedBytes } from "../mailbox-payload.ts"
-import { createSender, type Sender } from "../mailbox-sender.ts"
+import { createEnvelopeKey, type EnvelopeKey } from "../mailbox/envelope-key.ts"
+import { sha256, signedBytes } from "../mailbox/payload.ts"
+import { createSender, type Sender } from "../mailbox/sender.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import { createIssuer, encode, ids } from "./issuer.ts"
 

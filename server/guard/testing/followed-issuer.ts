@@ -5,7 +5,7 @@ import { createGuard } from "../guard.ts"
 import { createIntrospection } from "../introspection.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
-import { createRevocationFeed, type RevocationFeedOptions } from "../revocation-feed.ts"
+import { createRevocationFeed, type RevocationFeedOptions } from "../revocation/feed.ts"
 import { createIssuer, encode, ids } from "./issuer.ts"
 
 const running: { stop(): Promise<void> }[] = []

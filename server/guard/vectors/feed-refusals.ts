@@ -1,6 +1,6 @@
 // Vectors: statements of the revocation feed that are rejected.
 
-import type { FeedProblem } from "../revocation-feed.ts"
+import type { FeedProblem } from "../revocation/feed.ts"
 import { ids } from "../testing/issuer.ts"
 import {
   call,

@@ -2,7 +2,7 @@
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
-import type { FeedProblem } from "../revocation-feed.ts"
+import type { FeedProblem } from "../revocation/feed.ts"
 import { encode, ids } from "../testing/issuer.ts"
 import { jwt, nextKey, statementKey } from "./signer.ts"
 import { now } from "./situations.ts"

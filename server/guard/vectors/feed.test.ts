@@ -6,7 +6,7 @@ import { anyApp, createGuard } from "../guard.ts"
 import { createIntrospection } from "../introspection.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
-import { createRevocationFeed } from "../revocation-feed.ts"
+import { createRevocationFeed } from "../revocation/feed.ts"
 import type { feedVectors } from "./feed.ts"
 import type { CallStep, FeedSequence } from "./feed-script.ts"
 

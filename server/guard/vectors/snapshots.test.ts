@@ -8,7 +8,7 @@ import { expect, test } from "vitest"
 import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
-import { createPermissionSnapshots } from "../permission-snapshots.ts"
+import { createPermissionSnapshots } from "../permissions/snapshots.ts"
 import type { SnapshotStep, snapshotVectors } from "./snapshots.ts"
 
 const vectors: ReturnType<typeof snapshotVectors> = JSON.parse(

@@ -1,4 +1,4 @@
-import type { FindPermissions } from "@signet/guard/permissions"
+import type { FindPermissions } from "@signet/guard/permissions/permissions"
 import type { Clock, Store } from "@signet/kernel/ports"
 
 /** The current permissions of callers, read from the store: for the server that owns it. */

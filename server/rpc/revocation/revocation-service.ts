@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
-import type { FindLiveness } from "@signet/guard/liveness"
+import type { FindLiveness } from "@signet/guard/revocation/liveness"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { displacement, inactivity } from "@signet/kernel/authz/liveness"
 import { Refused } from "@signet/kernel/errors"

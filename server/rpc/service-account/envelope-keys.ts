@@ -1,6 +1,6 @@
 // The public keys with which services sign envelopes, and their certificates.
 import type { HandlerContext } from "@connectrpc/connect"
-import { proofBytes } from "@signet/guard/mailbox-payload"
+import { proofBytes } from "@signet/guard/mailbox/payload"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
 import { Refused } from "@signet/kernel/errors"
 import { parseId, type ServiceAccountId } from "@signet/kernel/ids"

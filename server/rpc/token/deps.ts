@@ -1,5 +1,5 @@
 import type { VerifyToken } from "@signet/guard/access-token"
-import type { FindLiveness } from "@signet/guard/liveness"
+import type { FindLiveness } from "@signet/guard/revocation/liveness"
 import type { TokenCrypto } from "@signet/guard/token-crypto"
 import type { Deps } from "../deps.ts"
 

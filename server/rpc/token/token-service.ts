@@ -1,7 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import type { VerifyToken } from "@signet/guard/access-token"
 import { createLocalKeySet } from "@signet/guard/key-set"
-import { createContextVerifier } from "@signet/guard/mailbox-context"
+import { createContextVerifier } from "@signet/guard/mailbox/context"
 import { contextOf } from "@signet/kernel/authz/context"
 import { parseScope } from "@signet/kernel/authz/scopes"
 import { Refused } from "@signet/kernel/errors"

@@ -1,8 +1,8 @@
 // A mailbox that tokens are tried at: what a message carries is of whom the token is.
 import { randomBytes } from "node:crypto"
-import { createEnvelopeKey } from "@signet/guard/envelope-key"
 import { createKeySet } from "@signet/guard/key-set"
 import { createMailbox } from "@signet/guard/mailbox"
+import { createEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
 import { createMemoryReplay } from "@signet/guard/mailbox-replay"
 import { createSender } from "@signet/guard/mailbox-sender"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"

@@ -1,13 +1,13 @@
 // Delivery by a mailbox. test/attack/mailbox.test.ts has what it refuses, and vectors/ has its decisions.
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { beforeAll, describe, expect, test } from "vitest"
-import { createGuard } from "./guard.ts"
-import { createLocalKeySet } from "./key-set.ts"
+import { createGuard } from "../guard.ts"
+import { createLocalKeySet } from "../key-set.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { type Actor, createActors } from "../testing/actors.ts"
+import { ids } from "../testing/issuer.ts"
 import { type ActorEnvelope, createMailbox, type MailboxOptions } from "./mailbox.ts"
-import { type Claim, createMemoryReplay, type ReplayStore } from "./mailbox-replay.ts"
-import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import { type Actor, createActors } from "./testing/actors.ts"
-import { ids } from "./testing/issuer.ts"
+import { type Claim, createMemoryReplay, type ReplayStore } from "./replay.ts"
 
 const actors = createActors()
 const { access } = actors

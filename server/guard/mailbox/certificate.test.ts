@@ -4,11 +4,11 @@ import {
   longestCertificateMs,
 } from "@signet/kernel/machine/envelope-certificate"
 import { describe, expect, test } from "vitest"
-import { untimely } from "./jwt.ts"
-import { createKeySet, createLocalKeySet } from "./key-set.ts"
-import { createCertify } from "./mailbox-certificate.ts"
-import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import { createIssuer, encode, ids } from "./testing/issuer.ts"
+import { untimely } from "../jwt.ts"
+import { createKeySet, createLocalKeySet } from "../key-set.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { createIssuer, encode, ids } from "../testing/issuer.ts"
+import { createCertify } from "./certificate.ts"
 
 const ownedAudiences = ["svc-web"]
 const account = { principalId: ids.service, clientId: "svc-web", appId: ids.app, ownedAudiences }

@@ -1,6 +1,6 @@
 // A replay store in PostgreSQL: shared by several processes, and kept over restarts.
 import type { Clock } from "@signet/kernel/ports"
-import type { ReplayStore } from "./mailbox-replay.ts"
+import type { ReplayStore } from "./replay.ts"
 
 /** Runs one statement in its own transaction at READ COMMITTED. */
 export type Query = (

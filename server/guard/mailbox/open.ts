@@ -2,8 +2,8 @@
 import type { Envelope } from "@signet/kernel/authz/envelope"
 import type { Reason } from "@signet/kernel/errors"
 import type { SignedEnvelope } from "@signet/proto/authz/v1/mailbox"
-import { type CertificateOptions, type Certified, createCertify } from "./mailbox-certificate.ts"
-import { hex, readPayload, sha256, signedBytes } from "./mailbox-payload.ts"
+import { type CertificateOptions, type Certified, createCertify } from "./certificate.ts"
+import { hex, readPayload, sha256, signedBytes } from "./payload.ts"
 
 /** A revocable object: a key by its kid, or a service by its principal. */
 export interface RevocableSender {

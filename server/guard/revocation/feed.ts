@@ -13,12 +13,12 @@ import {
   statementType,
 } from "@signet/kernel/revocation/statement"
 import { longestTokenMs } from "@signet/kernel/token/claims"
-import { fetchText, StatusError } from "./fetch-text.ts"
-import { createJwtVerifier } from "./jwt.ts"
-import type { KeySet } from "./key-set.ts"
+import { fetchText, StatusError } from "../fetch-text.ts"
+import { createJwtVerifier } from "../jwt.ts"
+import type { KeySet } from "../key-set.ts"
+import { type ServiceToken, withToken } from "../service-token.ts"
+import { type TokenCrypto, webTokenCrypto } from "../token-crypto.ts"
 import type { FindLiveness } from "./liveness.ts"
-import { type ServiceToken, withToken } from "./service-token.ts"
-import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
 /** Why the feed makes no progress. FULL: the capacity is exceeded. UNREACHABLE: the issuer did not answer. */
 export type FeedProblem = StatementRefusal | Reason | "FULL" | "UNREACHABLE"

@@ -7,7 +7,7 @@ import { parseMailbox } from "@signet/kernel/machine/mailbox"
 import type { Clock } from "@signet/kernel/ports"
 import { EnvelopePayloadSchema, PostedEnvelopeSchema, type SignedEnvelope } from "@signet/proto/authz/v1/mailbox"
 import type { Received } from "./mailbox.ts"
-import { hex, sha256, signedBytes } from "./mailbox-payload.ts"
+import { hex, sha256, signedBytes } from "./payload.ts"
 
 export interface SenderOptions {
   /** The sending service. */

@@ -6,10 +6,10 @@ import type { Reason } from "@signet/kernel/errors"
 import type { Clock } from "@signet/kernel/ports"
 import { type AccessTokenClaims, parseClaims } from "@signet/kernel/token/claims"
 import { contextSeconds } from "@signet/kernel/token/context-claims"
-import { parseBearer } from "./bearer.ts"
-import { createJwtVerifier, type Json, untimely, type VerifyJwt } from "./jwt.ts"
-import type { KeySet } from "./key-set.ts"
-import type { TokenCrypto } from "./token-crypto.ts"
+import { parseBearer } from "../bearer.ts"
+import { createJwtVerifier, type Json, untimely, type VerifyJwt } from "../jwt.ts"
+import type { KeySet } from "../key-set.ts"
+import type { TokenCrypto } from "../token-crypto.ts"
 
 export interface ContextOptions {
   readonly issuer: string

@@ -3,7 +3,7 @@ import { maxHops } from "@signet/kernel/authz/envelope"
 import { newId } from "@signet/kernel/ids"
 import { EnvelopePayloadSchema, PostedEnvelopeSchema, SignedEnvelopeSchema } from "@signet/proto/authz/v1/mailbox"
 import { describe, expect, test } from "vitest"
-import { proofBytes, readPayload, readPosted, signedBytes } from "./mailbox-payload.ts"
+import { proofBytes, readPayload, readPosted, signedBytes } from "./payload.ts"
 
 /** A field that no schema has: number 2047, of length 1. */
 const unknownField = new Uint8Array([0xfa, 0x7f, 0x01, 0x00])

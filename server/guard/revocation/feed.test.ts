@@ -3,12 +3,12 @@ import type { Requirement } from "@signet/kernel/authz/requirement"
 import { statementClaims } from "@signet/kernel/revocation/statement"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { afterEach, describe, expect, test } from "vitest"
-import { createGuard } from "./guard.ts"
-import { createIntrospection } from "./introspection.ts"
-import { createLocalKeySet } from "./key-set.ts"
-import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import { followedIssuer, stopFollowing } from "./testing/followed-issuer.ts"
-import { createIssuer, encode, ids } from "./testing/issuer.ts"
+import { createGuard } from "../guard.ts"
+import { createIntrospection } from "../introspection.ts"
+import { createLocalKeySet } from "../key-set.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { followedIssuer, stopFollowing } from "../testing/followed-issuer.ts"
+import { createIssuer, encode, ids } from "../testing/issuer.ts"
 
 afterEach(stopFollowing)
 

@@ -4,16 +4,12 @@ import type { Requirement } from "@signet/kernel/authz/requirement"
 import { snapshotClaims } from "@signet/kernel/authz/snapshot"
 import { newId } from "@signet/kernel/ids"
 import { describe, expect, test } from "vitest"
-import { createGuard } from "./guard.ts"
-import { createLocalKeySet, type KeySet } from "./key-set.ts"
-import { createKeyValueSnapshots } from "./kv-cache.ts"
-import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import {
-  createPermissionSnapshots,
-  type PermissionSnapshotsOptions,
-  type SnapshotCache,
-} from "./permission-snapshots.ts"
-import { createIssuer, encode, ids } from "./testing/issuer.ts"
+import { createGuard } from "../guard.ts"
+import { createLocalKeySet, type KeySet } from "../key-set.ts"
+import { createKeyValueSnapshots } from "../kv-cache.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { createIssuer, encode, ids } from "../testing/issuer.ts"
+import { createPermissionSnapshots, type PermissionSnapshotsOptions, type SnapshotCache } from "./snapshots.ts"
 
 const action: Requirement = { is: "action", action: "notes.note.edit" }
 const place = { appId: ids.app, tenantId: null, contextId: null }

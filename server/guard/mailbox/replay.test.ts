@@ -1,8 +1,8 @@
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { describeOnEachStore, openTestStore, type TestStore } from "../../test/support/postgres.ts"
-import { createMemoryReplay, type ReplayStore } from "./mailbox-replay.ts"
-import { createSqlReplay, replayTable, type SqlReplay } from "./mailbox-replay-sql.ts"
+import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { createMemoryReplay, type ReplayStore } from "./replay.ts"
+import { createSqlReplay, replayTable, type SqlReplay } from "./replay-sql.ts"
 
 const clock = { ms: 1_700_000_000_000, nowMs: () => clock.ms }
 const claim = (holder: string, leaseMs = 60_000) => ({

@@ -2,10 +2,10 @@
 import type { Reason } from "@signet/kernel/errors"
 import { type EnvelopeCertificate, parseCertificateClaims } from "@signet/kernel/machine/envelope-certificate"
 import type { Clock } from "@signet/kernel/ports"
-import { createJwtVerifier, untimely } from "./jwt.ts"
-import type { KeySet } from "./key-set.ts"
-import { decodeObject } from "./strict-json.ts"
-import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
+import { createJwtVerifier, untimely } from "../jwt.ts"
+import type { KeySet } from "../key-set.ts"
+import { decodeObject } from "../strict-json.ts"
+import type { TokenCrypto, VerifyKey } from "../token-crypto.ts"
 
 export interface CertificateOptions {
   readonly issuer: string

@@ -3,7 +3,7 @@ import { type AuthContext, contextOf } from "@signet/kernel/authz/context"
 import { delegatedClaims, serviceClaims, userClaims } from "@signet/kernel/authz/testing"
 import { newId } from "@signet/kernel/ids"
 import { expect, test } from "vitest"
-import { type ContextsOptions, createContexts } from "./mailbox-contexts.ts"
+import { type ContextsOptions, createContexts } from "./contexts.ts"
 
 function issuer(change: Partial<ContextsOptions> = {}) {
   const clock = { ms: 1_700_000_000_000, nowMs: () => clock.ms }

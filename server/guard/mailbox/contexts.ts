@@ -3,7 +3,7 @@ import type { AuthContext } from "@signet/kernel/authz/context"
 import { sessionOf } from "@signet/kernel/authz/liveness"
 import type { Clock } from "@signet/kernel/ports"
 import { accessTokenType, contextTokenType, tokenExchange } from "@signet/kernel/token/grant"
-import { fetchText, StatusError } from "./fetch-text.ts"
+import { fetchText, StatusError } from "../fetch-text.ts"
 
 export interface ContextsOptions {
   /** The issuer's base URL. Configured, never from a request or a token. */
