@@ -41,6 +41,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "",
     test: story,
     name: "a part that comes when its attachment was swept is not left behind",
+    row: "a part that comes when its attachment was %s is not left behind",
   },
   {
     fault: "nobody looks whether the bytes are those that were announced",
