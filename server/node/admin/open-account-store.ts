@@ -10,7 +10,7 @@ import { openSecrets } from "../open-secrets.ts"
 const clock = { nowMs: () => Date.now() }
 const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
 
-/** Gives the work what it writes accounts and keys with, on a migrated database, and closes that. */
+/** Runs `work` with a store and secrets on the migrated database, which it closes afterwards. */
 export async function withAccountStore<Result>(
   config: Config,
   work: (deps: Awaited<ReturnType<typeof open>>) => Promise<Result>,
