@@ -1,4 +1,4 @@
-// A server with administrators everywhere and one of everything at each of their places.
+// A server with an administrator at every level and one record of each kind at each place.
 
 import { type Ids, makeOneOfEach } from "./administered.ts"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "./administration.ts"
@@ -10,7 +10,7 @@ export interface AdministeredServer {
   readonly server: TestServer
   readonly clients: Clients
   readonly world: AdministeredWorld
-  /** In the app, and there in a tenant that nobody of the others administers. */
+  /** In the app, and in a tenant of it that no other administrator manages. */
   readonly own: Ids
   readonly inTenant: Ids
   readonly inOtherTenant: Ids

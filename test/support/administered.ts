@@ -1,4 +1,4 @@
-// One of everything that is administered, and requests that name them, for tests that try every method.
+// One record of each administered kind, and requests that name them, for tests of every method.
 import { type DescField, type DescMethod, fromBinary, type JsonObject } from "@bufbuild/protobuf"
 import { base64Decode } from "@bufbuild/protobuf/wire"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
@@ -8,7 +8,7 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { Clients } from "./clients.ts"
 import type { TestServer } from "./server.ts"
 
-/** Ids by the names of the fields that take them. */
+/** Ids by the names of their request fields. */
 export interface Ids {
   app_id: string
   provider_client_id: string
@@ -34,7 +34,7 @@ interface Where {
   providerAccountId: string
 }
 
-/** Ids that nobody has. */
+/** Ids that do not exist. */
 export function noIds(random: () => Uint8Array): Ids {
   const id = (kind: Parameters<typeof newId>[0]) => newId(kind, Date.now(), random())
   return {
@@ -54,7 +54,7 @@ export function noIds(random: () => Uint8Array): Ids {
 
 let made = 0
 
-/** Makes one of each as an administrator who may: in the tenant, where one can be. */
+/** Creates one record of each kind with an administrator's rights; in the tenant if the kind allows it. */
 export async function makeOneOfEach(clients: Clients, root: Options, where: Where): Promise<Ids> {
   const { admin } = clients
   const { appId, principalId, contextId } = where
@@ -97,7 +97,7 @@ export const isRead = ({ idempotency }: DescMethod): boolean =>
 
 export const administrationMethods: readonly DescMethod[] = AppAuthService.methods
 
-/** What a request says of a thing besides its ids, so that nothing but them can be the matter. */
+/** Fields of a request besides ids, valid so that only the ids can cause a refusal. */
 const bodies = (word: string): Record<string, JsonObject> => ({
   App: { name: word },
   Tenant: { name: word },
@@ -109,7 +109,7 @@ const bodies = (word: string): Record<string, JsonObject> => ({
   ProviderSubject: { provider: "IDP_A", subject: word },
 })
 
-/** What is only said when the thing is made. */
+/** Fields that are only set at creation. */
 const creations = ({ idp }: TestServer): Record<string, JsonObject> => ({
   Context: { type: "project" },
   ProviderClient: {
@@ -122,7 +122,7 @@ const creations = ({ idp }: TestServer): Record<string, JsonObject> => ({
   Role: { key: "named" },
 })
 
-/** The fields of a method's request that take an id: `tenant_id`, and in what is made `role.tenant_id`. */
+/** Request fields that contain an id: `tenant_id`, and in a created record `role.tenant_id`. */
 export function idPaths(method: DescMethod): string[] {
   return method.input.fields.flatMap((field) => {
     if (isId(field)) return [field.name]
@@ -135,7 +135,7 @@ export function idPaths(method: DescMethod): string[] {
 const isId = ({ name, fieldKind }: DescField): boolean =>
   fieldKind === "scalar" && (name.endsWith("_id") || name === "permission_key")
 
-/** A request in JSON that is right but for the ids it is given. */
+/** A valid JSON request with the given ids. */
 export function requestOf(
   server: TestServer,
   method: DescMethod,
@@ -163,13 +163,13 @@ export function requestOf(
 
 export interface RawAnswer {
   status: number
-  /** The body as it came. */
+  /** The raw body. */
   text: string
   reason: string
   field: string
 }
 
-/** Calls over Connect in JSON, so that the answer can be seen as it is. */
+/** Sends JSON over Connect, so that tests see the raw response. */
 export async function callRaw(
   server: TestServer,
   method: DescMethod,
@@ -205,11 +205,11 @@ const kept = [
   "revocation",
 ] as const
 
-/** Everything that administration could change, as text. */
+/** All data that administration could change, as text. */
 export async function snapshot({ store }: TestServer): Promise<string> {
   const tables: Record<string, unknown> = {}
   for (const name of kept) tables[name] = await store.db.selectFrom(name).selectAll().execute()
-  // A job beside the calls numbers revocations for their feed.
+  // A background job numbers revocations for the feed.
   tables.revocation = (await store.db.selectFrom("revocation").selectAll().execute()).map(
     ({ seq: _, is_pending: __, ...row }) => row,
   )

@@ -1,4 +1,4 @@
-// Administrators of a test server, each of another place: the installation, its app, another app, a tenant, a context.
+// Administrators of a test server at different places: the installation, its app, another app, a tenant, a context.
 
 import type { Context, Tenant } from "@signet/kernel/administration/records"
 import { administrationScopes } from "@signet/kernel/administration/scopes"
@@ -9,11 +9,11 @@ import { type SignedInPerson, signIn } from "./people.ts"
 import type { TestServer } from "./server.ts"
 
 export interface AdministeredWorld {
-  /** Whose administrators manage every app. */
+  /** The app whose administrators manage every app. */
   readonly installation: App
   readonly app: App
   readonly other: App
-  /** Of `app`. */
+  /** Belongs to `app`. */
   readonly tenant: Tenant
   readonly otherTenant: Tenant
   /** In `tenant`. */
@@ -27,7 +27,7 @@ export interface AdministeredWorld {
 
 export type AdministratorName = "root" | "admin" | "otherAdmin" | "tenantAdmin" | "otherTenantAdmin" | "contextAdmin"
 
-/** Puts them into the store, with every administration scope, and signs them in. */
+/** Inserts them into the store with every administration scope, and signs them in. */
 export async function administeredWorld(server: TestServer, clients: Clients): Promise<AdministeredWorld> {
   const { deps } = server
   const nowMs = deps.clock.nowMs()

@@ -1,4 +1,4 @@
-// Chains of the audit in a store of their own, with three checkpoints, for tests that attack them.
+// Audit chains in a separate store with three checkpoints, for tests that attack them.
 import type { CheckpointClaims } from "@signet/kernel/audit/checkpoint"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Flaw } from "@signet/kernel/audit/flaw"
@@ -20,7 +20,7 @@ const claimsOf = (jws: string): CheckpointClaims | undefined => {
   }
 }
 
-/** As a checkpoint is signed, without a signature: that is the key ring's. */
+/** A checkpoint's payload without a signature, which is the key ring's task. */
 const signed = (claims: CheckpointClaims): string => JSON.stringify(claims)
 
 export const run = (db: Database, text: string, values: readonly unknown[] = []) =>
@@ -28,11 +28,11 @@ export const run = (db: Database, text: string, values: readonly unknown[] = [])
 
 export type AuditChains = ReturnType<typeof auditChains>
 
-/** A time that tests set, and what happens at it. `open` comes first, with three rounds of five events. */
+/** A test clock and operations on the store. Call `open` first, which adds three rounds of five events. */
 export function auditChains() {
   let opened: TestStore
   const clock = { nowMs: 1_000 }
-  /** The checkpoints that somebody took elsewhere, by number. */
+  /** Checkpoints stored outside the database, by number. */
   const kept = new Map<bigint, string>()
   const [appId, tenantId] = [freshId("app"), freshId("ten")]
   const event = (change: Partial<AuditEvent> = {}): AuditEvent => ({
@@ -75,7 +75,7 @@ export function auditChains() {
   const verify = (db: Database, keptNow: ReadonlyMap<bigint, string> = new Map()) =>
     verifyAuditIn(db, { seals: testSeals, nowMs: clock.nowMs, patienceMs: 10_000, open: claimsOf, kept: keptNow })
 
-  /** What verification says after the attack, which is undone. */
+  /** The result of verification after the attack, which is rolled back. */
   async function attacked(attack: (db: Database) => Promise<unknown>, keptNow?: ReadonlyMap<bigint, string>) {
     let found: readonly Flaw[] = []
     const undone = opened.db.transaction().execute(async (trx) => {

@@ -1,4 +1,4 @@
-// A certificate for 127.0.0.1 that nobody trusts but who is told to, made by the system's openssl.
+// A self-signed certificate for 127.0.0.1, created with the system's openssl.
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,7 +10,7 @@ export interface Certificate {
   readonly key: string
 }
 
-/** Undefined where there is no openssl. */
+/** Undefined without openssl. */
 export function makeCertificate(): Certificate | undefined {
   const folder = mkdtempSync(join(tmpdir(), "signet-tls-"))
   const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")]

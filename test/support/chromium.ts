@@ -1,4 +1,4 @@
-// Headless Chromium from the system, and a page server with an origin of its own.
+// Headless Chromium from the system, and a page server with its own origin.
 import { existsSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -7,7 +7,7 @@ import { type Browser, chromium } from "playwright-core"
 
 const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync)
 
-/** Why browser tests cannot run here, or undefined when they can. */
+/** Why browser tests cannot run; undefined if they can. */
 export const chromiumMissing: string | undefined = executablePath ? undefined : "no Chromium"
 
 export function launchChromium(
@@ -44,7 +44,7 @@ async function bundle(entry: string): Promise<string> {
 /**
  * Serves one bundled page on a free loopback port.
  *
- * @param worker The entry of a service worker, at /worker.js.
+ * @param worker Entry of a service worker, served at /worker.js.
  * @param inline A script that runs before the page's.
  */
 export async function servePage(

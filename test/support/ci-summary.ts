@@ -1,5 +1,5 @@
-// What .ci/run ends with: the counts of its vitest reports, and every test that none of them ran. A skip has to be on the
-// list (allowed-skips.json) by the beginning of its name, so that a missing program cannot turn its tests off unseen.
+// The summary of .ci/run: counts of its vitest reports, and every test that no report ran. allowed-skips.json must list
+// each skip by the beginning of its name, so that a missing program cannot disable its tests unnoticed.
 import { readFileSync } from "node:fs"
 import { relative } from "node:path"
 
@@ -8,14 +8,14 @@ export interface Report {
   readonly numFailedTests: number
   readonly numFailedTestSuites: number
   readonly testResults: readonly {
-    /** The path of the file. */
+    /** Path of the file. */
     readonly name: string
     readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]
   }[]
 }
 
 export interface AllowedSkip {
-  /** `file: the beginning of the test's full name`. */
+  /** `file: beginning of the test's full name`. */
   readonly test: string
   readonly reason: string
 }
@@ -25,18 +25,18 @@ export interface Summary {
   readonly failed: number
   /** Tests that no report ran, as `file: full name`. */
   readonly skipped: readonly string[]
-  /** Those of them that are not on the list. */
+  /** Skipped tests that are not on the list. */
   readonly notAllowed: readonly string[]
-  /** What is on the list and is not skipped any more. */
+  /** Entries of the list that are no longer skipped. */
   readonly stale: readonly AllowedSkip[]
 }
 
-/** Without what differs between the runs: why a test is skipped there, and which store it is on. */
+/** The name without parts that differ between runs: the reason of a skip, and the store. */
 const commonName = (name: string) =>
   name.replace(/ \([^()]*\b(?:skipped|npm run test:long)\b[^()]*\)/g, "").replace(/ \((?:PostgreSQL|PGlite)\)/g, "")
 const pointsToLong = /npm run test:long/
 
-/** @param root The repository, which the names of files begin with. */
+/** @param root The repository, which file names begin with. */
 export function summaryOf(reports: readonly Report[], allowed: readonly AllowedSkip[], root: string): Summary {
   const ran = new Set<string>()
   const filesThatRan = new Set<string>()
@@ -67,7 +67,7 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
   }
 }
 
-/** A run that left no report has failed. */
+/** A run without a report has failed. */
 function readReport(path: string): Report {
   try {
     return JSON.parse(readFileSync(path, "utf8"))

@@ -1,5 +1,5 @@
-// One process of a person's machine: opens the sign-in that it shares with others, and does what it is told. By itself it
-// ends after one token, which it prints.
+// A process of a user's machine that shares a sign-in with others and executes a job. By default it prints one token
+// and exits.
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { createSignet } from "@signet/client"
@@ -12,12 +12,12 @@ export interface Job {
   readonly appId: string
   readonly authBaseUrl: string
   readonly idToken?: string
-  /** Ends by SIGKILL at the k-th operation of the store in a refresh. */
+  /** Ends by SIGKILL at the k-th store operation of a refresh. */
   readonly killAt?: number
   readonly killKind?: (typeof faultKinds)[number]
-  /** How many tokens are asked for, one after the other, each by a refresh. */
+  /** Number of consecutive tokens, each with its own refresh. */
   readonly refreshes?: number
-  /** How far this process's clock is off. Milliseconds. */
+  /** Offset of this process's clock, in milliseconds. */
   readonly skewMs?: number
 }
 

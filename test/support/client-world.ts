@@ -1,4 +1,4 @@
-// Clients of the real server: each a tab of one browser in memory, over a network that a test can cut.
+// Clients of the real server, each a tab of one browser in memory, over a network that a test can cut.
 import { connect, createSignet, type Platform, type Signet, type SignetConfig, type Wire } from "@signet/client"
 import {
   type MemoryPlatforms,
@@ -8,35 +8,35 @@ import {
 } from "../../clients/core/testing/memory-platform.ts"
 import { startTestServer, type TestServer, type TestServerOptions } from "./server.ts"
 
-/** What happens to a call. */
+/** Faults of a call. */
 export type Fault =
-  /** It does not arrive. */
+  /** The request is lost. */
   | "lost"
-  /** It arrives, and its answer does not. */
+  /** The request arrives, and its response is lost. */
   | "answer lost"
-  /** Something on the way answers instead. */
+  /** A captive portal answers instead. */
   | "portal"
 
 export interface ClientWorld {
   readonly server: TestServer
   readonly clock: TestClock
-  /** Calls so far, by their path. */
+  /** Paths of all calls so far. */
   readonly calls: string[]
-  /** What happens to the next calls of a path, in order. */
+  /** Sets the faults of the next calls to a path, in order. */
   fail(path: string, ...faults: Fault[]): void
-  /** A browser, or a user of a machine: its own shelf, lock and channel. */
+  /** A browser or a user account of a machine: separate storage, lock and channel. */
   browser(): MemoryPlatforms
   open(platform: Platform, change?: Partial<SignetConfig>): Signet
-  /** A signed-in client. */
+  /** Signs a client in. */
   signIn(signet: Signet, subject: string): Promise<void>
-  /** Time passes for everybody. */
+  /** Advances the time of all clients. */
   pass(ms: number): Promise<void>
   close(): Promise<void>
 }
 
 export async function startClientWorld(options: TestServerOptions): Promise<ClientWorld> {
   const server = await startTestServer(options)
-  // Another day than the server's: the client's clock is nobody's business.
+  // Another day than the server's: clients must not depend on synchronized clocks.
   const clock = testClock()
   const calls: string[] = []
   const faults: { path: string; fault: Fault }[] = []

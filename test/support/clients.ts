@@ -1,4 +1,4 @@
-// Every way of calling the server from Node, as one list: a story that holds for one must hold for all.
+// Every way of calling the server from Node as one list: each story must hold for all.
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { AccountService } from "@signet/proto/auth/v1/account_service"
@@ -49,12 +49,12 @@ export function clientsOver(transport: Transport): Clients {
   }
 }
 
-/** The headers of a signed-in call. */
+/** The headers of an authenticated call. */
 export const bearer = (token: string): { headers: Record<string, string> } => ({
   headers: { authorization: `Bearer ${token}` },
 })
 
-/** How a call is refused: "code REASON". Fails when it is not. */
+/** Returns the refusal of a call as "code REASON". Fails if the call succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   try {
     await call

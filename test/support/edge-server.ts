@@ -1,4 +1,4 @@
-// A test server with the messaging Worker beside it: people sign in at the one and write to each other by the other.
+// A test server with the messaging Worker beside it: users sign in at the server and send messages through the Worker.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -15,32 +15,32 @@ import { type MessagingServer, startMessagingServer } from "./messaging/test-ser
 import { openTestStore, type StoreKind } from "./postgres.ts"
 import type { TestServerOptions } from "./server.ts"
 
-/** What a client's story knows of a deployment: it looks behind no wire. */
+/** A client's view of a deployment, without access to its internals. */
 export interface Deployment
   extends Pick<MessagingServer, "app" | "issuerRootKey" | "login" | "messagingUrl" | "person" | "transport" | "url"> {
-  /** Of the tokens for messaging. */
+  /** Audience of the messaging tokens. */
   readonly audience: string
   close(): Promise<void>
 }
 
 export interface EdgeServer extends Deployment {
-  /** The auth service, which is a messaging backend of its own. */
+  /** The auth service, which also is a messaging backend itself. */
   readonly node: MessagingServer
-  /** Where places are moved from and to the Worker's objects. */
+  /** URL of the transfer service for the Worker's objects. */
   readonly transferUrl: string | undefined
-  /** Ends workerd as a crash does, and starts another one, at the same address, on what was kept. */
+  /** Kills workerd and starts another one at the same URL with the stored data. */
   crash(): Promise<void>
 }
 
 export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
   readonly store: StoreKind
-  /** What moves places runs beside the Worker, and the auth service's own messaging is a backend as well. */
+  /** Also runs the transfer service, and offers the auth service's own messaging as a backend. */
   readonly isMoving?: boolean
-  /** Hears the Worker's log. */
+  /** Receives the lines of the Worker's log. */
   readonly onLine?: (line: string) => void
 }
 
-/** Messaging where it is asked for: by the auth service itself, or, with SIGNET_MESSAGING=edge, by the Worker beside it. */
+/** Starts messaging in the auth service itself or, with SIGNET_MESSAGING=edge, in the Worker beside it. */
 export async function startDeployment(options: DeploymentOptions): Promise<Deployment> {
   if (process.env.SIGNET_MESSAGING === "edge") return startEdgeServer(options)
   return { ...(await startMessagingServer(options)), audience: "auth" }
@@ -66,7 +66,7 @@ export async function startEdgeServer({
     closing.push(() => store.close())
     const receiptKey = randomBytes(32)
     const { publicKey } = nodeSigner(receiptKey)
-    // Before the server starts: so it is in the first key set that the issuer signs.
+    // Before the server starts, so that the key is in the first key set that the issuer signs.
     await createReceiptKeyStore(store.db).add({ publicKey, name: "edge", createdAtMs: Date.now() })
     const server = await startMessagingServer({
       store,
@@ -125,12 +125,12 @@ export async function startEdgeServer({
   }
 }
 
-/** What the Worker says, for who asks for the log. */
+/** Prints the Worker's log if TEST_LOG_LEVEL is set. */
 const logged = (line: string) => {
   if (process.env.TEST_LOG_LEVEL !== undefined) process.stderr.write(`${line}\n`)
 }
 
-/** @throws Error when the auth service, which could, has registered a device: then a story was told to it. */
+/** @throws Error if a device was registered with the auth service: the story then did not use the Worker. */
 async function expectUnused({ store: { db } }: MessagingServer): Promise<void> {
   const [device] = await run(db, "select id from messaging_device limit 1", [])
   if (device !== undefined) throw new Error("a device was registered with the auth service")

@@ -1,5 +1,5 @@
-// The Worker on workerd, beside an auth service in a process of its own, and with the gateway in front: all that a client
-// of the second backend meets, by addresses alone.
+// The Worker on workerd with an auth service in a separate process and the gateway in front. Clients know only the
+// URLs.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { type Bundle, buildWorker, entry } from "../../server/edge/node/build.ts"
@@ -10,9 +10,9 @@ import { fastTmpdir } from "./fast-tmpdir.ts"
 import { freePort, startProgram } from "./program.ts"
 
 export interface ServedEdge {
-  /** Of the Worker: HTTP/1.1. */
+  /** URL of the Worker: HTTP/1.1. */
   readonly url: string
-  /** Of the gateway: HTTP/2 and native gRPC too. */
+  /** URL of the gateway: also HTTP/2 and native gRPC. */
   readonly http2Url: string
   readonly authUrl: string
   readonly audience: string
@@ -21,19 +21,19 @@ export interface ServedEdge {
 }
 
 export interface EdgeServerOptions {
-  /** Of the auth service: an empty PostgreSQL database; without it, PGlite. */
+  /** The auth service's empty PostgreSQL database; default is PGlite. */
   readonly databaseUrl?: string
-  /** SIGNET_LIMITS; `off` unless told otherwise. */
+  /** SIGNET_LIMITS; default is `off`. */
   readonly limits?: string
   readonly settings?: Readonly<Record<string, string>>
   readonly onLine?: (line: string) => void
-  /** Another Worker than the one that is deployed. */
+  /** A Worker other than the deployed one. */
   readonly entry?: string
 }
 
 const bundled = new Map<string, Promise<Bundle>>()
 
-/** The bundle, made once a process. */
+/** The bundle, built once per process. */
 export function workerBundle(from: string = entry): Promise<Bundle> {
   const made = bundled.get(from) ?? buildWorker(from)
   bundled.set(from, made)

@@ -1,5 +1,5 @@
-// How much a long test does: a little in `npm test`, more in `npm run test:long` (`npm test` with SIGNET_EFFORT=ci, which
-// .ci/run runs), and for hours at night.
+// The effort of long tests: small in `npm test`, larger in `npm run test:long` (`npm test` with SIGNET_EFFORT=ci, used
+// by .ci/run), and hours at night.
 
 const efforts = ["small", "ci", "nightly"] as const
 type Effort = (typeof efforts)[number]
@@ -10,14 +10,14 @@ if (now === undefined) throw new Error(`SIGNET_EFFORT is ${asked}; it may be ${e
 const chosen: Effort = now
 
 /**
- * The amount that is asked for now: runs, rounds, steps, or a time limit that goes with them.
+ * Returns the amount for the current effort: runs, rounds, steps, or a corresponding time limit.
  *
- * @param small For all the tests together to end in two or three minutes: about half a second each.
+ * @param small Keeps all tests together within two or three minutes: about half a second each.
  * @param ci About half a minute each.
  */
 export function effort<Amount>(small: Amount, ci: Amount, nightly: Amount): Amount {
   return { small, ci, nightly }[chosen]
 }
 
-/** False in `npm test`. For `test.runIf`: a test that takes seconds, of a rule that quicker tests hold too. */
+/** False in `npm test`. For `test.runIf`: tests that take seconds and whose rule quicker tests cover, too. */
 export const isLong = effort(false, true, true)

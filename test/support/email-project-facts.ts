@@ -1,6 +1,6 @@
-// How a project refuses, as it was seen to: Supabase Auth 2.196 in August 2026. The stand-in refuses alike.
+// Observed refusals of a project with Supabase Auth 2.196 in August 2026. The stand-in returns the same.
 
-/** Everybody's. */
+/** The password of every user. */
 export const password = "correct-horse-1"
 
 export interface Fact {
@@ -12,9 +12,9 @@ export interface Fact {
   answer: Record<string, unknown>
 }
 
-/** Which spelling of errors is asked for. */
+/** Selects the error format. */
 export const version = { "x-supabase-api-version": "2024-01-01" }
-/** Of ada@example.com, whom the project knows, una@example.com, who has not confirmed, and nobody@example.com. */
+/** Refusals for ada@example.com (known), una@example.com (unconfirmed) and nobody@example.com (unknown). */
 export const refusals: readonly Fact[] = [
   {
     what: "a wrong password",

@@ -1,4 +1,4 @@
-// What IDP_C is for the service, against whatever project a test brings: the stand-in, or Supabase Auth itself.
+// The tests of IDP_C against any project: the stand-in, or Supabase Auth itself.
 import { Refused } from "@signet/kernel/errors"
 import type { EmailProvider } from "@signet/kernel/identity/provider-ports"
 import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
@@ -17,7 +17,7 @@ export const secrets = createSecrets({
 const clock = { nowMs: () => Date.now() }
 const redirectUri = "https://notes.example/signed-in"
 
-/** A client as an administrator would make it for the project. */
+/** A client for the project as an administrator would create it. */
 export function clientOfProject(project: EmailProject): ProviderClient {
   const encode = (text: string) => new TextEncoder().encode(text)
   const { id } = providerClient
@@ -33,7 +33,7 @@ export function clientOfProject(project: EmailProject): ProviderClient {
   }
 }
 
-/** The reason, and what is said besides. */
+/** The reason with its metadata. */
 export async function reasonOf(call: Promise<unknown>): Promise<string> {
   try {
     await call
@@ -216,7 +216,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
   })
 }
 
-/** Of a project that takes no new people, and sends nobody a second mail within a minute. */
+/** Tests of a project that accepts no new users, and sends no second mail within a minute. */
 export function testClosedProject(start: () => Promise<EmailProject>): void {
   let project: EmailProject
   const idpC = createIdpC({ clock, secrets, isLoopbackAllowed: true })

@@ -1,12 +1,12 @@
-// What the stand-in for IDP_C and the real thing have in common, as tests see them.
+// The common test interface of the stand-in for IDP_C and of the real service.
 import type { IncomingHttpHeaders } from "node:http"
 
 export interface Mail {
   to: string
   tokenHash: string
-  /** "magiclink" for people whom the project knows as confirmed, "signup" for others. */
+  /** "magiclink" for users that the project has confirmed, "signup" for others. */
   type: string
-  /** Where the mail leads, as far as the page is concerned. */
+  /** The link of the mail. */
   link: string
 }
 
@@ -19,19 +19,19 @@ export interface RecordedRequest {
 
 export interface EmailProject {
   readonly projectUrl: string
-  /** What the gateway asks for in the header apikey. */
+  /** The gateway's key for the header apikey. */
   readonly secretKey: string
-  /** What the project signs with; null where it publishes its keys. */
+  /** The project's signing secret; null if it publishes keys. */
   readonly tokenSecret: string | null
   /** Every request that reached the gateway. */
   readonly requests: RecordedRequest[]
-  /** Every mail that was sent, oldest first. */
+  /** Every sent mail, oldest first. */
   mails(): readonly Mail[]
-  /** Makes a person, as an administrator of the project does; one who is confirmed has been so for a day. */
+  /** Creates a user as the project's administrator would. A confirmed one was confirmed a day ago. */
   addPerson(person: { email: string; password: string; isConfirmed: boolean }): Promise<{ id: string }>
-  /** Asks below /auth/v1 with the secret key. */
+  /** Calls a path below /auth/v1 with the secret key. */
   ask(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
-  /** How many sessions the project holds. */
+  /** Number of sessions in the project. */
   countSessions(): Promise<number>
   stop(): Promise<void>
 }

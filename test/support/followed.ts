@@ -1,4 +1,4 @@
-// A service in another process's place: it verifies svc-notes' tokens by itself, and follows the revocation feed.
+// A service in another process: it verifies svc-notes' tokens itself and follows the revocation feed.
 import { createGuard, type Guard, type GuardOptions } from "@signet/guard/guard"
 import { createIntrospection } from "@signet/guard/introspection"
 import { createKeySet } from "@signet/guard/key-set"
@@ -13,7 +13,7 @@ export interface Follower {
   readonly guard: Guard
   readonly feed: RevocationFeed
   readonly problems: FeedProblem[]
-  /** "allow", or why not. */
+  /** "allow", or the reason of the denial. */
   decide(token: string, requirement?: Requirement): Promise<string>
 }
 
@@ -21,7 +21,7 @@ export const anybody: Requirement = { is: "kinds", of: ["USER", "SERVICE"], allo
 
 const readerScopes = ["auth.revocations.read", "auth.introspect"]
 
-/** The notes service's account: it may read the feed and ask about tokens. */
+/** The notes service's account: it may read the feed and introspect tokens. */
 export async function addReader(server: TestServer): Promise<Machine> {
   await server.deps.store.transaction(async (tx) => {
     const app = (await tx.apps.findApp(server.app.id)) ?? server.app

@@ -1,4 +1,4 @@
-// Calls through @grpc/grpc-js by path and bytes: no stub, no transport and no interceptor of ours.
+// Calls through @grpc/grpc-js by path and bytes, without stubs, transports or interceptors of ours.
 import {
   create,
   type DescMessage,
@@ -26,7 +26,7 @@ export const reader =
   (bytes: Buffer): MessageShape<Desc> =>
     fromBinary(schema, bytes)
 
-/** The metadata of a signed-in call. */
+/** The metadata of an authenticated call. */
 export function bearerMetadata(token: string): Metadata {
   const metadata = new Metadata()
   metadata.set("authorization", `Bearer ${token}`)
@@ -58,12 +58,12 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
 
 export interface Failure {
   readonly code: string | undefined
-  /** As the trailers carry them (https://grpc.io/docs/guides/error/#richer-error-model). */
+  /** As in the trailers (https://grpc.io/docs/guides/error/#richer-error-model). */
   readonly status: Status | undefined
   readonly info: ErrorInfo | undefined
 }
 
-/** How a call fails. Throws when it does not. */
+/** Returns the failure of a call. Throws if the call succeeds. */
 export async function failureOf(call: Promise<unknown>): Promise<Failure> {
   const error = await call.then(
     () => Promise.reject(new Error("the call did not fail")),

@@ -1,4 +1,4 @@
-// The stand-in for IDP_B on a loopback port of its own, and tokens from it that are changed as a test asks.
+// The stand-in for IDP_B on its own loopback port, and its tokens with changes by the test.
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -14,7 +14,7 @@ import type { IdpBState, Switches } from "../../server/node/development/idp-b-st
 export interface MintBOptions {
   platform?: Platform
   claims?: Record<string, unknown>
-  /** Claims to leave out. */
+  /** Claims to omit. */
   without?: readonly string[]
   header?: Record<string, unknown>
   alg?: SigningAlgorithm
@@ -23,14 +23,14 @@ export interface MintBOptions {
 export interface FakeIdpB {
   readonly state: IdpBState
   readonly switches: Switches
-  /** How often each endpoint was asked, by its path. */
+  /** Number of requests to each endpoint, by path. */
   readonly asked: Record<string, number>
   clientOf(platform: Platform, change?: Partial<ProviderClient>): ProviderClient
-  /** An identity token of `ada` with the nonce "n-1", in the form of the platform, changed as asked. */
+  /** An identity token of `ada` with the nonce "n-1", in the form of the platform, with changes. */
   mint(options?: MintBOptions): Promise<string>
-  /** A notification for the platform's client, changed as asked; `event` replaces members of the event. */
+  /** A notification for the platform's client, with changes; `event` replaces members of the event. */
   notify(options?: MintBOptions & { event?: Record<string, unknown> }): Promise<string>
-  /** A code as the provider hands it out, with the nonce "n-1". */
+  /** A code as the provider issues it, with the nonce "n-1". */
   issueCode(options?: { platform?: Platform; person?: IdpBPerson; redirectUri?: string }): string
   stop(): Promise<void>
 }

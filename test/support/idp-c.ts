@@ -1,4 +1,4 @@
-// The stand-in for IDP_C on a loopback port of its own, with what a test wants to know and to break.
+// The stand-in for IDP_C on its own loopback port, with access to its state and faults.
 import { once } from "node:events"
 import { createServer, IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -26,13 +26,13 @@ export type Misbehaviour =
 
 export interface FakeIdpC extends EmailProject {
   readonly project: Project
-  /** How a path below /auth/v1 answers, in place of its proper answer. */
+  /** Misbehavior of a path below /auth/v1 instead of its proper answer. */
   readonly misbehaviour: Map<string, Misbehaviour>
-  /** What a path below /auth/v1 answers with, in place of its proper answer. */
+  /** Replacement of the answer of a path below /auth/v1. */
   readonly instead: Map<string, { status: number; body: unknown }>
-  /** The development app's client, as it would be in the store. */
+  /** The development app's client as stored. */
   clientOf(platform: Platform, change?: Partial<ProviderClient>): ProviderClient
-  /** A token as the project makes them for that person, changed as asked. */
+  /** A token for that user as the project issues it, with changes. */
   mint(subject: string, change?: JWTPayload): Promise<string>
 }
 
@@ -115,7 +115,7 @@ export async function startFakeIdpC(options: {
 
 const json = { "content-type": "application/json" }
 
-/** The request once more, for a handler that reads its body. */
+/** The request again, for a handler that reads its body. */
 function unread({ socket, method, url, headers }: IncomingMessage, body: string): IncomingMessage {
   const copy = new IncomingMessage(socket)
   Object.assign(copy, { method, url, headers, complete: true })
@@ -129,7 +129,7 @@ function misbehave(how: Misbehaviour, response: ServerResponse): void {
     case "silent":
       return
     case "slow":
-      // Headers at once and the body never: the time limit must cover the whole answer.
+      // Sends headers at once and never a body: the time limit must cover the whole response.
       response.writeHead(200, json).write("{")
       return
     case "redirect":

@@ -1,15 +1,15 @@
-// A fake issuer on a loopback port: it signs whatever a test asks for, and misbehaves on request.
+// A fake issuer on a loopback port: it signs anything that a test requests, and misbehaves on request.
 import { createHash } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose"
 
-/** How an endpoint answers. */
+/** Behavior of an endpoint. */
 export type Behaviour = "well" | "slow" | "redirect" | "huge" | "endless" | "html" | "garbage" | "error" | "hangUp"
 
 export interface MintOptions {
   claims?: Record<string, unknown>
-  /** Claims to leave out. */
+  /** Claims to omit. */
   without?: readonly string[]
   header?: Record<string, unknown>
   alg?: "RS256" | "ES256"
@@ -19,28 +19,28 @@ export interface FakeIdp {
   readonly issuer: string
   readonly jwksUri: string
   readonly tokenEndpoint: string
-  /** May be changed at any time. */
+  /** May change at any time. */
   readonly behaviour: { jwks: Behaviour; token: Behaviour }
-  /** How often each endpoint was asked. */
+  /** Number of requests to each endpoint. */
   readonly asked: { jwks: number; token: number; elsewhere: number }
-  /** The client's secret, when it has one: then the token endpoint takes no request without. */
+  /** The client's secret, if it has one. The token endpoint then refuses requests without it. */
   clientSecret: string | undefined
-  /** Who may trade codes without a secret. */
+  /** Clients that may exchange codes without a secret. */
   readonly clientIds: string[]
-  /** The key that RS256 tokens are signed with, as it is published. */
+  /** The published key of RS256 tokens. */
   publishedKey(): JWK
-  /** New keys under new kids; the old ones are published no more. */
+  /** Replaces all keys and kids; the old keys are no longer published. */
   rotateKeys(): Promise<void>
-  /** A signed ID token for the client "notes-web" with the nonce "n-1", changed as asked. */
+  /** A signed ID token for the client "notes-web" with the nonce "n-1", with changes. */
   mint(options?: MintOptions): Promise<string>
-  /** A code that the token endpoint trades once, for a minted token. */
+  /** A code that the token endpoint exchanges once, for a minted token. */
   issueCode(grant: { codeVerifier?: string; codeChallenge?: string; redirectUri: string; token?: MintOptions }): string
   stop(): Promise<void>
 }
 
 interface Keys {
   kid: string
-  /** For the next issuer. */
+  /** Returns the RSA key for reuse by the next issuer. */
   giveBack(): void
   rsa: { privateKey: CryptoKey; jwk: JWK }
   ec: { privateKey: CryptoKey; jwk: JWK }
@@ -54,7 +54,7 @@ interface Grant {
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>
 
-/** RSA keys of issuers that have stopped: making one takes 150 ms of processor time. Running issuers never share a key. */
+/** RSA keys of stopped issuers, because generating one takes 150 ms of CPU time. Running issuers never share a key. */
 const spareRsaKeys: Pair[] = []
 
 async function makeKeys(generation: number): Promise<Keys> {
@@ -70,7 +70,7 @@ async function makeKeys(generation: number): Promise<Keys> {
   }
 }
 
-/** @param options.nowMs The clock of the issuer; the machine's when left out. */
+/** @param options.nowMs The issuer's clock; default is the machine's. */
 export async function startFakeIdp(options: { nowMs?: () => number } = {}): Promise<FakeIdp> {
   const nowMs = options.nowMs ?? Date.now
   let generation = 1
@@ -97,7 +97,7 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
       return answer(response, idp.behaviour.token, status, body)
     }
     idp.asked.elsewhere++
-    // Where redirects lead: it would answer, so a test sees whether anybody followed.
+    // Target of redirects. It answers, so that a test notices a client that followed.
     return answer(response, "well", 200, { keys: [keys.rsa.jwk], id_token: await idp.mint() })
   }
 
@@ -181,7 +181,7 @@ function answer(response: ServerResponse, behaviour: Behaviour, status: number, 
       response.writeHead(status, json).end(JSON.stringify(body))
       return
     case "slow":
-      // Headers at once and the body never: the time limit must cover the whole answer.
+      // Sends headers at once and never a body: the time limit must cover the whole response.
       response.writeHead(status, json).write("{")
       return
     case "redirect":

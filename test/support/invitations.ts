@@ -1,4 +1,4 @@
-// Invitations, put into a test server's store as an administrator would make them.
+// Inserts invitations into a test server's store as an administrator would create them.
 import { randomBytes } from "node:crypto"
 import type { Invitation } from "@signet/kernel/administration/records"
 import { newId } from "@signet/kernel/ids"
@@ -6,7 +6,7 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import { openPlace } from "./places.ts"
 import type { TestServer } from "./server.ts"
 
-/** To a tenant of its own, for a week, changed as asked. */
+/** An invitation to a new tenant, valid for a week, with changes. */
 export async function addInvitation(
   server: Pick<TestServer, "app" | "deps" | "secrets">,
   change: Partial<Invitation> = {},

@@ -1,4 +1,4 @@
-// Service accounts, personal access tokens and policies, put into a test server's store as an administrator would.
+// Inserts service accounts, personal access tokens and policies into a test server's store as an administrator would.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import type { DelegationPolicy, Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine/records"
@@ -21,7 +21,7 @@ export interface Machine {
 type Makes = Pick<TestServer, "app" | "deps" | "secrets">
 const random = () => new Uint8Array(randomBytes(10))
 
-/** An active service of the app with one secret and one key. It owns and may call what the change says. */
+/** An active service account of the app with one secret and one key, with changed audiences. */
 export async function addMachine(server: Makes, change: Partial<ServiceAccount> = {}): Promise<Machine> {
   const nowMs = server.deps.clock.nowMs()
   const principalId = change.principalId ?? newId("prn", nowMs, random())
@@ -91,14 +91,14 @@ export async function addMachine(server: Makes, change: Partial<ServiceAccount> 
   return { account, secretRecord, secret, privateKey, kid }
 }
 
-/** A second app of the server, with the first one's audiences and scopes. */
+/** A second app of the server with the first one's audiences and scopes. */
 export async function addOtherApp({ app, deps }: Makes): Promise<TestServer["app"]> {
   const other = { ...app, id: newId("app", deps.clock.nowMs(), random()) }
   await deps.store.transaction((tx) => tx.apps.putApp(other))
   return other
 }
 
-/** A policy that lets the machine act for the app's users at svc-notes. */
+/** A policy that lets the machine act on behalf of the app's users at svc-notes. */
 export async function addPolicy(
   server: Makes,
   { account }: Machine,
@@ -122,7 +122,7 @@ export async function addPolicy(
   return policy
 }
 
-/** A personal access token of a user who signed in. */
+/** A personal access token of a signed-in user. */
 export async function addPat(
   server: Makes,
   user: Pick<Pat, "principalId" | "identityId">,
@@ -152,14 +152,14 @@ export async function addPat(
   return { pat, token }
 }
 
-/** The token endpoint's answer to a form. */
+/** The token endpoint's response to a form. */
 export interface FormAnswer {
   status: number
   headers: Headers
   body: Record<string, unknown>
 }
 
-/** Sends a form as it is. */
+/** Posts a form unchanged. */
 export async function postForm(
   url: string,
   form: Record<string, string> | string,
@@ -174,12 +174,12 @@ export async function postForm(
   return { status: response.status, headers: response.headers, body: text === "" ? {} : JSON.parse(text) }
 }
 
-/** An Authorization header as RFC 6749 section 2.3.1 has it. */
+/** An Authorization header by RFC 6749 section 2.3.1. */
 export const basic = ({ account, secret }: Pick<Machine, "account" | "secret">): { authorization: string } => ({
   authorization: `Basic ${Buffer.from(`${encodeURIComponent(account.clientId)}:${encodeURIComponent(secret)}`).toString("base64")}`,
 })
 
-/** A client's assertion (RFC 7523), changed as asked. */
+/** A client's assertion (RFC 7523), with changes. */
 export function assertion(
   { account, privateKey, kid }: Pick<Machine, "account" | "privateKey" | "kid">,
   change: { claims?: Record<string, unknown>; header?: Record<string, unknown>; key?: KeyObject; nowMs?: number } = {},

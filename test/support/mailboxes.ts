@@ -1,4 +1,4 @@
-// Three services that send each other messages, and mailboxes that remember what they handled: for attacks.
+// Three services that send messages to each other, with mailboxes that record handled messages: for attack tests.
 import { createGuard, type GuardOptions } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { type ActorEnvelope, createMailbox, type MailboxOptions } from "@signet/guard/mailbox"
@@ -19,7 +19,7 @@ export interface MailboxWorld extends Partial<MailboxOptions<Uint8Array>> {
   readonly guarded?: Partial<GuardOptions>
 }
 
-/** A mailbox that remembers what it handled. */
+/** A mailbox that records handled messages. */
 export function mailboxOf({ guarded, mailbox = "svc-notes/inbox", ...world }: MailboxWorld = {}) {
   const handled: Received[] = []
   const keySet = createLocalKeySet(access, nodeTokenCrypto)
@@ -42,7 +42,7 @@ export function mailboxOf({ guarded, mailbox = "svc-notes/inbox", ...world }: Ma
   return { receive, handled }
 }
 
-/** "taken", or why not. */
+/** "taken", or the reason of the refusal. */
 export const reasonOf = async (call: Promise<unknown>): Promise<string> => {
   const thrown = await call.then(
     () => undefined,
@@ -52,7 +52,7 @@ export const reasonOf = async (call: Promise<unknown>): Promise<string> => {
   return thrown instanceof Error && "reason" in thrown ? String(thrown.reason) : String(thrown)
 }
 
-/** What a mailbox says of a forged envelope. */
+/** A mailbox's result for a forged envelope. */
 export const said = async (by: Actor, of: Forged = {}, world: MailboxWorld = {}) =>
   reasonOf(mailboxOf(world).receive(await actors.forge(by, of)))
 
@@ -62,5 +62,5 @@ export const post = (mailbox = "svc-notes/inbox", scopes = ["notes.read"]) => ({
   scopes,
   message: new Uint8Array([1, 2, 3]),
 })
-/** An envelope that is as it should be. */
+/** A valid envelope. */
 export const sealed = () => web.sender.seal({ ...post(), contextToken: actors.contextToken(web) })

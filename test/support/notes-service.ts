@@ -1,4 +1,4 @@
-// Another service, with notes of its own: it verifies svc-notes' tokens by itself and asks what callers were granted.
+// Another service with its own notes: it verifies svc-notes' tokens itself and fetches callers' permissions.
 import { guardFetch } from "@signet/guard/fetch"
 import { createGuard } from "@signet/guard/guard"
 import { createKeySet } from "@signet/guard/key-set"
@@ -13,13 +13,13 @@ export const editNote = "notes.note.edit"
 export const snapshotScope = "auth.permissions.read"
 
 export interface NotesService {
-  /** Edits a note: the status, and the reason of a refusal. */
+  /** Edits a note. Returns the status, and the reason of a refusal. */
   edit(token: string, noteId: string): Promise<readonly [number, string?]>
-  /** Addresses that were asked for snapshots. */
+  /** URLs of requests for snapshots. */
   readonly asked: string[]
 }
 
-/** An account that may ask what callers were granted, and an app whose scope `notes.write` lets them use it. */
+/** An account that may fetch permissions, and an app whose scope `notes.write` allows them. */
 export async function addNotesAccount(server: TestServer, app = server.app): Promise<Machine> {
   const { store, authAudience } = server.deps
   await store.transaction(async (tx) => {

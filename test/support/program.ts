@@ -1,4 +1,4 @@
-// The real program in a process of its own, as npm start runs it: for what only a process shows.
+// The real program in a separate process, as npm start runs it.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
@@ -6,9 +6,9 @@ import { join } from "node:path"
 
 export interface RunningProgram {
   readonly url: string
-  /** All that it has written to standard output and standard error. */
+  /** All of its standard output and standard error. */
   output(): string
-  /** Sends the signal and waits for the end. @returns The exit code; null when the signal ended it. */
+  /** Sends the signal and waits for the end. @returns The exit code; null if the signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
@@ -21,11 +21,11 @@ export interface Refusal {
 type Settings = Readonly<Record<string, string>>
 
 const main = join(import.meta.dirname, "../../server/node/main.ts")
-/** Starts take half as long when what was compiled once is kept. */
+/** The compile cache halves the start time. */
 const compiled = join(import.meta.dirname, "../../node_modules/.cache/signet/compiled")
 
 function start(settings: Settings): { child: ChildProcess; stdout: () => string; stderr: () => string } {
-  // Nothing of the tests' own environment, which may name a database.
+  // Without the tests' own environment, which may contain a database URL.
   const { PATH = "", HOME = "" } = process.env
   const child = spawn(process.execPath, [main], {
     env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", ...settings },
@@ -40,7 +40,7 @@ function start(settings: Settings): { child: ChildProcess; stdout: () => string;
   return { child, stdout: () => said.stdout, stderr: () => said.stderr }
 }
 
-/** A program that serves. Rejects when it ends instead. */
+/** Starts a program that must serve. Rejects if it exits. */
 export async function startProgram(settings: Settings): Promise<RunningProgram> {
   const { child, stdout, stderr } = start(settings)
   const output = () => stdout() + stderr()
@@ -66,7 +66,7 @@ export async function startProgram(settings: Settings): Promise<RunningProgram> 
   }
 }
 
-/** What a program says that must not start. It is killed when it does, after thirty seconds. */
+/** The output of a program that must not start. If it starts, it is killed after thirty seconds. */
 export async function refusedProgram(settings: Settings): Promise<Refusal> {
   const { child, stdout, stderr } = start(settings)
   const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
@@ -75,7 +75,7 @@ export async function refusedProgram(settings: Settings): Promise<Refusal> {
   return { code: child.exitCode, stdout: stdout(), stderr: stderr() }
 }
 
-/** A loopback port that was free a moment ago: for a program that is to come back where it was. */
+/** A loopback port that was just free, for a program that must restart at the same URL. */
 export async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve))

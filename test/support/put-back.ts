@@ -1,4 +1,4 @@
-// Vitest's set-up of every file. Files share a process: what one has changed of it, the next must not find.
+// Vitest's setup of every file. Files share a process, so changes of global state must be undone.
 import { afterAll, vi } from "vitest"
 
 const environment = { ...process.env }

@@ -1,7 +1,7 @@
-// Random draws of tests, by a seed: the same in every run of a change, others each night. SIGNET_DRAW_SEED repeats a failure.
-// Faults that a test draws come from here, and `seed.ts` prints the seed when a test fails.
+// Seeded random numbers of tests: constant by default, new each night. SIGNET_DRAW_SEED repeats a failure. Random
+// faults use these numbers, and `seed.ts` prints the seed if a test fails.
 
-/** What one change passes the next does not fail by chance; the nights hunt with seeds of their own. */
+/** A constant seed, so that no change fails by chance. Nightly runs search with other seeds. */
 const byDay = 20_261_122
 
 export const seed = Number(
@@ -10,7 +10,7 @@ export const seed = Number(
 if (!Number.isSafeInteger(seed))
   throw new Error(`SIGNET_DRAW_SEED is ${process.env.SIGNET_DRAW_SEED}; it is to be a whole number`)
 
-/** mulberry32: the same whole numbers below a bound for the same seed. */
+/** mulberry32: a deterministic sequence of integers below a bound. */
 export function numbers(from: number): (below: number) => number {
   let state = from
   return (below) => {

@@ -2,8 +2,8 @@ import type { Transport } from "@connectrpc/connect"
 import { rest } from "@signet/client"
 
 /**
- * A Connect transport that speaks REST by google.api.http, so that one story runs over the REST paths too.
+ * A Connect transport that speaks REST by google.api.http, so that stories also run over the REST paths.
  *
- * @param baseUrl Without a slash at the end.
+ * @param baseUrl Without a trailing slash.
  */
 export const createRestTransport = (baseUrl: string): Transport => rest({ baseUrl })

@@ -1,5 +1,5 @@
-// A store that speaks as much S3 as attachments need, and verifies each signature by its own reading of the rules
-// (AWS Signature Version 4, "Authenticating Requests"): nothing here comes from the client's library.
+// A store with the subset of S3 that attachments need. It verifies signatures independently of the client's library
+// (AWS Signature Version 4, "Authenticating Requests").
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,7 +9,7 @@ export interface TestS3 {
   /** By `/bucket/key`. */
   readonly objects: Map<string, Buffer>
   readonly requests: string[]
-  /** What the next request gets instead of an answer. */
+  /** Fails the next request with this error. */
   failNext: { status: number; code: string; body?: Buffer } | null
   close(): Promise<void>
 }
@@ -134,6 +134,6 @@ function verify(request: IncomingMessage, body: Buffer, nowMs: number): void {
   if (told.length !== 32 || !timingSafeEqual(told, expected)) throw new Denied("SignatureDoesNotMatch")
 }
 
-/** RFC 3986: all but unreserved characters are escaped. */
+/** RFC 3986: escapes all but unreserved characters. */
 const strict = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,4 +1,4 @@
-// Vitest's set-up of every file: property tests draw the same cases in every run, and a failure prints the seed of its draws.
+// Vitest's setup of every file: property tests use the same cases in every run, and a failure prints the seed.
 import fc from "fast-check"
 import { afterEach } from "vitest"
 import { seed } from "./random.ts"

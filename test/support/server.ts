@@ -1,4 +1,4 @@
-// The whole server on a loopback port, on a test store, with a fake issuer as IDP_A. Nothing of ours is replaced.
+// The whole server on a loopback port with a test store and a fake issuer as IDP_A. None of our code is replaced.
 
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -52,13 +52,13 @@ export interface TestServer {
   readonly deps: Deps
   readonly messaging: Messaging
   readonly revocations: Revocations
-  /** What messaging clients pin. */
+  /** The issuer root key that messaging clients pin. */
   readonly issuerRootKey: Uint8Array
   readonly keys: RunningKeyRing
   readonly secrets: Secrets
-  /** Moves the server's clock on; the issuer's goes along. */
+  /** Advances the clocks of the server and the issuer. */
   advance(ms: number): void
-  /** A sign-in that the fake issuer vouches for. */
+  /** A sign-in request for which the fake issuer vouches. */
   login(subject: string, claims?: Record<string, unknown>): Promise<LoginRequest>
   close(): Promise<void>
 }
@@ -69,19 +69,19 @@ export interface TestServerOptions {
   client?: Partial<ProviderClient>
   log?: FastifyBaseLogger
   tls?: { cert: string; key: string }
-  /** A thousand times the defaults, unless a test asks for others. */
+  /** Default: a thousand times the production limits. */
   limits?: Limits
   trustedHops?: number
-  /** Time passes by `advance` alone: for limits that a slow machine would otherwise reach. */
+  /** Time advances only by `advance`: for limits that a slow machine would otherwise reach. */
   isClockStopped?: boolean
-  /** As in development, unless a test says otherwise. */
+  /** Default: true, as in development. */
   isLoopbackAllowed?: boolean
   messagingAudience?: string
   leavesPerConversation?: number
-  /** A folder that goes with the server, unless a test says otherwise. */
+  /** Default: a folder that is deleted with the server. */
   blobs?: (clock: Clock) => BlobStore
   peppers?: readonly { version: number; key: Uint8Array }[]
-  /** Of this server alone, unless a test lets several tell each other. */
+  /** Default: a separate one for this server. Pass a shared one to connect several servers. */
   wakeups?: OpenWakeups
 }
 
@@ -92,7 +92,7 @@ const relaxed: Limits = JSON.parse(
 const rootSeed = new Uint8Array(32).fill(3)
 const random: Random = { bytes: (length) => randomBytes(length) }
 
-/** Loaded when it is needed: a bench brings its own store, and knows nothing of vitest. */
+/** Loaded lazily: a benchmark brings its own store and does not run in vitest. */
 const openStore: typeof openTestStore = async (...of) => (await import("./postgres.ts")).openTestStore(...of)
 
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {

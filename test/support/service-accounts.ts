@@ -1,4 +1,4 @@
-// A server whose administrator makes service accounts, for stories of them.
+// A server whose administrator creates service accounts, for stories about them.
 import { ClientAuthMethod, type ServiceAccount } from "@signet/proto/auth/v1/service_account_service"
 import { expect } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "./clients.ts"
@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "./server.ts"
 
 export const daySeconds = 86_400
 export const rights = ["auth.service_accounts.read", "auth.service_accounts.write"]
-/** What an account is made with. */
+/** The request that creates an account. */
 export const request = {
   name: "mailer",
   authMethods: [ClientAuthMethod.CLIENT_SECRET_POST],
@@ -44,7 +44,7 @@ export async function startServiceAccounts(store: StoreKind) {
       const asked = { grantType: "client_credentials", clientId, clientSecret, audience }
       return (await connect.tokens.token(asked)).accessToken
     },
-    /** What the audit has of an account, all of it by the administrator. */
+    /** The audit events of an account; all must be the administrator's. */
     async kindsOf(principalId: string): Promise<string[]> {
       const query = server.store.db.selectFrom("audit_event").select(["kind", "actor_principal_id", "session_id"])
       const rows = await query
@@ -75,5 +75,5 @@ export function transportOf(protocol: string, { url }: TestServer) {
   return transport(url)
 }
 
-/** The reason that a call is refused for. */
+/** The reason of a call's refusal. */
 export const reasonOf = async (call: Promise<unknown>) => (await refusal(call)).split(" ").at(-1)

@@ -1,18 +1,18 @@
-// The life of sessions as the specification tells it, in the fewest words: what a server is compared with.
+// A minimal model of sessions by the specification, to compare a server with.
 
 /** Seconds. */
 export interface Limits {
   readonly idle: number
   readonly absolute: number
-  /** 0 switches the retry key off. */
+  /** 0 disables the retry key. */
   readonly retryWindow: number
-  /** How long an access token is taken, the allowed skew included. */
+  /** How long an access token is accepted, including the clock skew. */
   readonly accessToken: number
 }
 
 export type RetryKey = "none" | "own" | "another"
 
-/** What a step is about is counted back from what came last; a count beyond the first starts over. */
+/** Steps refer to objects counted back from the newest; a count beyond the first wraps around. */
 export type Step =
   | { readonly is: "signIn"; readonly person: number }
   | { readonly is: "refresh"; readonly token: number; readonly key: RetryKey }
@@ -28,13 +28,13 @@ interface ModelSession {
   readonly status: "ACTIVE" | "REVOKED" | "COMPROMISED"
   readonly idleAt: number
   readonly absoluteAt: number
-  /** When the session's last access token is taken no more. */
+  /** When the session's last access token expires. */
   readonly accessUntil: number
 }
 
 interface ModelToken {
   readonly session: number
-  /** Undefined while the token is the current one. */
+  /** Undefined while the token is current. */
   readonly rotated?: { readonly at: number; readonly key: RetryKey; readonly successor: number }
 }
 
@@ -45,7 +45,7 @@ export interface Model {
   readonly tokens: readonly ModelToken[]
 }
 
-/** What a step must answer: a reason, "token 3", "sessions 0,2", "ended 2" or "done". */
+/** The expected answer of a step: a reason, "token 3", "sessions 0,2", "ended 2" or "done". */
 export interface Told {
   readonly model: Model
   readonly answer: string
@@ -53,7 +53,7 @@ export interface Told {
 
 export const nothingYet = (limits: Limits): Model => ({ now: 0, limits, sessions: [], tokens: [] })
 
-/** The step with the numbers of the model instead of counts; undefined when there is nothing to do it with. */
+/** Replaces counts by the model's indexes; undefined if the step has no object. */
 export function resolve({ sessions, tokens }: Model, step: Step): Step | undefined {
   const back = (count: number, length: number) => length - 1 - (count % length)
   const session = (count: number) => back(count, sessions.length)
@@ -70,11 +70,11 @@ export function resolve({ sessions, tokens }: Model, step: Step): Step | undefin
   }
 }
 
-/** Whether the session can be used now, whatever its row says. */
+/** True if the session is usable now, whatever its row says. */
 export const isLive = ({ now }: Model, { status, idleAt, absoluteAt }: ModelSession): boolean =>
   status === "ACTIVE" && now < idleAt && now < absoluteAt
 
-/** The numbers of the tokens that a refresh would rotate now: one for each live session. */
+/** Indexes of the tokens that a refresh would rotate now: one for each live session. */
 export const liveTokens = (model: Model): number[] =>
   model.tokens.flatMap((token, i) => (!token.rotated && isLive(model, at(model.sessions, token.session)) ? [i] : []))
 
@@ -89,7 +89,7 @@ export function tell(model: Model, step: Step): Told {
     case "logout":
       return { model: end(model, "REVOKED", [at(model.tokens, step.token).session]), answer: "done" }
     case "logoutCaller":
-      // Its session may have ended before: ending it again is no error.
+      // Ending an ended session is idempotent.
       if (model.now >= at(model.sessions, step.caller).accessUntil) return { model, answer: "NO_CREDENTIAL" }
       return { model: end(model, "REVOKED", [step.caller]), answer: "done" }
     default: {

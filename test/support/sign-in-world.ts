@@ -11,7 +11,7 @@ export const platforms = ["WEB", "ANDROID", "IOS"] as const
 export const redirectUri = "https://notes.example/signed-in"
 export const password = "correct horse battery staple"
 
-/** An answer over REST: of a sign-in, or a problem. */
+/** A REST response: a sign-in or a problem document. */
 export interface Answer {
   status: number
   headers: Headers
@@ -33,23 +33,23 @@ export interface SignInWorld {
   readonly idpB: FakeIdpB
   readonly idpC: FakeIdpC
   readonly app: App
-  /** Has clients of its own at every provider. */
+  /** Has its own clients at every provider. */
   readonly otherApp: App
-  /** Posts JSON, or `body` as it is when it is a text. */
+  /** Posts JSON, or a string `body` unchanged. */
   post(path: string, body: object): Promise<Answer>
   get(path: string, token: string): Promise<Record<string, unknown> & { reason?: string }>
-  /** A sign-in by ID token, with the audience of the app's client for the platform. */
+  /** A sign-in by ID token with the audience of the app's client for the platform. */
   signInA(subject: string, change?: SignInChange): Promise<Answer>
   signInB(subject: string, change?: SignInChange): Promise<Answer>
   signInC(email: string, change?: { password?: string; body?: object }): Promise<Answer>
   startLink(email: string, body?: object): Promise<Answer>
-  /** The token hash of the newest mail to that address. */
+  /** The token hash of the newest mail to the address. */
   linkOf(email: string): string
   confirmLink(tokenHash: string, body?: object): Promise<Answer>
   clientOf(appId: AppId, provider: Provider, platform: Platform): Promise<ProviderClient>
   changeClient(client: ProviderClient, change: Partial<ProviderClient>): Promise<void>
   changeApp(app: App, change: Partial<App["settings"]>): Promise<void>
-  /** Kinds and reasons of what was written down since the last call, oldest first. */
+  /** Kinds and reasons of the audit events since the last call, oldest first. */
   audited(): Promise<{ kind: string; reason: string | null }[]>
   close(): Promise<void>
 }
@@ -93,7 +93,7 @@ export async function startSignInWorld(options: TestServerOptions): Promise<Sign
   const clients = [...clientsOf(app, "notes"), ...clientsOf(otherApp, "draw")]
   await store.transaction(async (tx) => {
     await tx.apps.putApp(otherApp)
-    // The server's own client makes room for the one that is made here.
+    // Disables the server's own client in favor of the one created here.
     const moved: ProviderClient = { ...server.client, appId: app.id, status: "DISABLED" }
     await tx.apps.putProviderClient(moved)
     for (const client of clients) {

@@ -1,9 +1,9 @@
-// Signing keys in memory: a second implementation of the port, for what needs no database.
+// Signing keys in memory: a second implementation of the port, for tests without a database.
 import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 
 export function memorySigningKeys(): SigningKeys {
   const byKid = new Map<string, SigningKeyRecord>()
-  // Clones both ways, as a database would: nobody holds what is kept.
+  // Clones in both directions, like a database, so that callers cannot change stored keys.
   const list = () => structuredClone([...byKid.values()])
   return {
     list: async () => list(),

@@ -1,4 +1,4 @@
-// Ends a run with its slowest files, so that whoever adds a test sees what it costs.
+// Prints the slowest files at the end of a run, so that authors see the cost of new tests.
 import type { Reporter, TestModule } from "vitest/node"
 
 interface Cost {
@@ -18,7 +18,7 @@ function costOf(module: TestModule): Cost {
   }
 }
 
-/** @param count How many files are named. Says nothing of a run of fewer files: then the author is looking at them. */
+/** @param count Number of files to print. Prints nothing for runs of fewer files. */
 export function slowestFiles(count = 10): Reporter {
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`.padStart(7)
   return {

@@ -1,7 +1,7 @@
-// The order of a run's test files. By themselves they run by size, and the longest of all are small.
+// The order of a run's test files. The default order is by size, but the slowest files are small.
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** The longest, whose start none may wait for, in either form. What comes last should be short. */
+/** The slowest files, which must start first in either form of a run. Short files should come last. */
 const longest = [
   "test/conformance/conformance.test.ts",
   "test/story/cli.test.ts",

@@ -1,18 +1,18 @@
-// What a call asks of PostgreSQL: every wait for its answer is a round trip.
+// Records the statements that a call sends to PostgreSQL: every wait for a result is a round trip.
 import { Client } from "pg"
 
-/** How the work waited for the database, one text a round trip, at its quietest of several runs. */
+/** The round trips of `work`, one text each: the shortest list of several runs. */
 export async function roundTrips(work: () => Promise<unknown>, { runs = 3 } = {}): Promise<readonly string[]> {
   let fewest: readonly string[] | undefined
   for (let run = 0; run < runs; run++) {
     const texts = await listened(work)
-    // Housekeeping of the server's own may come between.
+    // The server's own periodic work may add statements.
     if (fewest === undefined || texts.length < fewest.length) fewest = texts
   }
   return fewest ?? []
 }
 
-/** Every client of this process is listened to; the statements themselves are sent as ever. */
+/** Records the statements of every client of this process; they are sent unchanged. */
 async function listened(work: () => Promise<unknown>): Promise<readonly string[]> {
   const texts: string[] = []
   const { query } = Client.prototype

@@ -1,10 +1,10 @@
-// An address that stays while what is behind it changes: what operators have in front of a messaging backend.
+// A fixed URL with a changeable target, like a load balancer in front of messaging backends.
 import { connect, createServer, type Socket } from "node:net"
 
 export interface Switchable {
-  /** Plain HTTP at loopback. */
+  /** Plain HTTP on loopback. */
   readonly url: string
-  /** From now on connections go there; those that are open end. */
+  /** Directs new connections to this URL and ends open ones. */
   switchTo(url: string): void
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
-// The cast of the token endpoint's tests: a gateway that users call and that may act for them at svc-notes, the notes
-// service itself, and a stranger service that owns an audience and no policy.
+// The participants of the token endpoint's tests: a gateway that users call and that may act for them at svc-notes, the
+// notes service itself, and an unrelated service that owns an audience but has no policy.
 import { type IdentityId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import { bearer, type Clients, clientsOver, protocols } from "./clients.ts"
 import { addMachine, addPolicy, basic, type FormAnswer, type Machine, postForm } from "./machines.ts"
@@ -24,9 +24,9 @@ export interface TokenWorld {
   readonly notes: Machine
   readonly stranger: Machine
   signIn(subject?: string): Promise<User>
-  /** The token endpoint's answer. */
+  /** The token endpoint's response. */
   token(form: Record<string, string> | string, headers?: Record<string, string>): Promise<FormAnswer>
-  /** An exchange by the gateway, changed as asked; an undefined member is left out. */
+  /** An exchange by the gateway, with changes; an undefined member is omitted. */
   exchange(change: Record<string, string | undefined>, by?: Machine): Promise<FormAnswer>
   introspect(token: string, by?: Machine, hint?: string): Promise<FormAnswer>
   revoke(form: Record<string, string>, headers?: Record<string, string>): Promise<FormAnswer>
@@ -84,11 +84,11 @@ export async function startTokenWorld(options: TestServerOptions): Promise<Token
   }
 }
 
-/** The claims of a token, unverified. */
+/** The unverified claims of a token. */
 export function claimsOf(answer: FormAnswer): Record<string, unknown> {
   const [, payload = ""] = String(answer.body.access_token).split(".")
   return JSON.parse(Buffer.from(payload, "base64url").toString())
 }
 
-/** How the token endpoint refused: "400 invalid_grant REASON". */
+/** A refusal of the token endpoint: "400 invalid_grant REASON". */
 export const refused = ({ status, body }: FormAnswer): string => `${status} ${body.error} ${body.reason}`

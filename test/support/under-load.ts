@@ -1,5 +1,5 @@
-// npm run test:loaded [-- --runs 10 --load 8 file…]: `npm test`, or some of its files, over and over while other processes
-// want the processor. A test that depends on how fast the machine is fails here. Ends at the first run that fails.
+// npm run test:loaded [-- --runs 10 --load 8 file…]: repeats `npm test`, or some of its files, while other processes
+// use the CPU. Tests that depend on the machine's speed fail here. Stops at the first failing run.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { parseArgs } from "node:util"
 
@@ -13,7 +13,7 @@ if (!(Number.isSafeInteger(runs) && runs > 0 && Number.isSafeInteger(load) && lo
   process.exit(2)
 }
 
-// Each ends with the pipe of its standard input, however this process ends.
+// Each process ends when its standard input closes, however this process ends.
 const idle =
   "process.stdin.on('close', () => process.exit()).resume(); (function spin() { for (let i = 0; i < 1e8; i++); setImmediate(spin) })()"
 const busy: ChildProcess[] = Array.from({ length: load }, () =>

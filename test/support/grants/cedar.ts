@@ -1,4 +1,4 @@
-// A grant model for Cedar, written as somebody would who knows Cedar and not our code: places are a hierarchy of entities,
+// A grant model for Cedar, written idiomatically and independently of our code: places are a hierarchy of entities,
 // roles and scopes are groups of actions, and a grant is a policy.
 import type { Context, Decision, EntityJson, EntityUidJson } from "@cedar-policy/cedar-wasm/nodejs"
 import { preparsePolicySet, statefulIsAuthorized } from "@cedar-policy/cedar-wasm/nodejs"
@@ -45,7 +45,8 @@ function policiesOf({ snapshot: { roles, grants } }: GrantModel): string {
       "action in principal.scopes",
       ...(grant.expiresAtMs === null ? [] : [`context.now < ${grant.expiresAtMs}`]),
     ]
-    // A grant on a resource is on that one of its place; one on a node is on the node itself, or on all in it.
+    // A grant on a resource applies to that resource in its place. A grant on a node applies to the node itself, or to
+    // everything in it.
     if (grant.resource !== null) {
       const resource = text(resourceUid({ ...grant, ...grant.resource }))
       return `permit (${head}, resource == ${resource}) when { ${conditions.join(" && ")} };`
@@ -79,7 +80,7 @@ function entitiesOf({ snapshot, scopes, place, places, resources, permission }: 
 const roleUid = (id: string) => uid("Action", `role ${id}`)
 const scopeUid = (id: string) => uid("Action", `scope ${id}`)
 
-/** The innermost of app, tenant and context: each has an id of its own. */
+/** The innermost of app, tenant and context. Their ids are distinct. */
 const placeUid = ({ appId, tenantId, contextId }: Place) => uid("Place", contextId ?? tenantId ?? appId)
 
 function parentsOf({ appId, tenantId, contextId }: Place): EntityUidJson[] {

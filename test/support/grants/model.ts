@@ -1,4 +1,4 @@
-// Random apps with tenants, contexts and resources, and what somebody was granted in them.
+// Random apps with tenants, contexts and resources, and a principal's grants in them.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { PermissionSnapshot, SnapshotRole } from "@signet/kernel/authz/effective"
 import type { HeldGrant, ResourceRef } from "@signet/kernel/authz/grants"
@@ -11,11 +11,11 @@ export interface GrantModel {
   /** Scopes and place of the token. */
   readonly scopes: ReadonlySet<string>
   readonly place: Place
-  /** Apps, tenants and contexts: what a resource can be in. */
+  /** Apps, tenants and contexts: the places of resources. */
   readonly places: readonly Place[]
   readonly resources: readonly ResourceRef[]
   readonly permission: string
-  /** The resource that is asked about: one of these. */
+  /** The resource of the question, one of `resources`. */
   readonly resource: ResourceRef
 }
 
@@ -30,7 +30,7 @@ const place = (app: string, tenant: string | null, context: string | null): Plac
   contextId: context as ContextId | null,
 })
 
-// Ids of tenants and contexts are unique over everything, as ours are; those of resources are their owners' affair.
+// Ids of tenants and contexts are globally unique, like ours. Owners choose the ids of resources.
 const places: fc.Arbitrary<readonly Place[]> = fc
   .record({ apps: fc.integer({ min: 1, max: 2 }), tenants: fc.nat(2), contexts: fc.nat(2), ofApp: fc.nat(1) })
   .map(({ apps, tenants, contexts, ofApp }) =>
@@ -53,7 +53,7 @@ const role = (key: string): fc.Arbitrary<SnapshotRole> =>
     inheritable: fc.boolean(),
   })
 
-/** Any of these; the first two more often, so that models say yes about as often as no. */
+/** Any of these; the first two more often, so that both decisions are about equally frequent. */
 const anyOf = <Value>(values: readonly Value[]): fc.Arbitrary<Value> =>
   fc.oneof(fc.constantFrom(...values.slice(0, 2)), fc.constantFrom(...values))
 
@@ -75,7 +75,7 @@ export const grantModels: fc.Arbitrary<GrantModel> = places.chain((all) => {
         resource: { type, id },
       })),
       anyOf([...around(resources[0]), ...all]).map((of) => ({ ...of, resource: null })),
-      // The same name in another place: another resource.
+      // The same id in another place is another resource.
       fc.constantFrom(...all).map((of) => ({ ...of, resource: nameOf(resources[0]) })),
     )
     const grant = fc
@@ -85,7 +85,7 @@ export const grantModels: fc.Arbitrary<GrantModel> = places.chain((all) => {
     return fc.record({
       nowMs: fc.constant(nowMs),
       snapshot: fc.record({
-        // A role that nobody has any more is in no snapshot.
+        // An archived role is in no snapshot.
         roles: fc.tuple(role("reader"), role("editor"), role("owner")).map((roles) => byKey(roles)),
         scopes: fc
           .tuple(...scopes.map(() => fc.subarray([...permissions], { minLength: 1 })))

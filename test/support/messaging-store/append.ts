@@ -1,4 +1,4 @@
-// What an append is in any messaging store.
+// Tests of append for every messaging store.
 import type { AppendOutcome, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { beforeEach, expect, test } from "vitest"
@@ -106,13 +106,13 @@ export function appendSuite(messaging: () => MessagingStore): void {
     const audit = newAudit()
     const message = newMessage(group, creator)
     const first = await store().append(message, signReceipt, nowMs, [audit])
-    // Its audit event has a key too: appended twice, it would fail.
+    // Its audit event has a unique key, too: appending it twice would fail.
     const again = await store().append(message, signReceipt, nowMs + 5_000, [audit])
     if (first.is !== "appended") throw new Error(first.is)
     expect(again).toEqual({ is: "replayed", answer: first.answer })
     expect(await append({ ...message, idempotencyKey: random(16) })).toEqual({ is: "replayed", answer: first.answer })
     expect(await append({ ...message, contentHash: random() })).toEqual({ is: "mismatch" })
-    // A key is a device's own.
+    // Idempotency keys are separate for each device.
     expect((await append(newMessage(group, second, { idempotencyKey: message.idempotencyKey }))).is).toBe("appended")
     const { answered } = (await store().open(group.id, creator.id, message.idempotencyKey)) ?? {}
     expect(answered).toEqual({ contentHash: message.contentHash, answer: first.answer })
@@ -189,7 +189,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     const isPiece = async (from: number, to: number) => {
       const found = await store().tree(group.id, tree.hash, from)
       expect(found?.size).toBe(size)
-      // A comparison of values, element by element, takes a second.
+      // An element-wise comparison would take a second.
       expect(Buffer.compare(found?.chunk ?? random(), tree.bytes.subarray(from, to))).toBe(0)
     }
     await isPiece(0, 1_048_576)

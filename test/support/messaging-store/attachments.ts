@@ -1,4 +1,4 @@
-// What attachments are in any messaging store.
+// Tests of attachments for every messaging store.
 import { idOf, newId } from "@signet/kernel/ids"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"

@@ -1,4 +1,4 @@
-// What conversations are in any messaging store.
+// Tests of conversations for every messaging store.
 import { type ConversationId, newId } from "@signet/kernel/ids"
 import { decideLease, decideRevocation } from "@signet/kernel/messaging/directive"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
@@ -20,7 +20,7 @@ import {
 } from "../../../server/store/postgres/messaging/testing/world.ts"
 import { freshId } from "../../../server/store/postgres/testing/people.ts"
 
-/** @param prune Removes what has had its time of that conversation, at that time. */
+/** @param prune Deletes expired data of that conversation at that time. */
 export function conversationSuite(
   messaging: () => MessagingStore,
   prune: (id: ConversationId, nowMs: number, limit: number) => Promise<unknown>,
@@ -182,7 +182,7 @@ export function conversationSuite(
         (is) => (is === isFork ? audits.slice(at, at + 1) : []),
       )
     expect(await put(false)).toMatchObject({ status: "ACTIVE", forkReports: [report] })
-    // The same again does nothing, and appends nothing.
+    // A repeated report changes and appends nothing.
     expect(await put(false)).toMatchObject({ status: "ACTIVE", forkReports: [report] })
     expect(await put(true, 1)).toEqual(await store().find(group.id))
     expect(await store().find(group.id)).toMatchObject({ status: "QUARANTINED", forkReports: [report] })
@@ -198,7 +198,7 @@ export function conversationSuite(
     const later = await append(newCommit(group, one, group.roster), nowMs + 1_000)
     await append(newMessage(later, one), nowMs + 2_000)
     const end = nowMs + 90 * 86_400_000
-    // Of another group nothing goes with it: its member has read nothing.
+    // Another group is not pruned: its member has read nothing.
     const beside = await putGroup(messaging(), [one, other])
     for (let i = 0; i < 3; i++) await append(newMessage(beside, one))
     const ack = (device: MessagingDevice, processedSeq: bigint) =>

@@ -1,4 +1,4 @@
-// What devices and nonces are in any messaging store.
+// Tests of devices and nonces for every messaging store.
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import { expect, test } from "vitest"
 import {
@@ -48,7 +48,7 @@ export function deviceSuite(store: () => MessagingStore): void {
       expect(await devices().lists(userId, at, 0n, 10)).toEqual([lists[i]])
     }
     const [first] = put
-    // The next list of one place is that of no other.
+    // Lists of different places are independent.
     const renewed = { ...(first ?? expect.fail()), changedAtMs: nowMs + 9 }
     expect(await devices().change(changeOf(renewed, { list: newList(2n) }))).toBe("done")
     const [, second] = put

@@ -1,4 +1,4 @@
-// A place with something of everything that a store keeps, for tests of moving it.
+// A place with every kind of stored record, for tests of moving it.
 import { idOf, newId, type TenantId } from "@signet/kernel/ids"
 import { decideRevocation } from "@signet/kernel/messaging/directive"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
@@ -50,7 +50,10 @@ const attachmentOf = (
   expiresAtMs: nowMs + 10_000_000_000,
 })
 
-/** Three devices of two users, one of them revoked; a group with everything in it, and a pair that has not begun. */
+/**
+ * Creates three devices of two users, one of them revoked; a group with every kind of record; and a direct conversation
+ * without a commit.
+ */
 export async function fillPlace(store: MessagingStore, place: Place) {
   const ana = await putDevice(store, place, 1n)
   const bea = await putDevice(store, place, 1n)
@@ -82,7 +85,7 @@ export async function fillPlace(store: MessagingStore, place: Place) {
   await store.welcomes.consume(toBea.id, { deviceId: bea.id, key: random(16) }, nowMs, newAudit("welcome.consumed"))
   const said = newMessage(group, ana)
   await store.conversations.append(said, signReceipt, nowMs + 1, [])
-  // A second tree, and a leaf that is renewed.
+  // A second tree, and a renewed leaf.
   const { conversation } = (await store.conversations.open(group.id, ana.id)) ?? { conversation: group }
   const renewed = leavesOf([{ ...ana, credentialHash: random() }, bea, old])
   const second = await store.conversations.append(

@@ -1,4 +1,4 @@
-// What key packages and claims are in any messaging store.
+// Tests of key packages and claims for every messaging store.
 import { newId } from "@signet/kernel/ids"
 import { keyPackagePool, lifetimeMs, maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimTargets } from "@signet/kernel/messaging/membership"
@@ -100,7 +100,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     const second = newKeyPackage(other, { initKey: first.initKey })
     expect((await packages().upload([first], nowMs)).is).toBe("done")
     expect((await packages().upload([second], nowMs)).is).toBe("done")
-    // Each is signed by its own device: who shows another's public key can open nothing with it.
+    // Each is signed by its own device. A device that presents another's public key cannot decrypt with it.
     for (const [device, own] of [[one, first] as const, [other, second] as const]) {
       expect(await claimOf(device)).toMatchObject({ ref: own.ref, deviceId: device.id })
     }

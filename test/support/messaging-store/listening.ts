@@ -1,4 +1,4 @@
-// What streams begin with, in any messaging store.
+// Tests of the initial state of streams for every messaging store.
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { expect, test } from "vitest"

@@ -1,4 +1,4 @@
-// Every method of the store, tried where its place is being moved.
+// Calls every method of the store at a place that is being moved.
 import { type ConversationId, idOf } from "@signet/kernel/ids"
 import { decideLease } from "@signet/kernel/messaging/directive"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
@@ -46,7 +46,7 @@ export interface Attempt {
 const read = (run: Attempt["run"]): Attempt => ({ isWrite: false, run })
 const write = (run: Attempt["run"]): Attempt => ({ isWrite: true, run })
 
-/** By name. A method that is added to the store is missing here until it is said which it is. */
+/** By name. The types require that every new method of the store is classified here. */
 export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (readonly [string, Attempt])[] {
   const { place } = full
   const { ana, bea, old, group, pair, whole, begunFile, directiveId } = full
@@ -60,7 +60,7 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       activeOf: read(() => store.devices.activeOf([ana.userId], place)),
       lists: read(() => store.devices.lists(ana.userId, place, 0n, 10)),
       change: write(() => store.devices.change(changeOf(newDevice(ana.userId, place), { list: newList(2n) }))),
-      // Of the auth service: a session is not messaging's.
+      // Belongs to the auth service: messaging does not store sessions.
       bindSession: read(() => store.devices.bindSession(freshId("ses"), ana.id, audit)),
       dueEffects: read(async () => expect(await store.devices.dueEffects(10)).toEqual([])),
       effectsDone: write(() => store.devices.effectsDone(old.id)),
@@ -130,7 +130,7 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       due: read(async () => expect(await store.attachments.due(nowMs + 9e11, 100)).toEqual([])),
       forget: write(() => store.attachments.forget(whole.id)),
     },
-    // Those of calls that are refused anyway.
+    // Nonces of calls that are refused anyway.
     proofNonces: { use: read(() => store.proofNonces.use(ana.id, random(16), 0)) },
   }
   return Object.entries(attempts).flatMap(([part, methods]) =>

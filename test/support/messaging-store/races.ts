@@ -1,4 +1,4 @@
-// What calls at once come to in any messaging store.
+// Tests of concurrent calls for every messaging store.
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { maxCount } from "@signet/kernel/messaging/limits"
@@ -40,7 +40,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
       each.is === "claimed" ? each.claim.packages.map(({ ref }) => hex(ref)) : expect.fail(),
     )
     expect(refs.toSorted()).toEqual([...new Set(refs)].toSorted())
-    // A claim passes over what another has under its hands: some may go away empty while there is one.
+    // A claim skips rows that another claim has locked, so some claims may be empty while packages are left.
     while ((await store().keyPackages.inventory(device.id, nowMs)).available > 0) {
       const next = await claim()
       if (next.is === "claimed") refs.push(...next.claim.packages.map(({ ref }) => hex(ref)))

@@ -1,4 +1,4 @@
-// Two people in one group, for stories of the files that they send each other.
+// Two users in one group, for stories about the files that they exchange.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { concat } from "@signet/canonical/bytes"
 import { expect } from "vitest"
@@ -13,7 +13,7 @@ export const mib = 1_048_576
 export const bytes = plaintextOf(1_100_000)
 export const file = new Blob([bytes])
 
-/** Does not wait before it tries again. */
+/** A clock whose retries do not wait. */
 export const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
 
 export interface Attaching {
@@ -21,12 +21,12 @@ export interface Attaching {
   readonly messengers: Messengers
   readonly ann: Seated
   readonly ben: Seated
-  /** Of their conversation. */
+  /** Id of their conversation. */
   readonly id: string
   again(seated: Seated, transport: Transport): Promise<Seated>
-  /** The newest entry of a timeline, which is an attachment. */
+  /** The newest entry of a timeline, which must be an attachment. */
   newest(messenger: Messenger): Promise<Awaited<ReturnType<Messenger["timeline"]>>[number] & { is: "attachment" }>
-  /** A network that ends for good with its k-th call, counted from 0. */
+  /** A network that fails permanently from its k-th call on, counted from 0. */
   endingTransport(at: number, when: "before" | "after"): Transport & { readonly count: number }
   close(): Promise<void>
 }
@@ -73,7 +73,7 @@ export async function startAttaching(): Promise<Attaching> {
   }
 }
 
-/** Element by element a megabyte takes a second. */
+/** An element-wise comparison of a megabyte would take a second. */
 export const expectSame = (one: Uint8Array, other: Uint8Array) => expect(Buffer.compare(one, other)).toBe(0)
 
 export async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {

@@ -1,5 +1,5 @@
-// A messaging backend that is not the auth service's program: the handlers on a store in memory, behind a guard of its own,
-// with a service account and a receipt key. What it may not do itself it asks of the auth service over HTTP.
+// A messaging backend outside the auth service's program: the handlers with a store in memory, their own guard, a
+// service account and a receipt key. It calls the auth service over HTTP for everything else.
 
 import { randomBytes } from "node:crypto"
 import { createClient, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect"
@@ -43,11 +43,11 @@ export interface BackendElsewhere {
   readonly transport: Transport
   readonly deps: MessagingDeps
   readonly auth: AuthService
-  /** The headers of its own calls. */
+  /** The headers of the backend's own calls. */
   ownHeaders(): Promise<{ headers: Record<string, string> }>
-  /** While true, the auth service is not to be had. */
+  /** While true, the auth service is unreachable. */
   isCutOff: boolean
-  /** Faults that its calls met. */
+  /** Faults of its calls. */
   readonly faults: unknown[]
 }
 
@@ -134,11 +134,11 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
   return Object.assign(state, { transport, deps, auth, ownHeaders, faults })
 }
 
-/** As the front of a backend does for the whole call. */
+/** Sets the caller's token for the whole call, as a backend's front does. */
 const asCaller: Interceptor = (next) => (req) =>
   withCallerToken(req.header.get("authorization")?.replace("Bearer ", "") ?? "", () => next(req))
 
-/** Devices whose changes change sessions, elsewhere. */
+/** Devices whose changes also change sessions at the auth service. */
 function changingSessions({ effects }: AuthService): Devices {
   const devices = modelDevices(() => undefined)
   return {

@@ -1,4 +1,4 @@
-// Calls of area B, over any transport, with the token and the device proof that each wants.
+// Messaging calls over any transport, with the token and device proof that each method requires.
 import { create, type DescMessage, getOption, type Message, toBinary } from "@bufbuild/protobuf"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { issueDeviceProof } from "@signet/canonical/device-proof"
@@ -30,9 +30,9 @@ export interface MessagingCalls {
   attachments: Client<typeof AttachmentService>
 }
 
-/** Who calls. Read anew at each call, since tokens and keys change. */
+/** The caller's credentials. Read at each call, because tokens and keys change. */
 export interface Credentials {
-  /** An access token; undefined calls without. */
+  /** An access token; undefined sends none. */
   token: string | undefined
   device: DeviceKey | undefined
 }
@@ -55,8 +55,8 @@ export function callsOver(transport: Transport, credentials: Credentials): Messa
 }
 
 /**
- * The transport, with a token on each call and a device proof where the contract asks for one. A header that the call
- * brings itself stays as it is; an empty one is left out.
+ * Wraps a transport: adds a token to each call, and a device proof if the contract requires one. A header that the call
+ * already has stays; an empty one is removed.
  */
 export function asDevice(transport: Transport, credentials: Credentials): Transport {
   const headersFor = async (given: HeadersInit | undefined, proof: () => Promise<string | undefined>) => {
@@ -82,7 +82,7 @@ export function asDevice(transport: Transport, credentials: Credentials): Transp
   }
 }
 
-/** The header of one call: fresh each time, since a proof is good once. */
+/** The header of one call. Created for each call, because a proof is valid once. */
 export async function proofOf(
   { id, signer }: DeviceKey,
   method: { readonly parent: { readonly typeName: string }; readonly name: string; readonly input: DescMessage },
@@ -103,7 +103,7 @@ export function wantsProof(method: Pick<Method, "proto"> & object): boolean {
   return deviceCheckOf(method) === "proof"
 }
 
-/** What a method asks of the caller's device. */
+/** The device check in a method's requirement. */
 export function deviceCheckOf(method: object): "none" | "device" | "proof" {
   const found = checksOf(getOption(method as Method, requires)).find(({ check }) => check.case === "device")
   if (found?.check.case !== "device") return "none"

@@ -1,4 +1,4 @@
-// What a test device sends: everything can be had before it is sent, so that a test can send something else.
+// Commits and messages of a test device. Each is staged before it is sent, so that a test can send something else.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { idOf } from "@signet/kernel/ids"
@@ -42,20 +42,20 @@ export interface CommitPayload {
   claimTickets: Uint8Array[]
 }
 
-/** A commit that was made and not sent. */
+/** A commit that is staged but not sent. */
 export interface StagedAppend {
   readonly room: Room
   readonly request: Append & { readonly payload: { case: "commit"; value: CommitPayload } }
   readonly staged: StagedCommit
 }
 
-/** Whom a commit adds or removes. */
+/** Users and devices that a commit adds or removes. */
 export interface Subjects {
   userIds?: string[]
   deviceIds?: string[]
 }
 
-/** What a reset is made of. */
+/** The inputs of a reset. */
 export interface ResetOver {
   readonly mlsGroupId: Uint8Array
   readonly epoch: bigint
@@ -63,20 +63,23 @@ export interface ResetOver {
 
 export interface Committing {
   create(kind: NewConversation): Promise<CreateConversationResponse>
-  /** Makes the first commit of what was created. */
+  /** Stages the first commit of a created conversation. */
   stageFirst(conversation: Conversation, authorization: Authorization): Promise<StagedAppend>
   authorize(room: Room, change: Change): Promise<Authorization>
   authorizeAdd(room: Room, subjects: Subjects, claimId?: string): Promise<Authorization>
   authorizeRemove(room: Room, subjects: Subjects): Promise<Authorization>
   authorizeCarryOut(room: Room, directiveId: string): Promise<Authorization>
   authorizeReset(conversationId: string, claimId?: string): Promise<Authorization>
-  /** Makes the first commit of the group that replaces the conversation's. @param over Something else than was authorized. */
+  /**
+   * Stages the first commit of the group that replaces the conversation's. @param over Values other than the authorized
+   * ones.
+   */
   stageReset(conversation: Conversation, authorization: Authorization, over?: Partial<ResetOver>): Promise<StagedAppend>
-  /** The commit that an authorization is for. */
+  /** Stages the commit of an authorization. */
   stageChange(room: Room, authorization: Authorization): Promise<StagedAppend>
-  /** A commit that changes nobody. */
+  /** Stages a commit without membership changes. */
   stageUpdate(room: Room, identity?: Identity): Promise<StagedAppend>
-  /** Encrypts; the request can be sent any number of times. */
+  /** Encrypts a text. The request can be sent repeatedly. */
   stageText(room: Room, text: string): Promise<Append>
   append(request: Append | StagedAppend): Promise<AppendMessageResponse>
 }
@@ -127,7 +130,7 @@ export function committing(own: Own): Committing {
     )
   }
 
-  /** A group of this device alone. */
+  /** A new group with this device only. */
   const begin = async ({ id, kind, headSeq: seq }: Conversation, { mlsGroupId, epoch }: ResetOver): Promise<Room> => {
     const binding = buildConversationBinding({
       appId: own.place.appId,
@@ -184,7 +187,7 @@ const newAppend = (room: Room) => ({
   expectedEpoch: room.epoch,
 })
 
-/** The leaves of devices. */
+/** The leaves of the devices. */
 function leavesOf({ state }: Room, deviceIds: readonly string[]): number[] {
   const wanted = deviceIds.map((id) => hexOf(bytesOf("dev", id)))
   return membersOf(state)

@@ -1,4 +1,4 @@
-// A copy of a messenger's store, as a backup or the image of a machine is.
+// A copy of a messenger's store, like a backup or a disk image.
 import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore, Table } from "../../../clients/core/messaging/store/store.ts"
 
@@ -20,7 +20,7 @@ const tables: readonly Table[] = [
   "upload",
 ]
 
-/** All of it, consistent in itself, generations included. */
+/** A consistent copy of everything, including generations. */
 export async function copyOf(store: MessagingStore): Promise<MessagingStore> {
   const copy = openMemoryStore()
   for (const space of await store.spaces()) {

@@ -1,5 +1,5 @@
-// A device of a test: registered, with its own keys and groups, over any transport. It follows the contract by itself,
-// and verifies what it is told.
+// A registered test device with its own keys and groups, over any transport. It implements the contract independently
+// of the client and verifies every response.
 import type { Transport } from "@connectrpc/connect"
 import type { AppendMessageResponse } from "@signet/proto/messaging/v1/conversation_service"
 import { type Credentials, callsOver } from "./calls.ts"
@@ -14,7 +14,7 @@ import type { SignedIn } from "./world.ts"
 export interface TestDevice extends Readonly<Own>, Enrolling, Committing, Reading {
   createDirect(peerUserId: string): Promise<Room>
   createGroup(userIds: string[]): Promise<Room>
-  /** Appends, and follows the log beyond it. */
+  /** Appends, then processes the log beyond it. */
   commit(staged: StagedAppend): Promise<AppendMessageResponse>
   add(room: Room, subjects: Subjects): Promise<AppendMessageResponse>
   remove(room: Room, subjects: Subjects): Promise<AppendMessageResponse>
@@ -24,7 +24,7 @@ export interface TestDevice extends Readonly<Own>, Enrolling, Committing, Readin
   carryOut(room: Room, directiveId: string): Promise<AppendMessageResponse>
 }
 
-/** A device that is not registered yet. */
+/** Creates a device that is not registered yet. */
 export async function newDevice(transport: Transport, session: SignedIn): Promise<TestDevice> {
   const credentials: Credentials = { token: session.accessToken, device: undefined }
   const calls = callsOver(transport, credentials)

@@ -1,4 +1,4 @@
-// How a test device comes to its credential and its key packages.
+// Registration of a test device and upload of its key packages.
 import type { Device, Inventory } from "@signet/proto/messaging/v1/records"
 import type { NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
 import type { Own } from "./own.ts"

@@ -1,15 +1,15 @@
-// A network that loses one call: on its way there, or the answer on its way back.
+// A network that loses one call: the request, or the response.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 
 export interface LostCall {
   /** The k-th unary call, counted from 0. */
   readonly at: number
-  /** Whether the service has done it. */
+  /** "after": the service has already executed the call. */
   readonly when: "before" | "after"
 }
 
 export interface FaultyTransport extends Transport {
-  /** Calls so far. */
+  /** Number of calls so far. */
   readonly count: number
   /** True once the call was lost. */
   readonly hasFailed: boolean

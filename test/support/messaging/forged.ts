@@ -1,4 +1,4 @@
-// What a dishonest device can make: valid key packages and messages with something changed, and signed again.
+// Forgeries by a dishonest device: valid key packages and messages that are changed and signed again.
 import { type KeyPackage, signKeyPackage } from "ts-mls/keyPackage.js"
 import { signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
@@ -9,7 +9,7 @@ import { deviceIn, nowSeconds, suite } from "./papers.ts"
 
 const kit = makeKit(suite, { nowSeconds, deviceOf: deviceIn })
 
-/** A key package with something changed, signed by the identity as a whole and in its leaf. */
+/** A changed key package, signed again by the identity, leaf included. */
 export async function forgedKeyPackage(
   bytes: Uint8Array,
   identity: Identity,
@@ -22,7 +22,7 @@ export async function forgedKeyPackage(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage })
 }
 
-/** A commit with something changed; its signature and its tags are no longer good. */
+/** A changed commit; its signature and tags become invalid. */
 export function bentCommit(
   bytes: Uint8Array,
   bend: (content: { epoch: bigint; groupId: Uint8Array }) => object,
@@ -35,7 +35,7 @@ export function bentCommit(
   })
 }
 
-/** An application message with something of its frame changed. */
+/** An application message with a changed frame. */
 export function bentApplication(bytes: Uint8Array, bend: object): Uint8Array {
   const { privateMessage } = theirs(bytes, "mls_private_message")
   return encodeMlsMessage({
@@ -45,7 +45,7 @@ export function bentApplication(bytes: Uint8Array, bend: object): Uint8Array {
   })
 }
 
-/** A Welcome for nobody, or for some of those that it was for. */
+/** A Welcome with only the first secrets. */
 export function bentWelcome(bytes: Uint8Array, keep: number): Uint8Array {
   const { welcome } = theirs(bytes, "mls_welcome")
   return encodeMlsMessage({

@@ -1,4 +1,4 @@
-// A hostile service with a hostile member beside it, and a messenger that believes neither.
+// A hostile server with a hostile member, and a messenger that must detect both.
 
 import { storyStore } from "../postgres.ts"
 import { newDevice, type TestDevice } from "./device.ts"
@@ -8,11 +8,11 @@ import { type MessagingServer, startMessagingServer } from "./test-server.ts"
 
 export interface HostileWorld {
   readonly server: MessagingServer
-  /** A member, who says what the service likes. */
+  /** A member that colludes with the server. */
   readonly mallory: TestDevice
-  /** Somebody whom nobody let in. */
+  /** A device that nobody added. */
   readonly ghost: TestDevice
-  /** The messenger, whose calls go over `transport`. */
+  /** The messenger under attack, whose calls use `transport`. */
   readonly ann: Seated
   readonly transport: LyingTransport
   close(): Promise<void>
@@ -44,10 +44,10 @@ export async function startHostileWorld(): Promise<HostileWorld> {
   }
 }
 
-/** The authority is in this process, and asks for none. */
+/** For an authority in this process, which needs no evidence. */
 export const noPaper = (): Promise<never> => Promise.reject(new Error("nobody asks for a paper"))
 
-/** A key package that a device made and did not upload. */
+/** A key package that a device created but did not upload. */
 export async function newKeyPackage(device: TestDevice): Promise<{ keyPackage: Uint8Array; reference: Uint8Array }> {
   const [made] = await device.newKeyPackages(1)
   if (made === undefined) throw new Error("no key package")

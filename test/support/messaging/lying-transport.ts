@@ -1,17 +1,17 @@
-// A service that says what it likes of the log: the rest of its answers are the real server's.
+// A transport whose server lies about the log. Other responses are the real server's.
 import { create, type Message } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import type { ListConversationsResponse, ListMessagesResponse } from "@signet/proto/messaging/v1/conversation_service"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 
 export interface LyingTransport extends Transport {
-  /** What ListMessages answers of one conversation from now on; undefined for the truth. */
+  /** Replaces ListMessages' response for one conversation; undefined for the real one. */
   lie: { readonly of: string; readonly log: readonly Envelope[] } | undefined
-  /** Changes the answer of one method; undefined for the truth. */
+  /** Changes the responses of one method; undefined for none. */
   bend: { readonly method: string; readonly answer: (truth: Message) => unknown } | undefined
-  /** Answers a method in the server's place; undefined for the server. */
+  /** Answers a method instead of the server; undefined for the server. */
   invent: ((method: string) => object | undefined) | undefined
-  /** Reports that it was sent, as the messenger made them. */
+  /** Fork reports as the messenger sent them. */
   readonly reports: unknown[]
 }
 
@@ -25,7 +25,7 @@ export function lyingTransport(transport: Transport): LyingTransport {
       if (method.name === "ReportFork") lying.reports.push(input)
       const invented = lying.invent?.(method.name)
       if (invented !== undefined) {
-        // The fields of the answer are the test's, which knows the method by its name alone.
+        // The test defines the fields, because it knows the method only by name.
         const message = Object.assign(create(method.output), invented)
         return {
           ...{ stream: false, service: method.parent, method, message },
@@ -37,7 +37,7 @@ export function lyingTransport(transport: Transport): LyingTransport {
       if (bend?.method === method.name) await bend.answer(answer.message)
       if (lie === undefined) return answer
       if (isOverview(answer.message)) {
-        // Else nobody would ask.
+        // Otherwise the messenger would not read the log.
         for (const one of answer.message.conversations) if (one.id === lie.of) one.headSeq += 1n
       }
       const isAsked = "conversationId" in input && input.conversationId === lie.of

@@ -1,4 +1,4 @@
-// Messengers on a test server: real clients, each with a store of its own unless a test gives it one.
+// Messengers on a test server: real clients, each with its own store by default.
 import { randomBytes } from "node:crypto"
 import type { Transport } from "@connectrpc/connect"
 import { createMessengerWith } from "../../../clients/core/messaging/create-messenger.ts"
@@ -29,13 +29,13 @@ export interface Seating {
 }
 
 export interface Messengers {
-  /** What they call the server over. */
+  /** The transport of their calls. */
   readonly transport: Transport
-  /** What a messenger of a session is opened with. */
+  /** The options to open a messenger for a session. */
   optionsFor(person: SignedIn, seating: Seating & Pick<Seated, "store" | "box">): [MessengerOptions, Primitives]
-  /** A messenger of a session: a new device, or the one whose store it is given. */
+  /** Opens a messenger for a session: a new device, or the one of the given store. */
   open(person: SignedIn, seating?: Seating): Promise<Seated>
-  /** A new person with one device, which others can add. */
+  /** A new user with one device that others can add. */
   newcomer(name: string, seating?: Seating): Promise<Seated>
   close(): Promise<void>
 }
@@ -48,13 +48,13 @@ export const systemClock: MessengerOptions["clock"] = {
   },
 }
 
-/** Without the proof of the engine, which is a test of its own. */
+/** Without the engine's self-test, which has its own test. */
 const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise<Engine> => uncheckedEngine(options)
 
-/** What messengers need of a deployment. */
+/** The parts of a deployment that messengers need. */
 export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messagingUrl" | "person" | "transport">
 
-/** @param options.keyPackages That others can claim of each at a time: to make them is most of what a newcomer costs. */
+/** @param options.keyPackages Number of key packages per device. Generating them is most of the cost of a new device. */
 export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackages?: number } = {}): Messengers {
   const opened: Messenger[] = []
   const optionsFor: Messengers["optionsFor"] = (person, seating) => {
@@ -99,7 +99,7 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
   }
 }
 
-/** The texts of a conversation's timeline, in its order. */
+/** The texts of a conversation's timeline, in order. */
 export async function textsIn({ messenger }: Pick<Seated, "messenger">, conversationId: string): Promise<string[]> {
   return (await messenger.timeline(conversationId)).flatMap((entry) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],

@@ -1,4 +1,4 @@
-// `npm run admin -- messaging …` in a process of its own, which may be killed when it says something.
+// `npm run admin -- messaging …` in a separate process, which may be killed at a line of its output.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { join } from "node:path"
 const main = join(import.meta.dirname, "../../../server/node/admin/main.ts")
 
 export interface MoveCommand {
-  /** Where tokens come from. */
+  /** URL of the auth service, which issues tokens. */
   readonly authUrl: string
   readonly folder: string
   readonly appId: string
@@ -18,8 +18,8 @@ export interface MoveCommand {
 }
 
 /**
- * @param killAt Ends it without a warning when it has said a line that begins so.
- * @returns Its exit code, null when it was killed; and what it said where errors go.
+ * @param killAt Kills the process at the first line of output that begins with this text.
+ * @returns Its exit code, null if it was killed; and its standard error.
  */
 export async function messagingCommand(
   name: "move" | "abort",

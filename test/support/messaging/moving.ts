@@ -1,4 +1,4 @@
-// Moving under load: devices that write all the time through one address, and how long they were refused.
+// Moving under load: devices that write continuously through one address, and the length of the interruption.
 import { createConnectTransport } from "@connectrpc/connect-node"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Backend, backendOver } from "../../../server/node/admin/moving/backend.ts"
@@ -12,7 +12,7 @@ import { isGone, type Writer, writeOnce } from "./writers.ts"
 
 export const connectTo = (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })
 
-/** Tokens of a service of the app that may move it, from the server's own token endpoint. */
+/** Returns tokens of a service that may move the app, from the server's token endpoint. */
 export async function moverOf(server: MessagingServer, audience = "auth"): Promise<() => Promise<string>> {
   const asked = { appId: server.app.id, name: "mover", messagingAudience: audience, replaces: false }
   const { clientId, clientSecret } = await createMessagingMover(server.deps, asked)
@@ -23,14 +23,14 @@ export const backendAt = (url: string, place: Place, bearer: () => Promise<strin
   backendOver(connectTo(url), place, bearer)
 
 export interface Load {
-  /** What writers were refused with, and how often. */
+  /** Number of refused writes by reason. */
   readonly refusals: Map<string, number>
-  /** The longest that no write was taken, in milliseconds. */
+  /** The longest time without an accepted write, in milliseconds. */
   longestMs(): number
   stop(): Promise<void>
 }
 
-/** Each writes as fast as it is answered, and again what was refused. */
+/** Each writer sends as fast as it gets answers, and retries refused writes. */
 export function startLoad(writers: readonly Writer[]): Load {
   const refusals = new Map<string, number>()
   let isOver = false
@@ -52,7 +52,7 @@ export function startLoad(writers: readonly Writer[]): Load {
     }
   })
   const done = Promise.all(work)
-  // Whoever stops hears of it.
+  // `stop` reports the error.
   done.catch(() => undefined)
   return {
     refusals,
@@ -64,7 +64,7 @@ export function startLoad(writers: readonly Writer[]): Load {
   }
 }
 
-/** Moves it, and the clients' address with it. */
+/** Moves the place, and switches the clients' address. */
 export const moveBehind = (address: Switchable, of: MoveOptions & { readonly targetUrl: string }): Promise<Moved> =>
   move({
     ...of,

@@ -1,4 +1,4 @@
-// What the parts of a test device share.
+// The shared state of a test device's parts.
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import type { Identity, NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
 import type { Credentials, MessagingCalls } from "./calls.ts"
@@ -13,7 +13,7 @@ export interface Own {
   readonly userId: string
   readonly place: Place
   readonly issuerKeys: IssuerKeys
-  /** `dev_…`; "" before it is registered. */
+  /** `dev_…`; empty before registration. */
   id: string
   key: LeafKey
   identity: Identity

@@ -1,4 +1,4 @@
-// What a device is made of: its key, its credential, and the issuer that it believes.
+// The parts of a device: its key, its credential, and the issuer that it trusts.
 import { decode } from "@signet/canonical/canonical"
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { SyncSigner } from "@signet/canonical/ed25519"
@@ -18,7 +18,7 @@ export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString(
 export const randomBytes = (length: number): Uint8Array => suite.random(length)
 export const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
 
-/** The device that a credential names: its 16 bytes in hexadecimal. */
+/** The device id in a credential: 16 bytes in hexadecimal. */
 export function deviceIn(credential: Uint8Array): string {
   const schema = DeviceCredentialBodyV1Schema
   return hexOf(decode(schema, parseSigned(schema, credential).body).deviceId)
@@ -26,7 +26,7 @@ export function deviceIn(credential: Uint8Array): string {
 
 export const engine: Engine = uncheckedEngine({ suite, nowSeconds, deviceOf: deviceIn })
 
-/** Node's, which is faster than the portable one. */
+/** Node's verifier, which is faster than the portable one. */
 export function verify(key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   return suite.verify(key, message, signature) === true
 }
@@ -49,7 +49,7 @@ export function newLeafKey(): LeafKey {
   return { seed, publicKey, signer: { publicKey, sign } }
 }
 
-/** Where a caller is, as the access token says it. */
+/** The caller's scope, from the access token. */
 export interface Place {
   readonly issuer: string
   readonly appId: Uint8Array
@@ -66,7 +66,7 @@ export function placeOf(token: string): Place {
   return { issuer: String(told.iss), appId: idBytes(appId), tenantId: tenantId && idBytes(tenantId) }
 }
 
-/** A device's request for a credential, changed as asked. */
+/** A device's request for a credential, with changes. */
 export function deviceRequest(
   key: LeafKey,
   place: Place,
@@ -89,7 +89,7 @@ export function deviceRequest(
   )
 }
 
-/** The 16 bytes of an id. @throws Error for a text that is none of that kind. */
+/** The 16 bytes of an id. @throws Error if the text is not an id of that kind. */
 export function bytesOf(kind: "prn" | "dev" | "cnv" | "clm" | "att" | "app", text: string): Uint8Array {
   const id = parseId(kind, text)
   if (id === undefined) throw new Error(`no ${kind}_ id: ${text}`)
@@ -97,8 +97,8 @@ export function bytesOf(kind: "prn" | "dev" | "cnv" | "clm" | "att" | "app", tex
 }
 
 /**
- * The keys of a key set, without a look at the root's signature: a suite that is given a URL alone has no root to
- * pin. Never in a product.
+ * The keys of a key set without verification of the root's signature: a suite that only knows a URL has no root to pin.
+ * For tests only.
  */
 export function unpinnedKeys(signedSet: Uint8Array): IssuerKeys {
   const body = decode(IssuerKeySetBodyV1Schema, parseSigned(IssuerKeySetBodyV1Schema, signedSet).body)

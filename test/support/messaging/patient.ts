@@ -1,11 +1,11 @@
-// Calls that wait for a rate limit, for a suite that a server counts.
+// Calls that wait for rate limits, for a suite against a server with limits.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 
-/** Resolves when the call may be made again, in so many seconds. Rejects to end the call. */
+/** Resolves when the call may be retried, after this many seconds. Rejects to abort the call. */
 export type WaitForLimit = (seconds: number) => Promise<void>
 
-/** Repeats each unary call that a rate limit refused, when the time that the server names has passed. */
+/** Retries each rate-limited unary call after the time that the server states. */
 export function patient(transport: Transport, wait: WaitForLimit): Transport {
   return {
     stream: transport.stream,

@@ -1,4 +1,4 @@
-// How a test device follows: the log, and its ways into conversations.
+// Reading of a test device: the log, and joining conversations.
 
 import { decode } from "@signet/canonical/canonical"
 import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
@@ -12,13 +12,13 @@ import { follow, newRoom, type Room } from "./room.ts"
 
 export interface Reading {
   room(id: string): Room
-  /** Follows the log to its end, or to the commit that removed the device. */
+  /** Processes the log to its end, or to the commit that removed the device. */
   sync(room: Room): Promise<Room>
   welcomes(): Promise<Welcome[]>
   treeOf(welcome: Pick<Welcome, "conversationId" | "treeHash">): Promise<Uint8Array>
-  /** Joins by one welcome, and consumes it. */
+  /** Joins with one welcome and consumes it. */
   joinBy(welcome: Welcome): Promise<Room>
-  /** Joins by every welcome that there is, and follows. */
+  /** Joins with every welcome, and processes the logs. */
   join(): Promise<Room[]>
 }
 
@@ -86,7 +86,7 @@ export function reading(own: Own): Reading {
   }
   return reads
 
-  /** The receipt of the commit that a welcome is from: the head of the chain that the device goes on with. */
+  /** The receipt of the welcome's commit: the head of the chain from which the device continues. */
   function verifiedReceipt({ issuerKeys: keys }: Own, welcome: Welcome) {
     const told = decode(CommitReceiptBodyV1Schema, parseSigned(CommitReceiptBodyV1Schema, welcome.receipt).body)
     const { body, hash: receiptHash } = verifyCommitReceipt(welcome.receipt, {

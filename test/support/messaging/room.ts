@@ -1,4 +1,4 @@
-// A conversation as one device has it: the group's state, and the log as far as it was processed.
+// A conversation as one device sees it: the group's state, and the processed part of the log.
 
 import { equalBytes } from "@signet/canonical/bytes"
 import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
@@ -21,16 +21,16 @@ import { bytesOf, engine, hexOf, verify } from "./papers.ts"
 export interface Room {
   readonly id: string
   state: GroupState
-  /** Everything up to this place was processed. */
+  /** Everything up to this sequence number was processed. */
   seq: bigint
   epoch: bigint
   /** The newest receipt; "first" before the first commit, "unknown" for a device that joined by a welcome. */
   receipt: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint } | "first" | "unknown"
-  /** Own commits that the log may bring back. */
+  /** Own commits that may appear in the log. */
   staged: StagedCommit[]
-  /** What was read, in order. */
+  /** Messages that were read, in order. */
   readonly read: { readonly seq: bigint; readonly from: string; readonly text: string }[]
-  /** False when a commit removed this device. */
+  /** False once a commit removed this device. */
   isMember: boolean
 }
 
@@ -41,7 +41,7 @@ export const newRoom = (of: Pick<Room, "id" | "state" | "seq" | "epoch" | "recei
   isMember: true,
 })
 
-/** The AAD of the next message from here. */
+/** The AAD of the next message. */
 export function aadOf(
   room: Pick<Room, "id" | "receipt">,
   kind: EnvelopeKind,
@@ -55,7 +55,7 @@ export function aadOf(
   })
 }
 
-/** Follows the log by one envelope. @throws Error when something of it is not as the contract says. */
+/** Processes one envelope of the log. @throws Error if it violates the contract. */
 export async function follow(room: Room, envelope: Envelope, of: { id: string; issuerKeys: IssuerKeys }) {
   if (envelope.seq !== room.seq + 1n) throw new Error(`place ${envelope.seq} follows ${room.seq}`)
   if (envelope.epoch !== room.epoch)
@@ -113,5 +113,5 @@ async function followCommit(room: Room, envelope: Envelope, issuerKeys: IssuerKe
   room.epoch += 1n
 }
 
-/** Two devices are in the same group at the same epoch when this is equal. */
+/** Equal for two devices in the same group and epoch. */
 export const tagOf = (room: Room): string => hexOf(stateTag(room.state))

@@ -1,4 +1,4 @@
-// One request of each method that validation lets through, of things that are not there.
+// A valid request for each method; the ids in it do not exist.
 import { create, type DescMethodStreaming, type DescMethodUnary, type Message } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { messagingServices } from "./calls.ts"
@@ -36,7 +36,7 @@ const fields: Record<string, Record<string, unknown>> = {
   UploadPart: { attachmentId, data: randomBytes(10) },
 }
 
-/** The request; methods that only name a conversation or an attachment need no line above. */
+/** The request of a method. Methods that only name a conversation or an attachment need no entry above. */
 export function sampleOf(method: Method): Message {
   const names = new Set(method.input.fields.map(({ localName }) => localName))
   const common = {
@@ -47,7 +47,7 @@ export function sampleOf(method: Method): Message {
   return create(method.input, init)
 }
 
-/** Calls any method with its sample; of a stream, waits for its first message. */
+/** Calls a method with its sample; for a stream, waits for its first message. */
 export async function callSample(transport: Transport, method: Method, header?: HeadersInit): Promise<void> {
   const message = sampleOf(method)
   if (method.methodKind === "unary") {

@@ -1,5 +1,5 @@
-// A second messaging backend of one auth service: the same handlers on another database, with blobs, wakeups and a receipt
-// key of its own.
+// A second messaging backend of one auth service: the same handlers with another database, blobs, wakeups and receipt
+// key.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import type { AddressInfo } from "node:net"
@@ -35,7 +35,7 @@ export async function startSecondBackend(server: MessagingServer, kind: StoreKin
   const ring = { signer: () => receipts, keySet: () => messaging.issuerKeys.keySet() }
   const folder = mkdtempSync(join(fastTmpdir(), "signet-blobs-"))
   const wakeups = createWakeups({ others: null, onError: () => undefined })
-  // Sessions are the auth service's, wherever devices are.
+  // Sessions belong to the auth service, wherever devices are stored.
   const devices = {
     ...store.messaging.devices,
     bindSession: server.store.messaging.devices.bindSession,

@@ -1,4 +1,4 @@
-// A test server whose app has messaging, and people of it: for stories and attacks that look behind the wire too.
+// A test server whose app has messaging, and users of it: for stories and attacks that also inspect the server.
 import type { Transport } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import type { TenantId } from "@signet/kernel/ids"
@@ -8,11 +8,11 @@ import { startTestServer, type TestServer, type TestServerOptions } from "../ser
 import type { SignedIn } from "./world.ts"
 
 export interface MessagingServer extends TestServer {
-  /** Where messaging answers, which may be another program than the auth service. */
+  /** URL of messaging, which may be another program than the auth service. */
   readonly messagingUrl: string
-  /** What messengers call it over. */
+  /** The transport of messengers' calls. */
   readonly transport: Transport
-  /** A new session of a person, over the protocol that carries most: what differs is the calls of the tests. */
+  /** A new session of a user over one fixed protocol: only the calls under test vary. */
   person(subject: string, options?: { tenantId?: TenantId; audience?: string }): Promise<SignedIn>
 }
 

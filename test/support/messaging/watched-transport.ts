@@ -1,18 +1,18 @@
-// A network that writes down what it carries, and lets a test step in.
+// A transport that records its calls and lets a test intercept them.
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 
 export interface WatchedCall {
   readonly method: string
-  /** As the messenger made it. */
+  /** As sent by the messenger. */
   readonly input: MessageInitShape<DescMessage>
 }
 
 export interface WatchedTransport extends Transport {
   readonly calls: WatchedCall[]
-  /** What is done before a call goes out: what it throws comes instead of the call. */
+  /** Called before a call is sent. An exception replaces the call. */
   before: ((call: WatchedCall) => Promise<unknown>) | undefined
-  /** Whose answers are lost on their way back, also refusals. */
+  /** The method whose responses are lost, refusals included. */
   losing: string | undefined
   /** The inputs of the calls of one method, in order. */
   inputsOf<Input>(method: string): Input[]

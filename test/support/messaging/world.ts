@@ -1,4 +1,4 @@
-// Where people come from, for a suite that knows no more than a base URL.
+// The source of users, for a suite that only knows a base URL.
 import { Agent } from "node:http"
 import { fromJsonString } from "@bufbuild/protobuf"
 import { createClient } from "@connectrpc/connect"
@@ -7,19 +7,19 @@ import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/a
 import { Provider } from "@signet/proto/auth/v1/records"
 import { patient, type WaitForLimit } from "./patient.ts"
 
-/** Somebody who is signed in. */
+/** A signed-in user. */
 export interface SignedIn {
   /** `prn_…` */
   readonly userId: string
   /** The newest access token. */
   readonly accessToken: string
-  /** A new access token of the same session. */
+  /** Returns a new access token of the same session. */
   refresh(): Promise<string>
-  /** Another session of the same person. */
+  /** Starts another session of the same user. */
   again(): Promise<SignedIn>
 }
 
-/** One sign-in that many ask at once: it is refreshed by one after the other. */
+/** A sign-in shared by concurrent users of it: refreshes run one after the other. */
 export function together(person: SignedIn): SignedIn {
   let turn = Promise.resolve("")
   return {
@@ -35,25 +35,25 @@ export function together(person: SignedIn): SignedIn {
   }
 }
 
-/** A running server, and a way of getting people on it. */
+/** A running server with a way to create users. */
 export interface World {
   readonly baseUrl: string
-  /** Somebody who never was here. */
+  /** Creates a new user. */
   newUser(): Promise<SignedIn>
 }
 
 export interface WorldOptions {
-  /** Where people sign in, when that is another server. */
+  /** URL of the auth server, if it is another server. */
   readonly authUrl?: string | undefined
-  /** What tokens are for, when it is not the server of the first audience. */
+  /** Audience of the tokens, if it is not the server's default. */
   readonly audience?: string | undefined
-  /** The local address that the next person signs in from; undefined for the system's choice. */
+  /** Local address for the next user's sign-in; undefined for the system's choice. */
   readonly nextAddress?: (() => string | undefined) | undefined
   /** Without it a rate limit fails the call. */
   readonly waitForLimit?: WaitForLimit | undefined
 }
 
-/** The people of a server in the development profile: its provider takes anybody's word. */
+/** Users of a server in the development profile, whose provider authenticates nobody. */
 export function developmentWorld(baseUrl: string, options: WorldOptions = {}): World {
   const { authUrl = baseUrl, audience = "auth", nextAddress, waitForLimit } = options
   const audiences = options.audience === undefined ? [] : [audience]

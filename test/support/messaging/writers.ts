@@ -1,5 +1,5 @@
-// Devices that write to one conversation all the time, and remember what was acknowledged; and what must be true of the
-// log whatever happened meanwhile.
+// Devices that write continuously to one conversation and record acknowledged writes, with the invariants that the log
+// must then satisfy.
 import assert from "node:assert/strict"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -13,16 +13,16 @@ import type { World } from "./world.ts"
 export interface Writer {
   readonly device: TestDevice
   readonly room: Room
-  /** Bytes of every message that was acknowledged, by its place. */
+  /** Hexadecimal bytes of every acknowledged message, by sequence number. */
   readonly acknowledged: Map<bigint, string>
-  /** Sent, and not answered. */
+  /** Sent but not answered. */
   pending: Append | undefined
 }
 
 const bytesIn = ({ payload }: Append): Uint8Array =>
   payload.case === "application" ? payload.value : payload.value.commit
 
-/** So many people in one group. */
+/** Creates this many users in one group. */
 export async function writersIn(world: World, transport: Transport, count: number): Promise<Writer[]> {
   const devices: TestDevice[] = []
   for (let i = 0; i < count; i++) {
@@ -38,7 +38,7 @@ export async function writersIn(world: World, transport: Transport, count: numbe
   return devices.map((device) => ({ device, room: device.room(id), acknowledged: new Map(), pending: undefined }))
 }
 
-/** Sends what is pending, or something new: mostly messages, and now and then a commit. */
+/** Sends the pending request or a new one: a commit or a message. */
 export async function writeOnce(writer: Writer, isCommit: boolean): Promise<void> {
   const { device, room } = writer
   writer.pending ??= isCommit ? (await device.stageUpdate(room)).request : await device.stageText(room, "something")
@@ -52,17 +52,20 @@ export async function writeOnce(writer: Writer, isCommit: boolean): Promise<void
   writer.pending = undefined
 }
 
-/** Somebody else's commit came first: the message was not taken, and is made anew. */
+/** Another commit came first: the message was refused and is created again. */
 const isOvertaken = (error: unknown): boolean =>
   ["STALE_EPOCH", "COMMIT_CONFLICT"].includes(ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason ?? "")
 
-/** True for what a server that is gone, or its database, answers. */
+/** True for errors of a server that stopped or lost its database. */
 export const isGone = (error: unknown): boolean => {
   const { code } = ConnectError.from(error)
   return [Code.Unavailable, Code.Aborted, Code.Internal, Code.Unknown, Code.Canceled].includes(code)
 }
 
-/** Every acknowledged write is in its place, none is there twice, and there is no gap. All devices can follow. */
+/**
+ * Checks the log: every acknowledged write is at its position, none is repeated, and there is no gap. All devices can
+ * process it.
+ */
 export async function expectWhole(writers: readonly Writer[]): Promise<void> {
   const [reader] = writers
   assert(reader)
@@ -90,7 +93,7 @@ export async function expectWhole(writers: readonly Writer[]): Promise<void> {
   assert.equal(states.size, 1, [...states].join())
 }
 
-/** All write until the server is gone. @param onAnswer Called for each answer. */
+/** All devices write until the server stops. @param onAnswer Called for each answer. */
 export async function untilGone(writers: readonly Writer[], onAnswer: () => void): Promise<void> {
   await Promise.all(
     writers.map(async (writer) => {
@@ -106,7 +109,7 @@ export async function untilGone(writers: readonly Writer[], onAnswer: () => void
   )
 }
 
-/** Tokens outlive a start, and not a night. Then what was not answered is sent again, under its key. */
+/** Tokens survive a restart but may expire. Renews them and retries unanswered requests with their keys. */
 export async function comeBack(writers: readonly Writer[]): Promise<void> {
   for (const writer of writers) {
     const { device } = writer
