@@ -27,8 +27,13 @@ test.each([
   "http://auth.example",
   "http://127.0.0.1.example",
   "https://ada:secret@auth.example",
+  "https://ada@auth.example",
+  "https://:secret@auth.example",
   "https://auth.example/path",
   "https://auth.example/?a=b",
+  "https://auth.example/#a",
+  "http://localhost.example",
+  "http://127.0.0.1.5",
   "ftp://auth.example",
   "",
 ])("%j is none", (text) => {
@@ -71,6 +76,14 @@ test.each([
   "[]",
   '{"current":"a","profiles":{"a":{"server":"http://evil.example"}}}',
   '{"current":1,"profiles":{}}',
+  '{"current":"a","profiles":[]}',
+  '{"current":"a","profiles":{"a":null}}',
+  '{"current":"a","profiles":{"a":{}}}',
+  '{"current":"a","profiles":{"a":{"server":"https://a.example","appId":1}}}',
+  '{"current":"a","profiles":{"a":{"server":"https://a.example","store":"file"}}}',
+  '{"current":"a","profiles":{"a":{"server":"https://a.example","signIn":"none"}}}',
+  '{"current":"a","profiles":{"a":{"server":"https://a.example","platform":"MAC"}}}',
+  '{"current":"a","profiles":{"a":{"server":"https://a.example","browser":{"issuer":"i","clientId":"c"}}}}',
 ])("a file that is none of ours, %j, is refused and left as it is", async (text) => {
   mkdirSync(home, { recursive: true })
   writeFileSync(join(home, "profiles.json"), text)

@@ -1,0 +1,70 @@
+// Secrets of the command under a passphrase, in a folder of their own.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { fastTmpdir } from "../../test/support/fast-tmpdir.ts"
+import type { NamedProfile } from "./cli.ts"
+import { folderOf, openBox, openKeep, storeOf } from "./keep.ts"
+import { fakeCli } from "./testing/fake-cli.ts"
+
+const passphrase = "correct horse"
+const work: NamedProfile = { name: "work", isPassing: false, server: "https://auth.example", store: "passphrase" }
+
+let home: string
+beforeEach(() => {
+  home = mkdtempSync(join(fastTmpdir(), "signet-keep-"))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const cliWith = (env: Record<string, string> = { SIGNET_PASSPHRASE: passphrase }) =>
+  fakeCli({ env: { SIGNET_HOME: home, SIGNET_UNLOCK_MINUTES: "0", ...env } }).cli
+
+/** A store with as little stretching as a file may have. */
+async function makeStore(): Promise<void> {
+  const [shelf, lock] = [createFileShelf(join(home, "passphrase-box")), createFileLock(join(home, "box-lock"))]
+  const parameters = { memoryKiB: 19_456, passes: 2 }
+  await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => passphrase }).createKey({ app: "quick" })
+}
+
+test("a secret is read under its name, profile and server, and by the passphrase, and nowhere else", async () => {
+  await makeStore()
+  const keep = await openKeep(cliWith(), work)
+  expect(await keep.read("pat")).toBeUndefined()
+  await keep.prepare()
+  await keep.write("pat", "sgpat_1")
+  expect(await (await openKeep(cliWith(), work)).read("pat")).toBe("sgpat_1")
+  // The same bytes in the folder of another server's profile of that name, and under another name.
+  const moved = await openKeep(cliWith(), { ...work, server: "https://other.example" })
+  await expect(moved.read("pat")).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_USER" })
+  const shelf = createFileShelf(join(folderOf(cliWith(), work), "kept"))
+  const kept = (await shelf.read("pat")) ?? expect.fail("nothing kept")
+  await shelf.write("other", kept.bytes, "any")
+  await expect(keep.read("other")).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  const wrong = await openKeep(cliWith({ SIGNET_PASSPHRASE: "wrong" }), work)
+  await expect(wrong.read("pat")).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
+  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  expect(files.length).toBeGreaterThan(1)
+  for (const { parentPath, name } of files) {
+    expect(readFileSync(join(parentPath, name)).includes("sgpat_"), name).toBe(false)
+  }
+  await keep.remove("pat")
+  expect(await keep.read("pat")).toBeUndefined()
+})
+
+test("without a terminal and without SIGNET_PASSPHRASE nothing opens, and the reason says what to do", async () => {
+  await makeStore()
+  const keep = await openKeep(cliWith({}), work)
+  await expect(keep.write("pat", "x")).rejects.toMatchObject({ reason: "PASSPHRASE_NEEDED" })
+})
+
+test("a sign-in that names no store has the one of SIGNET_STORE, and a profile its own", async () => {
+  expect(storeOf(cliWith({}))).toBe("os")
+  expect(storeOf(cliWith({ SIGNET_STORE: "os" }))).toBe("os")
+  expect(storeOf(cliWith({ SIGNET_STORE: "passphrase" }))).toBe("passphrase")
+  expect(() => storeOf(cliWith({ SIGNET_STORE: "file" }))).toThrow("SIGNET_STORE")
+  const { store: _, ...unsaid } = work
+  const box = await openBox(cliWith({ SIGNET_STORE: "passphrase" }), unsaid)
+  expect(box.describe().backend).toBe("passphrase")
+  expect((await openBox(cliWith({ SIGNET_STORE: "os" }), work)).describe().backend).toBe("passphrase")
+})
