@@ -1,0 +1,144 @@
+// Rows of a conversation that were changed by whoever writes to the store, without its key.
+import { create } from "@bufbuild/protobuf"
+import {
+  ConversationRecordSchema,
+  StagedCommitSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { beforeEach, expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { idOf } from "../ids.ts"
+import { encodeEpoch } from "../mls.ts"
+import type { Owner } from "../session.ts"
+import { openDoor } from "../state/door.ts"
+import { type Held, type Seat, treeHashOf } from "../state/held.ts"
+import { openMemoryStore } from "../store/memory.ts"
+import { type SealedRows, sealedRows } from "../store/sealed-rows.ts"
+import type { MessagingStore, Named, Op } from "../store/store.ts"
+import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
+import { testBox } from "../testing/test-box.ts"
+import { named } from "./conversation-rows.ts"
+import { type LoadNeeds, load } from "./load.ts"
+
+const space = idOf("cnv", world.conversationId)
+const scope = { app: "app", user: "user" }
+const owner = {
+  ...{ appId: idOf("app", world.appId), tenantId: undefined, userId: idOf("prn", world.alice) },
+} as Owner
+const identity = await signedIdentity()
+const group = await engine.createGroup({ groupId: world.mlsGroupId, identity, ...lifetime })
+const other = await engine.createGroup({ groupId: world.mlsGroupId, identity, ...lifetime })
+const seat: Seat = {
+  ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(world.now) },
+  ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
+}
+const record = create(ConversationRecordSchema, { status: Status.ACTIVE })
+const commitHash = world.bytes32(3)
+const staged = create(StagedCommitSchema, { commitHash })
+
+let store: MessagingStore
+let rows: SealedRows
+beforeEach(async () => {
+  const box = testBox()
+  await box.createKey(scope)
+  store = openMemoryStore()
+  rows = sealedRows(box, scope)
+})
+
+const needs = (bindsRecords = true): LoadNeeds => {
+  const device = { id: idOf("dev", world.phone), marks: { bindsRecords } }
+  // The parts of a device that a store is read with.
+  return { store, rows, owner, engine, device: device as LoadNeeds["device"] }
+}
+const door = () => openDoor({ ...needs(), emit: () => undefined }, space)
+const write = (held: Partial<Held>) =>
+  door().change(async () => ({ next: { record, seat, staged: undefined, ...held }, result: undefined }))
+const read = (bindsRecords?: boolean) => load(needs(bindsRecords), space)
+
+/** As somebody does who writes to the disk: no generation tells of it. */
+async function overwrite(...ops: Op[]): Promise<void> {
+  const { generation } = await store.read("device", [])
+  const there = ops.map((op) => ({ ...op, space }))
+  expect(await store.transact("device", generation, there)).toBe("ok")
+}
+const gone = (row: Named): Op => ({ op: "remove", ...row })
+const rowOf = async (row: Named) => (await store.read(space, [row])).values[0] ?? expect.fail("no row")
+const tampered = (message: string) => ({ reason: "STATE_TAMPERED", message: expect.stringContaining(message) })
+
+test("what was written is read, with a commit that waits and without a state", async () => {
+  expect(await read()).toMatchObject({ generation: 0n, held: { record: undefined } })
+  await write({ staged })
+  const { held } = await read()
+  expect([held.record?.status, held.seat?.processedSeq, held.staged?.commitHash]).toEqual([
+    Status.ACTIVE,
+    4n,
+    commitHash,
+  ])
+  expect(held.seat?.group.epoch).toBe(group.epoch)
+  await write({ seat: undefined })
+  expect((await read()).held).toMatchObject({ record: { status: Status.ACTIVE }, seat: undefined })
+})
+
+test.each<[string, Partial<Held>, () => Promise<Op>, string]>([
+  ["without its record", {}, async () => gone(named.record), "without its record"],
+  ["without its tree", {}, async () => gone(named.tree), "different moments"],
+  ["with another tree", {}, () => rows.putBytes({ space, ...named.tree }, encodeEpoch(other)), "different moments"],
+  ["without the commit that waits", { staged }, async () => gone(named.staged), "different moments"],
+  [
+    "with a commit that it does not wait for",
+    {},
+    () => rows.put({ space, ...named.staged }, StagedCommitSchema, staged),
+    "different moments",
+  ],
+  [
+    "with another commit than it waits for",
+    { staged },
+    () => rows.put({ space, ...named.staged }, StagedCommitSchema, { commitHash: world.bytes32(4) }),
+    "different moments",
+  ],
+  [
+    "with a record of another generation",
+    {},
+    () => rows.put({ space, ...named.record }, ConversationRecordSchema, { ...record, generation: 9n }),
+    "another generation",
+  ],
+])("a state %s is refused", async (_, held, change, message) => {
+  await write(held)
+  await read()
+  await overwrite(await change())
+  await expect(read()).rejects.toMatchObject(tampered(message))
+})
+
+test("a record from before is refused beside a newer state, by itself, and in a list", async () => {
+  await write({})
+  const before = await rowOf(named.record)
+  await write({ record: create(ConversationRecordSchema, { status: Status.QUARANTINED }) })
+  await overwrite({ op: "put", ...named.record, value: before })
+  for (const work of [read(), door().glance(), door().sketch()]) {
+    await expect(work).rejects.toMatchObject(tampered("another generation"))
+  }
+})
+
+test("a record that names no generation is one of an earlier version, where nothing says otherwise", async () => {
+  const unbound = () => rows.put({ space, ...named.record }, ConversationRecordSchema, record)
+  await write({})
+  await overwrite(await unbound())
+  // The state beside it names its own, and the device that its records do.
+  await expect(read(false)).rejects.toMatchObject(tampered("another generation"))
+  await overwrite(gone(named.state))
+  await expect(read(true)).rejects.toMatchObject(tampered("another generation"))
+  expect((await read(false)).held.record?.status).toBe(Status.ACTIVE)
+  expect(await door().glance()).toBeUndefined()
+})
+
+test("a list of members that is gone, or of another moment, is refused", async () => {
+  await write({})
+  const before = await rowOf(named.members)
+  expect((await door().sketch()).memberUserIds).toEqual([owner.userId])
+  await overwrite(gone(named.members))
+  await expect(door().sketch()).rejects.toMatchObject(tampered("members is gone"))
+  const later = { ...seat, group: other, treeHash: treeHashOf({ group: other }) }
+  await write({ seat: later })
+  await overwrite({ op: "put", ...named.members, value: before })
+  await expect(door().sketch()).rejects.toMatchObject({ name: "SecretBoxError", reason: "STATE_TAMPERED" })
+})
