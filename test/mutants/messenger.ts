@@ -226,8 +226,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit is done when the service says so",
     file: `${client}/sending/commits.ts`,
-    from: "if (!isStaged && !isToDo) return",
-    to: "if (!isStaged || isToDo) return",
+    from: "if (!isStaged && !isStored(held, staged.intentId)) return",
+    to: "if (!isStaged || isStored(held, staged.intentId)) return",
     test: answers,
     name: "what the service says it took, and its log does not have, waits",
   },

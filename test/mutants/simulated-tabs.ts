@@ -12,8 +12,37 @@ const tabs = {
   name: "two tabs of one store are one device, whichever of them freezes, and wherever it ends",
 }
 
+const orders = {
+  test: "test/simulation/interleavings.test.ts",
+  table: "test/simulation/interleavings.ts",
+}
+
 /** Faults that a simulation notices by devices that listen, and by tabs. */
 export const simulatedTabMutants: readonly Mutant[] = [
+  {
+    fault: "a tab drops a commit that another one has staged since",
+    file: `${client}/sending/after-refusal.ts`,
+    from: "commitHash !== undefined && held.staged !== undefined && equalBytes(held.staged.commitHash, commitHash)",
+    to: "held.staged !== undefined",
+    ...orders,
+    name: "a commit each, of which the service refuses the first",
+  },
+  {
+    fault: "a tab encrypts a message again that another one has sent since",
+    file: `${client}/sending/outbox.ts`,
+    from: "    if (waiting[0]?.record.epoch === seat.group.epoch) return { result: undefined }\n",
+    to: "",
+    ...orders,
+    name: "a message each, in an epoch that has ended, beside one that is stored",
+  },
+  {
+    fault: "a tab commits what another one has committed since",
+    file: `${client}/sending/commits.ts`,
+    from: "if (intentId !== directiveIntent && !isStored(held, intentId)) return",
+    to: 'if (intentId === "") return',
+    ...orders,
+    name: "a commit each, after another member's commit",
+  },
   {
     fault: "a stream that has gone deaf is listened to for ever",
     file: `${client}/sync/stream.ts`,

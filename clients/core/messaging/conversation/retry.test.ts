@@ -13,8 +13,8 @@ const told = (reaction: Reaction): string => {
 }
 
 const staleMessage = "retry readLog / none / CONFLICT_EXHAUSTED"
-const lostCommit = "retry readLog discardUnlogged / askedAfterFirst / CONFLICT_EXHAUSTED"
-const stalePlan = "retry discard readLog checkEquivocation / backoff / CONFLICT_EXHAUSTED"
+const lostCommit = "retry readLog discard / askedAfterFirst / CONFLICT_EXHAUSTED"
+const stalePlan = "retry readLog discard checkEquivocation / backoff / CONFLICT_EXHAUSTED"
 const otherMessage = "reject checkEquivocation"
 const otherCommit = "reject discard checkEquivocation rejoinIfLeafOutdated"
 

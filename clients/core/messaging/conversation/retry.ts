@@ -9,10 +9,8 @@ export type SendItemKind = "message" | "commit"
 export type Step =
   /** Applies the log to its end. */
   | "readLog"
-  /** Drops the staged commit: the service will never accept it. */
+  /** Drops the refused commit, if it is still staged: the log does not have it, and the service will never accept it. */
   | "discard"
-  /** Drops the staged commit if the log, which was read since, does not have it. */
-  | "discardUnlogged"
   /** Commits what the service asks for, so that it accepts messages again. */
   | "carryOutDirectives"
   /** If the refusal names another commit or state, compares the log with what was applied: an equivocation ends here. */
@@ -44,13 +42,13 @@ export const maxTries = 8
 const epochEnded: Reaction = { is: "retry", steps: ["readLog"], wait: "none", exhausted: "CONFLICT_EXHAUSTED" }
 const commitLost: Reaction = {
   is: "retry",
-  steps: ["readLog", "discardUnlogged"],
+  steps: ["readLog", "discard"],
   wait: "askedAfterFirst",
   exhausted: "CONFLICT_EXHAUSTED",
 }
 const planStale: Reaction = {
   is: "retry",
-  steps: ["discard", "readLog", "checkEquivocation"],
+  steps: ["readLog", "discard", "checkEquivocation"],
   wait: "backoff",
   exhausted: "CONFLICT_EXHAUSTED",
 }

@@ -10,7 +10,11 @@ import type { Held } from "../state/held.ts"
 
 /** What is sent, with the steps that only a message needs. */
 export type SendItem =
-  | { readonly kind: "commit" }
+  | {
+      readonly kind: "commit"
+      /** The commit that was sent; undefined if the refusal came before. Another tab may have staged another one since. */
+      readonly commitHash: Uint8Array | undefined
+    }
   | {
       readonly kind: "message"
       /** Removes the message. @throws the refusal, if a caller waits for this message. */
@@ -62,22 +66,14 @@ async function isSettledBy(
   error: unknown,
 ): Promise<boolean> {
   const door = context.door(conversationId)
-  const before = steps.includes("discardUnlogged") ? (await door.held()).staged : undefined
   for (const step of steps) {
     switch (step) {
       case "readLog":
         await catchUp(context, conversationId)
         break
       case "discard":
-        await discardStaged(context, conversationId)
+        if (item.kind === "commit") await discardStaged(context, conversationId, item.commitHash)
         break
-      case "discardUnlogged": {
-        const { staged } = await door.held()
-        const isStaged =
-          before !== undefined && staged !== undefined && equalBytes(staged.commitHash, before.commitHash)
-        if (isStaged) await discardStaged(context, conversationId)
-        break
-      }
       case "carryOutDirectives":
         if (item.kind === "message") await item.carryOutDirectives()
         break
@@ -94,10 +90,19 @@ async function isSettledBy(
   return false
 }
 
-/** Drops the staged commit, which the service has refused: it is in no log, and its state is never entered. */
-async function discardStaged(context: Context, conversationId: string): Promise<void> {
+/**
+ * Drops a refused commit: it is in no log, and its state is never entered. A commit that another tab has staged since stays:
+ * it may be in the log, and a device that does not know its own commit must rejoin.
+ */
+async function discardStaged(
+  context: Context,
+  conversationId: string,
+  commitHash: Uint8Array | undefined,
+): Promise<void> {
   await context.door(conversationId).change(async (held) => {
-    if (held.staged === undefined) return { result: undefined }
+    const isRefused =
+      commitHash !== undefined && held.staged !== undefined && equalBytes(held.staged.commitHash, commitHash)
+    if (!isRefused) return { result: undefined }
     return { next: { ...held, staged: undefined }, result: undefined }
   })
 }

@@ -9,9 +9,8 @@ import { idOf } from "../ids.ts"
 import { stateTag } from "../mls.ts"
 import { timelineAfter } from "../state/timeline.ts"
 import { commit } from "./commits.ts"
+import { directiveIntent } from "./intent-rows.ts"
 
-/** No intent is stored for them: the service asks until they are done. */
-const directiveIntent = "directive"
 const maxRounds = 8
 
 /**

@@ -1,29 +1,26 @@
-import { create } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
-import { failureOf } from "../../errors.ts"
+import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { groupToCommit } from "../conversation/status.ts"
-import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
-import { applyEnvelopes } from "../receiving/apply.ts"
-import { catchUp } from "../receiving/log.ts"
 import { dueIn } from "../state/due.ts"
-import type { Seat } from "../state/held.ts"
-import { afterRefusal } from "./after-refusal.ts"
+import type { Held, Seat } from "../state/held.ts"
+import { directiveIntent } from "./intent-rows.ts"
+import { append, notInLog, sendUntilDone } from "./pipeline.ts"
 import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
 
-/** Asks the service what a commit may do, for the state that it starts from. "nothing" where it is done already. */
+/** Requests the authorization of a change, for the state that it starts from. "nothing": the change is done already. */
 export type Planning = (seat: Seat, attempt: number) => Promise<Plan | "nothing">
 
 /**
- * Commits a plan: stored before it is sent, sent again until its fate is known, and made anew on top of whatever commit
- * came first. Part of a lane.
+ * Commits a plan. The commit is stored before it is sent, retried until its fate is known, and staged anew after another
+ * commit came first. Runs in a lane.
  *
- * @param intentId names the stored intent that this is for, which ends in the transaction that takes the commit in.
- * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and what the service refused it for, for good.
+ * @param intentId names the stored intent, which the transaction that applies the commit removes.
+ * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function commit(
   context: Context,
@@ -32,79 +29,86 @@ export async function commit(
   planning: Planning,
 ): Promise<"done" | "nothing"> {
   const door = context.door(conversationId)
-  for (let tries = 1, attempt = 0; ; ) {
-    const seat = groupToCommit(await door.held())
-    try {
-      // Also one of another intent, from before a restart: what was sent is settled first.
-      const settled = await sendStaged(context, conversationId)
-      if (settled === intentId) return "done"
-      if (settled !== undefined) continue
-      const plan = await planning(seat, attempt)
-      if (plan === "nothing") return "nothing"
-      await stage(context, conversationId, seat, intentId, plan)
-    } catch (error) {
-      if (attempt === 0 && isStaleClaim(error)) {
-        attempt++
-        continue
-      }
-      await afterRefusal(context, conversationId, { kind: "commit" }, error, tries)
-      if (failureOf(error)?.reason === "KEY_PACKAGE_NOT_CLAIMED") attempt++
-      tries++
+  /** Counts the claims of key packages: a new one has a new claim id. */
+  let claims = 0
+  /** The commit that the current attempt sends. */
+  let sent: StagedCommit | undefined
+
+  async function attempt(): Promise<"done" | "nothing" | "again"> {
+    sent = undefined
+    const held = await door.held()
+    const seat = groupToCommit(held)
+    sent = held.staged
+    // Of any intent: a commit from before a restart, or of another tab, is settled first.
+    if (sent !== undefined) {
+      await sendStaged(context, conversationId, held, seat, sent)
+      return sent.intentId === intentId ? "done" : "again"
     }
-  }
-}
-
-/** Makes the commit and stores it with the state that it leads to, unless the epoch has ended meanwhile. */
-async function stage(context: Context, conversationId: string, seat: Seat, intentId: string, plan: Plan) {
-  await context.door(conversationId).change(async (held) => {
-    const now = groupToCommit(held)
-    if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: undefined }
-    const staged = await stageCommit(context, conversationId, { ...held, seat: now }, intentId, plan)
-    return { next: { ...held, staged }, result: undefined }
-  })
-}
-
-/** Sends what is staged, if anything is. @returns The intent that it was for, once the log has it. */
-async function sendStaged(context: Context, conversationId: string): Promise<string | undefined> {
-  const { staged, seat, record } = await context.door(conversationId).held()
-  if (staged === undefined || seat === undefined) return undefined
-  const isFirst = record?.status === Status.CREATING
-  const { conversations } = context.calls
-  const { seq, acceptedAt, receipt } = await conversations.appendMessage({
-    conversationId,
-    idempotencyKey: staged.idempotencyKey,
-    expectedEpoch: staged.epoch,
-    payload: { case: "commit", value: await payloadOf(context, staged) },
-  })
-  if (isFirst || seq === seat.processedSeq + 1n) {
-    const envelope = create(EnvelopeSchema, {
-      seq,
-      epoch: staged.epoch,
-      kind: Envelope_Kind.COMMIT,
-      message: staged.commit,
-      contentHash: hash("commit", staged.commit),
-      senderDeviceId: context.device.id ?? "",
-      ...(acceptedAt === undefined ? {} : { acceptedAt }),
-      receipt,
+    const plan = await planning(seat, claims)
+    if (plan === "nothing") return "nothing"
+    return stage(context, conversationId, seat, intentId, plan).catch((error: unknown) => {
+      if (claims > 0 || !isStaleClaim(error)) throw error
+      claims++
+      return "again"
     })
-    await applyEnvelopes(context, conversationId, [envelope])
-  } else await catchUp(context, conversationId)
-  await checkTaken(context, conversationId, staged)
-  return staged.intentId
+  }
+  return sendUntilDone(
+    context,
+    conversationId,
+    () =>
+      attempt().catch((error: unknown) => {
+        if (isFailure(error, "KEY_PACKAGE_NOT_CLAIMED")) claims++
+        throw error
+      }),
+    () => ({ kind: "commit", commitHash: sent?.commitHash }),
+  )
 }
 
 /**
- * Whether the log has what the service says that it took: its answer alone ends nothing.
+ * Makes the commit and stores it with the state that it leads to, unless the epoch has ended since.
  *
- * @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE
+ * @returns "done" if another tab has carried out the intent since.
  */
-async function checkTaken(context: Context, conversationId: string, staged: StagedCommit): Promise<void> {
+function stage(context: Context, conversationId: string, seat: Seat, intentId: string, plan: Plan) {
+  return context.door(conversationId).change<"done" | "again">(async (held) => {
+    const now = groupToCommit(held)
+    if (intentId !== directiveIntent && !isStored(held, intentId)) return { result: "done" }
+    if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: "again" }
+    const staged = await stageCommit(context, conversationId, { ...held, seat: now }, intentId, plan)
+    return { next: { ...held, staged }, result: "again" }
+  })
+}
+
+const isStored = ({ record }: Held, intentId: string): boolean =>
+  dueIn(record, "intent").some(({ key }) => key === intentId)
+
+/** Sends the staged commit, and returns once it is applied. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
+async function sendStaged(
+  context: Context,
+  conversationId: string,
+  { record }: Held,
+  seat: Seat,
+  staged: StagedCommit,
+): Promise<void> {
+  await append(context, conversationId, seat, {
+    kind: Envelope_Kind.COMMIT,
+    epoch: staged.epoch,
+    idempotencyKey: staged.idempotencyKey,
+    message: staged.commit,
+    contentHash: hash("commit", staged.commit),
+    payload: { case: "commit", value: await payloadOf(context, staged) },
+    beginsGroup: record?.status === Status.CREATING,
+  })
+  await checkApplied(context, conversationId, staged)
+}
+
+/** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log does not have the commit */
+async function checkApplied(context: Context, conversationId: string, staged: StagedCommit): Promise<void> {
   const held = await context.door(conversationId).held()
   const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
-  const isToDo = dueIn(held.record, "intent").some(({ key }) => key === staged.intentId)
-  if (!isStaged && !isToDo) return
+  if (!isStaged && !isStored(held, staged.intentId)) return
   groupToCommit(held)
-  throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
+  throw notInLog()
 }
 
 async function payloadOf({ engine }: Context, staged: StagedCommit) {

@@ -14,6 +14,9 @@ export interface Intent {
 
 export type IntentChange = NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>
 
+/** The intent of a commit that carries out a directive. It has no row: the service asks until the directive is done. */
+export const directiveIntent = "directive"
+
 export const newClaimId = ({ random }: Pick<Ambient, "random">): string => idOf("clm", random.bytes(16))
 
 /** @param last the id of the newest intent of the conversation: the new one sorts after it. */

@@ -4,7 +4,7 @@ import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import { OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import { contentOfText, parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
@@ -13,7 +13,6 @@ import { groupToSend } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
-import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Door } from "../state/door.ts"
@@ -22,10 +21,10 @@ import { ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { ensureCompared } from "../verification/noticing.ts"
-import { afterRefusal, type SendItem } from "./after-refusal.ts"
 import { carryOutDue } from "./carry-out.ts"
 import { nextId } from "./ordered-id.ts"
 import { putWaiting, removeWaiting, type Waiting, waitingHere, waitingIn, withHash } from "./outbox-rows.ts"
+import { append, notInLog, type StoredItem, sendUntilDone } from "./pipeline.ts"
 
 /** An own message, encrypted and stored: `send` and `sync` send it, until the log brings it back. */
 export interface OutgoingEnvelope {
@@ -117,29 +116,40 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
  */
 export async function flush(context: Context, conversationId: string, awaited?: string): Promise<void> {
   await readOnFirst(context, conversationId)
-  for (let tries = 0; ; ) {
+  let sent: Waiting | undefined
+
+  async function attempt(): Promise<"done" | "again"> {
+    sent = undefined
     const held = await context.door(conversationId).held()
     const [next] = await waitingIn(context, conversationId)
-    if (next === undefined) return
+    if (next === undefined) return "done"
     const seat = groupToSend(held)
-    if (next.record.epoch !== seat.group.epoch) {
-      await encryptAnew(context, conversationId)
-      continue
+    if (next.record.epoch !== seat.group.epoch) await encryptAnew(context, conversationId)
+    else {
+      sent = next
+      await append(context, conversationId, seat, itemOf(next))
+      await checkApplied(context, conversationId, next)
     }
-    try {
-      await append(context, conversationId, seat, next)
-      await checkTaken(context, conversationId, next)
-    } catch (error) {
-      tries++
-      await afterRefusal(context, conversationId, itemOf(context, conversationId, next.id, awaited), error, tries)
-    }
+    return "again"
   }
+  await sendUntilDone(context, conversationId, attempt, () => ({
+    kind: "message",
+    drop(error) {
+      if (sent === undefined) throw error
+      return drop(context, conversationId, sent.id, sent.id === awaited, error)
+    },
+    carryOutDirectives: () => carryOutDue(context, conversationId),
+  }))
 }
 
-const itemOf = (context: Context, conversationId: string, id: string, awaited: string | undefined): SendItem => ({
-  kind: "message",
-  drop: (error) => drop(context, conversationId, id, id === awaited, error),
-  carryOutDirectives: () => carryOutDue(context, conversationId),
+const itemOf = ({ record }: Waiting): StoredItem => ({
+  kind: Envelope_Kind.APPLICATION,
+  epoch: record.epoch,
+  idempotencyKey: record.idempotencyKey,
+  message: record.message,
+  contentHash: record.contentHash,
+  payload: { case: "application", value: record.message },
+  beginsGroup: false,
 })
 
 /** Conversations whose log was read since this messenger was opened. */
@@ -161,31 +171,11 @@ async function readOnFirst(context: Context, conversationId: string): Promise<vo
   readOn.add(door)
 }
 
-async function append(context: Context, conversationId: string, seat: Seat, { record }: Waiting): Promise<void> {
-  const { idempotencyKey, epoch: expectedEpoch, message, contentHash } = record
-  const payload = { case: "application", value: message } as const
-  const { seq, acceptedAt } = await context.calls.conversations.appendMessage({
-    conversationId,
-    idempotencyKey,
-    expectedEpoch,
-    payload,
-  })
-  if (seq !== seat.processedSeq + 1n) {
-    await catchUp(context, conversationId)
-    return
-  }
-  const senderDeviceId = context.device.id ?? ""
-  const echo = { seq, epoch: expectedEpoch, kind: Envelope_Kind.APPLICATION, message, contentHash, senderDeviceId }
-  const envelope = create(EnvelopeSchema, { ...echo, ...(acceptedAt === undefined ? {} : { acceptedAt }) })
-  await applyEnvelopes(context, conversationId, [envelope])
-}
-
-/** Whether the log has what the service says that it took. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
-async function checkTaken(context: Context, conversationId: string, { record }: Waiting): Promise<void> {
+/** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log of this epoch does not have the message */
+async function checkApplied(context: Context, conversationId: string, { record }: Waiting): Promise<void> {
   if (withHash(await waitingIn(context, conversationId), record.contentHash) === undefined) return
   const { group } = groupToSend(await context.door(conversationId).held())
-  if (group.epoch !== record.epoch) return
-  throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
+  if (group.epoch === record.epoch) throw notInLog()
 }
 
 /** An attachment is bound to the credential that its sender's leaf had: under another one nobody would take it. */
@@ -195,15 +185,23 @@ function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
   return !equalBytes(content.manifest.senderCredentialHash, hash("device-credential", ownCredential(group)))
 }
 
+/**
+ * Encrypts the stored messages of an ended epoch in the current one.
+ *
+ * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the current
+ * epoch never change, so that two tabs that send the same message get the same position.
+ */
 async function encryptAnew(context: Context, conversationId: string): Promise<void> {
   await context.door(conversationId).change(async (held) => {
     let seat = groupToSend(held)
+    const waiting = await waitingHere(context, conversationId, held)
+    if (waiting[0]?.record.epoch === seat.group.epoch) return { result: undefined }
     if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const due: DueChange[] = []
     const wipe: (() => void)[] = []
     const emit: MessengerEvent[] = []
     // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
-    for (const { id, record } of await waitingHere(context, conversationId, held)) {
+    for (const { id, record } of waiting) {
       if (isOutlived(record.plaintext, seat)) {
         due.push(removeWaiting(id))
         const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")

@@ -1,0 +1,76 @@
+// The one way by which messages and commits reach the log: append, then apply what the log has.
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import type { AppendMessageRequestSchema } from "@signet/proto/messaging/v1/conversation_service"
+import { type Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { applyEnvelopes } from "../receiving/apply.ts"
+import { catchUp } from "../receiving/log.ts"
+import type { Seat } from "../state/held.ts"
+import { afterRefusal, type SendItem } from "./after-refusal.ts"
+
+/** An item as it is stored. Every attempt sends these bytes. */
+export interface StoredItem {
+  readonly kind: Envelope_Kind
+  /** The epoch that the service must be in. */
+  readonly epoch: bigint
+  readonly idempotencyKey: Uint8Array
+  /** The MLSMessage. */
+  readonly message: Uint8Array
+  readonly contentHash: Uint8Array
+  readonly payload: NonNullable<MessageInitShape<typeof AppendMessageRequestSchema>["payload"]>
+  /** True for the first commit of a group, which is applied at any position of the log. */
+  readonly beginsGroup: boolean
+}
+
+/**
+ * Appends a stored item, and applies the log up to it. The answer only supplies the position: the caller checks that the
+ * item was applied.
+ */
+export async function append(context: Context, conversationId: string, seat: Seat, item: StoredItem): Promise<void> {
+  const { idempotencyKey, epoch, payload, kind, message, contentHash } = item
+  const { seq, acceptedAt, receipt } = await context.calls.conversations.appendMessage({
+    conversationId,
+    idempotencyKey,
+    expectedEpoch: epoch,
+    payload,
+  })
+  if (!item.beginsGroup && seq !== seat.processedSeq + 1n) {
+    await catchUp(context, conversationId)
+    return
+  }
+  const senderDeviceId = context.device.id ?? ""
+  const echo = { seq, epoch, kind, message, contentHash, senderDeviceId, receipt }
+  const envelope = create(EnvelopeSchema, { ...echo, ...(acceptedAt === undefined ? {} : { acceptedAt }) })
+  await applyEnvelopes(context, conversationId, [envelope])
+}
+
+/** Thrown for an item that the service claims to have, and the log does not have: it stays stored. */
+export const notInLog = (): MessagingError =>
+  new MessagingError("QUEUED", "the service accepted the item, but its log does not have it: the next sync tries again")
+
+/** One attempt. "again": there is more to do, as an item that is now ready to be sent. */
+type Attempt<Result> = () => Promise<Result | "again">
+
+/**
+ * Repeats attempts until one has a result. A refusal is handled by the one retry table.
+ *
+ * @param itemOf the item of the attempt that was refused.
+ * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
+ */
+export async function sendUntilDone<Result>(
+  context: Context,
+  conversationId: string,
+  attempt: Attempt<Result>,
+  itemOf: () => SendItem,
+): Promise<Result> {
+  for (let tries = 1; ; ) {
+    try {
+      const result = await attempt()
+      if (result !== "again") return result
+    } catch (error) {
+      await afterRefusal(context, conversationId, itemOf(), error, tries)
+      tries++
+    }
+  }
+}

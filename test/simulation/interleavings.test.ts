@@ -1,0 +1,22 @@
+import { describe, expect, test } from "vitest"
+import { effort } from "../support/effort.ts"
+import { type Order, ordersOf, play, scenarios } from "./interleavings.ts"
+
+const end = Number.POSITIVE_INFINITY
+/** In the short form every so many orders with two switches; in the long form every few; at night all. */
+const apart = effort(400, 40, 1)
+
+describe("two tabs of a device send each message and each commit once, in every order of their steps", () => {
+  test.each(scenarios)("$name", async (scenario) => {
+    const { taken, violations } = await play(scenario, { begins: "left", steps: [end, end] })
+    expect(violations).toEqual([])
+    // Without steps there would be no orders.
+    expect(Math.min(taken.left, taken.right)).toBeGreaterThan(5)
+    const all = ordersOf(taken)
+    const chosen: Order[] = [...scenario.worst, ...all.filter((_, i) => i % apart === 0)]
+    for (const { begins, steps } of chosen) {
+      const played = await play(scenario, { begins, steps })
+      expect(played.violations, `${begins} begins, ${steps.join(" and ")} steps`).toEqual([])
+    }
+  })
+})
