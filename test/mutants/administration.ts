@@ -91,8 +91,8 @@ export const administrationMutants: readonly Mutant[] = [
   },
   {
     fault: "a suspension leaves nothing in the audit",
-    file: "server/rpc/admin/tenants.ts",
-    from: "    await record(desk, kind, updated)\n",
+    file: "server/rpc/admin/place-resource.ts",
+    from: "      await record(desk, kind, updated)\n",
     to: "",
     test: writes,
     name: "SuspendTenant",

@@ -1,20 +1,16 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
-import { type Move, placeMoves } from "@signet/kernel/administration/moves"
-import type { Context, PlaceStatus } from "@signet/kernel/administration/records"
-import type { AuditKind } from "@signet/kernel/audit/event"
-import { Refused } from "@signet/kernel/errors"
+import type { ServiceImpl } from "@connectrpc/connect"
+import type { Context } from "@signet/kernel/administration/records"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { PlaceStatus as Status } from "@signet/proto/auth/v1/apps"
-import { type Context as Asked, ContextSchema } from "@signet/proto/auth/v1/contexts"
+import { ContextSchema } from "@signet/proto/auth/v1/contexts"
 import type { Deps } from "../deps.ts"
-import { refuseClosed } from "../field-behavior.ts"
-import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
-import { administer, type Desk } from "./administer.ts"
+import { administer } from "./administer.ts"
 import { foundContext, foundListPlace, foundPlace, placeOfContext, requireActive } from "./found.ts"
-import { given, moved, refuseBlank } from "./outcome.ts"
+import { refuseBlank } from "./outcome.ts"
+import { placeResource } from "./place-resource.ts"
 
 type Methods =
   | "createContext"
@@ -25,25 +21,32 @@ type Methods =
   | "resumeContext"
   | "archiveContext"
 
-const schema = ContextSchema
-
 export function contexts(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  const resource = placeResource(deps, {
+    type: "context",
+    schema: ContextSchema,
+    found: foundContext,
+    store: ({ tx }) => tx.contexts,
+    placeOf: placeOfContext,
+    shape,
+  })
   return {
     createContext: (request, call) =>
       administer(deps, call, "write", async (desk) => {
-        const { tenantId, type, name } = opened(request.context)
+        const { tenantId, type, name } = resource.asked(request.context)
+        refuseBlank(type, "context.type")
+        refuseBlank(name, "context.name")
         const { place } = await foundPlace(desk, { appId: request.appId, tenantId, contextId: "" })
         await requireActive(desk, place)
         const { nowMs } = desk
         const made = { status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
         const context: Context = { ...place, id: desk.newId("ctx"), type, name, ...made }
         await desk.tx.contexts.insert(context)
-        await record(desk, "context.created", context)
+        await resource.record(desk, "context.created", context)
         return { context: shape(context) }
       }),
 
-    getContext: (request, call) =>
-      administer(deps, call, "read", async (desk) => ({ context: shape(await foundContext(desk, request, "find")) })),
+    getContext: async (request, call) => ({ context: await resource.get(request, call) }),
 
     listContexts: (request, call) =>
       administer(deps, call, "read", async (desk) => {
@@ -59,57 +62,15 @@ export function contexts(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, M
         return { contexts: page.map(shape), nextPageToken }
       }),
 
-    updateContext: (request, call) =>
-      administer(deps, call, "write", async (desk) => {
-        const context = await foundContext(desk, request, "lock")
-        const values = given(request.context, "context")
-        const current = create(schema, shape(context))
-        const { name } = changed(current, { desc: schema, values, mask: request.updateMask, path: "context" }).message
-        refuseBlank(name, "context.name")
-        if (context.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
-        if (name === context.name) return { context: current }
-        const updated = { ...context, name, updatedAtMs: desk.nowMs }
-        await desk.tx.contexts.update(updated)
-        await record(desk, "context.updated", updated)
-        return { context: shape(updated) }
-      }),
+    updateContext: async (request, call) => ({
+      context: await resource.rename(request, call, { values: request.context, mask: request.updateMask }),
+    }),
 
-    suspendContext: (request, call) => move(deps, call, request, "context.suspended", placeMoves.suspend),
-    resumeContext: (request, call) => move(deps, call, request, "context.resumed", placeMoves.resume),
-    archiveContext: (request, call) => move(deps, call, request, "context.archived", placeMoves.archive),
+    suspendContext: async (request, call) => ({ context: await resource.suspend(request, call) }),
+    resumeContext: async (request, call) => ({ context: await resource.resume(request, call) }),
+    archiveContext: async (request, call) => ({ context: await resource.archive(request, call) }),
   }
 }
-
-function opened(asked: Asked | undefined): Asked {
-  const context = given(asked, "context")
-  refuseClosed(schema, context, "create", "context")
-  refuseBlank(context.type, "context.type")
-  refuseBlank(context.name, "context.name")
-  return context
-}
-
-function move(
-  deps: Deps,
-  call: HandlerContext,
-  of: { appId: string; contextId: string },
-  kind: AuditKind,
-  to: Move<PlaceStatus>,
-) {
-  return administer(deps, call, "write", async (desk) => {
-    const context = await foundContext(desk, of, "lock")
-    const next = moved(context, to)
-    if (next === undefined) return { context: shape(context) }
-    const updated = { ...next, updatedAtMs: desk.nowMs }
-    await desk.tx.contexts.update(updated)
-    if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(placeOfContext(context), kind, desk.nowMs)
-    else await desk.tx.endings.reopenPlace(placeOfContext(context), desk.nowMs)
-    await record(desk, kind, updated)
-    return { context: shape(updated) }
-  })
-}
-
-const record = (desk: Desk, kind: AuditKind, context: Context): Promise<void> =>
-  desk.record(kind, { place: placeOfContext(context), target: { type: "context", id: context.id } })
 
 const shape = (of: Context): MessageInitShape<typeof ContextSchema> => ({
   id: of.id,
