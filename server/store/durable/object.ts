@@ -1,32 +1,15 @@
 import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { isReadable, isWritable } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
+import { type Alarm, createAlarm, type Timed } from "./alarm.ts"
 import { type Effects, RefusedForGood } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
-import {
-  findResidence,
-  heldFault,
-  isSameBytes,
-  putResidence,
-  type Residence,
-  residenceSteps,
-  type Settled,
-} from "./moving/residence.ts"
-import { placeName } from "./names.ts"
+import { heldFault, type Residence, residenceSteps, type Settled } from "./moving/residence.ts"
+import { createResidency, type Residency } from "./moving/residency.ts"
 import { createOutbox, type Entry, type Outbox, outboxSteps } from "./outbox.ts"
 import { createSql, type Sql } from "./sql.ts"
 
-/** Work of an object at a time, such as erasing expired records. */
-export interface Timed {
-  /** The time of the next work in milliseconds since the Unix epoch; null for none. */
-  nextAtMs(): number | null
-  /** Idempotent. After an error it is retried later. */
-  run(nowMs: number): void | Promise<void>
-}
-
-const longestWaitMs = 300_000
 const auditLane = "audit"
 
 const isAudit = (entry: Entry): entry is Entry & { body: readonly AuditEvent[] } => entry.kind === auditLane
@@ -41,12 +24,8 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   readonly #parts: Parts
   #isMigrated = false
   #isToSend = false
-  /** Null for none; undefined while unknown. */
-  #residence: Residence | null | undefined
-  /** The time of the current alarm; undefined while unknown. */
-  #alarmAtMs: number | undefined
-  #failures = 0
-  #notBeforeMs = 0
+  readonly #residency: Residency
+  readonly #alarm: Alarm
 
   constructor(ctx: DurableObjectState, env: Env, parts: Parts) {
     super(ctx, env)
@@ -66,6 +45,18 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
         this.#isToSend = true
       },
     }
+    this.#residency = createResidency({
+      sql: this.sql,
+      isBlank: () => this.isBlank(),
+      transact: (work) => this.transact(work),
+    })
+    this.#alarm = createAlarm({
+      storage: ctx.storage,
+      outbox: this.outbox,
+      timed: () => this.#timedHere(),
+      nowMs: () => this.nowMs(),
+      report: (fault) => this.report(fault),
+    })
   }
 
   /** Runs at the first statement, so that a call of an unused name creates no tables. */
@@ -104,14 +95,9 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return this.isOpen() ? this.timed() : []
   }
 
-  #resident(): Residence | undefined {
-    if (this.#residence === undefined) this.#residence = this.isBlank() ? null : (findResidence(this.sql) ?? null)
-    return this.#residence ?? undefined
-  }
-
   /** True if the object's data may be written. */
   protected isOpen(): boolean {
-    return isWritable(this.#resident()?.state ?? "OPEN")
+    return this.#residency.isOpen()
   }
 
   /** Every method that writes for a caller calls this first. @throws heldFault */
@@ -121,7 +107,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   /** For methods that list devices. @throws heldFault */
   protected requireReadable(): void {
-    if (!isReadable(this.#resident()?.state ?? "OPEN")) throw heldFault()
+    if (!this.#residency.isReadable()) throw heldFault()
   }
 
   /** True if the object is blank or of that place: a move may name another place's objects. */
@@ -138,20 +124,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   /** Called by a move of the place. Afterwards the outbox is delivered, or the answer says that it is not. */
   async setPlace(residence: Residence): Promise<Settled> {
     if (!this.isOf(residence.place)) return { isDirty: false }
-    const before = this.#resident()?.state ?? "OPEN"
-    const isNew = before !== residence.state
-    if (isNew) {
-      this.#residence = residence
-      try {
-        this.transact(() => {
-          putResidence(this.sql, residence)
-          if (before === "RECEIVING" && residence.state === "OPEN") this.arrived()
-        })
-      } catch (fault) {
-        this.#residence = undefined
-        throw fault
-      }
-    }
+    const isNew = this.#residency.change(residence, () => this.arrived())
     const text = "select distinct lane from outbox where kind not in ('audit', 'sessions')"
     const lanes = this.sql.rows<{ lane: string }>(text).map(({ lane }) => lane)
     await this.outbox.drain(lanes)
@@ -160,25 +133,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   /** Runs the import, if this object is blank or is receiving this transfer. @returns True if it is. */
   protected importing(of: Omit<Residence, "state">, work: () => void): boolean {
-    const there = this.#resident()
-    const isBlank = this.isBlank()
-    const isOurs =
-      there?.state === "RECEIVING" &&
-      isSameBytes(there.transferId, of.transferId) &&
-      placeName(there.place) === placeName(of.place)
-    if (!isBlank && !isOurs) return false
-    const residence: Residence = { ...of, state: "RECEIVING" }
-    this.#residence = residence
-    try {
-      this.transact(() => {
-        if (!isOurs) putResidence(this.sql, residence)
-        work()
-      })
-    } catch (fault) {
-      this.#residence = undefined
-      throw fault
-    }
-    return true
+    return this.#residency.importing(of, work)
   }
 
   /**
@@ -188,7 +143,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
    */
   async eraseAll(place: Place): Promise<boolean> {
     if (!this.isOf(place)) return true
-    const state = this.#resident()?.state
+    const state = this.#residency.state()
     if (state !== "MOVED" && state !== "RECEIVING") return true
     const lanes = this.sql.rows<{ lane: string }>("select distinct lane from outbox").map(({ lane }) => lane)
     await this.outbox.drain(lanes)
@@ -196,8 +151,8 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     await this.ctx.storage.deleteAlarm()
     await this.ctx.storage.deleteAll()
     this.#isMigrated = false
-    this.#residence = undefined
-    this.#alarmAtMs = undefined
+    this.#residency.forget()
+    this.#alarm.forget()
     this.forgetAll()
     return true
   }
@@ -221,43 +176,13 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     this.#migrate()
     this.#isToSend = false
     const done = this.ctx.storage.transactionSync(work)
-    this.schedule()
+    this.#alarm.schedule()
     // A caller that needs the delivery awaits the same run by `outbox.drain`.
-    if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain().then(() => this.schedule()))
+    if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain().then(() => this.#alarm.schedule()))
     return done
   }
 
-  /** Sets the alarm to the earliest due time, with the write before it. */
-  protected schedule(): void {
-    const times = [this.outbox.nextAtMs(), ...this.#timedHere().map((one) => one.nextAtMs())].filter(
-      (at) => at !== null,
-    )
-    if (times.length === 0) return
-    const atMs = Math.max(Math.min(...times), this.#notBeforeMs)
-    // An early alarm sets the next one.
-    if (this.#alarmAtMs !== undefined && this.#alarmAtMs <= atMs) return
-    this.#alarmAtMs = atMs
-    void this.ctx.storage.setAlarm(Date.now() + atMs - this.nowMs())
-  }
-
   override async alarm(): Promise<void> {
-    this.#alarmAtMs = undefined
-    const nowMs = this.nowMs()
-    let isFaulty = false
-    for (const one of this.#timedHere()) {
-      const atMs = one.nextAtMs()
-      if (atMs === null || atMs > nowMs) continue
-      try {
-        await one.run(nowMs)
-      } catch (fault) {
-        isFaulty = true
-        this.report(fault)
-      }
-    }
-    await this.outbox.drain()
-    // The runtime drops an alarm after several errors, so this one never throws.
-    this.#failures = isFaulty ? this.#failures + 1 : 0
-    this.#notBeforeMs = isFaulty ? this.nowMs() + Math.min(1_000 * 2 ** this.#failures, longestWaitMs) : 0
-    this.schedule()
+    await this.#alarm.ring()
   }
 }

@@ -4,9 +4,10 @@ import { blobKey, missingParts, partIndexes } from "@signet/kernel/messaging/att
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
+import type { Timed } from "../alarm.ts"
 import type { DurableEnv } from "../env.ts"
 import type { Residence, Settled } from "../moving/residence.ts"
-import { StoredObject, type Timed } from "../object.ts"
+import { StoredObject } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import { fromText, toText } from "../plain.ts"
 

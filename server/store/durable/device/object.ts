@@ -5,6 +5,7 @@ import type { Audience } from "@signet/kernel/messaging/listening"
 import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
+import type { Timed } from "../alarm.ts"
 import type { Lister } from "../conversation/seen.ts"
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
@@ -20,7 +21,7 @@ import {
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
 import type { Residence } from "../moving/residence.ts"
 import { placeName } from "../names.ts"
-import { StoredObject, type Timed } from "../object.ts"
+import { StoredObject } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import {
   type Begun,

@@ -2,6 +2,7 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
 import { isWritable, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
+import type { Timed } from "../alarm.ts"
 import type { Indexed } from "../device/conversations.ts"
 import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
@@ -16,7 +17,7 @@ import {
 } from "../moving/place.ts"
 import { isSameBytes } from "../moving/residence.ts"
 import { userName } from "../names.ts"
-import { StoredObject, type Timed } from "../object.ts"
+import { StoredObject } from "../object.ts"
 import { fromText, toText } from "../plain.ts"
 
 const placeSteps = [
