@@ -149,11 +149,11 @@ test("a user's very first list is read, and a chain of any length", async () => 
   const lists = new Map([[1n, last]])
   expect(await read(lists)).toMatchObject({ head: { version: 1n }, active: [{ userId, deviceId }] })
   const first = { version: 1n, hash: hashOf(last) }
-  for (let version = 2n; version <= 45n; version++) {
+  for (let version = 2n; version <= 22n; version++) {
     last = await signed(version, { previous: hashOf(last) })
     lists.set(version, last)
   }
-  expect(await read(lists, first)).toMatchObject({ head: { version: 45n, hash: hashOf(last) } })
+  expect(await read(lists, first)).toMatchObject({ head: { version: 22n, hash: hashOf(last) } })
 })
 
 test("a list that says another credential than the service shows is not believed of the service", async () => {

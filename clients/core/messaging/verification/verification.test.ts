@@ -1,11 +1,16 @@
 // A list that another reader of this device stored meanwhile is newer than the one that was just read.
 
-import { create } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { createRouterTransport } from "@connectrpc/connect"
 import { issueDeviceList } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
-import { type VerificationRecord, VerificationRecordSchema } from "@signet/proto/client/v1/records"
+import {
+  ConversationRecordSchema,
+  VerificationRecord_Status as Status,
+  type VerificationRecord,
+  VerificationRecordSchema,
+} from "@signet/proto/client/v1/records"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
@@ -13,11 +18,15 @@ import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
 import type { MessengerEvent } from "../events.ts"
 import { idOf } from "../ids.ts"
+import type { Identity } from "../mls.ts"
+import { type Door, openDoor } from "../state/door.ts"
+import { type Seat, treeHashOf } from "../state/held.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
+import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import { testBox } from "../testing/test-box.ts"
-import { changePeer, readPeer } from "./peer-rows.ts"
-import { look, verification } from "./verification.ts"
+import { changePeer, putChangedKey, readPeer } from "./peer-rows.ts"
+import { look, lookAgain, verification } from "./verification.ts"
 
 const { listFields, listKey, alice, bob, appId, tenantId, bytes32, now, credentialBytes } = world
 const [own, theirs] = [idOf("prn", bob), idOf("prn", alice)]
@@ -26,6 +35,13 @@ const listOf = (userId: Uint8Array, change: object = {}) =>
 const third = await listOf(alice)
 const fourth = await listOf(alice, { listVersion: 4n, previousHash: hash("device-list", third) })
 const bobs = await listOf(bob, { entries: listFields.entries.slice(1) })
+
+/** The newest one that is shown is a second fourth, of another descent. */
+const otherFourth = await listOf(alice, { listVersion: 4n, previousHash: bytes32(9) })
+const ofStranger = await issueDeviceList(
+  { ...listFields, listVersion: 5n, previousHash: hash("device-list", fourth) },
+  world.strangerKey,
+)
 
 interface Happens {
   /** While the service answers with a list of the other user. */
@@ -67,12 +83,36 @@ async function device({ whileAsked, whileSearched }: Happens = {}, lists: readon
         return store.spaces()
       },
     },
-    device: { id: idOf("dev", world.id(0x59)) },
+    engine,
+    device: { id: idOf("dev", world.id(0x59)), marks: { bindsRecords: true } },
     emit: (event: MessengerEvent) => events.push(event),
+    door: (id: string): Door => openDoor(context, id),
   }
-  // The parts of a messenger that comparing keys needs, of a device that is in no conversation.
+  // The parts of a messenger that comparing keys needs.
   const context = needed as unknown as Context
   return { context, events, stored: async () => (await readPeer(context, theirs)).record }
+}
+
+/** A conversation of this device, with these members beside it. */
+async function conversation(
+  { context }: { readonly context: Context },
+  record: MessageInitShape<typeof ConversationRecordSchema>,
+  ...others: readonly Identity[]
+): Promise<string> {
+  const identity = await signedIdentity({ userId: bob, deviceId: world.id(0x59) })
+  const groupId = bytes32(9)
+  const first = await engine.createGroup({ groupId, identity, ...lifetime })
+  const packages = await Promise.all(others.map((one) => engine.newKeyPackage(one, lifetime)))
+  const added = packages.map(({ keyPackage }) => keyPackage)
+  const group = others.length === 0 ? first : (await engine.add(first, added, { aad: new Uint8Array() })).next
+  const id = idOf("cnv", world.conversationId)
+  const seat: Seat = {
+    ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(now) },
+    ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
+  }
+  const next = { record: create(ConversationRecordSchema, record), seat, staged: undefined }
+  await context.door(id).change(async () => ({ next, result: undefined }))
+  return id
 }
 
 const set = (change: Partial<VerificationRecord>) => (context: Context) =>
@@ -130,4 +170,115 @@ test("a user who was never compared stays unverified when a list goes back", asy
   const context: Context = { ...one.context, calls: older.context.calls }
   await expect(look(context, theirs)).rejects.toMatchObject({ reason: "DEVICE_LIST_REFUSED" })
   expect(await verification(context).status(theirs)).toBe("unverified")
+})
+
+test("what a comparison gives is shown: when, how, and of which devices", async () => {
+  const one = await device()
+  expect(await verification(one.context).of(theirs)).toMatchObject({
+    ...{ status: "unverified", comparedBy: undefined, comparedAtMs: undefined },
+    devices: [{ deviceId: idOf("dev", world.phone), isCompared: false }],
+  })
+  const shown = await compare(one)
+  expect(shown).toMatchObject({ comparedAtMs: Number(now) * 1_000, devices: [{ isCompared: true }] })
+  expect(shown.devices).toHaveLength(1)
+  await set({ status: Status.CHANGED })(one.context)
+  expect(await verification(one.context).of(theirs)).toMatchObject({ status: "changed", comparedBy: "number" })
+})
+
+test("one's own code is for others, and another text is no code", async () => {
+  const { context } = await device()
+  await expect(verification(context).qrCode(own)).rejects.toThrow(RangeError)
+  await expect(verification(context).scan(own, "x")).rejects.toThrow(RangeError)
+  await expect(verification(context).scan(theirs, "x")).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
+  const mine = await verification(context).qrCode(theirs)
+  await expect(verification(context).scan(theirs, mine)).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
+  expect(await verification(context).status(theirs)).toBe("unverified")
+})
+
+test.each([
+  ["goes back", [third], "LIST_ROLLBACK"],
+  ["tells another story", [third, otherFourth], "DEVICE_LIST_FORK"],
+])("after a list that %s the next comparison starts from what is told then", async (_, lists, fault) => {
+  const one = await device()
+  await compare(one)
+  const other = await device({}, lists)
+  const context: Context = { ...one.context, calls: other.context.calls }
+  await expect(look(context, theirs)).rejects.toMatchObject({ message: fault })
+  expect(await one.stored()).toMatchObject({ status: Status.CHANGED, listFault: fault })
+  expect(await verification(context).of(theirs)).toMatchObject({ status: "changed", listFault: fault })
+  expect(await compare({ context })).toMatchObject({ status: "verified", listFault: undefined })
+})
+
+test("a list that is only not good is refused, and changes nothing", async () => {
+  const one = await device()
+  await compare(one)
+  const other = await device({}, [third, fourth, ofStranger])
+  const context: Context = { ...one.context, calls: other.context.calls }
+  const refused = { reason: "DEVICE_LIST_REFUSED", message: "LIST_UNKNOWN_ISSUER_KEY" }
+  await expect(look(context, theirs)).rejects.toMatchObject(refused)
+  expect([await verification(context).status(theirs), one.events]).toEqual(["verified", []])
+})
+
+test("a failure of the network is no verdict of a list", async () => {
+  const failing = await device({
+    whileAsked: async () => {
+      throw new Error("offline")
+    },
+  })
+  await expect(look(failing.context, theirs)).rejects.toMatchObject({ name: "ConnectError" })
+  expect(await failing.stored()).toBeUndefined()
+})
+
+test("only a verified user is looked at again", async () => {
+  let asked = 0
+  const one = await device({
+    whileAsked: async () => {
+      asked++
+    },
+  })
+  await lookAgain(one.context, theirs)
+  await set({ status: Status.CHANGED })(one.context)
+  await lookAgain(one.context, theirs)
+  expect(asked).toBe(0)
+  await set({ status: Status.VERIFIED })(one.context)
+  await lookAgain(one.context, theirs)
+  expect(asked).toBeGreaterThan(0)
+})
+
+test("keys that came after a comparison are compared by the next", async () => {
+  const one = await device()
+  await compare(one)
+  const key = { userId: theirs, deviceId: idOf("dev", world.id(0x68)), key: bytes32(2), seenAtMs: 1n }
+  await changePeer(one.context, theirs, (before) => before, [await putChangedKey(one.context, key)])
+  expect(await verification(one.context).status(theirs)).toBe("changed")
+  expect(await compare(one)).toMatchObject({ status: "verified" })
+})
+
+test("a device that is in a conversation, and in no list, leaves nothing to compare", async () => {
+  const one = await device()
+  const ghost = await signedIdentity({ deviceId: world.id(0x68) })
+  await conversation(one, {}, ghost)
+  await expect(compare(one)).rejects.toMatchObject({ reason: "KEYS_NOT_COVERED" })
+  const other = await device()
+  // Of somebody else, and this device itself.
+  await conversation(other, {}, await signedIdentity({ userId: world.id(0x5a), deviceId: world.id(0x69) }))
+  expect(await compare(other)).toMatchObject({ status: "verified" })
+})
+
+test("a comparison answers the resets of the direct conversation with that user, and of no other", async () => {
+  const [with_, without] = [await device(), await device()]
+  const asked = { isDirect: true, asksConfirmation: true }
+  const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
+  await conversation(without, { ...asked, directUserIds: [own, idOf("prn", world.id(0x5a))] })
+  for (const one of [with_, without]) await compare(one)
+  const asks = async ({ context }: typeof with_) => (await context.door(id).held()).record?.asksConfirmation
+  expect([await asks(with_), await asks(without)]).toEqual([false, true])
+})
+
+test("a group has a code for those who are in it", async () => {
+  const one = await device()
+  const id = await conversation(one, {})
+  expect(await verification(one.context).groupCode(id)).toMatch(/^[0-9 ]+$/)
+  const away = (await device()).context
+  await expect(verification(away).groupCode(id)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })

@@ -1,0 +1,115 @@
+// Which keys of whom are told, by what was compared.
+import { create } from "@bufbuild/protobuf"
+import {
+  ConversationRecordSchema,
+  VerificationRecord_Status as Status,
+  type VerificationRecord,
+  VerificationRecordSchema,
+} from "@signet/proto/client/v1/records"
+import { beforeEach, expect, test } from "vitest"
+import { alice, bob, bytes32, id, phone } from "../../../../proto/canonical/testing/world.ts"
+import type { Context } from "../context.ts"
+import { idOf } from "../ids.ts"
+import { openMemoryStore } from "../store/memory.ts"
+import { sealedRows } from "../store/sealed-rows.ts"
+import { deviceSpace, type Op } from "../store/store.ts"
+import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
+import { testBox } from "../testing/test-box.ts"
+import { deviceKeysIn, ensureCompared, noticeKeys } from "./noticing.ts"
+import { changedKeys, changePeer, putChangedKey, readPeer, removeChangedKey, statusOf } from "./peer-rows.ts"
+
+const [own, theirs, others] = [idOf("prn", bob), idOf("prn", alice), idOf("prn", id(0x5a))]
+const deviceId = idOf("dev", phone)
+const compared = { userId: theirs, deviceId, key: bytes32(1) }
+const unknown = { userId: theirs, deviceId, key: bytes32(2) }
+
+const open = () => {
+  const rows = sealedRows(testBoxOf, { app: "app", user: "user" })
+  const clock = { nowMs: () => 5, after: () => () => undefined }
+  // Of a device, its id is enough here.
+  const device = { id: idOf("dev", id(0x68)) } as Context["device"]
+  return { store: openMemoryStore(), rows, clock, device }
+}
+const testBoxOf = testBox()
+await testBoxOf.createKey({ app: "app", user: "user" })
+let context: ReturnType<typeof open>
+beforeEach(() => {
+  context = open()
+})
+
+const set = (change: Partial<VerificationRecord>, userId = theirs) =>
+  changePeer(context, userId, (before) => create(VerificationRecordSchema, { ...before, ...change }))
+const accept = () => set({ status: Status.VERIFIED, acceptedKeys: [compared.key] })
+async function write(ops: readonly Op[]): Promise<void> {
+  const { generation } = await context.store.read(deviceSpace, [])
+  expect(await context.store.transact(deviceSpace, generation, ops)).toBe("ok")
+}
+
+test("only a verified user's keys that were not compared are told, and each once", async () => {
+  expect(await noticeKeys(context, [unknown])).toEqual({ ops: [], events: [] })
+  await set({ status: Status.CHANGED, acceptedKeys: [compared.key] })
+  expect(await noticeKeys(context, [unknown])).toEqual({ ops: [], events: [] })
+  await accept()
+  expect(await noticeKeys(context, [compared, { ...unknown, userId: others }])).toEqual({ ops: [], events: [] })
+  const told = await noticeKeys(context, [compared, unknown])
+  expect(told.events).toEqual([{ is: "keysChanged", userId: theirs, deviceIds: [deviceId], listFault: undefined }])
+  expect(statusOf(await readPeer(context, theirs))).toBe("verified")
+  await write(told.ops)
+  expect(statusOf(await readPeer(context, theirs))).toBe("changed")
+  const again = await noticeKeys(context, [unknown])
+  expect([again.events, again.ops.length]).toEqual([[], 1])
+  // Another key of the same device is another one.
+  expect((await noticeKeys(context, [unknown, { ...unknown, key: bytes32(3) }])).events).toHaveLength(1)
+})
+
+test("keys that came after a comparison are kept by user, and go one by one", async () => {
+  const keys = Array.from({ length: 60 }, (_, i) => ({ ...unknown, key: bytes32(i + 10), seenAtMs: 1n }))
+  for (const key of keys) await write([await putChangedKey(context, key)])
+  await write([await putChangedKey(context, { ...unknown, userId: others, seenAtMs: 1n })])
+  expect(await changedKeys(context, theirs)).toHaveLength(60)
+  expect(await changedKeys(context, others)).toHaveLength(1)
+  expect(await changedKeys(context, own)).toEqual([])
+  await write(keys.slice(1).map(removeChangedKey))
+  expect((await changedKeys(context, theirs)).map(({ key }) => key)).toEqual([bytes32(10)])
+})
+
+test("a change of a record that changes nothing writes nothing, and one that another overtakes is made anew", async () => {
+  const generation = async () => (await context.store.read(deviceSpace, [])).generation
+  const before = await generation()
+  await changePeer(context, theirs, (record) => record)
+  expect(await generation()).toBe(before)
+  await changePeer(context, theirs, (record) => record, [await putChangedKey(context, { ...unknown, seenAtMs: 1n })])
+  expect(await changedKeys(context, theirs)).toHaveLength(1)
+  const { transact } = context.store
+  let tries = 0
+  context.store = {
+    ...context.store,
+    async transact(...of) {
+      tries++
+      if (tries === 1) await transact(deviceSpace, await generation(), [])
+      return transact(...of)
+    },
+  }
+  await set({ listVersion: 7n })
+  expect([tries, (await readPeer(context, theirs)).record?.listVersion]).toEqual([2, 7n])
+  context.store = { ...context.store, transact: async () => "GENERATION_MISMATCH" }
+  await expect(set({ listVersion: 8n })).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+})
+
+test("nothing is sent where a member's keys, or the group, are others than were compared", async () => {
+  const [mine, alices] = [await signedIdentity({ userId: bob, deviceId: id(0x68) }), await signedIdentity()]
+  const first = await engine.createGroup({ groupId: bytes32(9), identity: mine, ...lifetime })
+  const { keyPackage } = await engine.newKeyPackage(alices, lifetime)
+  const { next: group } = await engine.add(first, [keyPackage], { aad: new Uint8Array() })
+  expect(deviceKeysIn(context, group)).toEqual([{ userId: theirs, deviceId, key: alices.signatureKey }])
+  const refused = { reason: "KEYS_CHANGED" }
+  await ensureCompared(context, undefined, group)
+  await set({ status: Status.VERIFIED, acceptedKeys: [alices.signatureKey] })
+  // Of somebody who is not in.
+  await set({ status: Status.CHANGED }, others)
+  await ensureCompared(context, create(ConversationRecordSchema), group)
+  const asked = create(ConversationRecordSchema, { asksConfirmation: true })
+  await expect(ensureCompared(context, asked, group)).rejects.toMatchObject(refused)
+  await write([await putChangedKey(context, { ...unknown, seenAtMs: 1n })])
+  await expect(ensureCompared(context, undefined, group)).rejects.toMatchObject(refused)
+})
