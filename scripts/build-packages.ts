@@ -1,7 +1,7 @@
-// Builds what is published into dist/packages, and packs it: libraries as ES modules and CommonJS with declarations and
-// source maps, and the two programs.
+// Builds the published packages into dist/packages, and packs them: libraries as ES modules and CommonJS with
+// declarations and source maps, and the two programs.
 //
-// In the repository packages export their sources; published ones export what this makes of them, name by name.
+// In the repository, packages export their sources; published packages export the build's output under the same names.
 import { execFileSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
@@ -11,8 +11,8 @@ import { libraries, root } from "./packages/plan.ts"
 import { buildCommand, buildServer } from "./packages/programs.ts"
 
 /**
- * @param into A folder of its own: what is in it goes.
- * @returns The folder of each package, by its name.
+ * @param into A folder for the build alone: its content is deleted.
+ * @returns The folder of each package, by name.
  */
 export async function buildPackages(into: string): Promise<ReadonlyMap<string, string>> {
   rmSync(into, { recursive: true, force: true })
@@ -34,7 +34,7 @@ interface Packed {
   readonly size: number
 }
 
-/** @returns Each package's tarball, by the package's name. */
+/** @returns The tarball of each package, by name. */
 export function packPackages(folders: ReadonlyMap<string, string>, into: string): ReadonlyMap<string, string> {
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", into, ...folders.values()]
   const packed: Packed[] = JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8" }))

@@ -1,5 +1,5 @@
-// A registry that lacks some platforms' packages makes npm write a lock file that `npm ci` then refuses.
-// This adds the entries it left out: optional, for that platform only, and without a hash because none was seen.
+// Completes package-lock.json. With a registry that lacks some platforms' packages, npm writes a lock file that `npm
+// ci` refuses. This adds the missing entries: optional, for their platform only, and without a hash.
 // Run after `npm install` has changed the lock: npm run lock:platforms
 import { readFileSync, writeFileSync } from "node:fs"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Writes gen/openapi/openapi.json: OpenAPI 3.1 of the methods that have an HTTP form. What it says of paths, rules and
-// requirements is read from the same options as the server reads.
+// Writes gen/openapi/openapi.json: OpenAPI 3.1 of the methods with an HTTP form. Paths, rules and requirements are from
+// the options that the server reads.
 import { readFileSync } from "node:fs"
 import { createEcmaScriptPlugin, runNodeJs, type Schema } from "@bufbuild/protoplugin"
 import { createErrors } from "./openapi/errors.ts"

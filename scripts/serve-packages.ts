@@ -1,5 +1,5 @@
-// Builds the packages and serves them to npm on loopback, for as long as they are on no public registry: so that the
-// tutorials' `npm i @signet/guard` and `npx @signet/server` work as they are written.
+// Builds the packages and serves them to npm on loopback, as long as no public registry has them: `npm i @signet/guard`
+// and `npx @signet/server` then work as the tutorials say.
 import { join } from "node:path"
 import { buildPackages, packPackages } from "./build-packages.ts"
 import { root } from "./packages/plan.ts"

@@ -1,4 +1,4 @@
-// The profile's sign-in: where its tokens come from.
+// The profile's sign-in, as the source of tokens.
 import { createClient, type Interceptor, type Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import type { Signet } from "@signet/client-node"
@@ -12,19 +12,19 @@ import { openSignet } from "./signet.ts"
 export interface Account extends AsyncDisposable {
   readonly profile: NamedProfile
   readonly is: "session" | "pat"
-  /** An access token for one service. */
+  /** An access token for one audience. */
   accessToken(audience?: string): Promise<AccessToken>
-  /** Calls the auth service with it. */
+  /** A transport to the auth service with the token. */
   transport(): Promise<Transport>
-  /** What the guard of a tool needs. */
+  /** The facts that the guard of a tool needs. */
   authentication(): Promise<Authentication>
-  /** Forgets what is kept here, after ending it at the service where that is ours to end. */
+  /** Deletes the stored sign-in. Ends its session at the service first; a personal access token is only deleted. */
   signOut(): Promise<{ readonly endedAtService: boolean }>
 }
 
 export interface Authentication {
   readonly issuer: string
-  /** Where its keys are. */
+  /** The URL of its keys. */
   readonly server: string
   readonly audience: string
   readonly token: string
@@ -41,7 +41,7 @@ export const authAudienceOf = ({ authAudience }: NamedProfile): string => authAu
 
 const addressesOf = (profile: NamedProfile) => ({ issuer: issuerOf(profile), server: profile.server })
 
-/** @throws CommandError NOT_SIGNED_IN. */
+/** @throws CommandError NOT_SIGNED_IN */
 export async function openAccount(cli: Cli, profile: NamedProfile): Promise<Account> {
   if (cli.env.SIGNET_PAT) return patAccount(cli, profile, async () => cli.env.SIGNET_PAT, undefined)
   switch (profile.signIn) {
@@ -61,7 +61,7 @@ export const notSignedIn = ({ name, server }: NamedProfile): CommandError =>
     hint: "Sign in: signet login",
   })
 
-/** Over HTTP/1.1, without a token. */
+/** A transport over HTTP/1.1 without a token. */
 export function publicTransport({ server }: Pick<NamedProfile, "server">, interceptors: Interceptor[] = []): Transport {
   return createConnectTransport({ baseUrl: server, httpVersion: "1.1", interceptors })
 }

@@ -1,5 +1,5 @@
-// A call of the contract as a guarded tool: the method's own requirement is checked with the caller's token before
-// anything is sent, and the service decides again.
+// Calls a method of the contract: checks the method's requirement with the caller's token before sending; the service
+// decides again.
 import {
   create,
   type DescMessage,
@@ -36,9 +36,9 @@ type Work<O extends DescMessage> = (
 ) => Promise<number | undefined> | number | undefined
 
 /**
- * Runs work on what a method answers, for who may call it.
+ * Calls a method and passes its answer to `work`.
  *
- * @returns The exit code; refusals have been told.
+ * @returns The exit code. Refusals are printed.
  */
 export async function callAs<I extends DescMessage, O extends DescMessage>(
   cli: Cli,
@@ -47,11 +47,11 @@ export async function callAs<I extends DescMessage, O extends DescMessage>(
   work: Work<O>,
 ): Promise<number> {
   await using account = await openAccount(cli, profileOf(cli))
-  // Awaited here: the account is closed when this returns.
+  // Awaited here, because the account is closed on return.
   return await callWith(cli, account, method, request, work)
 }
 
-/** The same with an account that is open. */
+/** As `callAs`, with an open account. */
 export async function callWith<I extends DescMessage, O extends DescMessage>(
   cli: Cli,
   account: Account,
@@ -121,14 +121,14 @@ async function guard(
   return code
 }
 
-/** Whether a token alone says that the requirement is not met. What also takes grants, only the service knows. */
+/** True if the token alone decides the requirement. Only the service knows grants and freshness. */
 function isDecidedByToken(requirement: Requirement): boolean {
   return checksIn(requirement).every(
     ({ is, freshness }) => (is === "scope" || is === "kinds") && freshness === undefined,
   )
 }
 
-/** What the request says in texts, by name. */
+/** The text fields of the request, by name. */
 function argumentsOf<I extends DescMessage>(schema: I, request: MessageInitShape<I>): ReadonlyMap<string, string> {
   const json = toJson(schema, create(schema, request))
   const entries = typeof json === "object" && json !== null ? Object.entries(json) : []

@@ -1,11 +1,11 @@
-// What a token says, without a word on whether it is true.
+// Decodes a token without verifying it.
 
 export interface Decoded {
   readonly header: Readonly<Record<string, unknown>>
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Undefined for what is no JWT. */
+/** Undefined for a text that is no JWT. */
 export function decodeToken(token: string): Decoded | undefined {
   const [header, claims, signature, ...more] = token.split(".")
   if (header === undefined || claims === undefined || signature === undefined || more.length > 0) return undefined
@@ -16,7 +16,7 @@ export function decodeToken(token: string): Decoded | undefined {
   }
 }
 
-/** A claim that is a text. */
+/** A claim with a text value. */
 export function claimText(claims: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = claims[name]
   return typeof value === "string" ? value : undefined

@@ -1,4 +1,4 @@
-// What every command acts with.
+// The dependencies of every command.
 import type { Command } from "commander"
 import { type Told, toldOf, usage } from "./failure.ts"
 import { plainJson, plainLines } from "./plain.ts"
@@ -20,24 +20,24 @@ export interface Cli {
   readonly env: Environment
   readonly fetch: typeof fetch
   readonly nowMs: () => number
-  /** Shows an address to the person, in a browser. */
+  /** Opens a URL in the user's browser. */
   readonly openBrowser: (url: string) => Promise<void>
-  /** Said on the command line, wherever it was said. */
+  /** Options that may be anywhere on the command line. */
   readonly options: { json?: boolean; profile?: string | undefined; unlockMinutes?: number | undefined }
-  /** The file of this command, which starts it again as the unlock agent; undefined where that is not offered. */
+  /** The file of this program, which starts itself as the unlock agent; undefined if that is not offered. */
   readonly program?: string | undefined
 }
 
 export interface NamedProfile extends Profile {
   readonly name: string
-  /** Only for this one command: nothing is kept. */
+  /** True for a profile of the environment, which is never stored. */
   readonly isPassing: boolean
 }
 
-/** The profile that this command is about. SIGNET_SERVER makes one that is never kept. */
+/** The profile of this command. SIGNET_SERVER makes a temporary one. */
 export function profileOf({ env, options }: Cli): NamedProfile {
   if (env.SIGNET_SERVER) {
-    // A token of one server must not go to another because a variable was forgotten.
+    // A forgotten variable must not send one server's token to another.
     if (options.profile !== undefined) throw usage("SIGNET_SERVER and --profile exclude each other: unset one")
     const server = parseServer(env.SIGNET_SERVER)
     return { name: "SIGNET_SERVER", ...addressOf(server, env.SIGNET_SERVER_ISSUER), isPassing: true }
@@ -54,7 +54,7 @@ export function profileOf({ env, options }: Cli): NamedProfile {
   return { name, isPassing: false, ...(found ?? { server: defaultServer }) }
 }
 
-/** A server's address, and its issuer where that is another one. */
+/** A server's URL, and its issuer if it differs. */
 export const addressOf = (server: string, issuer: string | undefined): Pick<Profile, "server" | "serverIssuer"> =>
   issuer ? { server, serverIssuer: parseServerIssuer(issuer, server) } : { server }
 
@@ -65,7 +65,7 @@ export function keepProfile({ env }: Cli, { name, isPassing, ...profile }: Named
   writeProfiles(home, { current, all: new Map(all).set(name, profile) })
 }
 
-/** Prints a result: JSON in one piece with --json, else what people read. */
+/** Prints a result: one JSON text with --json, otherwise text for people. */
 export function show({ terminal, options }: Cli, json: unknown, forPeople: () => string): void {
   const text = options.json
     ? plainJson(JSON.stringify(json, null, terminal.isOutTerminal ? 2 : undefined))
@@ -82,12 +82,12 @@ export function complain({ terminal, options }: Cli, { sentence, hint, problem }
   if (hint !== undefined) terminal.err(terminal.paint("dim", plainLines(hint), "err"))
 }
 
-/** Said to people, and to nobody else. */
+/** Prints a note for people; nothing with --json. */
 export function tell({ terminal, options }: Cli, text: string): void {
   if (!options.json) terminal.err(plainLines(text))
 }
 
-/** Runs a command and says what went wrong. @returns The exit code. */
+/** Runs a command and prints its error. @returns The exit code. */
 export async function guarded(cli: Cli, run: () => Promise<number | undefined>): Promise<number> {
   try {
     return (await run()) ?? 0

@@ -7,17 +7,17 @@ import { CommandError, exitCodes, usage } from "./failure.ts"
 export const withYes = (command: Command): Command => command.option("-y, --yes", "Skip the confirmation.")
 
 /**
- * Asks at a terminal; elsewhere --yes says it.
+ * Asks at a terminal; elsewhere --yes is required.
  *
- * @param what Says what happens, as the beginning of a sentence: `Suspends app_…`.
+ * @param what The effect, as the start of a sentence: `Suspends app_…`.
  */
 export async function confirm(cli: Cli, isSaid: boolean | undefined, what: string): Promise<void> {
   if (isSaid === true) return
   if (!cli.terminal.isInteractive) throw usage(`confirmation required, use --yes: ${what}`)
   tell(cli, what)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await lines.question("Go on? [y/N] ")
+  const answer = await lines.question("Continue? [y/N] ")
   lines.close()
   if (/^y(es)?$/i.test(answer.trim())) return
-  throw new CommandError("CANCELED", exitCodes.fault, "called off: nothing was changed")
+  throw new CommandError("CANCELED", exitCodes.fault, "canceled: nothing was changed")
 }

@@ -1,4 +1,4 @@
-/** What may be said in the environment: docs/reference/cli.md has each. */
+/** The environment variables: see docs/reference/cli.md. */
 export const variables = [
   "SIGNET_HOME",
   "SIGNET_PROFILE_NAME",
@@ -12,5 +12,5 @@ export const variables = [
   "SIGNET_TENANT",
 ] as const
 
-/** Those that no other program gets. */
+/** Secrets, which child processes do not get. */
 export const secretVariables = ["SIGNET_PAT", "SIGNET_PASSPHRASE"] as const

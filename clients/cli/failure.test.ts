@@ -15,7 +15,7 @@ function refusedBy(code: Code, reason: string): ConnectError {
 test.each<[number, string, unknown]>([
   [1, "a fault", new Error("boom")],
   [1, "a fault of the server", refusedBy(Code.Internal, "INTERNAL")],
-  [2, "what was said wrongly", usage("say it so")],
+  [2, "a usage error", usage("say it so")],
   [2, "a field that is not right", refusedBy(Code.InvalidArgument, "INVALID_FIELD")],
   [3, "nobody", new SignetError("NOT_SIGNED_IN", "nobody is signed in")],
   [3, "a session that ended", refusedBy(Code.Unauthenticated, "SESSION_REVOKED")],
@@ -31,34 +31,34 @@ test.each<[number, string, unknown]>([
   [10, "a locked store", new SecretBoxError("LOCKED", "locked")],
   [
     10,
-    "a store that is missing, behind a client's error",
+    "a missing store as the cause of a client error",
     new SignetError("STORE_FAILED", "x", { cause: new SecretBoxError("SECURE_STORE_UNAVAILABLE", "none") }),
   ],
 ])("%i is %s", (code, _, error) => {
   expect(toldOf(error).exitCode).toBe(code)
 })
 
-describe("what is told", () => {
-  test("is the reason of the service, in the sentence and in the problem", () => {
+describe("the printed error", () => {
+  test("has the service's reason in the sentence and in the problem", () => {
     const told = toldOf(refusedBy(Code.PermissionDenied, "STEP_UP_REQUIRED"))
     expect(told.sentence).toBe("a sentence (STEP_UP_REQUIRED)")
     expect(told.hint).toContain("signet login")
     expect(told.problem).toMatchObject({ status: 403, reason: "STEP_UP_REQUIRED" satisfies Reason, domain: "signet" })
   })
 
-  test("names the scope that is missing", () => {
+  test("names the missing scope", () => {
     expect(toldOf(new Refused("MISSING_SCOPE", { metadata: { scope: "auth.apps.read" } })).hint).toContain(
       "auth.apps.read",
     )
   })
 
-  test("says what to do about every state of the store", () => {
+  test("has a hint for every state of the store", () => {
     for (const reason of secretBoxReasons.filter((one) => !/INVALIDATED|NEWER|INSECURE/.test(one))) {
       expect(toldOf(new SecretBoxError(reason, "x")).hint).toMatch(/signet|keyring/)
     }
   })
 
-  test("says where to look when nobody answers", () => {
+  test("has a hint for an unreachable server", () => {
     expect(toldOf(new ConnectError("connection refused", Code.Unavailable)).hint).toContain("signet profile list")
   })
 

@@ -1,4 +1,4 @@
-// What went wrong, for people, scripts and programs: a sentence, an exit code, a problem (RFC 9457).
+// Errors for people, scripts and programs: a sentence, an exit code, a problem (RFC 9457).
 import { Code, ConnectError } from "@connectrpc/connect"
 import { failureOf, isSecretBoxError, type SecretBoxError, type SecretBoxReason } from "@signet/client"
 import { type GuardProblem, problemOf } from "@signet/guard/problem"
@@ -6,7 +6,7 @@ import { exitCodeOf } from "@signet/guard/tool"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
 import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
 
-/** The exit codes of every command. */
+/** The exit codes of all commands. */
 export const exitCodes = {
   ok: 0,
   fault: 1,
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   override readonly name = "CommandError"
   readonly reason: string
   readonly exitCode: number
-  /** What to do about it. */
+  /** The remedy. */
   readonly hint: string | undefined
 
   constructor(reason: string, exitCode: number, message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -51,7 +51,7 @@ export interface Told {
   }
 }
 
-/** A field of the request by its path in the contract, and the rule that it breaks. */
+/** A field of the request, by its path in the contract, and the broken rule. */
 interface Violation {
   readonly field: string
   readonly detail: string
@@ -65,7 +65,7 @@ function violationsOf(error: unknown): readonly Violation[] {
     .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, detail: description })))
 }
 
-/** What is said of an error. A fault that nobody expected says its message and never its stack. */
+/** The printed form of an error. An unexpected fault prints its message, never its stack. */
 export function toldOf(error: unknown): Told {
   if (error instanceof CommandError) return told(error.reason, error.exitCode, error.message, error.hint)
   const box = boxErrorIn(error)
@@ -99,7 +99,7 @@ export function toldOf(error: unknown): Told {
   )
 }
 
-/** What the store said, whatever came of it. */
+/** The store's error in the chain of causes. */
 function boxErrorIn(error: unknown): SecretBoxError | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if (isSecretBoxError(at)) return at
@@ -107,7 +107,7 @@ function boxErrorIn(error: unknown): SecretBoxError | undefined {
   return undefined
 }
 
-/** A service's refusal as the guard knows it; undefined when no service refused. */
+/** A service's refusal as the guard's type; undefined without one. */
 export function refusedOf(error: unknown): Refused | undefined {
   const failure = failureOf(error)
   if (failure === undefined || !isReason(failure.reason)) return undefined
@@ -115,7 +115,7 @@ export function refusedOf(error: unknown): Refused | undefined {
   return new Refused(failure.reason, { ...message, metadata: { ...failure.metadata }, cause: error })
 }
 
-/** What to do about a refusal. */
+/** The remedy for a refusal. */
 export function hintOf(reason: string, metadata: Readonly<Record<string, string>> = {}): string | undefined {
   const { scope } = metadata
   if (reason === "MISSING_SCOPE" && scope) return `The call requires the scope ${scope}. See your scopes: signet whoami`

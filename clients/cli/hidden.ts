@@ -1,4 +1,4 @@
-/** What the completion scripts ask; people do not see it. */
+/** The hidden command that the completion scripts call. */
 export const hiddenCommand = "__complete"
 /** The hidden command that starts this program as the unlock agent. */
 export const hiddenAgent = "__unlock-agent"

@@ -1,5 +1,5 @@
-// What a token is, whether its issuer signed it, and what a requirement would say to whoever sends it. All of it on this
-// machine: the token goes nowhere.
+// Inspects a token locally: its kind, whether its issuer signed it, and the decision of a requirement. The token is
+// sent nowhere.
 import { createVerifier } from "@signet/guard/access-token"
 import { createKeySet } from "@signet/guard/key-set"
 import { requirementOf } from "@signet/guard/requirement"
@@ -15,7 +15,7 @@ import { methodNamed } from "./methods.ts"
 
 export interface Inspected {
   readonly kind: string
-  /** Null for a token that is good. */
+  /** Null for a valid token. */
   readonly reason: string | null
   readonly header?: Readonly<Record<string, unknown>>
   readonly claims?: Readonly<Record<string, unknown>>
@@ -23,9 +23,9 @@ export interface Inspected {
 }
 
 export interface Asked {
-  /** Who must have issued it. */
+  /** The expected issuer. */
   readonly issuer: string
-  /** Where that one's keys are. */
+  /** The URL of the issuer's keys. */
   readonly server: string
   readonly audience: string | undefined
   readonly method: string | undefined
@@ -74,7 +74,7 @@ function requirementAsked({ method, scopes }: Asked): Requirement | undefined {
   return rest.length === 0 ? first : { is: "allOf", of: [first, ...rest] }
 }
 
-/** As far as the token itself says: whether its session still stands, and what was granted, only the service knows. */
+/** The decision as far as the token determines it: only the service knows its session and grants. */
 function judge(requirement: Requirement, context: AuthContext, nowMs: number): NonNullable<Inspected["requirement"]> {
   const { decision, requirement: explained } = explain({
     context,

@@ -1,4 +1,4 @@
-// Where the command keeps secrets: sealed, in a folder for its owner alone.
+// The command's stored secrets: sealed, in a folder that only the user can access.
 import { join } from "node:path"
 import {
   createFileLock,
@@ -14,31 +14,31 @@ import { homeOf } from "./profiles.ts"
 import { keyHolderOf } from "./unlock/unlock.ts"
 
 export interface Keep {
-  /** Whether what is written now could be kept: throws what would be thrown then. */
+  /** Throws what a later write would throw. */
   prepare(): Promise<void>
   read(name: string): Promise<string | undefined>
   write(name: string, text: string): Promise<void>
   remove(name: string): Promise<void>
 }
 
-/** What is kept of one profile. */
+/** The folder of a profile. */
 export const folderOf = ({ env }: Cli, { name }: NamedProfile): string => join(homeOf(env), "profiles", name)
 
-/** The store that the profile names. The system's unless a passphrase was chosen: nothing falls back to it. */
+/** The profile's secret box: the system's by default, a passphrase's if chosen. There is no fallback. */
 export async function openBox(cli: Cli, { store = storeOf(cli) }: NamedProfile): Promise<SecretBox> {
   if (store === "os") return openOsSecretBox({ lock: boxLock(cli) })
   const holder = keyHolderOf(cli)
   return openPassphraseBox(cli, { passphrase: (isNew) => askPassphrase(cli, isNew), ...(holder && { holder }) })
 }
 
-/** The file under a passphrase, of all profiles. */
+/** The passphrase file, which all profiles share. */
 export const openPassphraseBox = (cli: Cli, how: Pick<PassphraseBoxOptions, "passphrase" | "holder">): SecretBox =>
   createPassphraseBox({ shelf: passphraseShelf(cli), lock: boxLock(cli), ...how })
 
 export const passphraseShelf = ({ env }: Cli) => createFileShelf(join(homeOf(env), "passphrase-box"))
 const boxLock = ({ env }: Cli) => createFileLock(join(homeOf(env), "box-lock"))
 
-/** What SIGNET_STORE says, for sign-ins that say nothing. */
+/** SIGNET_STORE: the default of sign-ins. */
 export function storeOf({ env }: Cli): "os" | "passphrase" {
   const said = env.SIGNET_STORE || "os"
   if (said === "os" || said === "passphrase") return said
@@ -60,12 +60,12 @@ async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<st
   const { askSecret } = await import("./sign-in/ask.ts")
   if (!isNew) return askSecret("Passphrase of the credential store")
   const chosen = await askSecret("New passphrase of the credential store")
-  // A slip of the finger would lock its owner out.
+  // A typing error would lock the user out.
   if ((await askSecret("Repeat the passphrase")) === chosen) return chosen
   throw new CommandError("WRONG_PASSPHRASE", exitCodes.unauthenticated, "the two passphrases differ")
 }
 
-/** Texts of a profile, such as a personal access token. */
+/** Stored texts of a profile, such as a personal access token. */
 export async function openKeep(cli: Cli, profile: NamedProfile): Promise<Keep> {
   const shelf = createFileShelf(join(folderOf(cli, profile), "kept"))
   const box = await openBox(cli, profile)

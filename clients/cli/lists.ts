@@ -1,4 +1,4 @@
-// Pages of a list (AIP-158) as one list.
+// Collects the pages of a list (AIP-158).
 import { InvalidArgumentError, Option } from "commander"
 
 export const limitOption = (): Option =>
@@ -10,7 +10,7 @@ export function parseCount(text: string, most: number): number {
   throw new InvalidArgumentError(`Use an integer from 1 to ${most}.`)
 }
 
-/** For options that are said several times, and for lists with commas. */
+/** For options that may be repeated or have comma-separated values. */
 export const collect = (text: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   ...text.split(",").map((part) => part.trim()),
@@ -18,7 +18,7 @@ export const collect = (text: string, before: readonly string[] | undefined): re
 
 const largestPage = 200
 
-/** @param next Asks for a page. */
+/** @param next Requests a page. */
 export async function upTo<T>(
   limit: number,
   next: (page: { pageSize: number; pageToken: string }) => Promise<{ items: readonly T[]; nextPageToken: string }>,

@@ -1,4 +1,4 @@
-// signet: the command.
+// The entry point of the signet command.
 import { secretVariables } from "./environment.ts"
 import { hiddenAgent } from "./hidden.ts"
 import { processTerminal } from "./terminal.ts"
@@ -13,7 +13,7 @@ export async function run(version: string): Promise<number> {
   const { runProgram } = await import("./program.ts")
   for (const stream of [process.stdout, process.stderr]) stream.on("error", endQuietly)
   const env = { ...process.env }
-  // Programs that are started inherit what is left: a browser has no use for these.
+  // Child processes inherit the environment, and a browser needs no secrets.
   for (const name of secretVariables) delete process.env[name]
   const cli = {
     terminal: processTerminal(process),
@@ -30,7 +30,7 @@ export async function run(version: string): Promise<number> {
   return runProgram(cli, version, process.argv.slice(2))
 }
 
-/** Whoever read what was said has heard enough, as `head` does: this ends as SIGPIPE ends other programs. */
+/** A closed output, as by `head`, ends the command as SIGPIPE would. */
 function endQuietly(error: Error): void {
   if (!("code" in error) || error.code !== "EPIPE") throw error
   process.exit(128 + 13)

@@ -43,11 +43,11 @@ export const services: readonly DescService[] = [
   TransferService,
 ]
 
-/** As gRPC names it. */
+/** The gRPC name. */
 export const nameOf = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`
 
 /**
- * @param text `PatService.CreatePat`, or as gRPC has it: `signet.auth.v1.PatService/CreatePat`.
+ * @param text `PatService.CreatePat`, or the gRPC name `signet.auth.v1.PatService/CreatePat`.
  * @throws CommandError
  */
 export function methodNamed(text: string): DescMethod {

@@ -1,4 +1,4 @@
-// A command that moves one thing to another state.
+// Builds commands that change the status of a record.
 import { Command } from "commander"
 import { type Cli, examples } from "./cli.ts"
 import type { Run } from "./command.ts"
@@ -6,10 +6,10 @@ import { confirm, withYes } from "./confirm.ts"
 import { inApp, type PlaceOptions, placeOf } from "./place.ts"
 
 interface Move {
-  /** The command, as in `signet tenant suspend`. */
+  /** The command's name, as in `signet tenant suspend`. */
   readonly name: string
   readonly description: string
-  /** What happens, asked before it does: `Suspends it; sessions end.` Nothing is asked without. */
+  /** The effect, confirmed before the change: `Suspends it; sessions end.` Without it nothing is confirmed. */
   readonly warning?: string
   /** @returns The exit code. */
   readonly change: (id: string, appId: string) => Promise<number>
@@ -20,7 +20,7 @@ interface Thing {
   readonly path: string
   readonly argument: readonly [name: string, description: string]
   readonly example: string
-  /** Whether requests name its app. */
+  /** True if requests name the record's app. */
   readonly isInApp: boolean
 }
 

@@ -3,7 +3,7 @@ import { claimText, decodeToken } from "./claims.ts"
 import { type Cli, profileOf } from "./cli.ts"
 import { usage } from "./failure.ts"
 
-/** The app that is said, else the one that is signed in to. */
+/** The given app, else the app of the sign-in. */
 export async function appIdOf(cli: Cli, said: string | undefined): Promise<string> {
   const profile = profileOf(cli)
   const known = said ?? profile.appId

@@ -1,13 +1,13 @@
-// People as administrators name them: by id, or by their verified address.
+// Finds people by id or by their verified address.
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { callAs } from "./api.ts"
 import type { Cli } from "./cli.ts"
 import { CommandError, exitCodes } from "./failure.ts"
 
 /**
- * Runs work with a principal's id. An address finds whom the sign-in administers: for the installation, everybody.
+ * Runs work with a principal's id. An address is searched within the caller's scope.
  *
- * @param text `prn_…`, or an address, which takes auth.identities.read.
+ * @param text `prn_…`, or an address, which requires auth.identities.read.
  * @returns The exit code.
  */
 export async function withPrincipal(

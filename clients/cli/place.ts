@@ -1,4 +1,4 @@
-// Where an administrative command acts: an app, and inside of it perhaps a tenant and a context.
+// The place of an administrative command: an app, perhaps with a tenant and a context.
 import type { Command } from "commander"
 import { type Cli, profileOf } from "./cli.ts"
 import { appIdOf } from "./own-app.ts"
@@ -22,7 +22,7 @@ export async function placeOf(cli: Cli, { app, tenant, context }: PlaceOptions):
   const { SIGNET_APP, SIGNET_TENANT } = cli.env
   const { administers } = profileOf(cli)
   const appId = app ?? (SIGNET_APP || administers?.appId)
-  // A tenant that was set for one app is none of another app's.
+  // A default tenant belongs to the default app only.
   const isSetApp = app === undefined || app === (SIGNET_APP || administers?.appId)
   const set = isSetApp ? SIGNET_TENANT || administers?.tenantId : undefined
   return { appId: await appIdOf(cli, appId), tenantId: tenant ?? set ?? "", contextId: context ?? "" }

@@ -1,4 +1,4 @@
-// Names, messages and claims are other people's: a terminal must not take them for orders.
+// Names, messages and claims come from others: a terminal must not interpret their control characters.
 import { expect, test } from "vitest"
 import { complain, show, tell } from "./cli.ts"
 import { toldOf, usage } from "./failure.ts"
@@ -8,7 +8,7 @@ import { fakeCli } from "./testing/fake-cli.ts"
 
 const orders = ["\u001b]0;title\u0007", "\u001b[2J", "\u009b2J", "\r", "\b", "\u007f", "\u202e", "\u{e0001}"]
 
-test.each(orders)("%j is shown and not acted on, wherever it comes from", (order) => {
+test.each(orders)("%j is shown escaped, wherever it comes from", (order) => {
   const said: string[] = [plain(order), plainLines(order)]
   for (const isTerminal of [true, false]) {
     const { cli } = fakeCli({ isTerminal })
@@ -25,12 +25,12 @@ test.each(orders)("%j is shown and not acted on, wherever it comes from", (order
   expect(said.filter((text) => text.includes(order))).toEqual([])
 })
 
-test("colours, lines and tabs of our own stay", () => {
+test("the program's own colours, lines and tabs stay", () => {
   const text = "\u001b[31mno good\u001b[39m\n\tat all"
   expect(plainLines(text)).toBe(text)
 })
 
-test("JSON says the same", () => {
+test("JSON is escaped without a change of its value", () => {
   const value = { name: `"${orders.join(" ")}\n\\u0041"` }
   expect(JSON.parse(plainJson(JSON.stringify(value, null, 2)))).toEqual(value)
 })

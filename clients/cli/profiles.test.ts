@@ -40,7 +40,7 @@ test.each([
   expect(() => parseServer(text)).toThrow(/server|TLS/)
 })
 
-test("profiles come, are used and go", async () => {
+test("profiles are added, selected and removed", async () => {
   const { run } = fakeCli({ env: { SIGNET_HOME: home } })
   await run("profile", "add", "work", "--server", "https://auth.example")
   await run("profile", "add", "play", "--server", "https://play.example")
@@ -57,14 +57,14 @@ test("profiles come, are used and go", async () => {
   expect((await run("profile", "add", "../up", "--server", "https://auth.example")).code).toBe(2)
 })
 
-test("who is signed in somewhere does not lose it by forgetting the profile", async () => {
+test("a profile with a sign-in cannot be removed", async () => {
   writeProfiles(home, { current: "work", all: new Map([["work", { server: "https://auth.example", signIn: "pat" }]]) })
   const { code, err } = await fakeCli({ env: { SIGNET_HOME: home } }).run("profile", "remove", "work")
   expect([code, err]).toEqual([2, expect.stringContaining("signet logout --profile work")])
   expect(readProfiles(home).all.size).toBe(1)
 })
 
-test("the file is for its owner alone", () => {
+test("only its owner can access the file", () => {
   writeProfiles(join(home, "new"), { current: "default", all: new Map() })
   expect(statSync(join(home, "new")).mode & 0o777).toBe(0o700)
   expect(statSync(join(home, "new/profiles.json")).mode & 0o777).toBe(0o600)
@@ -84,7 +84,7 @@ test.each([
   '{"current":"a","profiles":{"a":{"server":"https://a.example","signIn":"none"}}}',
   '{"current":"a","profiles":{"a":{"server":"https://a.example","platform":"MAC"}}}',
   '{"current":"a","profiles":{"a":{"server":"https://a.example","browser":{"issuer":"i","clientId":"c"}}}}',
-])("a file that is none of ours, %j, is refused and left as it is", async (text) => {
+])("an invalid file, %j, is refused and unchanged", async (text) => {
   mkdirSync(home, { recursive: true })
   writeFileSync(join(home, "profiles.json"), text)
   const { run } = fakeCli({ env: { SIGNET_HOME: home } })
@@ -100,7 +100,7 @@ test.each<[string, Record<string, string>, string]>([
   ["darwin", { HOME: "/Users/ada" }, "/Users/ada/.config/signet"],
   ["win32", { APPDATA: "/C/AppData" }, "/C/AppData/signet"],
   ["linux", { SIGNET_HOME: "/elsewhere" }, "/elsewhere"],
-])("on %s, %j, it is kept in %s", (platform, env, folder) => {
+])("on %s, %j, it is stored in %s", (platform, env, folder) => {
   expect(homeOf(env, platform)).toBe(folder)
 })
 
@@ -116,7 +116,7 @@ test.each(["http://auth.example", "https://auth.example/path", "auth.example"])(
   expect(() => parseServerIssuer(issuer, "http://127.0.0.1:8080")).toThrow(/TLS|path|not a server address/)
 })
 
-test("a file in which a server on the network is taken for another issuer is refused", async () => {
+test("a file with another issuer for a remote server is refused", async () => {
   mkdirSync(home, { recursive: true })
   const profile = { server: "https://evil.example", serverIssuer: "https://auth.example", signIn: "pat" }
   writeFileSync(join(home, "profiles.json"), JSON.stringify({ current: "a", profiles: { a: profile } }))

@@ -1,4 +1,4 @@
-// Which servers there are, and how one signs in to each. No secret is in this file.
+// The profiles: servers, and how to sign in to each. The file contains no secret.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
@@ -6,31 +6,31 @@ import { CommandError, exitCodes, usage } from "./failure.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** How an app's provider client signs people in with a browser. */
+/** The browser sign-in of an app's provider client. */
 export interface BrowserClient {
   /** OpenID Connect issuer of the provider. */
   readonly issuer: string
   readonly clientId: string
-  /** Loopback addresses that are registered for the client; the first whose port is free is used. */
+  /** The client's registered loopback addresses; the first one with a free port is used. */
   readonly redirectUris: readonly string[]
 }
 
 export interface Profile {
-  /** The auth service, without a slash at the end. */
+  /** The auth service's URL, without a trailing slash. */
   readonly server: string
-  /** The server's `iss`, where it is reached at a loopback address: before its name leads anywhere, or through a tunnel. */
+  /** The server's `iss`, if the server is reached at a loopback address: before DNS exists, or through a tunnel. */
   readonly serverIssuer?: string
-  /** `app_…` that is signed in to; undefined with a personal access token, which has its own. */
+  /** The app of the sign-in, `app_…`; undefined for a personal access token, which names its own. */
   readonly appId?: string
   /** The auth service's own audience. */
   readonly authAudience?: string
   readonly platform?: "WEB" | "ANDROID" | "IOS"
   readonly browser?: BrowserClient
-  /** Where administrative commands act that name no place. */
+  /** The default place of administrative commands. */
   readonly administers?: { readonly appId?: string | undefined; readonly tenantId?: string | undefined }
-  /** Where secrets are sealed. */
+  /** The secret box. */
   readonly store?: "os" | "passphrase"
-  /** What is kept: a session's refresh token or a personal access token. */
+  /** The stored sign-in: a session's refresh token or a personal access token. */
   readonly signIn?: "session" | "pat"
 }
 
@@ -42,14 +42,14 @@ export interface Profiles {
 export const defaultServer = "http://127.0.0.1:8080"
 export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-/** Where the command keeps what it keeps; everything below is for its owner only. */
+/** The folder of the command's data, which only the user can access. */
 export function homeOf(env: Environment, platform: string = process.platform): string {
   if (env.SIGNET_HOME) return env.SIGNET_HOME
   if (platform === "win32") return join(env.APPDATA ?? join(homedir(), "AppData", "Roaming"), "signet")
   return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "signet")
 }
 
-/** @throws CommandError when the file is none of ours: it is left as it is. */
+/** @throws CommandError for an invalid file, which is not changed. */
 export function readProfiles(home: string): Profiles {
   const file = join(home, "profiles.json")
   let text: string
@@ -75,7 +75,7 @@ export function writeProfiles(home: string, { current, all }: Profiles): void {
   renameSync(beside, file)
 }
 
-/** @throws CommandError for an address that is no origin, and for http to another machine. */
+/** @throws CommandError for a URL with a path, and for http to another machine. */
 export function parseServer(text: string): string {
   if (!URL.canParse(text)) throw usage(`${text} is not a server address`)
   const url = new URL(text)
@@ -97,8 +97,8 @@ export function parseServer(text: string): string {
 }
 
 /**
- * @param server The address that calls go to. What is sent to loopback stays on this machine; behind any
- *   other address TLS proves that it is the issuer itself.
+ * @param server The called URL. Calls to loopback stay on this machine; at any other URL, TLS proves that the server is
+ *   the issuer.
  * @throws CommandError
  */
 export function parseServerIssuer(text: string, server: string): string {

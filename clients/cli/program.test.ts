@@ -18,13 +18,13 @@ async function helpOf(command: Command): Promise<string> {
   return out
 }
 
-test("the help of every command is this", async () => {
+test("the help of every command matches its snapshot", async () => {
   const all = everyCommand(await buildProgram(fakeCli({ env }).cli, "0.1.0", [], () => undefined))
   const pages = await Promise.all(all.map(async (command) => `=== ${pathOf(command)}\n${await helpOf(command)}`))
   await expect(pages.join("\n")).toMatchFileSnapshot("testing/help.txt")
 })
 
-test("every command that does something has examples, and they are of that command", async () => {
+test("every command has examples of itself", async () => {
   const all = everyCommand(await buildProgram(fakeCli({ env }).cli, "0.1.0", [], () => undefined))
   for (const command of all.filter(({ commands }) => commands.length === 0)) {
     const lines = (await helpOf(command)).match(/^ {2}\$ .*$/gm) ?? []
@@ -33,7 +33,7 @@ test("every command that does something has examples, and they are of that comma
   }
 })
 
-test("no command takes a secret as an argument or an option", async () => {
+test("no command accepts a secret as an argument or option", async () => {
   const all = everyCommand(await buildProgram(fakeCli({ env }).cli, "0.1.0", [], () => undefined))
   const takesValue = all.flatMap(({ options }) => options.filter(({ required, optional }) => required || optional))
   expect(
@@ -49,10 +49,10 @@ test.each<[string, string[], string]>([
   ["an option without its value", ["pat", "create", "--name"], "argument missing"],
   ["a mandatory option that is missing", ["pat", "create", "--name", "x"], "--audience"],
   ["an option that excludes another", ["login", "--pat", "--email", "a@example.com"], "cannot be used with"],
-  ["a value that is none of the choices", ["login", "--store", "plain"], "Allowed choices are os, passphrase"],
-  ["a number that is none", ["app", "list", "--limit", "0"], "integer from 1"],
-  ["a time that is none", ["audit", "list", "--since", "yesterday"], "Use a time"],
-  ["a profile that is not there", ["whoami", "--profile", "work"], 'profile "work" does not exist'],
+  ["a value outside of the choices", ["login", "--store", "plain"], "Allowed choices are os, passphrase"],
+  ["an invalid number", ["app", "list", "--limit", "0"], "integer from 1"],
+  ["an invalid time", ["audit", "list", "--since", "yesterday"], "Use a time"],
+  ["an unknown profile", ["whoami", "--profile", "work"], 'profile "work" does not exist'],
   ["too much", ["logout", "now"], "too many arguments"],
 ])("%s is code 2, and with --json a problem in one line", async (_, args, sentence) => {
   const { code, out, err } = await fakeCli({ env }).run(...args)
@@ -64,14 +64,14 @@ test.each<[string, string[], string]>([
   expect(JSON.parse(json.err)).toMatchObject({ reason: "USAGE", detail: expect.stringContaining(sentence) })
 })
 
-test("an id of a key may begin with a dash", async () => {
+test("a key id may start with a dash", async () => {
   const id = "sac_06enrrq000edm6xx1hjq8s9c9g"
   const { code } = await fakeCli({ env }).run("service-account", "key", "revoke", id, "-zbLsXh8uDCcd-6MNwXF4W")
   expect(code).toBe(3)
   expect((await fakeCli({ env }).run("service-account", "key", "revoke", id, "-a", "-b")).code).toBe(2)
 })
 
-test("who is not signed in is told so with 3, and how to", async () => {
+test("without a sign-in the exit code is 3, with a hint", async () => {
   for (const args of [["whoami"], ["app", "list"], ["token", "get"], ["logout"]]) {
     const { code, out, err } = await fakeCli({ env }).run(...args)
     expect([code, out]).toEqual([3, ""])
@@ -79,12 +79,12 @@ test("who is not signed in is told so with 3, and how to", async () => {
   }
 })
 
-test("a server that does not answer is 10", async () => {
+test("an unreachable server is exit code 10", async () => {
   const { code, err } = await fakeCli({ env }).run("login", "--server", "http://127.0.0.1:1", "--as", "ada@example.com")
   expect([code, err]).toEqual([10, expect.stringContaining("UNREACHABLE")])
 })
 
-test("a server of the environment and a profile of the command line are not guessed between", async () => {
+test("SIGNET_SERVER and --profile exclude each other", async () => {
   const { run } = fakeCli({ env: { SIGNET_HOME: "/none", SIGNET_SERVER: "https://auth.example", SIGNET_PAT: "x" } })
   expect(await run("whoami", "--profile", "work")).toMatchObject({
     code: 2,

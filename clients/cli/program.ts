@@ -1,4 +1,4 @@
-// The command line: what there is to say, and what happens then.
+// Builds the command line and runs a command.
 import { Command, CommanderError, Option } from "commander"
 import { type Cli, complain, examples, guarded } from "./cli.ts"
 import type { Run } from "./command.ts"
@@ -19,7 +19,7 @@ const groups = {
 }
 const { account, administer, operate, more } = groups
 
-/** Loaded when they are said: a command is short, and what the others need is much. */
+/** Each command is imported on use, so that a short command starts fast. */
 const parts: readonly Part[] = [
   { name: "login", group: account, load: async () => (await import("./commands/login.ts")).loginCommand },
   { name: "logout", group: account, load: async () => (await import("./commands/logout.ts")).logoutCommand },
@@ -58,7 +58,7 @@ const parts: readonly Part[] = [
   { name: "completion", group: more, load: async () => (await import("./commands/completion.ts")).completionCommand },
 ]
 
-/** @param said Where none of them is a command, all commands are there: to be listed, completed or guessed at. */
+/** @param said The arguments. If they name no command, all commands are built, for help, completion and suggestions. */
 export async function buildProgram(
   cli: Cli,
   version: string,
@@ -94,7 +94,7 @@ export async function buildProgram(
   return program
 }
 
-/** Every command ends by a throw, says results where results go, and has its errors said by us. */
+/** Makes commands throw instead of exiting, print results to our output, and leave errors to us. */
 function quiet(command: Command, cli: Cli): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => cli.terminal.out(text.replace(/\n$/, "")),
@@ -112,7 +112,7 @@ export async function runProgram(cli: Cli, version: string, args: readonly strin
   const program = await buildProgram(cli, version, args, (ended) => {
     code = ended
   })
-  // Known before anything is parsed, so that what cannot be parsed is told as it was asked to be.
+  // Read before parsing, so that a parse error is printed in the requested form.
   cli.options.json = args.includes("--json")
   program.on("option:profile", (name: string) => {
     cli.options.profile = name

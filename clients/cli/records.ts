@@ -1,4 +1,4 @@
-// How records of the contract are listed and shown: columns for tables, and all there is for one of them.
+// Prints records of the contract: selected fields in a table, all fields for one record.
 import {
   type DescMessage,
   type DescMethodUnary,
@@ -17,7 +17,7 @@ export interface View<D extends DescMessage> {
   readonly fields: readonly Field<D>[]
 }
 
-/** A title in lower case, and what is under it. Those that are "everywhere" are columns of a table, too. */
+/** A title in lower case, and the value's text. A field without "alone" is a column of tables, too. */
 type Field<D extends DescMessage> = readonly [
   title: string,
   text: (record: MessageShape<D>) => string | undefined,
@@ -29,7 +29,7 @@ export interface Page {
   readonly pageToken: string
 }
 
-/** @returns The exit code: 1 when the server answered without the record. */
+/** @returns The exit code. @throws CommandError if the server answered without the record */
 export function showOne<D extends DescMessage>(
   cli: Cli,
   { schema, fields }: View<D>,
@@ -68,7 +68,7 @@ export function showAll<D extends DescMessage>(
   return 0
 }
 
-/** Lists up to so many records, page by page. @returns The exit code. */
+/** Lists up to `limit` records, page by page. @returns The exit code. */
 export function listAll<I extends DescMessage, O extends DescMessage, D extends DescMessage>(
   cli: Cli,
   method: DescMethodUnary<I, O>,

@@ -1,4 +1,4 @@
-// Requests from the command line: fields by their path, typed as the contract has them.
+// Builds requests from the command line: fields by their path, with the contract's types.
 import {
   type DescField,
   type DescMessage,
@@ -12,8 +12,8 @@ import { usage } from "./failure.ts"
 /**
  * Sets fields in a request as JSON.
  *
- * @param said `tenant.name=Kew`, each; a list's field may come several times, and a map's entry is `field.key=value`.
- * @throws CommandError for a field that the message does not have.
+ * @param said Texts such as `tenant.name=Kew`. A list's field may be repeated; a map's entry is `field.key=value`.
+ * @throws CommandError for an unknown field.
  */
 export function setFields(desc: DescMessage, json: JsonObject, said: readonly string[]): JsonObject {
   const started = new Set<string>()
@@ -28,7 +28,7 @@ export function setFields(desc: DescMessage, json: JsonObject, said: readonly st
 interface Setting {
   readonly path: string
   readonly value: string
-  /** Lists that were begun here: what a file said of them is replaced. */
+  /** Lists that options have begun: they replace those of the input file. */
   readonly started: Set<string>
 }
 
@@ -62,7 +62,7 @@ function started(into: JsonObject, name: string, { path, started }: Setting): re
   return []
 }
 
-/** Texts stay texts: the contract's JSON takes numbers and enums as texts. */
+/** A text stays a text: proto3 JSON accepts numbers and enums as texts. */
 function scalarOf({ scalar, jsonName }: DescField, { value, path }: Setting): JsonValue {
   // ScalarType.BOOL
   if (scalar !== 8) return value
@@ -85,12 +85,12 @@ function objectAt(into: JsonObject, name: string): JsonObject {
   return made
 }
 
-/** @throws CommandError with what is wrong, which names the field. */
+/** @throws CommandError with the field's name. */
 export function parseRequest<D extends DescMessage>(desc: D, json: JsonValue): MessageShape<D> {
   try {
     return fromJson(desc, json)
   } catch (error) {
-    const why = error instanceof Error ? error.message : "no JSON of it"
+    const why = error instanceof Error ? error.message : "invalid JSON"
     throw usage(
       `the input is not a ${desc.name}: ${why}`,
       `Its fields: ${desc.fields.map(({ jsonName }) => jsonName).join(", ")}`,

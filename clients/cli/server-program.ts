@@ -1,4 +1,4 @@
-// The server's own programs, as child processes: the command is a client and holds nothing of the server.
+// Runs the server's own programs as child processes: the command is a client and contains nothing of the server.
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -18,13 +18,13 @@ const entries: Readonly<Record<Entry, string>> = {
 
 export interface ProgramCall {
   readonly args: readonly string[]
-  /** Beside the command's own environment. Settings go here: others see command lines. */
+  /** Added to the command's environment. Settings belong here, because others can read command lines. */
   readonly settings?: Readonly<Record<string, string | undefined>>
-  /** Standard output is returned instead of shown. */
+  /** True to return standard output instead of showing it. */
   readonly isHeard?: boolean
 }
 
-/** @returns The exit code, and standard output where it was to be heard. */
+/** @returns The exit code, and standard output if requested. */
 export async function runServerProgram(
   { env }: Cli,
   entry: Entry,
@@ -46,7 +46,7 @@ export async function runServerProgram(
   return { code: await ended(child), output }
 }
 
-/** The server is beside the clients in the repository, and in a package of its own where the command is installed. */
+/** The server's file: in its own package if installed, otherwise in the repository. */
 function entryFile(entry: Entry): string {
   const installed = installedServer()
   if (installed !== undefined) return join(installed, "dist/server", entries[entry].replace(/\.ts$/, ".js"))
@@ -59,7 +59,7 @@ function entryFile(entry: Entry): string {
   })
 }
 
-/** The folder of the package; undefined where it is not installed, and in the repository, where it is not built. */
+/** The folder of the installed package; undefined if it is missing, or unbuilt as in the repository. */
 function installedServer(): string | undefined {
   try {
     const folder = dirname(createRequire(import.meta.url).resolve("@signet/server/package.json"))
@@ -69,7 +69,7 @@ function installedServer(): string | undefined {
   }
 }
 
-/** Passes signals on and waits: the child ends as it thinks right, and its code is ours. */
+/** Forwards signals and waits: the child decides when it ends, and its exit code is returned. */
 function ended(child: ChildProcess): Promise<number> {
   const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const

@@ -9,7 +9,7 @@ export async function openSignet(cli: Cli, profile: NamedProfile): Promise<Signe
   const { appId, server, authAudience, platform: of } = profile
   if (appId === undefined) throw usage("--app is required", "See: signet login --help")
   const box = await openBox(cli, profile)
-  // Says what is wrong with the store before the client says that nobody is signed in.
+  // Reports a problem of the store before the client reports that nobody is signed in.
   await box.createKey({ app: appId })
   return configure({
     folder: folderOf(cli, profile),

@@ -9,14 +9,14 @@ const rows = [
   ["app_22", "Notes", "x"],
 ]
 
-test("people get columns under titles, scripts values with tabs between", () => {
+test("people get columns with titles, scripts values with tabs", () => {
   expect(formatTable(person, ["ID", "NAME", ""], rows)).toBe(
     "\u001b[2mID      NAME\u001b[22m\napp_1   Garden\napp_22  Notes   x",
   )
   expect(formatTable(script, ["ID", "NAME", ""], rows)).toBe("app_1\tGarden\t\napp_22\tNotes\tx")
 })
 
-test("what has no value is left out of a record", () => {
+test("empty values are omitted from a record", () => {
   expect(
     formatRecord(script, [
       ["id", "1"],

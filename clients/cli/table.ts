@@ -1,8 +1,8 @@
-// Rows for people and for scripts.
+// Formats rows for people and for scripts.
 import { plain } from "./plain.ts"
 import type { Terminal } from "./terminal.ts"
 
-/** Columns under titles on a terminal; elsewhere values with tabs between, and no titles, for cut and awk. */
+/** Columns with titles on a terminal; elsewhere tab-separated values without titles, for cut and awk. */
 export function formatTable(
   terminal: Terminal,
   titles: readonly string[],
@@ -18,7 +18,7 @@ export function formatTable(
   return [terminal.paint("dim", lineOf(titles)), ...rows.map(lineOf)].join("\n")
 }
 
-/** Names and values, a line each; what has no value is left out. */
+/** Names and values, one per line; empty values are omitted. */
 export function formatRecord(terminal: Terminal, entries: readonly (readonly [string, string | undefined])[]): string {
   const said = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== "")
   if (!terminal.isOutTerminal) return said.map(([name, value]) => `${plain(name)}\t${plain(value)}`).join("\n")

@@ -1,27 +1,27 @@
-// Where a command speaks: results to standard output, all else to standard error.
+// The command's terminal: results on standard output, everything else on standard error.
 import { styleText } from "node:util"
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
 
 export interface Terminal {
-  /** A result, with a line's end. */
+  /** Prints a result and a line end. */
   out(text: string): void
-  /** Anything else, with a line's end. */
+  /** Prints anything else and a line end. */
   err(text: string): void
-  /** Colour where standard output (or "err": standard error) is a terminal and NO_COLOR is not set. */
+  /** Adds colour if standard output (or "err": standard error) is a terminal and NO_COLOR is not set. */
   paint(style: Style, text: string, on?: "out" | "err"): string
-  /** Says what takes its time, while it does and where somebody watches. */
+  /** Shows a progress text during the work, at a terminal. */
   during<T>(what: string, work: Promise<T>): Promise<T>
   readonly isOutTerminal: boolean
-  /** Somebody can be asked. */
+  /** True if the user can be prompted. */
   readonly isInteractive: boolean
-  /** All of standard input, without the line's end. */
+  /** The whole of standard input, without the trailing line end. */
   readInput(): Promise<string>
 }
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 const frameMs = 80
-/** What ends sooner is not worth a word. */
+/** Shorter work shows no progress text. */
 const patienceMs = 300
 const maxInputBytes = 1_048_576
 

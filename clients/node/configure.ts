@@ -14,18 +14,18 @@ import { createFileLock } from "./file-lock.ts"
 import { createFileShelf } from "./file-shelf.ts"
 
 export interface NodeConfig extends SignetConfig {
-  /** Where the sign-in is kept, sealed; every process that names the same folder shares it. */
+  /** The folder of the sealed sign-in; all processes with the same folder share it. */
   readonly folder: string
-  /** What seals it: the system's credential store, or a passphrase by choice. */
+  /** Seals the sign-in: the system's credential store, or a passphrase if chosen. */
   readonly box: SecretBox
-  /** How calls travel where nothing else is said. Default: Connect. */
+  /** The default protocol of calls. Default: Connect. */
   readonly wire?: Wire
 }
 
 const clock: Clock = {
   nowMs: () => Date.now(),
   after(ms, run) {
-    // Longer ones would run at once.
+    // A longer timer would fire at once.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1))
     timer.unref()
     return () => clearTimeout(timer)

@@ -1,6 +1,9 @@
 import { open } from "node:fs/promises"
 
-/** A new file for its owner alone, whole and on the disk when this resolves. Its name is not, before its folder is synced. */
+/**
+ * Writes a new file for its owner alone. It is completely on the disk when this resolves; its name is after its folder
+ * is synced.
+ */
 export async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
   const file = await open(path, "wx", 0o600)
   try {
@@ -11,7 +14,7 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
   }
 }
 
-/** A name survives a power cut only when its folder was written too; where folders cannot be opened, they are. */
+/** Syncs a folder: a new name survives a power failure only then. Ignored where folders cannot be opened. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r").catch(() => undefined)
   try {

@@ -15,7 +15,7 @@ function folder(): string {
 const first = (path: string) => join(path, "000000000001")
 const ago = (ms: number) => new Date(Date.now() - ms)
 
-test("one at a time has it, in the order of chance, and everybody in the end", async () => {
+test("one at a time has the lock, in any order, and each one eventually", async () => {
   const path = folder()
   let inside = 0
   let most = 0
@@ -30,13 +30,13 @@ test("one at a time has it, in the order of chance, and everybody in the end", a
   expect(readdirSync(path)).toHaveLength(1)
 })
 
-test("work that throws gives it back", async () => {
+test("work that throws releases the lock", async () => {
   const lock = createFileLock(folder(), { waitMs: 200 })
   await expect(lock.run(() => Promise.reject(new Error("no")))).rejects.toThrow("no")
   expect(await lock.run(async () => "yes")).toBe("yes")
 })
 
-test("a holder that runs keeps it, and who waits for too long is told", async () => {
+test("a running holder keeps the lock, and a long wait fails with LOCK_BUSY", async () => {
   const path = folder()
   const lock = createFileLock(path, { waitMs: 50 })
   const [has, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -53,7 +53,7 @@ test("a holder that runs keeps it, and who waits for too long is told", async ()
 
 test.each<[string, object]>([
   ["that has ended", { host: hostname(), pid: 2 ** 22 + 1, began: "1" }],
-  ["whose number another has now", { host: hostname(), pid: process.pid, began: "1" }],
+  ["whose process id was reused", { host: hostname(), pid: process.pid, began: "1" }],
 ])("a holder %s is followed at once", async (_, holder) => {
   const path = folder()
   writeFileSync(first(path), JSON.stringify(holder))
@@ -62,8 +62,8 @@ test.each<[string, object]>([
 
 test.each<[string, string]>([
   ["of another machine", JSON.stringify({ host: "elsewhere", pid: 1, began: "" })],
-  ["that nobody can read", "{"],
-])("a holder %s is waited for, and overtaken when nothing was heard of it", async (_, text) => {
+  ["that is unreadable", "{"],
+])("a holder %s is waited for, and overtaken after it was silent", async (_, text) => {
   const path = folder()
   writeFileSync(first(path), text)
   const lock = createFileLock(path, { waitMs: 30, staleMs: 10_000 })
@@ -72,7 +72,7 @@ test.each<[string, string]>([
   expect(await lock.run(async () => "yes")).toBe("yes")
 })
 
-test("a holder that was overtaken takes nothing from who has it now", async () => {
+test("an overtaken holder does not release its successor's lock", async () => {
   const path = folder()
   const [held, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const frozen = createFileLock(path).run(() => {
@@ -92,7 +92,7 @@ test("a holder that was overtaken takes nothing from who has it now", async () =
   })
 })
 
-test("a process that is killed has it no more", async () => {
+test("a killed process loses the lock", async () => {
   const path = folder()
   const module = join(import.meta.dirname, "file-lock.ts")
   const program = `import { createFileLock } from ${JSON.stringify(module)}

@@ -1,7 +1,8 @@
-// A lock among the processes of one user: numbered files in a folder, and the highest number has the lock.
+// A lock among the processes of one user: numbered files in a folder, of which the highest number holds the lock.
 //
-// A turn begins by making the next number, which only one can. The highest is never removed: so a number is never given
-// out twice, and whoever judged an old holder gone too late makes a number that is not the highest, and sees it.
+// A process takes the lock by creating the next number, which only one process can. The highest number is never
+// deleted, so no number is used twice. A process that overtakes an outdated holder creates a number that is not the
+// highest, and notices.
 import { randomBytes } from "node:crypto"
 import { link, mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
@@ -10,16 +11,16 @@ import { setTimeout as later } from "node:timers/promises"
 import { type Lock, SignetError } from "@signet/client"
 
 export interface FileLockOptions {
-  /** A holder that has not been heard of for so long is overtaken, though it runs. Milliseconds. */
+  /** A holder that has been silent for so long is overtaken, although it may run. Milliseconds. */
   readonly staleMs?: number
-  /** How long a turn is waited for. Milliseconds. */
+  /** The longest wait for the lock. Milliseconds. */
   readonly waitMs?: number
 }
 
 interface Holder {
   readonly host: string
   readonly pid: number
-  /** When that process began, where the system tells: numbers of processes come back. */
+  /** The process's start time, if the system reports it: process ids are reused. */
   readonly began: string
 }
 
@@ -35,7 +36,7 @@ export function createFileLock(folder: string, { staleMs = 60_000, waitMs = 30_0
     return names.filter((name) => /^\d{12}$/.test(name)).map(Number)
   }
 
-  /** @returns Whether the turn is ours. */
+  /** @returns The number, if this process got the lock. */
   async function tryNext(self: string): Promise<number | undefined> {
     const highest = Math.max(0, ...(await numbers()))
     if (highest > 0 && !(await isFree(fileOf(highest), staleMs))) return undefined
@@ -82,7 +83,7 @@ export function createFileLock(folder: string, { staleMs = 60_000, waitMs = 30_0
         return await work()
       } finally {
         clearInterval(heard)
-        // Overtaken, it is gone, and nobody may have it back.
+        // If overtaken, the file may be deleted, and must not be created again.
         await writeFile(file, released, { flag: "r+" }).catch(() => undefined)
       }
     },
@@ -97,7 +98,7 @@ async function isFree(file: string, staleMs: number): Promise<boolean> {
     if (holder?.host === hostname() && !(await isRunning(holder))) return true
     return Date.now() - (await stat(file)).mtimeMs > staleMs
   } catch (error) {
-    // Somebody was faster, and there is a higher one now.
+    // Another process came first, and has a higher number.
     if (codeOf(error) === "ENOENT") return false
     throw error
   }
@@ -116,7 +117,7 @@ async function isRunning({ pid, began }: Holder): Promise<boolean> {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    // Another user's process runs all the same.
+    // A process of another user is running.
     if (codeOf(error) === "ESRCH") return false
   }
   const now = await beganOf(pid)
@@ -129,7 +130,7 @@ const describeSelf = async (): Promise<Holder> => ({
   began: await beganOf(process.pid),
 })
 
-/** The 22nd field of /proc/PID/stat; the second may hold anything, in parentheses. */
+/** Field 22 of /proc/PID/stat; field 2 is in parentheses, and may contain any text. */
 async function beganOf(pid: number): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
   return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? ""

@@ -15,7 +15,7 @@ function folder(): string {
 shelfSuite("memory", async () => memoryShelf())
 shelfSuite("files", async () => createFileShelf(join(folder(), "deep/below")))
 
-test("what is left of a write that was cut off is nobody's", async () => {
+test("the rest of an interrupted write is ignored", async () => {
   const path = folder()
   const shelf = createFileShelf(path)
   await shelf.write("a", new Uint8Array([1]), undefined)
@@ -23,12 +23,12 @@ test("what is left of a write that was cut off is nobody's", async () => {
   expect((await shelf.read("a"))?.bytes).toEqual(new Uint8Array([1]))
 })
 
-test("a file that was cut short is not taken for none", async () => {
+test("a truncated file is not treated as missing", async () => {
   const path = folder()
   const shelf = createFileShelf(path)
   await shelf.write("a", new Uint8Array([1]), undefined)
   for (const name of readdirSync(path)) truncateSync(join(path, name), 3)
-  await expect(shelf.read("a")).rejects.toThrow(/cut short/)
+  await expect(shelf.read("a")).rejects.toThrow(/truncated/)
   expect(await shelf.write("a", new Uint8Array([2]), "any")).toBeTruthy()
 })
 
@@ -36,7 +36,7 @@ test("a folder that cannot be written changes nothing", async () => {
   const path = folder()
   const shelf = createFileShelf(path)
   const revision = await shelf.write("a", new Uint8Array([1]), undefined)
-  // The file's place is taken by a folder, so the rename fails whoever runs the test.
+  // A folder has the file's name, so the rename fails for every user.
   const [name = ""] = readdirSync(path)
   rmSync(join(path, name))
   mkdirSync(join(path, name, "in the way"), { recursive: true })
@@ -45,7 +45,7 @@ test("a folder that cannot be written changes nothing", async () => {
   expect(revision).toBeTruthy()
 })
 
-test("files are for their owner alone", async () => {
+test("only the owner can access the files", async () => {
   const path = join(folder(), "own")
   await createFileShelf(path).write("a", new Uint8Array([1]), undefined)
   expect(statSync(path).mode & 0o777).toBe(0o700)

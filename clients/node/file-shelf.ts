@@ -1,4 +1,4 @@
-// A shelf in a folder that only its owner reads: a file a name, each written whole before it takes its place.
+// A store in a folder that only its owner can access: one file per name, written completely before it gets its name.
 import { createHash, randomBytes } from "node:crypto"
 import { mkdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
@@ -8,9 +8,9 @@ import { syncFolder, writeDurably } from "./durable-file.ts"
 const revisionBytes = 16
 
 /**
- * Whoever writes on the word of a revision holds a lock: two that compare at the same moment would both be right.
+ * A store of files. A writer that expects a revision must hold a lock: two concurrent comparisons would both succeed.
  *
- * @param folder Made when something is written.
+ * @param folder Created at the first write.
  */
 export function createFileShelf(folder: string): Shelf {
   const fileOf = (name: string) => join(folder, `${createHash("sha256").update(name).digest("base64url")}.kept`)
@@ -18,7 +18,7 @@ export function createFileShelf(folder: string): Shelf {
   async function read(name: string): Promise<Kept | undefined> {
     const whole = await readFile(fileOf(name)).catch(orUndefined)
     if (whole === undefined) return undefined
-    if (whole.length < revisionBytes) throw new Error("a kept file is cut short")
+    if (whole.length < revisionBytes) throw new Error("a stored file is truncated")
     const revision = whole.subarray(0, revisionBytes).toString("base64url")
     return { revision, bytes: new Uint8Array(whole.subarray(revisionBytes)) }
   }

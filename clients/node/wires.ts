@@ -1,8 +1,8 @@
-// Protocols, as Node speaks them. REST is in @signet/client.
+// Protocols for Node. REST is in @signet/client.
 import { createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import type { Wire } from "@signet/client"
 
-/** Over HTTP/2, as gRPC is. */
+/** gRPC, over HTTP/2. */
 export const grpc: Wire = ({ baseUrl }) => createGrpcTransport({ baseUrl })
 
 export const grpcWeb: Wire = ({ baseUrl }) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })

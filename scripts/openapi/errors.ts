@@ -1,4 +1,4 @@
-// The errors of an operation: those that its comment lists, and those that its requirement and its fields imply.
+// The errors of an operation: those that its comment lists, and those that its requirement and fields imply.
 import type { DescMethod } from "@bufbuild/protobuf"
 import { getComments, type Schema } from "@bufbuild/protoplugin"
 import { type Reason, refusals } from "../../server/kernel/errors.ts"
@@ -12,11 +12,11 @@ export interface OperationError {
   readonly code: string
   readonly reason: Reason
   readonly meaning: string
-  /** RFC 6749's code, where errors over REST are RFC 6749's. */
+  /** The RFC 6749 error code, for operations with RFC 6749 errors. */
   readonly error?: string
 }
 
-/** The reasons of a comment's `Errors:` list, each with its note. @throws Error for a word that is no reason. */
+/** The reasons of a comment's `Errors:` list, each with its note. @throws Error for an unknown reason. */
 export function listedErrors(name: string, comment: string): Map<Reason, string> {
   const [, list = ""] = comment.split(/^Errors:$/m)
   const found = new Map<Reason, string>()
@@ -25,7 +25,7 @@ export function listedErrors(name: string, comment: string): Map<Reason, string>
     for (const [, reason = "", note = ""] of rest
       .replaceAll(/\s+/g, " ")
       .matchAll(/([A-Z][A-Z_]+)(?: \(((?:[^()]|\([^()]*\))*)\))?(?:,|$)/g)) {
-      if (!isReason(reason)) throw new Error(`${name}: ${reason} is no reason`)
+      if (!isReason(reason)) throw new Error(`${name}: ${reason} is not a reason`)
       if (refusals[reason].code.toUpperCase() !== code) throw new Error(`${name}: ${reason} has not the code ${code}`)
       found.set(reason, note)
     }
@@ -33,7 +33,7 @@ export function listedErrors(name: string, comment: string): Map<Reason, string>
   return found
 }
 
-/** The reasons that follow from what a method requires of its caller. */
+/** The reasons that a method's requirement implies. */
 function impliedErrors(requirement: unknown): Reason[] {
   if (!isPlain(requirement) || requirement.public === true) return []
   const reasons: Reason[] = []
@@ -53,7 +53,7 @@ function impliedErrors(requirement: unknown): Reason[] {
   return reasons
 }
 
-/** Reads what each reason means from the contract. */
+/** Reads the meaning of each reason from the contract. */
 export function createErrors(
   schema: Schema,
   read: ReadOption,

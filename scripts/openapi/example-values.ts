@@ -1,7 +1,7 @@
-// Values of examples. They are the same at each generation, and nothing in them is a credential.
+// Values of examples. They are equal in every generation, and none is a credential.
 import { createHash } from "node:crypto"
 
-/** Values by the field's name in JSON, for fields whose type says too little. */
+/** Values by the field's JSON name, for fields whose type is too general. */
 const byName: Readonly<Record<string, string>> = {
   access_token: "EXAMPLE-ACCESS-TOKEN",
   accessToken: "EXAMPLE-ACCESS-TOKEN",
@@ -65,7 +65,7 @@ const byName: Readonly<Record<string, string>> = {
   ipTruncated: "203.0.113.0/24",
 }
 
-/** Values of lists' items, by the list's name in JSON. */
+/** Values of lists' items, by the list's JSON name. */
 const itemsByName: Readonly<Record<string, string>> = {
   allowedAudiences: "https://notes.example.com",
   amr: "pwd",
@@ -92,7 +92,7 @@ const itemsByName: Readonly<Record<string, string>> = {
   scopes: "notes.read",
 }
 
-/** Texts that fit a pattern, where the field's name says nothing. */
+/** Texts that match a pattern, for fields whose name is too general. */
 const byPattern: Readonly<Record<string, string>> = {
   "^([a-z0-9][a-z0-9-]{0,31})?$": "workforce",
   "^[a-z0-9-]{0,32}$": "google",
@@ -114,7 +114,7 @@ function digest(of: string): Buffer {
 
 const base32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** An id with a typed prefix; the same prefix always has the same id. */
+/** An id with a typed prefix; a prefix always has the same id. */
 function exampleId(prefix: string): string {
   const letters = Array.from(digest(prefix).subarray(0, 19), (byte) => base32[byte % 32]).join("")
   return `${prefix}_01kexamp${letters.slice(0, 18)}`
@@ -163,19 +163,19 @@ const prefixes: Readonly<Record<string, string>> = {
   tenant_id: "ten",
 }
 
-/** Texts that begin with a comment's first word in backquotes: an id's or a credential's prefix. */
+/** A text for a comment that starts with a prefix in backquotes, of an id or a credential. */
 function byComment(comment: string): string | undefined {
   const [, prefix] = /`([a-z]{3,5})_…`/.exec(comment) ?? []
   if (prefix === undefined) return undefined
   return prefix.startsWith("sg") ? `${prefix}_EXAMPLE` : exampleId(prefix)
 }
 
-/** Values of enums that come first in their declaration, but are not what most callers send. */
+/** Enum values to use in place of the first declared one. */
 export const enumValues: Readonly<Record<string, string>> = { "signet.auth.v1.Platform": "WEB" }
 
 /**
- * The fields of a request that its example has, where all at once make no sense: by method, or by the message in it, in
- * names of JSON.
+ * The fields in a request's example, where all fields together make no sense: by method, or by its message, with JSON
+ * names.
  */
 export const requestFields: Readonly<Record<string, readonly string[]>> = {
   "AccountService.LinkProviderAccount": ["provider", "platform", "idToken", "nonce"],
@@ -211,7 +211,7 @@ interface Text {
   readonly max?: number | undefined
 }
 
-/** A text for a field. @throws Error when nothing is known that fits. */
+/** A text for a field. @throws Error if no known text fits. */
 export function exampleText(text: Text): string {
   const { name, pattern } = text
   const [, prefix] = /\^\(?([a-z]{3})_\[/.exec(pattern ?? "") ?? []
@@ -230,7 +230,7 @@ export function exampleText(text: Text): string {
     value.length >= (text.length ?? text.min ?? 0) &&
     value.length <= (text.length ?? text.max ?? Number.POSITIVE_INFINITY)
   const made = [random.slice(0, 22), random.slice(0, 43), `${random.slice(0, 42)}A`, `EXAMPLE-${name.toUpperCase()}`]
-  // A pattern decides; a text without one says what it stands for.
+  // A text with a pattern must match; a text without one should be descriptive.
   const others = pattern === undefined ? made.toReversed() : made
   const found = [...known, ...others, "EXAMPLE".padEnd(text.length ?? text.min ?? 7, "x")].find(
     (value) => value !== undefined && fits(value),

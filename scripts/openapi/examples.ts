@@ -1,17 +1,17 @@
-// One example per message, in proto3 JSON, from its descriptor and its rules.
+// One example per message in proto3 JSON, from its descriptor and rules.
 import { type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf"
 import { enumValues, exampleBytes, exampleText, requestFields } from "./example-values.ts"
 import { descriptionOf, type Plain, plainIn, type ReadOption } from "./options.ts"
 
 export interface Examples {
-  /** A message of a response, with all its fields. */
+  /** A response message with all its fields. */
   readonly response: (desc: DescMessage) => Plain
   /** The fields of a request that a caller sets. */
   readonly request: (method: DescMethod, fields: readonly DescField[]) => Plain
   readonly field: (field: DescField, isRequest: boolean) => unknown
 }
 
-/** google.api.FieldBehavior, by number: the reader of options has no generated code. */
+/** google.api.FieldBehavior by number, because the option reader has no generated code. */
 const outputOnly = 3
 
 const now = "2026-01-15T09:30:00Z"
@@ -41,7 +41,7 @@ export function createExamples(read: ReadOption): Examples {
     return out
   }
 
-  /** A change of one field. */
+  /** An update of one field. */
   function update(fields: readonly DescField[], mask: DescField): Plain {
     const resource = fields.find((field) => field.message !== undefined && field !== mask)
     const all = resource?.message?.fields.filter((field) => !isOutput(field)) ?? []
@@ -164,7 +164,7 @@ function integer(field: DescField, rules: Plain): number {
   return Math.max(1, Number(rules.gte ?? (rules.gt === undefined ? 1 : Number(rules.gt) + 1)))
 }
 
-/** Google's own types as proto3 JSON writes them. */
+/** Google's well-known types in proto3 JSON. */
 function wellKnown(field: DescField, desc: DescMessage): unknown {
   switch (desc.typeName) {
     case "google.protobuf.Timestamp":

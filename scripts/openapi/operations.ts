@@ -4,14 +4,14 @@ import type { Examples } from "./examples.ts"
 import { descriptionOf, isPlain, type Plain, type ReadOption } from "./options.ts"
 import type { Schemas } from "./schemas.ts"
 
-/** An operation and where it belongs in `paths`. */
+/** An operation, and its position in `paths`. */
 export interface Operation {
   path: string
   verb: string
   body: Plain
 }
 
-/** What operations are made from. */
+/** The inputs of operations. */
 export interface Parts {
   readonly read: ReadOption
   readonly schemas: Schemas
@@ -73,7 +73,7 @@ function operation(method: DescMethod, rule: Plain, index: number, parts: Parts)
   return { path, verb, body }
 }
 
-/** The comment without requirement, path and errors, which the document has in fields of their own. */
+/** The comment without requirement, path and errors, which have fields of their own in the document. */
 function aboutOf(method: DescMethod): string {
   const [about = ""] = (descriptionOf(method).description ?? "").split(/^(?:Requires|Errors):/m)
   return about.trim()
@@ -117,7 +117,7 @@ function success(method: DescMethod, { read, schemas, examples }: Parts): Plain 
   return { 200: { description, content: { [String(mediaType)]: content } } }
 }
 
-/** What the method asks of its caller, in OpenAPI's terms and in full. */
+/** A method's requirement, in OpenAPI's terms and in full. */
 function security(requirement: unknown): Plain {
   if (!isPlain(requirement)) throw new Error("a method without a requirement")
   const bearer = { bearer: [] }

@@ -5,12 +5,10 @@ import { getComments, type Schema } from "@bufbuild/protoplugin"
 
 export type Plain = { [key: string]: unknown }
 
-/** The option of a method or field by its full name, as plain data; undefined when it is not set. */
+/** A method's or field's option by its full name, as plain data; undefined if it is not set. */
 export type ReadOption = (of: DescMethod | DescField, name: string) => unknown
 
-/**
- * Reads options by what the request's descriptors say of them: generated code may not be there yet when the plugin runs.
- */
+/** Reads options through the request's descriptors, because the plugin may run before the code is generated. */
 export function optionReader(schema: Schema): ReadOption {
   const extensions = new Map<string, DescExtension>()
   for (const file of schema.allFiles) for (const each of file.extensions) extensions.set(each.typeName, each)
@@ -28,7 +26,7 @@ const plainMessage = (desc: DescMessage, value: unknown): Plain => (isMessage(va
 const isMessage = (value: unknown): value is Message =>
   typeof value === "object" && value !== null && "$typeName" in value
 
-/** Set fields by their proto names; enums by their values' names. */
+/** Set fields by proto name; enums by value name. */
 function plain(message: ReturnType<typeof reflect>): Plain {
   const out: Plain = {}
   for (const field of message.desc.fields) {
@@ -49,13 +47,13 @@ function plain(message: ReturnType<typeof reflect>): Plain {
 export const isPlain = (value: unknown): value is Plain =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A member of plain data that is plain data; empty when it is not there. */
+/** A member of plain data as plain data; empty if it is missing. */
 export const plainIn = (value: unknown, name: string): Plain => {
   const member = isPlain(value) ? value[name] : undefined
   return isPlain(member) ? member : {}
 }
 
-/** What is written before something in its .proto file. */
+/** The comment of an element in its .proto file. */
 export function descriptionOf(of: Parameters<typeof getComments>[0]): { description?: string } {
   const lines = getComments(of).leading?.split("\n") ?? []
   const description = lines

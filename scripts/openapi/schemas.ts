@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf"
 import { descriptionOf, isPlain, type Plain, plainIn, type ReadOption } from "./options.ts"
 
-/** JSON Schema (2020-12) of messages as proto3 JSON writes them; each message becomes one component. */
+/** JSON Schema (2020-12) of messages in proto3 JSON; each message is one component. */
 export interface Schemas {
   readonly components: Plain
   readonly reference: (desc: DescMessage) => Plain
@@ -19,7 +19,7 @@ export function createSchemas(read: ReadOption): Schemas {
       return known
     }
     if (!Object.hasOwn(components, desc.typeName)) {
-      // Reserved first: a message may hold itself.
+      // Reserved first, because a message may contain itself.
       components[desc.typeName] = {}
       components[desc.typeName] = objectSchema(desc, desc.fields)
     }
@@ -57,7 +57,7 @@ export function createSchemas(read: ReadOption): Schemas {
   function valueSchema(field: DescField): Plain {
     if (field.message) return reference(field.message)
     if (field.enum) {
-      // Zero says nothing, so it is never sent.
+      // Zero means unspecified, and is never sent.
       const names = field.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name)
       return { type: "string", title: field.enum.name, enum: names }
     }
@@ -102,7 +102,7 @@ function scalarSchema(scalar: ScalarType): Plain {
   }
 }
 
-/** buf.validate's rules of a field as JSON Schema's keywords, as far as it has them. */
+/** A field's buf.validate rules as JSON Schema keywords, as far as possible. */
 function keywords(rules: unknown): Plain {
   const text = { ...plainIn(rules, "string"), ...plainIn(rules, "bytes") }
   const number = { ...plainIn(rules, "int32"), ...plainIn(rules, "uint32") }
@@ -122,7 +122,7 @@ function keywords(rules: unknown): Plain {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
-/** A field whose absence breaks its own rule. */
+/** True if the field's absence breaks its own rule. */
 function isRequired(field: DescField, read: ReadOption): boolean {
   const rules = read(field, "buf.validate.field")
   if (!isPlain(rules) || rules.ignore === "IGNORE_IF_ZERO_VALUE" || field.oneof) return false

@@ -1,4 +1,4 @@
-// Declarations of a package: what its entries' types reach, with imports as the package has them.
+// Writes a package's declarations: the types that its entries reach, with the package's import paths.
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -7,10 +7,9 @@ import { declared, fileOf, root } from "./plan.ts"
 import { protoSpecifier } from "./proto-exports.ts"
 
 /**
- * Compiles every workspace at once.
+ * Compiles all workspaces at once.
  *
- * Whole folders are named and not entries: what the compiler first meets by the name of a package it takes for somebody
- * else's, and writes nothing.
+ * Names folders and not entries: the compiler emits nothing for a file that it first meets by a package's name.
  */
 export function emitDeclarations(outDir: string): void {
   const config = join(dirname(outDir), "tsconfig.json")
@@ -26,7 +25,7 @@ export function emitDeclarations(outDir: string): void {
   })
 }
 
-/** @returns The packages of others that the declarations import. */
+/** @returns The external packages that the declarations import. */
 export function writeDeclarations(
   entries: readonly string[],
   emitted: string,

@@ -1,4 +1,4 @@
-// A library: ES modules and CommonJS of everything that its exports reach, each with declarations of its own.
+// Builds a library: ES modules and CommonJS of everything that its exports reach, each with declarations.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
     await writeModules(files, join(target, format), { ...options, format, rename })
   }
   const types = writeDeclarations(entries, emitted, [join(target, "esm"), join(target, "cjs")], options)
-  // The nearest manifest says what a .js or .d.ts file is.
+  // The nearest manifest determines the format of .js and .d.ts files.
   writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
   if (isProto) generateForBrowsers(target)
   const main = published["."]
@@ -61,13 +61,13 @@ function conditionsOf({ name, folder, runsOn }: Library, source: string): object
   }
 }
 
-/** For tools that know no `exports`: they get CommonJS. */
+/** For tools without support for `exports`: they get CommonJS. */
 function mainOf({ folder }: Library, source: string): object {
   const path = join(folder, source).replace(/\.ts$/, "")
   return { main: `./cjs/${path}.js`, types: `./cjs/${path}.d.ts` }
 }
 
-/** The contract again, without what only servers read. */
+/** The contract for browsers, without the parts that only servers read. */
 function generateForBrowsers(target: string): void {
   mkdirSync(target, { recursive: true })
   execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", target], {

@@ -1,4 +1,4 @@
-// Modules of this repository as a package has them: ES modules and CommonJS, of everything that its exports reach.
+// Builds this repository's modules for a package: ES modules and CommonJS of everything that its exports reach.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { type Format, transform } from "esbuild"
@@ -8,18 +8,18 @@ import { protoSpecifier } from "./proto-exports.ts"
 const imported = /((?<![.\w])(?:from\s+|import\s+|import\(\s*)")([^"\n]+)(")/g
 
 export interface Tree {
-  /** Every file that is needed, from the root of the repository. */
+  /** Every required file, from the root of the repository. */
   readonly files: readonly string[]
-  /** What is imported from packages of others and from Node, as it is imported. */
+  /** The imported specifiers of external packages and of Node. */
   readonly outside: ReadonlySet<string>
 }
 
 export interface TreeOptions {
-  /** Whether a file of the contract is imported from `@signet/proto`; else it is part of the package. */
+  /** True if contract files are imported from `@signet/proto`; otherwise they are part of the package. */
   readonly hasProtoOutside: boolean
 }
 
-/** Finds what entries reach. The source counts without types: a type alone is no reason to have a module. */
+/** Finds the files that entries reach. Types do not count: an import of only a type requires no module. */
 export async function treeOf(entries: readonly string[], options: TreeOptions): Promise<Tree> {
   const seen = new Set<string>()
   const outside = new Set<string>()
@@ -38,7 +38,9 @@ export async function treeOf(entries: readonly string[], options: TreeOptions): 
 
 export const specifiersIn = (text: string): string[] => [...text.matchAll(imported)].map(([, , name = ""]) => name)
 
-/** The text with every import of ours as a package has it: relative, as what is built, or from `@signet/proto`. */
+/**
+ * The text with this repository's imports rewritten for the package: relative to the build, or from `@signet/proto`.
+ */
 export function withPublished(text: string, from: string, { hasProtoOutside }: TreeOptions): string {
   return text.replaceAll(imported, (whole, before: string, specifier: string, after: string) => {
     if (!specifier.startsWith(".") && !specifier.startsWith("@signet/")) return whole
@@ -65,11 +67,11 @@ async function scriptOf(file: string, format: Format, options: TreeOptions) {
 
 export interface WriteOptions extends TreeOptions {
   readonly format: "esm" | "cjs"
-  /** What a module imports instead of others' packages, from the folder that is written to. */
+  /** Replacements for imports of external packages, from the output folder. */
   readonly rename?: ReadonlyMap<string, string>
 }
 
-/** Writes the files under `into`, each where the repository has it, with a source map beside it. */
+/** Writes the files under `into`, with the repository's paths and a source map each. */
 export async function writeModules(files: readonly string[], into: string, options: WriteOptions): Promise<void> {
   await Promise.all(
     files.map(async (file) => {

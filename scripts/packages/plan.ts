@@ -1,4 +1,4 @@
-// Which packages are published, and what each is made of.
+// The published packages and their contents.
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 
@@ -17,7 +17,7 @@ export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional: boolean }>>
-  /** `exports`: what the published package exports, where that is less than what this repository imports. */
+  /** `exports`: the published package's exports, if they are fewer than those in this repository. */
   readonly publishConfig?: { readonly exports?: Readonly<Record<string, string>> }
 }
 
@@ -25,24 +25,26 @@ export interface Library {
   readonly name: string
   /** The workspace. */
   readonly folder: string
-  /** Where its modules run: "node" makes a bundler for browsers find nothing, and say so. */
+  /** Where its modules run: for "node", a bundler for browsers finds no module and reports it. */
   readonly runsOn: "anywhere" | "node"
-  /** Packages of others that are part of it. */
+  /** External packages that are bundled into it. */
   readonly inside?: readonly string[]
 }
 
-/** In the order in which they need each other. Everything of ours but `@signet/proto` is copied into who imports it. */
+/**
+ * In the order of their dependencies. All code of this repository except `@signet/proto` is copied into its importers.
+ */
 export const libraries: readonly Library[] = [
   { name: "@signet/proto", folder: "gen", runsOn: "anywhere" },
   { name: "@signet/canonical", folder: "proto/canonical", runsOn: "anywhere" },
   { name: "@signet/guard", folder: "server/guard", runsOn: "anywhere" },
   { name: "@signet/client", folder: "clients/core", runsOn: "anywhere" },
   { name: "@signet/client-web", folder: "clients/web", runsOn: "anywhere" },
-  // connect-node asks for Node 22, by which npm would warn on 20, where what is used of it works: the tests run it there.
+  // connect-node demands Node 22, so npm would warn on 20, where the used part works: the tests run it there.
   { name: "@signet/client-node", folder: "clients/node", runsOn: "node", inside: ["@connectrpc/connect-node"] },
 ]
 
-/** Workspaces whose modules others of ours import by name, published or not. */
+/** Workspaces that others import by name, published or not. */
 const named: Readonly<Record<string, string>> = {
   "@signet/kernel": "server/kernel",
   ...Object.fromEntries(libraries.map(({ name, folder }) => [name, folder])),
@@ -54,17 +56,17 @@ export function readJson<Content>(file: string): Content {
 
 export const manifestIn = (folder: string): Manifest => readJson(join(folder, "package.json"))
 
-/** The one version of everything that is published. */
+/** The version of all published packages. */
 export const version: string = manifestIn(".").version
 
-/** The folders whose declarations the compiler writes. */
+/** The folders for which the compiler writes declarations. */
 export const declared: readonly string[] = ["gen/es", ...Object.values(named).filter((folder) => folder !== "gen")]
 
 /**
  * The file of this repository that a module imports.
  *
  * @param from The importing file, from the root of the repository.
- * @returns A path from the root; undefined for packages of others.
+ * @returns A path from the root; undefined for external packages.
  */
 export function fileOf(from: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return join(from, "..", specifier)

@@ -1,4 +1,4 @@
-// The two programs: the command in a few files, so that it starts at once, and the server as its modules.
+// Builds the two programs: the command in a few files, so that it starts fast, and the server as modules.
 import { mkdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { build } from "esbuild"
@@ -47,7 +47,7 @@ export async function buildCommand(into: string): Promise<string> {
   return target
 }
 
-/** What the server reads beside its modules. */
+/** The files that the server reads besides its modules. */
 const assets = ["server/store/postgres/migrations", "gen/openapi"]
 
 /** @returns Its folder. */

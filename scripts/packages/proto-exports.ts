@@ -1,14 +1,14 @@
-// What @signet/proto exports: each file of the contract by name, and by the name that stubs of others import.
+// The exports of @signet/proto: each contract file by name, and by the name that other generated code imports.
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./plan.ts"
 
 const folder = "gen/es"
 
-/** What clients keep on a device, and what only the server speaks: nobody else's business. */
+/** False for the clients' storage formats and for internals of the server. */
 const isPublic = (path: string): boolean => !/^(signet\/client|grpc\/reflection)\//.test(path)
 
-/** From the root of the repository to the name in `exports`. */
+/** From a path in the repository to the name in `exports`. */
 const names: ReadonlyMap<string, string> = new Map(
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith("_pb.ts") && isPublic(path))
@@ -16,13 +16,15 @@ const names: ReadonlyMap<string, string> = new Map(
     .map((path) => [join(folder, path), `./${path.replace(/^signet\//, "").replace(/_pb\.ts$/, "")}`]),
 )
 
-/** The specifier of a file of the contract; undefined for what is not published, and for any other file. */
+/** The specifier of a contract file; undefined for unpublished and other files. */
 export function protoSpecifier(file: string): string | undefined {
   const name = names.get(file)
   return name && `@signet/proto${name.slice(1)}`
 }
 
-/** Names to files, both relative to the workspace: `./auth/v1/auth_service`, and `./signet/auth/v1/auth_service_pb.js`. */
+/**
+ * Names to files, both relative to the workspace: `./auth/v1/auth_service`, and `./signet/auth/v1/auth_service_pb.js`.
+ */
 export function protoExports(): Readonly<Record<string, string>> {
   const all = [...names].flatMap(([file, name]): [string, string][] => {
     const target = `./${file.replace(/^gen\//, "")}`

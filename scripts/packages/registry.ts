@@ -1,5 +1,5 @@
-// A package registry on loopback with our packed packages and nothing else, so that pages run as they are written:
-// `npm i @signet/guard` and `npx @signet/server`. npm asks it for our scope alone.
+// A package registry on loopback that has only our packed packages, so that documented commands run unchanged: `npm i
+// @signet/guard` and `npx @signet/server`. npm uses it for our scope only.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
@@ -21,7 +21,7 @@ const manifestIn = (tarball: string): Published =>
 
 /**
  * @param tarballs Paths of packed packages.
- * @param port A free one where it is 0.
+ * @param port 0 selects a free port.
  */
 export async function startRegistry(tarballs: Iterable<string>, port = 0): Promise<Registry> {
   const files = new Map<string, Buffer>()

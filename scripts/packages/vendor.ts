@@ -1,5 +1,5 @@
-// Packages of others that are inside one of ours, with their licences: those that only exist as ES modules, as CommonJS, and
-// those whose own manifest asks for more than ours.
+// Bundles external packages into ours, with their licences: packages that exist only as ES modules, for CommonJS, and
+// packages whose manifest demands more than ours.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
@@ -14,7 +14,7 @@ export const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/")
 
-/** Whether `require` of it needs a Node that can require ES modules. */
+/** True if `require` of it needs a Node that can require ES modules. */
 function isModuleOnly(specifier: string): boolean {
   if (/^(node:|@signet\/)/.test(specifier)) return false
   let file: string
@@ -37,14 +37,14 @@ function manifestOver(file: string): { type?: string } {
 
 export interface VendorOptions {
   readonly format: "esm" | "cjs"
-  /** Packages that are inside in either format. */
+  /** Packages that are bundled in both formats. */
   readonly inside: readonly string[]
 }
 
 /**
- * Bundles what needs it into `<into>/vendor`: one bundle, so that no package is in it twice.
+ * Bundles packages into `<into>/vendor`: one bundle, so that no package is contained twice.
  *
- * @returns What a module imports instead, from `into`.
+ * @returns The replacement of each import, from `into`.
  */
 export async function vendor(
   outside: Iterable<string>,
@@ -94,7 +94,7 @@ export async function vendor(
   return new Map(files)
 }
 
-/** An ES module that exports what another does, from a namespace in the bundle. */
+/** An ES module in the bundle that reexports another module's names. */
 async function namesOf(specifier: string, i: number): Promise<string> {
   const names = Object.keys(await import(specifier))
   return [`import { m${i} } from "./bundle.js"`, `export const { ${names.join(", ")} } = m${i}`, ""].join("\n")

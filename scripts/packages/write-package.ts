@@ -1,4 +1,4 @@
-// The manifest, the README and the licence of a package.
+// Writes a package's manifest, README and licence.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { copy } from "./declarations.ts"
@@ -9,7 +9,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string }>>
 }
 
-/** The versions that are installed here: what was tested is what is asked for. */
+/** The installed versions: the tested versions are the required ones. */
 export function dependenciesOn(specifiers: Iterable<string>): Readonly<Record<string, string>> {
   const { packages } = readJson<Lock>("package-lock.json")
   const names = [...new Set([...specifiers].filter((name) => !name.startsWith("node:")).map(packageOf))].sort()
@@ -23,7 +23,7 @@ export function dependenciesOn(specifiers: Iterable<string>): Readonly<Record<st
   )
 }
 
-/** @param folder The workspace whose name, description and README it has. */
+/** @param folder The workspace of the name, description and README. */
 export function writePackage(target: string, folder: string, fields: object): void {
   const { name, description, license, type, keywords } = manifestIn(folder)
   mkdirSync(target, { recursive: true })
@@ -33,7 +33,7 @@ export function writePackage(target: string, folder: string, fields: object): vo
   copy("LICENSE", join(target, "LICENSE"))
 }
 
-/** A link to a file of the repository is only its text in a package that does not have the file. */
+/** Replaces a link to a file of the repository that the package lacks by the link's text. */
 const withLinksKept = (text: string, target: string): string =>
   text.replaceAll(/\[([^\]]+)\]\(([^)\s]+)\)/g, (link, label: string, to: string) =>
     /^(https?:|#)/.test(to) || existsSync(join(target, to.split("#")[0] ?? "")) ? link : label,

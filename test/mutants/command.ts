@@ -58,7 +58,7 @@ export const commandMutants: readonly Mutant[] = [
     from: "validateAuthResponse(metadata, { client_id: clientId }, answer, state)",
     to: 'validateAuthResponse(metadata, { client_id: clientId }, answer, answer.searchParams.get("state") ?? "")',
     test: flowTest,
-    name: "on a machine without a browser, the address that one elsewhere ended at is taken from standard input",
+    name: "on a machine without a browser, the final address is read from standard input",
   },
   {
     fault: "any page in the browser ends a sign-in",
@@ -75,7 +75,7 @@ export const commandMutants: readonly Mutant[] = [
     from: " && request.headers.host === url.host",
     to: "",
     test: flowTest,
-    name: "what is no answer, at another path or for another host, does not end the wait",
+    name: "a request for another path or host does not end the wait",
   },
   {
     fault: "a browser's command line holds the address",
@@ -83,7 +83,7 @@ export const commandMutants: readonly Mutant[] = [
     from: "const address = pathToFileURL(file).href",
     to: "const address = url",
     test: "clients/cli/sign-in/open-browser.test.ts",
-    name: "no command line holds the address: the browser opens a file of the user",
+    name: "no command line contains the address: the browser opens a file of the user",
   },
   {
     fault: "tokens travel to other machines without TLS",

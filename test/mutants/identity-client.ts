@@ -161,7 +161,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: 'await open(path, "wx", 0o600)',
     to: 'await open(path, "wx", 0o644)',
     test: "clients/node/file-shelf.test.ts",
-    name: "for their owner alone",
+    name: "only the owner can access the files",
   },
   {
     fault: "who judged an old holder too late has the lock too",
@@ -169,7 +169,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "if (holder?.host === hostname() && !(await isRunning(holder))) return true",
     to: "if (holder?.host === hostname()) return true",
     test: "clients/node/file-lock.test.ts",
-    name: "a holder that runs keeps it",
+    name: "a running holder keeps the lock",
   },
   {
     fault: "another issuer's answer is taken",

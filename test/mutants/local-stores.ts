@@ -22,14 +22,14 @@ export const localStoreMutants: readonly Mutant[] = [
     fault: "a writer that comes back late is told that it has written",
     from: "isWithin(span, other)",
     to: "other.to < span.from && isWithin(span, other)",
-    name: "who held the lock for too long and comes back writes nothing over what came since",
+    name: "a holder that was overtaken overwrites nothing when it resumes",
   },
   {
     ...folder,
     fault: "a merge forgets what was removed",
     from: "whole.from > 1",
     to: "whole.from < 1",
-    name: "what was removed does not come back with a merge, nor in who had it",
+    name: "a deleted row does not reappear after a merge, or in a process that had it",
   },
   {
     ...folder,
@@ -120,7 +120,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "if (!isMissing) throw error",
     to: "if (!isMissing || found !== undefined) throw error",
     test: `${node}/secret-box/kept-box.test.ts`,
-    name: "who holds a scope opens what another process has sealed with a newer key",
+    name: "a held scope opens bytes that another process sealed with a newer key",
   },
   {
     fault: "Windows wraps keys for no scope",
@@ -128,6 +128,6 @@ export const localStoreMutants: readonly Mutant[] = [
     from: '.digest("base64")',
     to: '.digest("base64").slice(44)',
     test: `${node}/secret-box/dpapi.test.ts`,
-    name: "a file that was changed, or is another scope's, is noticed and left",
+    name: "a changed file, or one of another scope, is detected and not changed",
   },
 ]

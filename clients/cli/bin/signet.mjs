@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that any Node can read it and say what is wrong.
+// Plain JavaScript, so that an old Node can print the error.
 import { existsSync, readFileSync } from "node:fs"
 import module from "node:module"
 import { homedir } from "node:os"
@@ -10,7 +10,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   console.error(`signet needs Node 22.18 or newer and this is Node ${process.versions.node}.`)
   process.exit(2)
 }
-// What was compiled once need not be again. In a folder of the user: whoever can write there decides what runs.
+// Reuses compiled code, in a folder of the user: a writer of this folder controls the executed code.
 const caches = process.env.LOCALAPPDATA || process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), ".cache")
 if (!process.env.NODE_COMPILE_CACHE) module.enableCompileCache?.(join(caches, "signet"))
 const built = new URL("../dist/main.js", import.meta.url)

@@ -35,7 +35,7 @@ export function adminCommand(cli: Cli, run: Run): Command {
   return command
 }
 
-/** Commands of `signet-server admin` that are run as they are said. */
+/** Commands that are passed on to `signet-server admin`. */
 const passed = [
   ["migrate", "Migrate the database to this version.", ""],
   [
@@ -83,10 +83,10 @@ async function createOne(
   return login ? createAndLogin(cli, call) : (await runServerProgram(cli, "admin", call)).code
 }
 
-/** What could go wrong is tried before the token is made: nobody could show it again. */
+/** Possible failures are checked before the token is created, because it cannot be shown again. */
 async function createAndLogin(cli: Cli, call: ProgramCall): Promise<number> {
   const before = profileOf(cli)
-  // The server's own settings are here: at its loopback address it is whom they say.
+  // The command runs with the server's own settings, so they determine the issuer of a loopback address.
   const isLocal = isLoopbackHost(new URL(before.server).hostname)
   const issuer = before.serverIssuer ?? (isLocal ? cli.env.SIGNET_ISSUER : undefined)
   const profile = { ...before, ...addressOf(before.server, issuer) }
@@ -107,6 +107,6 @@ async function createAndLogin(cli: Cli, call: ProgramCall): Promise<number> {
 
 function patIn(output: string): string {
   const pat = /"pat":\s*"(sgpat_[0-9A-Za-z]{50})"/.exec(output)?.[1]
-  if (pat === undefined) throw new CommandError("FAULT", exitCodes.fault, "the server's command gave no token")
+  if (pat === undefined) throw new CommandError("FAULT", exitCodes.fault, "the server's command returned no token")
   return pat
 }

@@ -101,7 +101,7 @@ async function callUnary(
   return print(message)
 }
 
-/** A line an answer, until the server or the person ends it. */
+/** Prints one line per message, until the server or the user ends the stream. */
 async function callStream(cli: Cli, method: DescMethodServerStreaming, request: Message): Promise<number> {
   await using account = await openAccount(cli, profileOf(cli))
   const transport = await account.transport()

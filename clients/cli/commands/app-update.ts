@@ -1,4 +1,4 @@
-// Changes of an app: what is said is added, taken off or replaced, and all else stays.
+// Changes an app: the given options add, remove or replace values; the rest is unchanged.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App, AppSchema, AppScope } from "@signet/proto/auth/v1/apps"

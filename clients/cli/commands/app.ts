@@ -57,7 +57,7 @@ export function appCommand(cli: Cli, run: Run): Command {
     ["signet app get", "signet app get app_06enrrq000edm6xx1hjq8s9c9g"],
   )
   const update = appUpdateCommand(cli, run, { parseScope, shown: (app) => shown(cli, app) })
-  const command = new Command("app").description("Apps: make, see, change and stop them.")
+  const command = new Command("app").description("Create, show, change and suspend apps.")
   for (const one of [create, list, get, update, ...movesOf(cli, run)]) command.addCommand(one)
   return command
 }

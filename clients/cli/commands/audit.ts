@@ -64,7 +64,7 @@ export function auditCommand(cli: Cli, run: Run): Command {
   return new Command("audit").description("Read and verify the audit log.").addCommand(list).addCommand(verify)
 }
 
-/** What the server's command ends with when something is wrong. To ours that is what is not as it should be. */
+/** The exit code of the server's command for a flawed audit log, which is mapped to this program's code. */
 const flawedCode = 3
 
 async function verifyIt(cli: Cli, { checkpoints, data }: { checkpoints?: string; data?: string }): Promise<number> {

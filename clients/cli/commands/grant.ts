@@ -105,7 +105,7 @@ export function grantCommand(cli: Cli, run: Run): Command {
       change: (grantId, appId) => callAs(cli, calls.revokeGrant, { appId, grantId }, shown),
     },
   ])
-  const command = new Command("grant").description("Who has which role, and where.")
+  const command = new Command("grant").description("Grants of roles to principals.")
   for (const one of [create, list, get, ...moves]) command.addCommand(one)
   return command
 }

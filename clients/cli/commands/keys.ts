@@ -57,7 +57,7 @@ export function keysCommand(cli: Cli, run: Run): Command {
   const compromise = examples(
     new Command("compromise")
       .description("Revoke a token signing key at once. Everything that it signed becomes invalid.")
-      // An id of a key may begin with a dash.
+      // A key id may start with a dash.
       .allowUnknownOption()
       .argument("<kid>", "Key id (kid), as in tokens and /.well-known/jwks.json.")
       .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
@@ -75,7 +75,7 @@ export function keysCommand(cli: Cli, run: Run): Command {
     .addCommand(compromise)
 }
 
-/** The JWK set that access tokens are verified with. */
+/** The JWK Set that verifies access tokens. */
 async function listPublished(cli: Cli): Promise<number> {
   const { server } = profileOf(cli)
   const answer = await cli

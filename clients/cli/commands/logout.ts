@@ -15,7 +15,7 @@ export function logoutCommand(cli: Cli, run: Run): Command {
 async function logout(cli: Cli): Promise<number> {
   const profile = profileOf(cli)
   if (profile.signIn === undefined) throw notSignedIn(profile)
-  // Not one of the environment: that is not kept here.
+  // Ignores a token of the environment, which is not stored here.
   await using account = await openAccount({ ...cli, env: { ...cli.env, SIGNET_PAT: undefined } }, profile)
   const { endedAtService } = await cli.terminal.during("signing out …", account.signOut())
   keepProfile(cli, { ...profile, signIn: undefined })

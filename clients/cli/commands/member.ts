@@ -124,7 +124,7 @@ export function memberCommand(cli: Cli, run: Run): Command {
       change: (membershipId, appId) => callAs(cli, calls.rejectMembership, { appId, membershipId }, shown),
     },
   ])
-  const command = new Command("member").description("Who is in an app, a tenant or a context.")
+  const command = new Command("member").description("Memberships in an app, a tenant or a context.")
   for (const one of [add, list, get, update, ...moves]) command.addCommand(one)
   return command
 }

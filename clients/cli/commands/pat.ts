@@ -79,7 +79,10 @@ function createOne(cli: Cli, { app, name, audience, scope, days = 0 }: CreateOpt
   })
 }
 
-/** A token is of the app that its owner is signed in to: another profile's sign-in to that app is used where there is one. */
+/**
+ * A token belongs to the app of its owner's sign-in: uses another profile that is signed in to that app, if there is
+ * one.
+ */
 function useSignInOf(cli: Cli, appId: string): void {
   const { name, server, appId: current } = profileOf(cli)
   if (current === appId) return

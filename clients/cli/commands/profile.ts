@@ -123,7 +123,7 @@ function setPlace(cli: Cli, { app, tenant }: { app?: string; tenant?: string }):
   if (profile.isPassing)
     throw usage("SIGNET_SERVER is for single commands: nothing is stored", "Set SIGNET_APP instead.")
   const appId = (app ?? profile.administers?.appId) || undefined
-  // A tenant is of one app: another app has others.
+  // A tenant belongs to one app, so another app resets it.
   const tenantId = (tenant ?? (app === undefined ? profile.administers?.tenantId : undefined)) || undefined
   keepProfile(cli, { ...profile, administers: { appId, tenantId } })
   show(cli, { name: profile.name, appId: appId ?? null, tenantId: tenantId ?? null }, () =>
@@ -154,7 +154,7 @@ function removeOne(cli: Cli, name: string): number {
   const found = all.get(name)
   if (found === undefined) throw usage(`profile ${JSON.stringify(name)} does not exist`)
   if (found.signIn !== undefined)
-    throw usage(`somebody is signed in there`, `Sign out first: signet logout --profile ${name}`)
+    throw usage(`a user is signed in with this profile`, `Sign out first: signet logout --profile ${name}`)
   const left = new Map(all)
   left.delete(name)
   writeProfiles(home, { current: current === name ? "default" : current, all: left })

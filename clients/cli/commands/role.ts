@@ -121,12 +121,12 @@ export function roleCommand(cli: Cli, run: Run): Command {
       change: (roleId, appId) => callAs(cli, calls.archiveRole, { appId, roleId }, shown),
     },
   ])
-  const command = new Command("role").description("Roles: what their holders may do.")
+  const command = new Command("role").description("Roles and their permissions.")
   for (const one of [create, list, get, update, ...moves]) command.addCommand(one)
   return command
 }
 
-/** The options of the role that the caller gave. */
+/** The role's fields that the options set. */
 function contentsOf({ permission, at, inheritable, description }: RoleOptions) {
   return {
     ...(permission && { permissions: [...permission] }),

@@ -1,4 +1,4 @@
-// The secrets and keys that a service proves itself with.
+// The secrets and keys of a service account.
 import { readFileSync } from "node:fs"
 import { toJson } from "@bufbuild/protobuf"
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
@@ -109,7 +109,7 @@ export function keyOf(cli: Cli, run: Run): Command {
     new Command("revoke")
       .description("Revoke a key at once, and the tokens obtained with it.")
       .argument(...accountArgument)
-      // An id of a key may begin with a dash.
+      // A key id may start with a dash.
       .allowUnknownOption()
       .argument("<kid>", "Thumbprint of the key (kid).")
       .action(

@@ -31,7 +31,7 @@ export function sessionCommand(cli: Cli, run: Run): Command {
       .action(run((id: string | undefined, { others = false }: { others?: boolean }) => end(cli, id, others))),
     ["signet session revoke ses_06enrrq000edm6xx1hjq8s9c9g", "signet session revoke --others"],
   )
-  return new Command("session").description("See and end where you are signed in.").addCommand(list).addCommand(revoke)
+  return new Command("session").description("List and revoke your sessions.").addCommand(list).addCommand(revoke)
 }
 
 function end(cli: Cli, sessionId: string | undefined, others: boolean) {

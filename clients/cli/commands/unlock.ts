@@ -61,7 +61,7 @@ async function unlock(cli: Cli): Promise<number> {
       },
     },
   })
-  // Sealing proves the passphrase, whether this scope has a key or not.
+  // Sealing verifies the passphrase, with or without a key for this scope.
   await box.seal({ app: "signet" }, "unlock", new Uint8Array()).catch((error: unknown) => {
     if (!isSecretBoxError(error, "KEY_MISSING")) throw error
   })

@@ -93,7 +93,10 @@ export function userCommand(cli: Cli, run: Run): Command {
       ),
     ["signet user get prn_06enrrq000edm6xx1hjq8s9c9g"],
   )
-  const command = new Command("user").description("Find people, and stop them.").addCommand(find).addCommand(get)
+  const command = new Command("user")
+    .description("Find, lock, suspend and deactivate people.")
+    .addCommand(find)
+    .addCommand(get)
   command.addCommand(lockCommand(cli, run))
   for (const one of movesOf(cli, run)) command.addCommand(one)
   return command

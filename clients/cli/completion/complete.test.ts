@@ -44,7 +44,7 @@ test.each<[string[], string[]]>([
   expect((await completed(...words)).sort()).toEqual([...expected].sort())
 })
 
-test("everything is offered at the start, but for what people do not see", async () => {
+test("all but hidden commands are offered at the start", async () => {
   const all = await completed("")
   expect(all).toEqual(expect.arrayContaining(["login", "serve", "completion", "help"]))
   expect(all.filter((word) => word.startsWith("_"))).toEqual([])
@@ -62,7 +62,7 @@ for (const shell of shells) {
 }
 
 const bashMissing = spawnSync("bash", ["--version"]).error !== undefined
-test.skipIf(bashMissing)("bash offers what the command answers, and tells it all that was typed", () => {
+test.skipIf(bashMissing)("bash offers the command's candidates, and passes the typed words", () => {
   const script = `
     signet() { printf '[%s]' "$@" >&2; printf 'create\\tMake an app.\\nget\\tShow an app.\\n'; }
     ${scripts.bash.replace(" 2>/dev/null", "")}

@@ -1,4 +1,4 @@
-// What may stand next on the command line.
+// The candidates for the next word of the command line.
 import type { Argument, Command, Option } from "commander"
 
 export interface Candidate {
@@ -6,9 +6,7 @@ export interface Candidate {
   readonly what: string
 }
 
-/**
- * @param words The words after `signet`, the last of which is being typed, and may be empty.
- */
+/** @param words The words after `signet`. The last one is being typed, and may be empty. */
 export function complete(program: Command, words: readonly string[]): readonly Candidate[] {
   const before = words.slice(0, -1)
   const typed = words.at(-1) ?? ""

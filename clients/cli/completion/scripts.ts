@@ -1,10 +1,10 @@
-// What the shells are given: they ask the command itself, so that nothing is said twice.
+// The completion scripts of shells. They ask the command itself, so that they repeat nothing.
 import { hiddenCommand } from "../hidden.ts"
 
 export const shells = ["bash", "zsh", "fish"] as const
 export type Shell = (typeof shells)[number]
 
-/** Candidates come a line each: the word, and after a tab what it is. No candidates: files are completed. */
+/** One candidate per line: the word, a tab and its description. Without candidates, files are completed. */
 export const scripts: Readonly<Record<Shell, string>> = {
   bash: `# signet completion for bash: eval "$(signet completion bash)"
 _signet() {

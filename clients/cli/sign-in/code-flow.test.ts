@@ -1,4 +1,4 @@
-// A browser is a stranger: what it comes back with is believed only where it belongs to this sign-in.
+// A browser is untrusted: its answers are accepted only if they belong to this sign-in.
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Signet } from "@signet/client-node"
@@ -44,7 +44,7 @@ const signet: Pick<Signet, "newNonce" | "newPkce" | "startSignIn"> = {
   newPkce: async () => ({ codeVerifier: "v".repeat(43), codeChallenge: "c".repeat(43) }),
 }
 
-/** Signs in with a browser that goes where `answer` says. */
+/** Signs in with a browser that follows `answer`. */
 async function signIn(answer: (asked: URL) => string | Promise<unknown>) {
   const fake: FakeCli = fakeCli({
     browse: (url) => {
@@ -62,7 +62,7 @@ const answerOf = (asked: URL, change: Record<string, string | undefined> = {}): 
   return url.href
 }
 
-test("the provider is asked with PKCE, state and nonce, and the code goes on with its verifier", async () => {
+test("the request has PKCE, state and nonce, and the code is sent with its verifier", async () => {
   let asked = new URL("http://none")
   const { nonce, transaction, credential } = await signIn((url) => {
     asked = url
@@ -77,7 +77,7 @@ test("the provider is asked with PKCE, state and nonce, and the code goes on wit
     nonce,
   })
   expect(asked.searchParams.get("state")).not.toBe(nonce)
-  // It stays on this machine.
+  // The transaction stays on this machine.
   expect(transaction).toMatch(/^transaction-/)
   expect(asked.href).not.toContain(transaction)
   expect(credential).toEqual({ code: "code-1", codeVerifier: "v".repeat(43), redirectUri })
@@ -86,7 +86,7 @@ test("the provider is asked with PKCE, state and nonce, and the code goes on wit
 test.each<[string, Record<string, string | undefined>, string]>([
   ["of another provider (RFC 9207)", { iss: "https://evil.example" }, "SIGN_IN_INVALID"],
   ["without its issuer", { iss: undefined }, "SIGN_IN_INVALID"],
-  ["that says no", { code: undefined, error: "access_denied" }, "PROVIDER_REFUSED"],
+  ["with an error", { code: undefined, error: "access_denied" }, "PROVIDER_REFUSED"],
 ])("an answer %s signs nobody in", async (_, change, reason) => {
   await expect(signIn((asked) => answerOf(asked, change))).rejects.toMatchObject({ name: "CommandError", reason })
 })
@@ -94,8 +94,8 @@ test.each<[string, Record<string, string | undefined>, string]>([
 test.each<[string, Record<string, string | undefined>]>([
   ["of another sign-in", { state: "random-0" }],
   ["without a state", { state: undefined }],
-  ["that says no to another", { state: "random-0", code: undefined, error: "access_denied" }],
-])("an answer %s, as any page could send it, is none: the right one is waited for", async (_, change) => {
+  ["with an error for another sign-in", { state: "random-0", code: undefined, error: "access_denied" }],
+])("an answer %s, which any page could send, is ignored", async (_, change) => {
   let refused = 0
   const { credential } = await signIn((asked) =>
     fetch(answerOf(asked, change)).then(({ status }) => {
@@ -106,7 +106,7 @@ test.each<[string, Record<string, string | undefined>]>([
   expect([refused, credential]).toMatchObject([404, { code: "code-1" }])
 })
 
-test("on a machine without a browser, the address that one elsewhere ended at is taken from standard input", async () => {
+test("on a machine without a browser, the final address is read from standard input", async () => {
   const browser = { issuer, clientId: "notes", redirectUris: [redirectUri] }
   const paste = (change = {}) => {
     const input = (said: string) => answerOf(new URL(/http:\S+\/authorize\S+/.exec(said)?.[0] ?? ""), change)
@@ -118,7 +118,7 @@ test("on a machine without a browser, the address that one elsewhere ended at is
   await expect(nothing).rejects.toMatchObject({ exitCode: 2 })
 })
 
-test("what is no answer, at another path or for another host, does not end the wait", async () => {
+test("a request for another path or host does not end the wait", async () => {
   await using loopback = await openLoopback({ redirectUris: [redirectUri], state: "s", waitMs: 60_000 })
   const get = async (path: string, init?: RequestInit) => (await fetch(new URL(path, redirectUri), init)).status
   expect(await get("/")).toBe(404)
@@ -139,7 +139,7 @@ test("what is no answer, at another path or for another host, does not end the w
   expect((await loopback.answer).searchParams.get("code")).toBe("1")
 })
 
-test("nobody waits for ever, and nothing listens afterwards", async () => {
+test("the wait is bounded, and nothing listens afterwards", async () => {
   {
     await using loopback = await openLoopback({ redirectUris: [redirectUri], state: "s", waitMs: 1 })
     await expect(loopback.answer).rejects.toMatchObject({ reason: "SIGN_IN_TIMED_OUT", exitCode: 10 })
@@ -147,7 +147,7 @@ test("nobody waits for ever, and nothing listens afterwards", async () => {
   await expect(fetch(redirectUri)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
 })
 
-test("the next address is taken where a port is in use, and where all are it is said", async () => {
+test("the next address is used if a port is in use, and an error if all are", async () => {
   await using first = await openLoopback({ redirectUris: [redirectUri], state: "s", waitMs: 60_000 })
   await expect(openLoopback({ redirectUris: [redirectUri], state: "s", waitMs: 60_000 })).rejects.toMatchObject({
     reason: "PORT_TAKEN",
@@ -156,7 +156,7 @@ test("the next address is taken where a port is in use, and where all are it is 
 })
 
 test.each(["https://127.0.0.1:1/cb", "http://evil.example:1/cb", "http://127.0.0.1/cb", "com.example:/cb"])(
-  "%s is no address at a port of this machine",
+  "%s is no loopback address with a port",
   async (uri) => {
     await expect(openLoopback({ redirectUris: [uri], state: "s", waitMs: 1 })).rejects.toBeInstanceOf(CommandError)
   },

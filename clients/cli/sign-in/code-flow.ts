@@ -8,18 +8,18 @@ import { readSecret } from "./ask.ts"
 import { discover } from "./discovery.ts"
 import { openLoopback } from "./loopback.ts"
 
-/** A person finds a password in this time. */
+/** Time for a person to sign in at the provider. */
 const waitMs = 300_000
 
 export interface CodeFlow {
   readonly browser: BrowserClient
   /** "browser" opens one; "show" prints the address; "paste" also takes the answer from the terminal. */
   readonly how: "browser" | "show" | "paste"
-  /** The app's connection that the sign-in will name. */
+  /** The app's connection for the sign-in. */
   readonly connection?: string | undefined
 }
 
-/** The address that a browser is sent to, with what the service made for it. */
+/** The URL for the browser, and the parameters from the service. */
 interface Started {
   readonly address: string
   readonly nonce: string
@@ -28,7 +28,7 @@ interface Started {
 
 type Start = (redirectUri: string) => Promise<Started>
 
-/** @returns What the auth service takes. */
+/** @returns The parameters of the auth service's sign-in. */
 export async function signInWithCode(
   cli: Cli,
   signet: Pick<Signet, "newNonce" | "newPkce" | "startSignIn">,
@@ -74,7 +74,7 @@ async function cameBack(cli: Cli, { browser, how }: CodeFlow, start: Start, stat
   return { ...made, redirectUri, answer: await cli.terminal.during("waiting for the browser …", loopback.answer) }
 }
 
-/** On a machine without a browser: the address that the browser elsewhere ends at is typed in here. */
+/** Without a browser on this machine: the user pastes the final address of a browser elsewhere. */
 async function pasted(cli: Cli, browser: BrowserClient, start: Start) {
   const [redirectUri] = browser.redirectUris
   if (redirectUri === undefined) throw usage("no redirect URI is configured", "See: signet profile add --help")

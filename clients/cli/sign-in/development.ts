@@ -1,4 +1,4 @@
-// The stand-in provider of a server's development profile.
+// Sign-in at the substitute provider of a server in the development profile.
 import type { ProviderSignIn } from "@signet/client-node"
 import type { Cli, NamedProfile } from "../cli.ts"
 import { CommandError, exitCodes } from "../failure.ts"
@@ -9,7 +9,7 @@ export interface DevelopmentSignIn {
   readonly signIn: ProviderSignIn
 }
 
-/** As server/node/development has them. */
+/** Equal to server/node/development. */
 export const developmentBrowser = ({ server }: Pick<NamedProfile, "server">): BrowserClient => ({
   issuer: `${server}/dev/idp-a`,
   clientId: "notes-web",
@@ -17,9 +17,9 @@ export const developmentBrowser = ({ server }: Pick<NamedProfile, "server">): Br
 })
 
 /**
- * A sign-in as whoever one says to be; undefined where no stand-in is: every server but one under development.
+ * A sign-in as any user; undefined if the server has no substitute provider, as outside of development.
  *
- * @param email Ada when it is left out.
+ * @param email Ada by default.
  */
 export async function developmentSignIn(
   cli: Cli,

@@ -8,7 +8,7 @@ const discovered = (said: object) => {
   return discover(cli, issuer)
 }
 
-test("a provider says where it signs people in", async () => {
+test("discovery returns the provider's endpoints", async () => {
   const authorizationEndpoint = "https://login.idp.example/authorize"
   expect(await discovered({ authorization_endpoint: authorizationEndpoint })).toMatchObject({ authorizationEndpoint })
 })
@@ -17,7 +17,7 @@ test.each([
   ["a script to run", { authorization_endpoint: "javascript:alert(1)" }],
   ["a file to open", { authorization_endpoint: "file:///etc/passwd" }],
   ["a program to start", { authorization_endpoint: "vscode://install" }],
-  ["keys that anybody on the way changes", { jwks_uri: "http://idp.example/keys" }],
+  ["keys over plain http", { jwks_uri: "http://idp.example/keys" }],
   ["another issuer", { issuer: "https://other.example" }],
 ])("a provider that names %s is none", async (_, said) => {
   await expect(discovered(said)).rejects.toMatchObject({ reason: "PROVIDER_UNREACHABLE" })

@@ -1,4 +1,4 @@
-// What a provider says of itself (OpenID Connect Discovery 1.0).
+// The provider's metadata (OpenID Connect Discovery 1.0).
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -19,7 +19,7 @@ export interface Discovered {
   readonly jwksUri: string | undefined
 }
 
-/** @throws CommandError when the issuer does not answer as one. */
+/** @throws CommandError when the issuer has no valid metadata. */
 export async function discover(cli: Pick<Cli, "fetch" | "terminal">, issuer: string): Promise<Discovered> {
   if (!URL.canParse(issuer)) throw usage(`${issuer} is not an issuer URL`)
   const url = new URL(issuer)
@@ -40,7 +40,7 @@ export async function discover(cli: Pick<Cli, "fetch" | "terminal">, issuer: str
   }
 }
 
-/** They are opened in a browser and given to the server: nothing but the web, and in the clear on this machine alone. */
+/** Endpoints are opened in a browser and sent to the server, so only https is permitted, and http on loopback. */
 function checkAddress(address: string | undefined): void {
   if (address === undefined) return
   const { protocol, hostname } = new URL(address)

@@ -5,7 +5,7 @@ import type { Cli, NamedProfile } from "../cli.ts"
 import { CommandError, exitCodes } from "../failure.ts"
 import { isLoopbackHost, issuerOf } from "../profiles.ts"
 
-/** Tokens of this server name itself as their issuer (RFC 8414 section 3.3): behind another name nothing would verify. */
+/** Requires that the server is its own issuer (RFC 8414 section 3.3): otherwise no token would verify. */
 export async function checkIssuer(cli: Cli, profile: NamedProfile): Promise<void> {
   const { server } = profile
   const client = createClient(TokenService, publicTransport({ server }))

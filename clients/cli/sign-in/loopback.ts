@@ -1,19 +1,19 @@
-// Where the browser comes back to (RFC 8252 section 7.3): a server on this machine, for one answer.
+// The redirect target of a browser sign-in (RFC 8252 section 7.3): a server on loopback, for one answer.
 import { createServer, type Server } from "node:http"
 import { CommandError, exitCodes, usage } from "../failure.ts"
 import { isLoopbackHost } from "../profiles.ts"
 
 export interface Loopback extends AsyncDisposable {
-  /** The registered address that it listens at. */
+  /** The registered address at which it listens. */
   readonly redirectUri: string
-  /** The address that the browser came back with; rejects when nobody came in time. */
+  /** The address to which the browser was redirected; rejects on timeout. */
   readonly answer: Promise<URL>
 }
 
 export interface LoopbackOptions {
-  /** Registered addresses: the first whose port is free is taken. */
+  /** Registered addresses; the first one with a free port is used. */
   readonly redirectUris: readonly string[]
-  /** Of the sign-in. Any page in the browser can call here: what comes without it is not even an answer. */
+  /** The sign-in's state. Any page in the browser can call this server: a request without the state is ignored. */
   readonly state: string
   readonly waitMs: number
 }
@@ -38,7 +38,7 @@ async function listenAt(
   { state, waitMs }: Omit<LoopbackOptions, "redirectUris">,
 ): Promise<Loopback | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<URL>()
-  // Whoever waits is told; nobody may be waiting yet.
+  // The rejection is reported to a caller that awaits it, perhaps later.
   promise.catch(() => undefined)
   const server = createServer((request, response) => {
     const asked = new URL(request.url ?? "/", redirectUri)
@@ -73,7 +73,7 @@ async function listenAt(
   }
 }
 
-/** @returns Whether the port was free. */
+/** @returns True if the port was free. */
 function listen(server: Server, { hostname, port }: URL): Promise<boolean> {
   return new Promise((resolve) => {
     server.once("error", () => resolve(false))

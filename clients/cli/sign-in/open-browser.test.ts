@@ -9,7 +9,7 @@ import { developmentBrowser } from "./development.ts"
 import { openInBrowser } from "./open-browser.ts"
 
 test.skipIf(process.platform === "win32")(
-  "no command line holds the address: the browser opens a file of the user",
+  "no command line contains the address: the browser opens a file of the user",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-browser-"))
     const browser = join(folder, "browser")
@@ -28,7 +28,7 @@ test.skipIf(process.platform === "win32")(
   },
 )
 
-test("the file is gone when the command is", () => {
+test("the file is deleted when the command ends", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-browser-"))
   const source = `import { openInBrowser } from "${import.meta.dirname}/open-browser.ts"
     await openInBrowser("https://idp.example/authorize?state=s3cret", "true")`
@@ -39,7 +39,7 @@ test("the file is gone when the command is", () => {
   expect(left).toEqual([])
 })
 
-test("the browser's client in the development profile is the one that the server has", () => {
+test("the development profile's browser client equals the server's", () => {
   const server = "http://127.0.0.1:8080"
   const { issuer, clientId, redirectUris } = developmentBrowser({ server })
   const client = developmentClients(server).find((one) => one.clientId === clientId)

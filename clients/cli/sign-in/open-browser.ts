@@ -1,5 +1,5 @@
-// Opens an address in the person's browser. The address does not stand on any command line, which all users of the
-// machine could read, and with it the state that ties the answer to this sign-in: the browser opens a file instead.
+// Opens an address in the user's browser by a file. On a command line, every user of the machine could read the address
+// and the state of the sign-in in it.
 import { spawn } from "node:child_process"
 import { rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -7,17 +7,17 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 
-/** How long the browser has to read the file. */
+/** How long the file exists for the browser, in milliseconds. */
 const keepMs = 60_000
 
-/** @param browser A program that takes an address, where the system's own is not to be used. */
+/** @param browser A program to use in place of the system's browser. */
 export async function openInBrowser(url: string, browser = process.env.BROWSER): Promise<void> {
-  // For its owner only, as mkdtemp makes it.
+  // mkdtemp makes it accessible only to the user.
   const folder = await mkdtemp(join(tmpdir(), "signet-sign-in-"))
   const file = join(folder, "sign-in.html")
   await writeFile(file, page(url), { mode: 0o600 })
   setTimeout(() => void rm(folder, { recursive: true, force: true }), keepMs).unref()
-  // Nothing that takes time is done any more by then.
+  // At exit only synchronous work runs.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   const address = pathToFileURL(file).href
   if (browser) {

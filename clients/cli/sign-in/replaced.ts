@@ -1,7 +1,7 @@
 import { openAccount } from "../account.ts"
 import { type Cli, type NamedProfile, profileOf, tell } from "../cli.ts"
 
-/** Signs out of what a new sign-in stands beside: nobody could any more, and it would be good for weeks. */
+/** Revokes the sign-in that a new one replaces: otherwise nobody could, and it would stay valid for weeks. */
 export async function leaveReplaced(cli: Cli, before: NamedProfile): Promise<void> {
   const { signIn, appId } = profileOf(cli)
   const isAnother = before.signIn !== signIn || (signIn === "session" && before.appId !== appId)

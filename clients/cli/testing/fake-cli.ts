@@ -1,18 +1,18 @@
-// A command in this process, at a terminal that only remembers what was said.
+// A command in this process, with a terminal that records its output.
 import { styleText } from "node:util"
 import type { Cli } from "../cli.ts"
 import { runProgram } from "../program.ts"
 
 export interface FakeCli {
   readonly cli: Cli
-  /** Addresses that were shown in a browser. */
+  /** Addresses that were opened in a browser. */
   readonly opened: string[]
   run(...args: string[]): Promise<{ code: number; out: string; err: string }>
 }
 
 export interface FakeOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** What standard input holds, given what was said until then. */
+  /** Standard input, or a function of the output so far. */
   readonly input?: string | ((said: string) => string)
   readonly isTerminal?: boolean
   readonly fetch?: typeof fetch

@@ -1,10 +1,10 @@
-// The command as it is installed: a program of its own, with a home of its own.
+// The installed command: a program with its own home folder.
 import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const entry = join(import.meta.dirname, "../bin/signet.mjs")
-/** Starts take half as long when what was compiled once is kept. */
+/** Starts take half as long with cached compiled code. */
 const compiled = join(import.meta.dirname, "../../../node_modules/.cache/signet/compiled")
 
 export interface Ran {
@@ -14,14 +14,14 @@ export interface Ran {
 }
 
 export interface Installed {
-  /** Has `signet` on the path. */
+  /** With `signet` on the path. */
   readonly environment: NodeJS.ProcessEnv
   run(args: readonly string[], options?: { input?: string; env?: NodeJS.ProcessEnv }): Promise<Ran>
-  /** What stands in a document, typed into bash, which stops at the first error. */
+  /** Runs a document's script in bash, which stops at the first error. */
   type(script: string, options: { cwd: string; env?: NodeJS.ProcessEnv }): Ran
 }
 
-/** @param settings Above all where secrets are: the bus of a Secret Service, or SIGNET_STORE. */
+/** @param settings Above all the secret box: the bus of a Secret Service, or SIGNET_STORE. */
 export function install(home: string, settings: NodeJS.ProcessEnv): Installed {
   const bin = join(home, "bin")
   mkdirSync(bin, { recursive: true })

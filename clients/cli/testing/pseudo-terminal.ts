@@ -1,10 +1,10 @@
-// A program at a terminal of its own, with somebody at the keyboard: python3 brings the terminal.
+// A program at a pseudo-terminal with scripted input; python3 provides the terminal.
 import { spawn, spawnSync } from "node:child_process"
 
 export const pythonMissing: string | undefined =
   spawnSync("python3", ["-c", "import pty"]).status === 0 ? undefined : "no python3 with pty"
 
-/** Types each answer when the screen has shown its question; ends with the program's code. */
+/** Types each answer after its prompt appears; exits with the program's code. */
 const script = `
 import json, os, pty, select, sys, time
 asked = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-// Asks the unlock agent, and starts it.
+// Calls the unlock agent, and starts it.
 import { spawn } from "node:child_process"
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto"
 import { readFile, rm, writeFile } from "node:fs/promises"
@@ -14,9 +14,9 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * The key that the agent holds under this id; undefined when no agent answers, or holds another.
+ * The key that the agent holds under this id; undefined without an agent or for another id.
  *
- * @throws CommandError UNLOCK_FOLDER_OPEN when another user could have put the agent there.
+ * @throws CommandError UNLOCK_FOLDER_OPEN if another user could have placed the agent.
  */
 export async function findKey(place: AgentPlace, id: string): Promise<Uint8Array | undefined> {
   if (!(await checkOwned(place.folder, "folder"))) return undefined
@@ -27,7 +27,7 @@ export async function findKey(place: AgentPlace, id: string): Promise<Uint8Array
   return wrap && open(wrap, id, Buffer.from(sealed, "base64url"))
 }
 
-/** Ends the agent. @returns Whether one was there. */
+/** Ends the agent. @returns True if one was running. */
 export async function lockAgent(place: AgentPlace): Promise<boolean> {
   if (!(await checkOwned(place.folder, "folder")) || !(await checkOwned(place.socket, "socket"))) return false
   const isEnded = (await ask(place, "lock")) === "locked"
@@ -37,9 +37,9 @@ export async function lockAgent(place: AgentPlace): Promise<boolean> {
 }
 
 /**
- * Starts an agent in place of the one that may be there. One process at a time.
+ * Starts an agent, and ends a running one first. Callers hold a lock.
  *
- * @param program The file of this command: the agent is the same program.
+ * @param program The file of this command, which is also the agent's program.
  */
 export async function startAgent(
   place: AgentPlace,
@@ -59,7 +59,7 @@ function run(program: string, order: AgentOrder): Promise<void> {
   const child = spawn(process.execPath, [program, hiddenAgent], {
     detached: true,
     cwd: "/",
-    // No secret of the environment, and no option of another program's.
+    // No secret of the environment, and no options of another program.
     env: { HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE },
     stdio: ["pipe", "pipe", "ignore"],
   })
@@ -83,7 +83,7 @@ function run(program: string, order: AgentOrder): Promise<void> {
   })
 }
 
-/** One line of the agent; undefined when none answers. */
+/** One line of the agent; undefined without an answer. */
 function ask({ socket: path }: AgentPlace, request: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let said = ""

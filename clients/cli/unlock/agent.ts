@@ -1,7 +1,7 @@
-// The unlock agent: a process that keeps a sealed key in memory behind a Unix socket until its time is over.
+// The unlock agent: a process that holds a sealed key in memory behind a Unix socket for a limited time.
 //
-// The key is sealed under bytes that are only in a file of the socket's folder. So neither a dump of this process nor a copy
-// of the disk gives the key, and the file is worth nothing once the process has ended.
+// The key is sealed under bytes that are only in a file of the socket's folder. A dump of this process or a copy of the
+// disk does not reveal the key, and the file is useless after the process has ended.
 import { rmSync, statSync } from "node:fs"
 import { createServer, type Socket } from "node:net"
 import type { Readable, Writable } from "node:stream"
@@ -12,20 +12,20 @@ export interface AgentOrder {
   readonly wrap: string
   /** Names the passphrase file and its parameters. */
   readonly id: string
-  /** The key, sealed, as base64url. */
+  /** The sealed key, in base64url. */
   readonly sealed: string
   readonly minutes: number
 }
 
-/** Requests are one line: an operation, and the id that a `find` is about. */
+/** A request is one line: an operation, and the id for `find`. */
 export const maxRequestBytes = 1024
 const requestMs = 2_000
 const lookMs = 2_000
 
-/** Runs until the time is over, a `lock`, a signal, or until the socket's path leads elsewhere. */
+/** Runs until the time is over, a `lock`, a signal, or a change of the socket's path. */
 export async function runAgent(stdin: Readable, stdout: Writable): Promise<void> {
   const order = parseOrder(await textOf(stdin))
-  // Both clocks: the monotonic one stands still while a machine sleeps, and the other one may be set back.
+  // Both clocks: the monotonic one stops while a machine sleeps, and the other one may be set back.
   const wallEndMs = Date.now() + order.minutes * 60_000
   const monotonicEndMs = performance.now() + order.minutes * 60_000
   const isOver = () => Date.now() >= wallEndMs || performance.now() >= monotonicEndMs
@@ -46,7 +46,7 @@ export async function runAgent(stdin: Readable, stdout: Writable): Promise<void>
     process.exit(0)
   }
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end)
-  // An agent whose socket was removed or replaced can be reached by nobody, `signet lock` included.
+  // An agent whose socket was removed or replaced is unreachable, also for `signet lock`.
   setInterval(() => (isOver() || inodeOf(order.socket) !== inode ? end() : undefined), lookMs)
   stdout.on("error", () => undefined)
   stdout.write("ready\n")

@@ -1,4 +1,4 @@
-// The folder of the unlock agent: its socket, and the key that wraps what the agent holds.
+// The folder of the unlock agent: its socket, and the key that wraps the agent's key.
 import { createHash } from "node:crypto"
 import { lstat, mkdir } from "node:fs/promises"
 import { hostname } from "node:os"
@@ -8,18 +8,18 @@ import { CommandError, exitCodes } from "../failure.ts"
 export interface AgentPlace {
   readonly folder: string
   readonly socket: string
-  /** 32 random bytes under which the agent's bytes are sealed: neither opens anything without the other. */
+  /** 32 random bytes that seal the agent's key: neither is useful without the other. */
   readonly wrap: string
 }
 
-/** What sun_path takes on every system, with its terminating zero (Linux 108, macOS 104). */
+/** The limit of sun_path on every system, with its terminating zero (Linux 108, macOS 104). */
 const maxSocketBytes = 100
 
-/** @returns Undefined where agents are not offered: on Windows, and where the path is too long for a socket. */
+/** @returns Undefined if agents are not offered: on Windows, and for a path that is too long for a socket. */
 export function agentPlaceOf(home: string): AgentPlace | undefined {
   if (process.platform === "win32") return undefined
   const folder = join(home, "unlock")
-  // A home folder on a network is one of several machines, and an agent is of one.
+  // Several machines may share a home folder on a network, but an agent runs on one.
   const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8)
   const socket = join(folder, `${host}.sock`)
   if (Buffer.byteLength(socket) > maxSocketBytes) return undefined
@@ -27,9 +27,9 @@ export function agentPlaceOf(home: string): AgentPlace | undefined {
 }
 
 /**
- * Makes the folder, readable by its owner alone.
+ * Creates the folder, which only its owner can access.
  *
- * @throws CommandError UNLOCK_FOLDER_OPEN when another user owns it, or may look into it.
+ * @throws CommandError UNLOCK_FOLDER_OPEN if another user owns it or can access it.
  */
 export async function makeFolder({ folder }: AgentPlace): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -37,9 +37,9 @@ export async function makeFolder({ folder }: AgentPlace): Promise<void> {
 }
 
 /**
- * Checks that only this user reads and writes a path, and that it is no symbolic link.
+ * Checks that only this user can access a path, and that it is no symbolic link.
  *
- * @returns Whether it is there.
+ * @returns True if it exists.
  * @throws CommandError UNLOCK_FOLDER_OPEN
  */
 export async function checkOwned(path: string, kind: "folder" | "file" | "socket"): Promise<boolean> {

@@ -1,4 +1,4 @@
-// The unlock agent as the command starts it: a process of its own, with real sockets and files.
+// The unlock agent as the command starts it: a separate process, with real sockets and files.
 
 import {
   chmodSync,
@@ -49,7 +49,7 @@ const start = (id = "id", minutes = 1) => startAgent(place, { program, id, key: 
 const held = async (id = "id") => Buffer.from((await findKey(place, id)) ?? []).toString("hex")
 const keyText = Buffer.from(key).toString("hex")
 
-/** Agents that this process started and that run. */
+/** The running agents that this process has started. */
 function agents(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -65,7 +65,7 @@ function agents(): number[] {
     .map(Number)
 }
 
-/** A store with as little stretching as a file may have. */
+/** A store with the weakest permitted key derivation. */
 async function makeStore(): Promise<void> {
   const shelf = createFileShelf(join(home, "passphrase-box"))
   const lock = createFileLock(join(home, "box-lock"))
@@ -76,7 +76,7 @@ const signet = (options: FakeOptions = {}) =>
   fakeCli({ program, ...options, env: { SIGNET_HOME: home, SIGNET_STORE: "passphrase", ...options.env } })
 
 describe("the agent", () => {
-  test("gives the key to its owner, under its own id alone, and nothing after a lock", async () => {
+  test("returns the key to its owner under its id, and nothing after a lock", async () => {
     await start()
     expect(await held()).toBe(keyText)
     expect(await held("another")).toBe("")
@@ -86,14 +86,14 @@ describe("the agent", () => {
     expect(await lockAgent(place)).toBe(false)
   })
 
-  test.runIf(isLong)("ends when its time is over, and takes both files along", async () => {
+  test.runIf(isLong)("ends when its time is over, and deletes both files", async () => {
     await start("id", 1 / 60)
     expect(await held()).toBe(keyText)
     await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 8_000, interval: 100 })
     expect(await held()).toBe("")
   })
 
-  test.runIf(isLong)("keeps the key out of every file, its arguments, its environment and its memory", async () => {
+  test.runIf(isLong)("has the key in no file, argument, environment or memory", async () => {
     await start()
     for (const name of readdirSync(place.folder)) {
       const path = join(place.folder, name)
@@ -114,7 +114,7 @@ describe("the agent", () => {
   })
 
   test.skipIf(!isLinux)(
-    "that is killed leaves nothing that opens: the next command asks, and another takes over",
+    "that is killed leaves nothing usable: the next command prompts, and starts another",
     async () => {
       await start()
       for (const pid of agents()) process.kill(pid, "SIGKILL")
@@ -126,13 +126,13 @@ describe("the agent", () => {
     },
   )
 
-  test.skipIf(!isLinux)("ends when its socket is removed or replaced: a lock could not reach it", async () => {
+  test.skipIf(!isLinux)("ends when its socket is removed or replaced, because a lock could not reach it", async () => {
     await start()
     renameSync(place.socket, `${place.socket}.old`)
     await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 8_000, interval: 100 })
   })
 
-  test.skipIf(!isLinux)("does not run on without an order", async () => {
+  test.skipIf(!isLinux)("does not run without input", async () => {
     await expect(startAgent(place, { program: "/dev/null", id: "x", key, minutes: 1 })).rejects.toThrow(
       "does not start",
     )
@@ -144,12 +144,12 @@ describe("another user", () => {
   const refused = { reason: "UNLOCK_FOLDER_OPEN", exitCode: 10 }
 
   test.each<[string, () => void]>([
-    ["may look into the folder", () => chmodSync(place.folder, 0o755)],
+    ["may list the folder", () => chmodSync(place.folder, 0o755)],
     ["may write to the folder", () => chmodSync(place.folder, 0o770)],
     ["may connect to the socket", () => chmodSync(place.socket, 0o666)],
     ["may read the wrapping key", () => chmodSync(place.wrap, 0o644)],
     [
-      "has the folder lead elsewhere",
+      "has replaced the folder by a link",
       () => {
         renameSync(place.folder, `${place.folder}-2`)
         symlinkSync(`${place.folder}-2`, place.folder)
@@ -161,17 +161,14 @@ describe("another user", () => {
     await expect(findKey(place, "id")).rejects.toMatchObject(refused)
   })
 
-  test.skipIf(process.getuid?.() !== 0)(
-    "who owns the folder has the key refused, and no agent is started",
-    async () => {
-      mkdirSync(place.folder, { mode: 0o700 })
-      chownSync(place.folder, 65_534, 65_534)
-      await expect(findKey(place, "id")).rejects.toMatchObject(refused)
-      await expect(start()).rejects.toMatchObject(refused)
-    },
-  )
+  test.skipIf(process.getuid?.() !== 0)("who owns the folder gets no key, and no agent is started", async () => {
+    mkdirSync(place.folder, { mode: 0o700 })
+    chownSync(place.folder, 65_534, 65_534)
+    await expect(findKey(place, "id")).rejects.toMatchObject(refused)
+    await expect(start()).rejects.toMatchObject(refused)
+  })
 
-  test("who answers in the agent's place gives nothing that opens", async () => {
+  test("who answers in the agent's place provides no usable key", async () => {
     mkdirSync(place.folder, { mode: 0o700 })
     writeFileSync(place.wrap, new Uint8Array(32), { mode: 0o600 })
     const answers = [Buffer.alloc(60).toString("base64url"), "none", "x".repeat(5_000), ""]
@@ -207,7 +204,7 @@ describe("the command", () => {
     expect(existsSync(place.socket)).toBe(true)
   })
 
-  test("without a store says how one is made", async () => {
+  test("without a store prints how to create one", async () => {
     rmSync(join(home, "passphrase-box"), { recursive: true })
     expect(await seal(signet({ input: passphrase }))).toMatchObject({
       code: 3,
@@ -236,7 +233,7 @@ describe("the command", () => {
   })
 })
 
-/** Whether the writable memory of a process holds each of these; undefined where the system forbids the look. */
+/** Whether the process's writable memory contains each of these; undefined if the system denies access. */
 function memoryHas(pid: number, wanted: readonly string[]): boolean[] | undefined {
   let memory: number
   try {
@@ -261,7 +258,7 @@ function memoryHas(pid: number, wanted: readonly string[]): boolean[] | undefine
   return found
 }
 
-/** The answer of the agent on its socket. */
+/** The agent's answer on its socket. */
 function said(request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ""

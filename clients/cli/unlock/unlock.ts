@@ -1,4 +1,4 @@
-// The unlock: for some minutes after the passphrase was given, commands do not ask for it or stretch it again.
+// The unlock: for some minutes after a passphrase was entered, commands neither prompt for it nor derive its key again.
 import { join } from "node:path"
 import { createFileLock, type KeyHolder } from "@signet/client-node"
 import { type Cli, complain } from "../cli.ts"
@@ -11,7 +11,7 @@ import { agentPlaceOf } from "./folder.ts"
 export const maxUnlockMinutes = 480
 const defaultMinutes = 15
 
-/** SIGNET_UNLOCK_MINUTES: 0 asks for the passphrase at every command. */
+/** SIGNET_UNLOCK_MINUTES: 0 prompts at every command. */
 export function unlockMinutesOf({ env, options }: Cli): number {
   if (options.unlockMinutes !== undefined) return options.unlockMinutes
   const said = env.SIGNET_UNLOCK_MINUTES
@@ -28,7 +28,7 @@ export function parseUnlockMinutes(text: string, refuse: (message: string) => Er
   }
 }
 
-/** Undefined where nothing is unlocked: by choice, or on a system without such sockets. */
+/** Undefined without unlocking: by choice, or on a system without such sockets. */
 export function keyHolderOf(cli: Cli): KeyHolder | undefined {
   const place = agentPlaceOf(homeOf(cli.env))
   if (place === undefined || unlockMinutesOf(cli) === 0) return undefined
@@ -38,7 +38,7 @@ export function keyHolderOf(cli: Cli): KeyHolder | undefined {
       try {
         if (cli.program !== undefined) await holdKey(cli, id, key)
       } catch (error) {
-        // The command has its key: only the next one has to ask again.
+        // The command has its key; only the next one must prompt again.
         const told = toldOf(error)
         if (!cli.options.json) complain(cli, { ...told, sentence: `not unlocked: ${told.sentence}` })
       }
@@ -47,7 +47,7 @@ export function keyHolderOf(cli: Cli): KeyHolder | undefined {
 }
 
 /**
- * Starts the agent, unless one holds this key already: of two commands that were given the passphrase at once, one does.
+ * Starts the agent, unless one holds this key: of two concurrent commands with the passphrase, one starts it.
  *
  * @throws CommandError UNLOCK_UNAVAILABLE, UNLOCK_FOLDER_OPEN
  */
@@ -67,7 +67,7 @@ export async function holdKey(cli: Cli, id: string, key: Uint8Array): Promise<vo
   })
 }
 
-/** @returns Whether anything was unlocked. */
+/** @returns True if a store was unlocked. */
 export async function lockNow({ env }: Cli): Promise<boolean> {
   const home = homeOf(env)
   const place = agentPlaceOf(home)

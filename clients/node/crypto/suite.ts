@@ -21,15 +21,15 @@ const hashBytes = 32
 /**
  * Cipher suite 1 on node:crypto, synchronous throughout.
  *
- * Keys enter as JWK: about eleven times faster than DER. New keys are 32 random bytes: `generateKeyPairSync` of an
- * OKP key followed by `export` has been seen to deadlock (Node 20.20.2). Secrets enter as key objects too: Node 24.21
- * finds out that bytes are no key by throwing, 20 us each time. Public keys, signing
- * keys and generated keys are remembered as key objects, by the identity of their bytes, and live as long as those.
+ * Keys are imported as JWK: about eleven times faster than DER. New keys are 32 random bytes: `generateKeyPairSync` of
+ * an OKP key followed by `export` has deadlocked (Node 20.20.2). Secrets are passed as key objects too: Node 24.21
+ * detects plain bytes by an exception, 20 us each time. Public keys, signing keys and generated keys are cached as key
+ * objects, by the identity of their bytes and for as long as those live.
  */
 export function makeNodeSuite(): Suite {
   const publicKeys = new WeakMap<Uint8Array, KeyObject>()
   const signingKeys = new WeakMap<Uint8Array, KeyObject>()
-  // Above all the ephemeral keys of HPKE, each of which is used at once and once.
+  // Above all the ephemeral keys of HPKE, each of which is used once, at once.
   const generatedKeys = new WeakMap<Uint8Array, KeyObject>()
 
   function publicKey(curve: Curve, bytes: Uint8Array): KeyObject {
@@ -102,7 +102,7 @@ function text(bytes: Uint8Array): string {
 }
 
 function privateKey(curve: Curve, bytes: Uint8Array): KeyObject {
-  // Node reads only d, but wants x to be a string.
+  // Node reads only d, but requires x to be a string.
   return createPrivateKey({ key: { kty: "OKP", crv: curve, d: text(bytes), x: "" }, format: "jwk" })
 }
 

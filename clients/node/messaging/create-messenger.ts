@@ -16,7 +16,7 @@ export interface NodeMessengerOptions
 const clock: Clock = {
   nowMs: () => Date.now(),
   after(ms, run) {
-    // A message on its way keeps the program alive.
+    // A pending message keeps the program alive.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1))
     return () => clearTimeout(timer)
   },

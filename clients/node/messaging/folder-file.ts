@@ -1,16 +1,16 @@
-// What one file of a folder store holds: the rows that a range of transactions left, and a checksum over all of it.
+// The format of a folder store's file: the rows after a range of transactions, and a checksum.
 //
 //   magic "SGFS", format 1 | SHA-256 of the rest, 32 bytes | length of the table, 4 bytes | table, JSON | values
 import { createHash, timingSafeEqual } from "node:crypto"
 import { MessagingError, type Space } from "@signet/client/messaging"
 
-/** The transactions from one number to another, both included, counted from 1. */
+/** The range of transactions, both ends included, counted from 1. */
 export interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** What a row was left as; undefined for one that was removed. */
+/** A row after the span; undefined for a deleted one. */
 export interface LeftRow {
   readonly space: Space
   readonly table: string
@@ -18,11 +18,11 @@ export interface LeftRow {
   readonly value: Uint8Array | undefined
 }
 
-/** What a span left, whatever was there before it: applied twice, it leaves the same. */
+/** The state after a span, independent of the state before: applying it twice has the same result. */
 export interface Left {
-  /** Spaces that were written, and their generation after it. */
+  /** The written spaces, and their generation after the span. */
   readonly generations: ReadonlyMap<Space, bigint>
-  /** One for each name. */
+  /** One per name. */
   readonly rows: readonly LeftRow[]
 }
 
@@ -47,7 +47,7 @@ export function encodeFile({ from, to }: Span, { generations, rows }: Left): Uin
   const table = {
     span: [from, to],
     generations: [...generations].map(([space, generation]) => [space, String(generation)]),
-    // A length, or -1 for a row that was removed.
+    // A length, or -1 for a deleted row.
     rows: rows.map(({ space, table, key, value }) => [space, table, key, value?.length ?? -1]),
   }
   const json = Buffer.from(JSON.stringify(table))
@@ -58,8 +58,8 @@ export function encodeFile({ from, to }: Span, { generations, rows }: Left): Uin
 }
 
 /**
- * @param span As the file's name says.
- * @throws MessagingError STATE_NEWER_VERSION; STATE_TAMPERED for anything that is not what was written.
+ * @param span From the file's name.
+ * @throws MessagingError STATE_NEWER_VERSION; STATE_TAMPERED for a file that is not as it was written.
  */
 export function decodeFile(span: Span, bytes: Uint8Array): Left {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -83,7 +83,7 @@ export function decodeFile(span: Span, bytes: Uint8Array): Left {
     const place = { space: String(space), table: String(name), key: String(key) }
     if (length === -1) return { ...place, value: undefined }
     at += Number(length)
-    // A copy: a view would keep all of the file in memory for one row of it.
+    // A copy, because a view would keep the whole file in memory.
     return { ...place, value: Uint8Array.from(body.subarray(at - Number(length), at)) }
   })
   if (at !== body.length) throw damaged(span)
@@ -92,14 +92,13 @@ export function decodeFile(span: Span, bytes: Uint8Array): Left {
 
 const checksumOf = (body: Uint8Array): Buffer => createHash("sha256").update(body).digest()
 
-const damaged = (span: Span) =>
-  new MessagingError("STATE_TAMPERED", `${nameOf(span)} does not hold what was written: nothing was changed`)
+const damaged = (span: Span) => new MessagingError("STATE_TAMPERED", `${nameOf(span)} is damaged: nothing was changed`)
 
 const member = (value: unknown, name: string): unknown => Object(value)[name]
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const pair = (value: unknown): unknown[] => list(value).slice(0, 2)
 
-/** What a span of several files left: of each name and space, what the last of them says. */
+/** The state after a span of several files: for each name and space, the last file's. */
 export function merged(all: readonly Left[], keepsRemovals: boolean): Left {
   const generations = new Map<Space, bigint>()
   const rows = new Map<string, LeftRow>()
@@ -111,11 +110,11 @@ export function merged(all: readonly Left[], keepsRemovals: boolean): Left {
 }
 
 /**
- * The files that lead from a place to the newest, each beginning at the latest where the one before it ends.
+ * The files from a transaction to the newest one. Each starts at the latest directly after the previous one.
  *
- * What lies within another is left out: it is there no more, or about to go.
+ * A file within another one is omitted: it was merged, and is deleted or will be.
  *
- * @param reached 0 for nothing.
+ * @param reached 0 for none.
  */
 export function chainAfter(reached: number, spans: readonly Span[]): Span[] {
   const chain: Span[] = []
@@ -129,7 +128,7 @@ export function chainAfter(reached: number, spans: readonly Span[]): Span[] {
   }
 }
 
-/** Of two that end at one place, the longer one: the other may be of somebody who came too late. */
+/** Of two files with the same end, the longer one: a writer that came too late may have written the other. */
 const isBetter = (one: Span, best: Span): boolean => one.to > best.to || (one.to === best.to && one.from < best.from)
 
 export const isWithin = (inner: Span, outer: Span): boolean =>

@@ -1,22 +1,22 @@
-// The operations on files that a folder store is made of.
+// The file operations of a folder store.
 import { link, mkdir, readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { syncFolder, writeDurably } from "../durable-file.ts"
 
-/** One folder. Names have no path in them. */
+/** One folder. Names contain no path. */
 export interface FolderFiles {
-  /** Makes the folder, for its owner alone. */
+  /** Creates the folder, which only its owner can access. */
   make(): Promise<void>
   list(): Promise<string[]>
-  /** Undefined for a file that is not there. */
+  /** Undefined for a missing file. */
   read(name: string): Promise<Uint8Array | undefined>
-  /** A new file, on the disk under this name or not at all after a power cut. */
+  /** Writes a new file. After a power failure it is complete or missing. */
   write(name: string, bytes: Uint8Array): Promise<void>
-  /** Gives a file one more name. @returns False where that name is taken: of several, one is first. */
+  /** Adds a name to a file. @returns False if the name exists: of several callers, one succeeds. */
   name(file: string, name: string): Promise<boolean>
-  /** No error where it is gone already. */
+  /** No error if the file is missing. */
   remove(name: string): Promise<void>
-  /** From now on the names are on the disk too. */
+  /** Makes the names durable. */
   sync(): Promise<void>
 }
 

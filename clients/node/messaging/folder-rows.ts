@@ -7,7 +7,7 @@ interface Sorted {
   readonly keys: string[]
 }
 
-/** The rows of a store in memory, of one moment. */
+/** The rows of a store in memory, as of one transaction. */
 export interface FolderRows {
   get(space: Space, table: Table, key: string): Uint8Array | undefined
   list(space: Space, table: Table, after: string, limit: number): { key: string; value: Uint8Array }[]
@@ -51,10 +51,10 @@ export function folderRows(): FolderRows {
   }
 }
 
-/** Of the first key that is not below. */
+/** The index of the first key that is not below `key`. */
 function placeOf(keys: readonly string[], key: string): number {
   const last = keys.at(-1)
-  // Most come in their order.
+  // Most keys arrive in order.
   if (last === undefined || last < key) return keys.length
   let low = 0
   for (let high = keys.length; low < high; ) {

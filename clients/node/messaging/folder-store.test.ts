@@ -66,7 +66,7 @@ async function write(store: MessagingStore, count: number): Promise<void> {
   }
 }
 
-test("a transaction is a file, and files are merged before they are many", async () => {
+test("each transaction is a file, and files are merged to a bounded number", async () => {
   const store = await open(8)
   await write(store, 7)
   expect(namesIn()).toHaveLength(7)
@@ -75,14 +75,14 @@ test("a transaction is a file, and files are merged before they are many", async
   const other = await open()
   await write(store, 200)
   expect(namesIn().length).toBeLessThan(16)
-  // One that has read all along, and one that reads what was merged.
+  // One that has read all files, and one that reads the merged ones.
   for (const reader of [other, await open()]) {
     expect((await reader.read(a, [])).generation).toBe(208n)
     expect((await reader.list(a, "state")).length).toBe(201)
   }
 })
 
-test("what was removed does not come back with a merge, nor in who had it", async () => {
+test("a deleted row does not reappear after a merge, or in a process that had it", async () => {
   const store = await open(4)
   const big: Op = { op: "put", table: "tree", key: "big", value: new Uint8Array(100_000) }
   await store.transact(a, 0n, [put("gone", 1), put("later", 1), big])
@@ -90,7 +90,7 @@ test("what was removed does not come back with a merge, nor in who had it", asyn
   const other = await open()
   await store.transact(a, 4n, [{ op: "remove", table: "state", key: "gone" }])
   for (let i = 5n; i < 8n; i++) await store.transact(a, i, [put("x", 2)])
-  // The large file is not written again for the small ones.
+  // The large file is not rewritten for the small ones.
   expect(namesIn().sort()).toEqual(["000000000001-000000000004.rows", "000000000005-000000000008.rows"])
   await store.transact(a, 8n, [
     { op: "remove", table: "state", key: "later" },
@@ -103,7 +103,7 @@ test("what was removed does not come back with a merge, nor in who had it", asyn
   }
 })
 
-test("a row that was removed is gone when it was read before the merge", async () => {
+test("a deleted row disappears also if it was read before the merge", async () => {
   const store = await open(2)
   const other = await open()
   await store.transact(a, 0n, [put("x", 1), put("y", 1)])
@@ -113,7 +113,7 @@ test("a row that was removed is gone when it was read before the merge", async (
   expect([await byteOf(other), await byteOf(other, "y")]).toEqual([undefined, 1])
 })
 
-test("a write that another owner's merge took for a leftover is written again", async () => {
+test("a write that another process's merge deleted as a leftover is repeated", async () => {
   const files = folderFiles(folder)
   let swept = 0
   const sweeping: FolderFiles = {
@@ -129,7 +129,7 @@ test("a write that another owner's merge took for a leftover is written again", 
   expect(await byteOf(await open())).toBe(1)
 })
 
-test("a folder that is gone is an error, and not tried for ever", async () => {
+test("a missing folder is an error after a bounded number of attempts", async () => {
   let tries = 0
   const name = () => {
     tries++
@@ -140,7 +140,7 @@ test("a folder that is gone is an error, and not tried for ever", async () => {
   expect([tries, namesIn()]).toEqual([8, []])
 })
 
-test("folder and files are their owner's alone", async () => {
+test("only the owner can access folder and files", async () => {
   const store = await openFolderStore(join(folder, "store"))
   await store.transact(a, 0n, [put("x", 1)])
   expect(statSync(join(folder, "store")).mode & 0o077).toBe(0)
@@ -149,15 +149,19 @@ test("folder and files are their owner's alone", async () => {
   }
 })
 
-describe("a folder that is not as it was written is refused, and stays as it is:", () => {
+describe("a damaged folder is refused, and unchanged:", () => {
   const second = () => join(folder, namesIn()[1] ?? "")
   test.each<[string, () => void, string]>([
     ["a changed byte", () => change(second(), -1, (byte) => byte ^ 1), "STATE_TAMPERED"],
     ["a changed checksum", () => change(second(), 9, (byte) => byte ^ 1), "STATE_TAMPERED"],
-    ["a file that is cut", () => truncateSync(second(), 60), "STATE_TAMPERED"],
+    ["a truncated file", () => truncateSync(second(), 60), "STATE_TAMPERED"],
     ["an empty file", () => truncateSync(second(), 0), "STATE_TAMPERED"],
-    ["a file in another one's place", () => copyFileSync(join(folder, namesIn()[0] ?? ""), second()), "STATE_TAMPERED"],
-    ["a file that is gone", () => rmSync(second()), "STATE_TAMPERED"],
+    [
+      "a file under another file's name",
+      () => copyFileSync(join(folder, namesIn()[0] ?? ""), second()),
+      "STATE_TAMPERED",
+    ],
+    ["a missing file", () => rmSync(second()), "STATE_TAMPERED"],
     ["a file of a later version", () => change(second(), 4, () => 2), "STATE_NEWER_VERSION"],
   ])("%s", async (_, damage, reason) => {
     await write(await open(), 3)
@@ -167,7 +171,7 @@ describe("a folder that is not as it was written is refused, and stays as it is:
     expect(contents()).toEqual(before)
   })
 
-  test("what is no file of a store is left alone", async () => {
+  test("unrelated files are not changed", async () => {
     await write(await open(), 3)
     writeFileSync(join(folder, "notes.txt"), "mine")
     await write(await open(1), 3)
@@ -183,7 +187,7 @@ function change(path: string, at: number, to: (byte: number) => number): void {
 }
 const contents = () => readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString("base64")])
 
-test("a disk that is full is said to be", async () => {
+test("a full disk is STORE_FULL", async () => {
   const files = folderFiles(folder)
   const full = Object.assign(new Error("no room"), { code: "ENOSPC" })
   const store = await openFolderStoreOn({ ...files, write: () => Promise.reject(full) }, noLock, { mergeAt: 8 })
@@ -191,9 +195,9 @@ test("a disk that is full is said to be", async () => {
   expect(await byteOf(store)).toBeUndefined()
 })
 
-test("who held the lock for too long and comes back writes nothing over what came since", async () => {
+test("a holder that was overtaken overwrites nothing when it resumes", async () => {
   const files = folderFiles(folder)
-  // Its merge comes between the writing of the file and its name, and leaves the file.
+  // Its merge happens between the write of the file and its name, and keeps the file.
   const leaving: FolderFiles = {
     ...files,
     remove: async (name) => (name.endsWith(".new") ? undefined : files.remove(name)),
@@ -205,7 +209,7 @@ test("who held the lock for too long and comes back writes nothing over what cam
     {
       ...files,
       async name(file, name) {
-        // Stopped here, with the file written and its number chosen.
+        // Stopped here, after the file was written and its number chosen.
         const work = meanwhile
         meanwhile = undefined
         await work?.()
@@ -215,14 +219,14 @@ test("who held the lock for too long and comes back writes nothing over what cam
     noLock,
     { mergeAt: 64 },
   )
-  // Its number is taken.
+  // Its number is in use.
   meanwhile = () => other.transact("cnv_b", 0n, [])
   expect(await late.transact(a, 3n, [put("x", 90)])).toBe("ok")
-  // Its number was taken, and merged away: nobody can say that it was written, and it was not.
+  // Its number was used and merged: the result of the write is unknown, and it was not written.
   meanwhile = async () => {
     for (let i = 4n; i < 6n; i++) await other.transact(a, i, [put("x", Number(i))])
   }
-  await expect(late.transact(a, 4n, [put("x", 91)])).rejects.toThrow("found out by reading")
+  await expect(late.transact(a, 4n, [put("x", 91)])).rejects.toThrow("read the store")
   for (const reader of [late, other, await open()]) {
     expect([(await reader.read(a, [])).generation, await byteOf(reader)]).toEqual([6n, 5])
   }
@@ -230,14 +234,14 @@ test("who held the lock for too long and comes back writes nothing over what cam
 
 const random = numbers(seed)
 
-/** What happens to names that were not synced when a process ends: it ended alone, or the machine with it. */
+/** The names that were not synced when a process ended, alone or with its machine. */
 const cuts: Record<string, () => boolean> = {
   "all of them stay": () => true,
   "none of them stays": () => false,
   "some of them stay": () => random(2) === 0,
 }
 
-describe("whatever operation on files fails, or is the last one of a process,", () => {
+describe("at a failure or process end at each file operation,", () => {
   const transactions: Op[][] = [
     [put("x", 1), put("y", 1)],
     [put("x", 2), { op: "remove", table: "state", key: "y" }],
@@ -246,11 +250,11 @@ describe("whatever operation on files fails, or is the last one of a process,", 
     [put("x", 5), { op: "create", table: "usedKeyPackage", key: "k", value: Uint8Array.of(1), space: "device" }],
     [put("x", 6), put("z", 6)],
   ]
-  /** What is there after so many. */
+  /** The values after each number of transactions. */
   const after = [[], [1, 1], [2], [3, 3], [3, 3], [5, 3], [6, 3, 6]]
   const openOn = (files: FolderFiles) => openFolderStoreOn(files, noLock, { mergeAt: 2 })
 
-  /** @returns How many were told to be written, and how many operations it took. */
+  /** @returns The number of acknowledged transactions, and of operations. */
   async function run(files: FolderFiles, fault?: FileFault) {
     const faulty = faultyFiles(files, fault)
     let told = 0
@@ -263,7 +267,7 @@ describe("whatever operation on files fails, or is the last one of a process,", 
         if (told === 3) store = await openOn(faulty)
       }
     } catch (error) {
-      // How the store reports the fault is for other tests; without a fault nothing fails.
+      // Other tests check how the store reports the fault; without a fault nothing fails.
       if (fault === undefined) throw error
     }
     expect(outcomes).toEqual(outcomes.map(() => "ok"))
@@ -276,7 +280,7 @@ describe("whatever operation on files fails, or is the last one of a process,", 
     ...Object.keys(cuts).map((names) => ({ when, ends: true, names })),
   ])
 
-  test.each(kinds)("a transaction is whole: $when it, ends: $ends, $names", async ({ when, ends, names }) => {
+  test.each(kinds)("a transaction is atomic: $when it, ends: $ends, $names", async ({ when, ends, names }) => {
     const { count } = await run(memoryFiles())
     expect(count).toBeGreaterThan(60)
     for (let at = 0; at < count; at++) {
@@ -289,7 +293,7 @@ describe("whatever operation on files fails, or is the last one of a process,", 
       expect([told, told + 1], place).toContain(Number(generation))
       const values = (await store.list(a, "state")).map(({ value }) => value[0])
       expect(values, place).toEqual(after[Number(generation)])
-      // And it goes on.
+      // And the store continues.
       for (let next = Number(generation); next < transactions.length; next++) {
         expect(await store.transact(a, BigInt(next), transactions[next] ?? []), place).toBe("ok")
       }
@@ -301,7 +305,7 @@ describe("whatever operation on files fails, or is the last one of a process,", 
   })
 })
 
-test("a process that is killed loses nothing that it was told, and holds up nobody", async () => {
+test("a killed process loses no acknowledged transaction, and blocks no other", async () => {
   const program = join(import.meta.dirname, "testing/folder-writer.ts")
   let known = 0
   for (let round = 0; round < effort(1, 8, 200); round++) {
@@ -316,7 +320,7 @@ test("a process that is killed loses nothing that it was told, and holds up nobo
     await later(random(30))
     one.kill("SIGKILL")
     await once(one, "exit")
-    // The other one goes on, whatever the first one held.
+    // The other process continues, whatever the first one held.
     const before = told.split("\n").length
     while (told.split("\n").length < before + 3) await later(5)
     other.kill("SIGKILL")

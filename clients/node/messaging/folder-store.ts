@@ -18,22 +18,22 @@ import {
 import { codeOf, type FolderFiles, folderFiles } from "./folder-files.ts"
 import { type FolderRows, folderRows } from "./folder-rows.ts"
 
-/** A holder of the lock that is not heard of for so long has stopped; what it still writes is refused by its name. */
+/** A lock holder that has been silent for so long has stopped; its later writes fail, because their names exist. */
 const staleMs = 10_000
 const waitMs = 30_000
-/** Files of one transaction each, before they are merged. */
+/** The number of single-transaction files before a merge. */
 const mergeAt = 64
 
 /**
  * A messaging store in a folder of plain files, which any number of processes of its user may share.
  *
- * Each transaction is a file of its own, with a number and a checksum: written under another name, on the disk, and then
- * given its name, which only one can be given. The lock keeps writers from getting in each other's way; that no write is
- * lost depends on the names, so an owner that has stopped, or that comes back late, is no danger. Now and then files are
- * merged. All rows are in memory: for stores of some tens of megabytes, and SQLite for more.
+ * Each transaction is a file with a number and a checksum: written under a temporary name, synced, and then linked to
+ * its name, which succeeds for one writer only. The lock reduces conflicts; correctness depends only on the names, so a
+ * holder that stops or resumes late is harmless. Files are merged from time to time. All rows are in memory: suitable
+ * for some tens of megabytes; use SQLite for more.
  *
- * @param path A folder for this store alone, on a local file system with hard links; made where it is not there.
- * @throws MessagingError STATE_NEWER_VERSION; STATE_TAMPERED for a file that is damaged or missing. All stays as it is.
+ * @param path A folder for this store alone, on a local file system with hard links; created if missing.
+ * @throws MessagingError STATE_NEWER_VERSION; STATE_TAMPERED for a damaged or missing file. Nothing is changed then.
  */
 export async function openFolderStore(path: string): Promise<MessagingStore> {
   const files = folderFiles(path)
@@ -47,12 +47,12 @@ export async function openFolderStoreOn(
   options: { readonly mergeAt: number },
 ): Promise<MessagingStore> {
   let rows = folderRows()
-  /** The newest transaction that is in memory. */
+  /** The newest transaction in memory. */
   let reached = 0
   let reading: Promise<unknown> = Promise.resolve()
   let writing: Promise<unknown> = Promise.resolve()
 
-  /** Reads what was written since: by this process or another one. */
+  /** Reads the transactions since, of this process and of others. */
   async function readOn(): Promise<void> {
     for (;;) {
       const spans = await listSpans(files)
@@ -66,19 +66,19 @@ export async function openFolderStoreOn(
     }
   }
 
-  /** Whether the files are others by now: then what was missing may be in one of them. */
+  /** True if the files have changed meanwhile: a missing transaction may be in a merged file. */
   async function isBeingMerged(spans: readonly Span[]): Promise<boolean> {
     const namesOf = (all: readonly Span[]) => all.map(nameOf).sort().join()
     return namesOf(await listSpans(files)) !== namesOf(spans)
   }
 
-  /** @returns False where one of them was merged into another meanwhile. */
+  /** @returns False if one of the files was merged meanwhile. */
   async function takeAll(chain: readonly Span[]): Promise<boolean> {
     for (const span of chain) {
       const bytes = await files.read(nameOf(span))
       if (bytes === undefined) return false
       const left = decodeFile(span, bytes)
-      // The first one says nothing of rows that were removed before its end.
+      // The first file does not list rows that were deleted before its end.
       if (span.from === 1) rows = folderRows()
       rows.apply(left)
       reached = span.to
@@ -86,7 +86,7 @@ export async function openFolderStoreOn(
     return true
   }
 
-  /** One after the other, and begun after it was asked for: what was written before is seen. */
+  /** Reads in turn, each read starting after its call, so that it sees all earlier writes. */
   function refresh(): Promise<FolderRows> {
     const turn = reading.then(readOn, readOn).then(() => rows)
     reading = turn.catch(() => undefined)
@@ -104,17 +104,17 @@ export async function openFolderStoreOn(
     }
   }
 
-  /** @returns False where another one has written this number. */
+  /** @returns False if another writer has used this number. */
   async function put(span: Span, left: Left): Promise<boolean> {
     if (!(await place(files, span, left))) return false
-    // A name that is free because what had it was merged: this came too late.
+    // The name was free only because its file had been merged: this write is too late.
     if ((await listSpans(files)).some((other) => isWithin(span, other))) {
-      throw new Error("this store was merged meanwhile: whether it was written is found out by reading")
+      throw new Error("the store was merged during the write: read the store to learn whether it was written")
     }
     return true
   }
 
-  /** Of no matter to what was written: what fails is done by a later one. */
+  /** Merges files. A failure does not affect the write; a later call repeats it. */
   async function tidy(): Promise<void> {
     const chain = chainAfter(0, await listSpans(files))
     if (chain.filter(({ from, to }) => from === to).length < options.mergeAt) return
@@ -151,7 +151,7 @@ export async function openFolderStoreOn(
   }
 }
 
-/** @returns Undefined where a row was to be created that is there. */
+/** @returns Undefined if a row to create exists. */
 function leftBy(rows: FolderRows, space: Space, generation: bigint, ops: readonly Op[]): Left | undefined {
   const left = new Map<string, LeftRow>()
   for (const op of ops) {
@@ -168,7 +168,7 @@ async function listSpans(files: FolderFiles): Promise<Span[]> {
   return (await files.list()).map(spanOf).filter((span) => span !== undefined)
 }
 
-/** @returns False where its name is taken. */
+/** @returns False if the name exists. */
 async function place(files: FolderFiles, span: Span, left: Left): Promise<boolean> {
   const bytes = encodeFile(span, left)
   for (let tries = 1; ; tries++) {
@@ -182,7 +182,7 @@ async function place(files: FolderFiles, span: Span, left: Left): Promise<boolea
   }
 }
 
-/** A file that another owner, who merged meanwhile, took for a leftover is written again so often. */
+/** The most attempts after another process's merge deleted the file as a leftover. */
 const maxTries = 8
 
 async function placeOnce(files: FolderFiles, name: string, bytes: Uint8Array): Promise<boolean> {
@@ -196,8 +196,8 @@ async function placeOnce(files: FolderFiles, name: string, bytes: Uint8Array): P
 }
 
 /**
- * Merges the newest files, and those before them that are not much larger: so what is written once is written again a few
- * times only, however large the store becomes. What is merged goes when the file that has all of it is on the disk.
+ * Merges the newest files with the earlier ones that are not much larger, so that each row is rewritten only a few
+ * times, however large the store becomes. Merged files are deleted after the new file is synced.
  */
 async function mergeNewest(files: FolderFiles, chain: readonly Span[]): Promise<void> {
   const taken: { span: Span; left: Left }[] = []
@@ -232,5 +232,5 @@ async function mergeNewest(files: FolderFiles, chain: readonly Span[]): Promise<
 function refusal(cause: unknown): never {
   const code = codeOf(cause)
   if (code !== "ENOSPC" && code !== "EDQUOT") throw cause
-  throw new MessagingError("STORE_FULL", "the disk has no more room", { cause })
+  throw new MessagingError("STORE_FULL", "the disk is full", { cause })
 }

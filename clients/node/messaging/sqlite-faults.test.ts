@@ -1,4 +1,4 @@
-// SQLite fails, or the process ends, at every call of a story: a transaction is whole, and the store goes on.
+// SQLite fails, or the process ends, at every call of a scenario: transactions are atomic, and the store continues.
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite"
@@ -16,7 +16,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test("the file is kept with a write-ahead log, and each transaction is synced", async () => {
+test("the file has a write-ahead log, and each transaction is synced", async () => {
   const databases = new Set<DatabaseSync>()
   const { prepare } = DatabaseSync.prototype
   vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementation(function (this: DatabaseSync, sql, ...rest) {
@@ -43,12 +43,12 @@ const transactions: Op[][] = [
   [],
   [put("x", 5), put("z", 5)],
 ]
-/** What is there after so many. */
+/** The values after each number of transactions. */
 const after = [[], [1, 1], [2], [3], [3], [5, 5]]
 
 class Fault extends Error {}
 
-/** Counts the calls to SQLite; at one of them something else happens. */
+/** Counts the calls to SQLite, and replaces one of them. */
 function watch(at: number, instead: (call: () => unknown) => unknown): { readonly count: number } {
   let count = 0
   const step = (call: () => unknown) => (count++ === at ? instead(call) : call())
@@ -60,7 +60,7 @@ function watch(at: number, instead: (call: () => unknown) => unknown): { readonl
   }
   const { exec } = DatabaseSync.prototype
   vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql) {
-    // What undoes a transaction is SQLite's own where the process ends, or the disk does not take more.
+    // At a process end or a full disk, SQLite itself rolls back.
     return sql === "ROLLBACK" ? exec.call(this, sql) : (step(() => exec.call(this, sql)) as never)
   })
   return {
@@ -70,7 +70,7 @@ function watch(at: number, instead: (call: () => unknown) => unknown): { readonl
   }
 }
 
-/** @returns How many were told to be written. */
+/** @returns The number of acknowledged transactions. */
 async function play(store: MessagingStore, from = 0): Promise<number> {
   let told = from
   for (const ops of transactions.slice(from)) {
@@ -101,7 +101,7 @@ const places = async () => {
   return { opening, count }
 }
 
-test.each(["before", "after"] as const)("a call that fails %s it was done undoes its transaction", async (when) => {
+test.each(["before", "after"] as const)("a call that fails %s its effect rolls back its transaction", async (when) => {
   const { opening, count } = await places()
   expect(count).toBeGreaterThan(25)
   for (let at = opening; at < count; at++) {
@@ -122,7 +122,7 @@ test.each(["before", "after"] as const)("a call that fails %s it was done undoes
       expect(error, `call ${at}`).toBeInstanceOf(Fault)
     }
     vi.restoreAllMocks()
-    // The same one goes on, and so does one that is opened anew.
+    // The same store continues, and so does a newly opened one.
     await expectWhole(store, told, `call ${at}, ${told} told`)
     await store.close()
     const again = openSqliteStore(path)
@@ -131,7 +131,7 @@ test.each(["before", "after"] as const)("a call that fails %s it was done undoes
   }
 })
 
-test("a process that ends at any call, opening included, leaves whole transactions", async () => {
+test("a process that ends at any call, also while opening, leaves atomic transactions", async () => {
   const { count } = await places()
   for (let at = 0; at < count; at++) {
     const path = join(folder, `live ${at}`, "store")
@@ -140,7 +140,7 @@ test("a process that ends at any call, opening included, leaves whole transactio
     let told = 0
     let toldThen = 0
     watch(at, (call) => {
-      // What is on the disk now is what a process leaves that ends here: of the log that is in memory, nothing.
+      // The files on the disk now are what a process leaves that ends here, without the log in memory.
       toldThen = told
       cpSync(join(folder, `live ${at}`), left, { recursive: true, filter: (name) => !name.endsWith("-shm") })
       return call()

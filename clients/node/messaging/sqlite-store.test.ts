@@ -26,7 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const path = () => join(folder, "store")
 const row = (value: number) => ({ op: "put", table: "state", key: "x", value: Uint8Array.of(value) }) as const
 
-test("a file of a later version is refused, and stays as it is", async () => {
+test("a file of a later version is refused, and unchanged", async () => {
   await openSqliteStore(path()).close()
   const db = new DatabaseSync(path())
   db.exec("PRAGMA user_version = 2")
@@ -34,14 +34,14 @@ test("a file of a later version is refused, and stays as it is", async () => {
   expect(() => openSqliteStore(path())).toThrow(expect.objectContaining({ reason: "STATE_NEWER_VERSION" }))
 })
 
-test("the file is its owner's alone", async () => {
+test("only the owner can access the file", async () => {
   const store = openSqliteStore(path())
   await store.transact("a", 0n, [row(1)])
   for (const file of [path(), `${path()}-wal`]) expect(statSync(file).mode & 0o077).toBe(0)
   await store.close()
 })
 
-test("what was written is there when the process is killed the moment after", async () => {
+test("a write survives a kill of the process directly afterwards", async () => {
   const program = `
     const { openSqliteStore } = await import(${JSON.stringify(join(import.meta.dirname, "sqlite-store.ts"))})
     const store = openSqliteStore(${JSON.stringify(path())})
@@ -55,7 +55,7 @@ test("what was written is there when the process is killed the moment after", as
   await store.close()
 })
 
-test("two that are open on one file see each other's writes, and one generation", async () => {
+test("two stores on one file see each other's writes and one generation", async () => {
   const one = openSqliteStore(path())
   const other = openSqliteStore(path())
   await one.transact("a", 0n, [row(1)])

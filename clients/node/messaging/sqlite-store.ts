@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { MessagingError, type MessagingStore, type Op, type Row, type Space } from "@signet/client/messaging"
 
 const schemaVersion = 1n
-/** Another process of the same store is done before that, or hangs. */
+/** Another process is done within this time, or hangs. Milliseconds. */
 const busyTimeoutMs = 10_000
 
 const noSqlite = `Node ${process.versions.node} has no node:sqlite: use Node 22.13 or later, or openFolderStore, which needs no library`
@@ -26,13 +26,13 @@ const schema = `
 /**
  * A messaging store in one SQLite file, which any number of processes of its user may share.
  *
- * A transaction is on the disk when it resolves (`synchronous=FULL`). The file is for its owner alone.
+ * A transaction is on the disk when it resolves (`synchronous=FULL`). Only the owner can access the file.
  *
- * @throws MessagingError STORE_UNAVAILABLE where Node has no SQLite (before 22.13), and STATE_NEWER_VERSION for a file of a
- *   later version, which stays as it is.
+ * @throws MessagingError STORE_UNAVAILABLE if Node has no SQLite (before 22.13), and STATE_NEWER_VERSION for a file of
+ *   a later version, which is not changed.
  */
 export function openSqliteStore(path: string): MessagingStore {
-  // Node 20 and the first versions of 22 lack it: an import of it would take the whole module with it.
+  // Not imported: Node 20 and early versions of 22 lack it, and the whole module would fail to load.
   const sqlite = process.getBuiltinModule("node:sqlite")
   if (sqlite === undefined) throw new MessagingError("STORE_UNAVAILABLE", noSqlite)
   // SQLite gives the files beside it the same mode.
@@ -60,7 +60,7 @@ export function openSqliteStore(path: string): MessagingStore {
   }
   for (const statement of Object.values(statements)) statement.setReadBigInts(true)
 
-  /** @returns False where a row was to be created that is there. */
+  /** @returns False if a row to create exists. */
   const write = (space: Space, op: Op): boolean => {
     const place = [op.space ?? space, op.table, op.key] as const
     switch (op.op) {
@@ -116,7 +116,7 @@ function prepareFile(db: DatabaseSync): void {
   })
 }
 
-/** One transaction: whole, or undone. */
+/** Runs one transaction, which is committed or rolled back. */
 function within<T>(db: DatabaseSync, begin: string, work: (undo: <R>(result: R) => R) => T): T {
   let isUndone = false
   try {
@@ -135,5 +135,5 @@ function within<T>(db: DatabaseSync, begin: string, work: (undo: <R>(result: R) 
 
 function bytesOf(value: SQLOutputValue | undefined): Uint8Array {
   if (value instanceof Uint8Array) return value
-  throw new MessagingError("STATE_TAMPERED", "a row that holds no bytes")
+  throw new MessagingError("STATE_TAMPERED", "a stored row has no bytes")
 }

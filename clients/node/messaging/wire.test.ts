@@ -7,7 +7,7 @@ import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import { connectTo } from "./wire.ts"
 
-/** What a client of a service that answers so makes of it. */
+/** The result of a client's call to a service with this answer. */
 async function asking(answer: (response: ServerResponse) => void): Promise<unknown> {
   const server = createServer((request, response) => {
     request.resume()
@@ -27,7 +27,7 @@ async function asking(answer: (response: ServerResponse) => void): Promise<unkno
 
 const mib = 1_024 * 1_024
 
-test("an answer that unpacks into more than any answer is, is refused", async () => {
+test("an answer that decompresses beyond the limit is refused", async () => {
   const packed = gzipSync(Buffer.alloc(40 * mib), { level: 1 })
   expect(packed.length).toBeLessThan(mib)
   const answer = await asking((response) => {
@@ -37,7 +37,7 @@ test("an answer that unpacks into more than any answer is, is refused", async ()
   expect(answer).toMatchObject({ code: Code.ResourceExhausted })
 })
 
-test("an answer without an end is refused when it is longer than any answer is", async () => {
+test("an endless answer is refused at the limit", async () => {
   let sent = 0
   const answer = await asking((response) => {
     const more = () => {
@@ -55,7 +55,7 @@ test("an answer without an end is refused when it is longer than any answer is",
   expect(sent).toBeLessThan(128 * mib)
 })
 
-test("an answer that sends elsewhere is not followed there", async () => {
+test("a redirect is not followed", async () => {
   const answer = await asking((response) => {
     response.writeHead(307, { location: "http://127.0.0.1:1/elsewhere" }).end()
   })

@@ -1,7 +1,7 @@
 import type { Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
 
-/** More than any answer of the service is; packed ones are unpacked up to this. */
+/** Larger than every answer of the service; also the limit of decompression. */
 const readMaxBytes = 32 * 1_024 * 1_024
 
 /** Connect over HTTP/1.1. Node follows no redirect. */

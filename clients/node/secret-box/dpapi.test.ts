@@ -1,4 +1,4 @@
-// Windows data protection by what PowerShell and DPAPI are known to do: none of it has been run on Windows.
+// Windows data protection, by the documented behaviour of PowerShell and DPAPI: these tests have not run on Windows.
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,7 +30,7 @@ const boxWith = (change: DpapiOptions = {}) => {
   return openOsSecretBox({ lock, platform: "win32", dpapi: { shelf, program: join(folder, "powershell"), ...change } })
 }
 
-test("what was sealed opens for its scope alone, after a restart and a rotation too", async () => {
+test("sealed bytes open for their scope alone, also after a restart and a rotation", async () => {
   const box = await boxWith()
   expect(box.describe()).toEqual({
     backend: "windows-dpapi",
@@ -52,7 +52,7 @@ test("what was sealed opens for its scope alone, after a restart and a rotation 
   await expect(again.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("keys and what is sealed are on no command line, and PowerShell runs without profile, questions and window", async () => {
+test("keys and sealed bytes are on no command line, and PowerShell runs without profile, prompt and window", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   await box.seal(scope, "token", bytes("secret"))
@@ -65,11 +65,11 @@ test("keys and what is sealed are on no command line, and PowerShell runs withou
     expect(input).toMatch(/^(un)?protect\n[A-Za-z0-9+/]{43}=\n[A-Za-z0-9+/=]+\n$/)
     scripts.add(script)
   }
-  // The same each time: nothing of a call is in it.
+  // The same each time: it contains nothing of a call.
   expect(scripts.size).toBe(1)
 })
 
-test("a key is unwrapped once by a process, and again when it is another one", async () => {
+test("a process unwraps a key once, and again after it changed", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   const calls = () =>
@@ -77,7 +77,7 @@ test("a key is unwrapped once by a process, and again when it is another one", a
       .trim()
       .split("\n")
       .map((call) => JSON.parse(call).input.split("\n")[0])
-  // And it was looked whether what was wrapped is there.
+  // Also checks that the wrapped bytes were stored.
   expect(calls()).toEqual(["protect", "unprotect"])
   for (let i = 0; i < 5; i++) {
     await box.createKey(scope)
@@ -93,7 +93,7 @@ test("a key is unwrapped once by a process, and again when it is another one", a
   expect(calls().slice(before)).toEqual(["unprotect", "unprotect"])
 })
 
-test("a key that was unwrapped is no key any more once its file is another, or gone", async () => {
+test("an unwrapped key is dropped when its file changes or disappears", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", bytes("secret"))
@@ -108,7 +108,7 @@ test("a key that was unwrapped is no key any more once its file is another, or g
   await expect(box.seal(scope, "token", bytes("x"))).rejects.toMatchObject({ reason: "KEY_MISSING" })
 })
 
-test("what is kept holds no key as it is", async () => {
+test("the stored bytes contain no plain key", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   const [call = "{}"] = readFileSync(join(folder, "calls"), "utf8").split("\n")
@@ -119,14 +119,14 @@ test("what is kept holds no key as it is", async () => {
 
 test.each<[string, string]>([
   ["constrained", "locked down"],
-  ["blocked", "something else"],
-  ["garbage", "something else"],
-  ["half", "something else"],
-  ["empty", "no whole bytes"],
-  ["endless", "does not stop"],
+  ["blocked", "unexpected output"],
+  ["garbage", "unexpected output"],
+  ["half", "unexpected output"],
+  ["empty", "incomplete bytes"],
+  ["endless", "size limit"],
   ["slow", "in time"],
   ["no profile", "-2147024894"],
-])("a PowerShell that is %s is typed, and nothing is made anew or thrown away", async (mood, message) => {
+])("a PowerShell that is %s fails with a reason, and no key is created or deleted", async (mood, message) => {
   await (await boxWith()).createKey(scope)
   const before = kept()
   const box = await boxWith({ timeoutMs: mood === "slow" ? 300 : 30_000 })
@@ -142,7 +142,7 @@ test.each<[string, string]>([
   expect(kept()).toEqual(before)
 })
 
-test("where there is no PowerShell nothing is kept", async () => {
+test("without PowerShell nothing is stored", async () => {
   const box = await boxWith({ program: join(folder, "none.exe") })
   await expect(box.createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
   expect(existsSync(join(folder, "keys"))).toBe(false)
@@ -159,7 +159,7 @@ test("another Windows user does not open it", async () => {
   expect(kept()).toEqual(before)
 })
 
-test("a file that was changed, or is another scope's, is noticed and left", async () => {
+test("a changed file, or one of another scope, is detected and not changed", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   const [name = ""] = readdirSync(join(folder, "keys"))

@@ -1,4 +1,4 @@
-// Windows data protection (DPAPI) for the user: the system wraps a few bytes under keys of the user that are signed in.
+// Windows data protection (DPAPI): the system encrypts a few bytes under keys of the signed-in user.
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import { join } from "node:path"
@@ -9,15 +9,14 @@ import type { Keeper } from "./kept-box.ts"
 import { type PowershellOptions, powershell } from "./powershell.ts"
 
 export interface DpapiOptions extends PowershellOptions {
-  /** Where what was wrapped is kept. Default: a folder in the user's local application data, which does not roam. */
+  /** The store of the wrapped bytes. Default: a folder in the user's local application data, which does not roam. */
   readonly shelf?: Shelf
 }
 
 /**
- * Line by line from standard input: what to do, the scope's hash, the bytes; each in base64. The scope is mixed in
- * (optional entropy), so what was wrapped for one opens for no other. Calls of .NET alone and no cmdlets: those are
- * loaded by a path that whoever started this program may have changed. Written to the stream and not to the host: what
- * is transcribed by policy does not have it.
+ * Reads lines from standard input: operation, hash of the scope, bytes; each in base64. The scope is the optional
+ * entropy, so wrapped bytes open only for their scope. Calls .NET and no cmdlets, because cmdlets are loaded by a path
+ * that an attacker may have changed. Writes to the stream and not to the host, so that transcripts do not contain it.
  */
 const script = `
 $ErrorActionPreference = 'Stop'
@@ -43,7 +42,7 @@ try {
 }
 `
 
-/** @throws SecretBoxError what DPAPI refuses, and whatever else PowerShell does instead. */
+/** @throws SecretBoxError for DPAPI's refusals and every other result of PowerShell. */
 export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
   const shelf = options.shelf ?? createFileShelf(join(homedir(), "AppData", "Local", "signet", "keys"))
   return {
@@ -51,14 +50,14 @@ export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
       const kept = await shelf.read(nameOf(scope))
       return kept && call("unprotect", scope, kept.bytes)
     },
-    // PowerShell takes a second to start; a file is read for each use, so what others change is seen.
+    // PowerShell takes a second to start. The file is read for each use, so changes by others are seen.
     async stamp(scope) {
       const kept = await shelf.read(nameOf(scope))
       return kept && createHash("sha256").update(kept.bytes).digest("hex")
     },
     async write(scope, bytes) {
       const wrapped = await call("protect", scope, bytes)
-      // The box's lock is held, and what it read was read under it.
+      // The box holds its lock since its read, so any revision may be replaced.
       await shelf.write(nameOf(scope), wrapped, "any")
     },
     async remove(scope) {
@@ -80,7 +79,7 @@ export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
       case "constrained":
         throw unavailable("PowerShell is locked down on this machine (constrained language mode)")
       default:
-        throw unavailable("PowerShell said something else than was asked for")
+        throw unavailable("PowerShell returned unexpected output")
     }
   }
 }
@@ -91,13 +90,14 @@ const base64 = (bytes: Uint8Array): string =>
 
 function parse(value: string): Uint8Array {
   const bytes = Buffer.from(value, "base64")
-  if (bytes.length === 0 || bytes.toString("base64") !== value) throw unavailable("PowerShell gave no whole bytes")
+  if (bytes.length === 0 || bytes.toString("base64") !== value)
+    throw unavailable("PowerShell returned incomplete bytes")
   return Uint8Array.from(bytes)
 }
 
-/** NTE_BAD_KEY_STATE: under a key that this user does not have. */
+/** NTE_BAD_KEY_STATE: the bytes are under a key that this user lacks. */
 const badKeyState = 0x8009000b | 0
-/** ERROR_INVALID_DATA: not what was wrapped, or wrapped for another scope. */
+/** ERROR_INVALID_DATA: changed bytes, or those of another scope. */
 const invalidData = 0x8007000d | 0
 
 function refusal(hresult: number): SecretBoxError {
@@ -105,10 +105,13 @@ function refusal(hresult: number): SecretBoxError {
     case badKeyState:
       return new SecretBoxError(
         "WRONG_USER",
-        "this was protected by another Windows user, or before an administrator has set a new password",
+        "the key was protected by another Windows user, or before an administrator reset the password",
       )
     case invalidData:
-      return new SecretBoxError("STATE_TAMPERED", "what Windows has protected was changed, or is of another scope")
+      return new SecretBoxError(
+        "STATE_TAMPERED",
+        "the bytes that Windows protected were changed, or belong to another scope",
+      )
     default:
       return unavailable(`Windows data protection refused (${hresult})`)
   }

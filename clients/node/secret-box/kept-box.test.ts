@@ -6,7 +6,7 @@ const bytes = new TextEncoder().encode("secret")
 const lock = { run: <T>(work: () => Promise<T>) => work() }
 const description = { backend: "test", version: 1, hardware: false, deviceBound: false, persistent: true }
 
-/** Keeps bytes; `held` holds its next answer back. */
+/** Stores bytes; `held` delays its next answer. */
 function keeperOf(): Keeper & { reads: number; held: Promise<void> | undefined } {
   let kept: Uint8Array | undefined
   return {
@@ -29,7 +29,7 @@ function keeperOf(): Keeper & { reads: number; held: Promise<void> | undefined }
   }
 }
 
-test("many that seal and open at the same time read the keys once, and one after the other each time", async () => {
+test("concurrent seals and opens read the keys once, sequential ones each time", async () => {
   const keeper = keeperOf()
   const box = createKeptBox(description, keeper, lock)
   await box.createKey(scope)
@@ -43,7 +43,7 @@ test("many that seal and open at the same time read the keys once, and one after
 })
 
 test.each(["createKey", "destroy"] as const)(
-  "who comes after %s is not told what was read before it",
+  "a call after %s does not get keys that were read before it",
   async (change) => {
     const keeper = keeperOf()
     const box = createKeptBox(description, keeper, lock)
@@ -65,7 +65,7 @@ test.each(["createKey", "destroy"] as const)(
   },
 )
 
-test("who holds a scope reads its keys once, for all that it seals and opens", async () => {
+test("a held scope reads its keys once for all seals and opens", async () => {
   const keeper = keeperOf()
   const box = createKeptBox(description, keeper, lock)
   await box.createKey(scope)
@@ -74,7 +74,7 @@ test("who holds a scope reads its keys once, for all that it seals and opens", a
   const sealed = await held?.seal("row", bytes)
   for (let i = 0; i < 3; i++) expect(await held?.open("row", sealed ?? bytes)).toEqual(bytes)
   expect(keeper.reads).toBe(1)
-  // What it sealed is what the box seals.
+  // The box opens bytes that the held scope sealed.
   expect(await box.open(scope, "row", sealed ?? bytes)).toEqual(bytes)
   await expect(held?.open("another", sealed ?? bytes)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
   held?.release()
@@ -83,7 +83,7 @@ test("who holds a scope reads its keys once, for all that it seals and opens", a
   expect(keeper.reads).toBe(1)
 })
 
-test("who holds a scope opens what another process has sealed with a newer key", async () => {
+test("a held scope opens bytes that another process sealed with a newer key", async () => {
   const keeper = keeperOf()
   const box = createKeptBox(description, keeper, lock)
   await box.createKey(scope)
@@ -96,7 +96,7 @@ test("who holds a scope opens what another process has sealed with a newer key",
   expect(await held?.open("row", before ?? bytes)).toEqual(bytes)
 })
 
-test("who holds a scope seals nothing with keys that were destroyed here, and asks again after a refusal", async () => {
+test("a held scope seals nothing with destroyed keys, and reads again after a refusal", async () => {
   const keeper = keeperOf()
   const box = createKeptBox(description, keeper, lock)
   const held = box.hold?.(scope)

@@ -1,25 +1,27 @@
-// A secret box on anything that keeps a few bytes a scope.
+// A secret box on any store of a few bytes per scope.
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
 import { holdKeys, openBytes, scopeText, sealBytes } from "../../core/platform.ts"
 import { addKey, type KeptKeys, readKeys } from "./kept-keys.ts"
 
-/** Keeps bytes a scope. What it throws is a SecretBoxError; what is not there is undefined. */
+/** Stores bytes per scope. Throws SecretBoxError; missing bytes are undefined. */
 export interface Keeper {
   read(scope: SecretScope): Promise<Uint8Array | undefined>
   /**
-   * Where a read is slow: names what it would give now, so that what was read once is read again only when it is another.
-   * Undefined where there is nothing.
+   * For a slow store: an identifier of the current bytes, so that they are read again only after a change. Undefined
+   * without bytes.
    */
   stamp?(scope: SecretScope): Promise<string | undefined>
   write(scope: SecretScope, bytes: Uint8Array): Promise<void>
   remove(scope: SecretScope): Promise<void>
 }
 
-/** @param lock Two processes that make a key at once would lose one, and what it sealed. */
+/**
+ * @param lock Prevents two processes from creating a key concurrently: one key, and its sealed bytes, would be lost.
+ */
 export function createKeptBox(description: SecretBoxDescription, keeper: Keeper, lock: Lock): SecretBox {
   const loading = new Map<string, Promise<KeptKeys | undefined>>()
-  /** As objects that give no bytes out, like those that are held. */
+  /** Cached as non-extractable objects, like held keys. */
   const known = new Map<string, { readonly stamp: string; readonly keys: KeptKeys }>()
 
   async function load(scope: SecretScope): Promise<KeptKeys | undefined> {
@@ -27,7 +29,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
     return kept && readKeys(description, scope, kept).finally(() => kept.fill(0))
   }
 
-  /** What was read before, if the keeper names it still. */
+  /** The cached keys, if the store's identifier is unchanged. */
   async function loadKnown(scope: SecretScope): Promise<KeptKeys | undefined> {
     if (keeper.stamp === undefined) return load(scope)
     const name = scopeText(scope)
@@ -42,7 +44,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
 
   const holding = holdKeys(description, load)
 
-  /** Many that seal and open at the same time read the keeper once: a thousand rows are not a thousand reads. */
+  /** Concurrent seals and opens share one read: a thousand rows do not cause a thousand reads. */
   function loadTogether(scope: SecretScope): Promise<KeptKeys | undefined> {
     const name = scopeText(scope)
     const running = loading.get(name)
@@ -54,7 +56,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
     return started
   }
 
-  /** What was read before a change is not for who comes after it. */
+  /** Drops cached keys after a change. */
   async function change(scope: SecretScope, work: () => Promise<void>): Promise<void> {
     await work().finally(() => {
       loading.delete(scopeText(scope))
@@ -65,9 +67,9 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
   async function add(scope: SecretScope, before: Uint8Array | undefined): Promise<void> {
     const kept = await addKey(description, scope, before)
     await change(scope, () => keeper.write(scope, kept)).finally(() => kept.fill(0))
-    // What a store says it took is not yet what it gives.
+    // A store may accept bytes and not return them.
     if ((await load(scope)) === undefined) {
-      throw new SecretBoxError("SECURE_STORE_UNAVAILABLE", "the store took a key and does not have it")
+      throw new SecretBoxError("SECURE_STORE_UNAVAILABLE", "the store accepted a key and does not return it")
     }
   }
 
@@ -79,7 +81,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
       }),
     async seal(scope, purpose, plaintext) {
       const keys = await loadTogether(scope)
-      if (keys === undefined) throw new SecretBoxError("KEY_MISSING", "there is no key for this yet")
+      if (keys === undefined) throw new SecretBoxError("KEY_MISSING", "no key exists yet: call createKey first")
       return sealBytes(description, keys.newest, { scope, purpose }, plaintext)
     },
     async open(scope, purpose, sealed) {

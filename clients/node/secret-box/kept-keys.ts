@@ -1,4 +1,4 @@
-// What a store keeps for a scope: its keys, newest last, and a canary under the newest.
+// The stored bytes of a scope: its keys, newest last, and a canary sealed under the newest.
 
 import { SecretBoxError, type SecretScope } from "@signet/client"
 import { importSealingKey, openBytes, type Pinned, type SealingKey, sealBytes } from "../../core/platform.ts"
@@ -10,11 +10,11 @@ export interface KeptKeys {
 
 const format = 1
 const keyBytes = 32
-/** What credential stores take is small. */
+/** Credential stores accept only small values. */
 const maxKeys = 64
 const canary = new TextEncoder().encode("signet canary")
 
-/** The bytes to keep when a key is added to those that are kept. The caller wipes both. */
+/** The bytes to store after adding a key to the stored ones. The caller wipes both. */
 export async function addKey(pinned: Pinned, scope: SecretScope, before: Uint8Array | undefined): Promise<Uint8Array> {
   const count = before === undefined ? 0 : countOf(before)
   if (count >= maxKeys) throw new SecretBoxError("SECURE_STORE_UNAVAILABLE", `a scope has at most ${maxKeys} keys`)
@@ -32,8 +32,8 @@ export async function addKey(pinned: Pinned, scope: SecretScope, before: Uint8Ar
 }
 
 /**
- * @param kept As the store gave them; the caller wipes them.
- * @throws SecretBoxError SECURE_STORE_CHANGED when these are not what was kept.
+ * @param kept The store's bytes; the caller wipes them.
+ * @throws SecretBoxError SECURE_STORE_CHANGED if these are not the stored bytes.
  */
 export async function readKeys(pinned: Pinned, scope: SecretScope, kept: Uint8Array): Promise<KeptKeys> {
   const count = countOf(kept)
@@ -62,4 +62,4 @@ function countOf(kept: Uint8Array): number {
 }
 
 const changed = (cause?: unknown) =>
-  new SecretBoxError("SECURE_STORE_CHANGED", "the store does not hold the keys that were put there", { cause })
+  new SecretBoxError("SECURE_STORE_CHANGED", "the store does not have the keys that were stored there", { cause })

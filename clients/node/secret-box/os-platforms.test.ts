@@ -1,4 +1,4 @@
-// The Keychain by what the library says it does: it has not been run. Windows has dpapi.test.ts.
+// The Keychain, by the library's documented behaviour: these tests have not run on macOS. Windows has dpapi.test.ts.
 import { afterEach, expect, test, vi } from "vitest"
 import { openOsSecretBox } from "./os-store.ts"
 
@@ -6,7 +6,7 @@ const scope = { app: "app_1", user: "ada" }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const lock = { run: <T>(work: () => Promise<T>) => work() }
 
-/** The library over a store of this test, which fails with what it is given. */
+/** The library over a store of this test, with the given failure. */
 function libraryOver(store: Map<string, Uint8Array>, failure: { message?: string } = {}) {
   class AsyncEntry {
     readonly #name: string
@@ -29,7 +29,7 @@ afterEach(() => void vi.doUnmock("@napi-rs/keyring"))
 
 const platform = "darwin"
 
-test("what was sealed opens for its scope alone, after a restart and rotations too", async () => {
+test("sealed bytes open for their scope alone, also after a restart and rotations", async () => {
   libraryOver(new Map())
   const box = await openOsSecretBox({ lock, platform })
   await box.createKey(scope)
@@ -44,7 +44,7 @@ test("what was sealed opens for its scope alone, after a restart and rotations t
   await expect(again.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("a locked store and a failing one are typed, and nothing is made anew", async () => {
+test("a locked store and a failing one have a reason, and create no key", async () => {
   const store = new Map<string, Uint8Array>()
   const failure: { message?: string } = {}
   libraryOver(store, failure)
@@ -63,7 +63,7 @@ test("a locked store and a failing one are typed, and nothing is made anew", asy
   expect([...store]).toEqual(before)
 })
 
-test("what was sealed on one system is not taken for sealed on another", async () => {
+test("bytes sealed on one system are refused on another", async () => {
   libraryOver(new Map())
   const mac = await openOsSecretBox({ lock, platform: "darwin" })
   await mac.createKey(scope)
@@ -72,7 +72,7 @@ test("what was sealed on one system is not taken for sealed on another", async (
   await expect(linux.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("a scope has so many keys, and no more", async () => {
+test("a scope has a maximum number of keys", async () => {
   libraryOver(new Map())
   const box = await openOsSecretBox({ lock, platform })
   await box.createKey(scope)

@@ -1,4 +1,4 @@
-// Keys in the credential store of the operating system.
+// Keys in the operating system's credential store.
 import type { AsyncEntry } from "@napi-rs/keyring"
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
@@ -8,26 +8,26 @@ import { createKeptBox, type Keeper } from "./kept-box.ts"
 
 const backends: Readonly<Record<string, string>> = {
   linux: "secret-service",
-  // Tested with a stand-in for the library, and never run.
+  // Tested with a substitute for the library, never on the platform.
   darwin: "macos-keychain",
-  // Tested with a stand-in for PowerShell, and never run.
+  // Tested with a substitute for PowerShell, never on the platform.
   win32: "windows-dpapi",
 }
 
 export interface OsSecretBoxOptions {
-  /** One at a time for everything that shares the store. */
+  /** A lock for all users of the store. */
   readonly lock: Lock
-  /** As process.platform says it. */
+  /** As in process.platform. */
   readonly platform?: string
-  /** Of Windows alone: where keys are kept that it has wrapped, and how it is called. */
+  /** Windows only: the store of wrapped keys, and how PowerShell is called. */
   readonly dpapi?: DpapiOptions
 }
 
 /**
- * On Linux the Secret Service and nothing else: the library's own choice falls back to the kernel's keyring, which
- * forgets at a restart. On Windows the user's data protection (DPAPI).
+ * Opens the system's credential store. On Linux only the Secret Service: the library's default falls back to the
+ * kernel's keyring, which is lost at a restart. On Windows the user's data protection (DPAPI).
  *
- * @throws SecretBoxError SECURE_STORE_UNAVAILABLE where there is none; the first use tells of one that does not answer.
+ * @throws SecretBoxError SECURE_STORE_UNAVAILABLE without a store; the first use reports one that does not answer.
  */
 export async function openOsSecretBox({
   lock,
@@ -44,7 +44,7 @@ export async function openOsSecretBox({
     persistent: true,
   }
   if (platform === "win32") return createKeptBox(description, dpapiKeeper(dpapi), lock)
-  // Here, because the library is machine code that is not there for every machine.
+  // Imported here, because the native library does not exist for every machine.
   const library = await import("@napi-rs/keyring").catch((error: unknown) => {
     throw unavailable("the store's library does not load on this machine", error)
   })
@@ -73,7 +73,7 @@ function keeperOf(Entry: typeof AsyncEntry): Keeper {
   }
 }
 
-/** The library has sentences alone: that of keyring's NoStorageAccess is the one of a store that is locked. */
+/** The library has only messages: that of keyring's NoStorageAccess means a locked store. */
 function refusal(error: unknown): SecretBoxError {
   const said = error instanceof Error ? error.message : ""
   return said.startsWith("Couldn't access platform storage")

@@ -1,14 +1,14 @@
-// The file of a passphrase box: what the passphrase is stretched with, and what is sealed under the result.
+// The file of a passphrase box: the key derivation's parameters, and the entries sealed under the derived key.
 
 import { SecretBoxError } from "@signet/client"
 import { fromBase64url, toBase64url } from "../../core/platform.ts"
 
-/** Of Argon2id (RFC 9106). */
+/** Parameters of Argon2id (RFC 9106). */
 export interface KdfParameters {
   readonly memoryKiB: number
   readonly passes: number
   readonly lanes: number
-  /** 16 bytes as base64url. */
+  /** 16 bytes in base64url. */
   readonly salt: string
 }
 
@@ -20,7 +20,7 @@ export interface PassphraseFile {
 }
 
 const format = 1
-/** What is less was not written by this program, and what is more would stop the machine. */
+/** Lower values are not from this program, and higher ones would stall the machine. */
 const limits = { memoryKiB: [19_456, 1_048_576], passes: [2, 16], lanes: [1, 4] } as const
 
 export function formatFile({ kdf, canary, entries }: PassphraseFile): Uint8Array {
@@ -28,7 +28,7 @@ export function formatFile({ kdf, canary, entries }: PassphraseFile): Uint8Array
   return new TextEncoder().encode(`${JSON.stringify({ format, kdf, canary: toBase64url(canary), entries: sealed })}\n`)
 }
 
-/** @throws SecretBoxError STATE_TAMPERED, STATE_NEWER_VERSION. */
+/** @throws SecretBoxError STATE_TAMPERED, STATE_NEWER_VERSION */
 export function parseFile(bytes: Uint8Array): PassphraseFile {
   try {
     const json: unknown = JSON.parse(new TextDecoder("utf8", { fatal: true }).decode(bytes))
@@ -52,7 +52,7 @@ export function parseFile(bytes: Uint8Array): PassphraseFile {
     }
   } catch (error) {
     if (error instanceof SecretBoxError) throw error
-    throw new SecretBoxError("STATE_TAMPERED", "that is no passphrase file, or it was changed", { cause: error })
+    throw new SecretBoxError("STATE_TAMPERED", "the file is not a passphrase file, or was changed", { cause: error })
   }
 }
 

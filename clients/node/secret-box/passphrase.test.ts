@@ -6,7 +6,7 @@ import { createPassphraseBox, type KeyHolder } from "./passphrase.ts"
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 const scope = { app: "app_1", user: "ada" }
-// As little as a file may say: the strength is not what is tested.
+// The weakest permitted parameters: these tests do not check strength.
 const parameters = { memoryKiB: 19_456, passes: 2 }
 
 interface Drawer extends Shelf {
@@ -44,7 +44,7 @@ beforeEach(() => {
   shelf = drawer()
 })
 
-test("what is sealed opens with the passphrase, however it is typed, and not with another", async () => {
+test("sealed bytes open with the passphrase in any Unicode form, and with no other", async () => {
   const box = boxWith("caf\u00e9")
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
@@ -62,7 +62,7 @@ test("what is sealed opens with the passphrase, however it is typed, and not wit
   expect(shelf.kept).toBe(before)
 })
 
-test("after a wrong passphrase it is asked for again", async () => {
+test("after a wrong passphrase the next use prompts again", async () => {
   await boxWith("right").createKey(scope)
   const said = ["wrong", "right"]
   const box = createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "", parameters })
@@ -71,7 +71,7 @@ test("after a wrong passphrase it is asked for again", async () => {
 })
 
 describe("a holder", () => {
-  /** Holds what it is given, as the unlock agent does. */
+  /** Holds keys as the unlock agent does. */
   const holding = (found?: Uint8Array) => {
     const kept = new Map<string, Uint8Array>()
     const holder = {
@@ -83,7 +83,7 @@ describe("a holder", () => {
   const boxOf = (holder: KeyHolder, said: string[]) =>
     createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "nothing", parameters, holder })
 
-  test("is given the key once it is proven, and the next box asks nobody", async () => {
+  test("gets the key after it was verified, and the next box does not prompt", async () => {
     const { kept, holder } = holding()
     const box = boxOf(holder, ["right"])
     await box.createKey(scope)
@@ -94,14 +94,14 @@ describe("a holder", () => {
     expect(nobody).toEqual(["asked"])
   })
 
-  test("is never given the key of a wrong passphrase", async () => {
+  test("never gets the key of a wrong passphrase", async () => {
     await boxWith("right").createKey(scope)
     const { kept, holder } = holding()
     await expect(boxOf(holder, ["wrong"]).createKey(scope)).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
     expect(kept.size).toBe(0)
   })
 
-  test("with a key that does not open the file is ignored: the passphrase decides", async () => {
+  test("with a wrong key is ignored: the passphrase decides", async () => {
     const { holder } = holding(new Uint8Array(32))
     await boxWith("right").createKey(scope)
     await boxOf(holder, ["right"]).seal(scope, "token", utf8("x"))
@@ -111,7 +111,7 @@ describe("a holder", () => {
   })
 })
 
-test("who is asked is told whether there is a file yet", async () => {
+test("the prompt receives whether the file exists", async () => {
   const asked: boolean[] = []
   const open = () => {
     const passphrase = async (isNew: boolean) => {
@@ -125,7 +125,7 @@ test("who is asked is told whether there is a file yet", async () => {
   expect(asked).toEqual([true, false])
 })
 
-test("neither key, passphrase nor what is sealed is in the file", async () => {
+test("the file contains neither key, passphrase nor plaintext", async () => {
   const box = boxWith("correct horse")
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
@@ -143,7 +143,7 @@ test("a new file is stretched with 64 MiB, three passes and one lane", async () 
   expect(kdf).toMatchObject({ memoryKiB: 65_536, passes: 3, lanes: 1 })
 })
 
-test("a rotation keeps what was sealed before, and destroying forgets it", async () => {
+test("after a rotation earlier bytes open, and after destroying none", async () => {
   const box = boxWith("x")
   await box.createKey(scope)
   const old = await box.seal(scope, "token", utf8("before"))
@@ -154,7 +154,7 @@ test("a rotation keeps what was sealed before, and destroying forgets it", async
   await expect(box.open(scope, "token", old)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("two that make a key at once do not both keep theirs", async () => {
+test("of two concurrent key creations one wins", async () => {
   const made = await Promise.allSettled([boxWith("x").createKey(scope), boxWith("x").createKey(scope)])
   expect(made.filter(({ status }) => status === "rejected")).toHaveLength(1)
 })
@@ -174,7 +174,7 @@ describe("sealed bytes", () => {
     await expect(box.open(other, purpose, sealed)).rejects.toMatchObject({ reason })
   })
 
-  test("of another box do not open, and every changed byte is noticed", async () => {
+  test("of another box do not open, and every changed byte is detected", async () => {
     const box = boxWith("x")
     await box.createKey(scope)
     const sealed = await box.seal(scope, "token", utf8("x"))
@@ -200,7 +200,7 @@ describe("a file that was changed", () => {
     ["to weaker parameters", (file) => Object.assign(file.kdf, { memoryKiB: 8 }), "STATE_TAMPERED"],
     ["to one pass", (file) => Object.assign(file.kdf, { passes: 1 }), "STATE_TAMPERED"],
     [
-      "to parameters that would stop the machine",
+      "to parameters that would stall the machine",
       (file) => Object.assign(file.kdf, { memoryKiB: 2 ** 30 }),
       "STATE_TAMPERED",
     ],
@@ -209,7 +209,7 @@ describe("a file that was changed", () => {
     ["to a short salt", (file) => Object.assign(file.kdf, { salt: "AAAA" }), "STATE_TAMPERED"],
     ["by a later version", (file) => Object.assign(file, { format: 2 }), "STATE_NEWER_VERSION"],
     ["to no text", (file) => Object.assign(file, { canary: 1 }), "STATE_TAMPERED"],
-  ])("%s opens nothing, and stays as it is", async (_, edit, reason) => {
+  ])("%s opens nothing, and is not changed", async (_, edit, reason) => {
     const box = boxWith("x")
     await box.createKey(scope)
     const sealed = await box.seal(scope, "token", utf8("x"))
@@ -220,7 +220,7 @@ describe("a file that was changed", () => {
     expect(shelf.kept).toBe(before)
   })
 
-  test("so that one scope's keys are another's is noticed", async () => {
+  test("by swapping the keys of scopes is detected", async () => {
     const box = boxWith("x")
     const eve = { ...scope, user: "eve" }
     await box.createKey(scope)

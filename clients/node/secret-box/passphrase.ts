@@ -1,4 +1,4 @@
-// Keys under a passphrase, for machines without a credential store. Nothing chooses this by itself.
+// Keys under a passphrase, for machines without a credential store. Never selected by default.
 
 import type { Lock, Shelf } from "@signet/client"
 import { isSecretBoxError, type SecretBox, type SecretBoxDescription, SecretBoxError } from "@signet/client"
@@ -16,38 +16,40 @@ import { createKeptBox, type Keeper } from "./kept-box.ts"
 import { formatFile, type KdfParameters, type PassphraseFile, parseFile } from "./passphrase-file.ts"
 
 export interface PassphraseBoxOptions {
-  /** Where the file is kept. */
+  /** The store of the file. */
   readonly shelf: Shelf
   readonly lock: Lock
   /**
-   * Asked once, when something is opened or sealed.
+   * Prompts for the passphrase, once, at the first seal or open.
    *
-   * @param isNew There is no file yet: what is answered now is what opens it from now on.
+   * @param isNew True if no file exists: the answer becomes its passphrase.
    */
   readonly passphrase: (isNew: boolean) => Promise<string>
-  /** Holds the stretched key between processes. Without one every process asks for the passphrase and stretches it. */
+  /**
+   * Holds the derived key between processes. Without one, every process prompts for the passphrase and derives the key.
+   */
   readonly holder?: KeyHolder
-  /** Of a new file. Argon2id with 64 MiB, three passes, one lane. */
+  /** Parameters of a new file. Default: Argon2id with 64 MiB, three passes, one lane. */
   readonly parameters?: Pick<KdfParameters, "memoryKiB" | "passes">
 }
 
-/** Holds the key that a passphrase was stretched to, for the processes that come after this one. */
+/** Holds the key derived from a passphrase, for later processes. */
 export interface KeyHolder {
   /**
-   * Finds the key of a file; undefined when none is held. The box proves it with the file's canary, and wipes the bytes.
+   * Finds the key of a file; undefined without one. The box verifies it with the file's canary, and wipes the bytes.
    *
-   * @param id Names the file by its salt and its parameters. It is no secret.
+   * @param id Names the file by its salt and parameters. Not secret.
    */
   find(id: string): Promise<Uint8Array | undefined>
-  /** Holds a key that the canary has proven. The bytes are wiped after the call. What it throws fails the operation. */
+  /** Holds a key that the canary has verified. The bytes are wiped after the call. An error fails the operation. */
   hold(id: string, key: Uint8Array): Promise<void>
 }
 
 interface Stretched {
   readonly key: SealingKey
-  /** The holder's answer, which no passphrase has proven to this process. */
+  /** True for the holder's key, which no passphrase has verified in this process. */
   readonly isHeld: boolean
-  /** Of a key that nobody holds yet, until it is proven. */
+  /** The raw key, until it is verified and passed to the holder. */
   raw: Uint8Array | undefined
 }
 
@@ -89,7 +91,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
     return { key: await importSealingKey(raw), isHeld: false, raw }
   }
 
-  /** Hands a proven key to the holder, once. */
+  /** Passes a verified key to the holder, once. */
   async function share(kdf: KdfParameters, stretched: Stretched): Promise<void> {
     const { raw } = stretched
     if (raw === undefined) return
@@ -101,7 +103,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
     }
   }
 
-  /** The file, and its key, which the canary proves. */
+  /** The file and its key, which the canary verifies. */
   async function load(): Promise<{ file: PassphraseFile; key: SealingKey; revision: string } | undefined> {
     const kept = await shelf.read(name)
     if (kept === undefined) return undefined
@@ -118,7 +120,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
       if (!isSecretBoxError(error, "STATE_TAMPERED")) throw error
       // A held key that does not open the file is ignored: the passphrase decides.
       if (!stretched.isHeld) {
-        throw new SecretBoxError("WRONG_PASSPHRASE", "that is not the passphrase of this file")
+        throw new SecretBoxError("WRONG_PASSPHRASE", "the passphrase is wrong")
       }
       isHeldWrong = true
       return load()
@@ -167,7 +169,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
   return createKeptBox(description, keeper, options.lock)
 }
 
-/** The parameters are authenticated with all that the file holds. */
+/** All entries of the file authenticate the parameters. */
 const purposeOf = (kdf: KdfParameters, what: string): string => `${what} ${JSON.stringify(kdf)}`
 
 async function stretch(passphrase: string, { memoryKiB, passes, lanes, salt }: KdfParameters): Promise<Uint8Array> {

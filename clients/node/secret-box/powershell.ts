@@ -2,9 +2,9 @@ import { spawn } from "node:child_process"
 import { SecretBoxError } from "@signet/client"
 
 export interface PowershellOptions {
-  /** Windows PowerShell, by its whole path: a name alone would be looked for where the program happens to be started. */
+  /** The absolute path of Windows PowerShell: a bare name would be searched in the current folder. */
   readonly program?: string
-  /** It is ended then. A cold start takes some seconds. Milliseconds. */
+  /** The process is killed after this time. A cold start takes some seconds. Milliseconds. */
   readonly timeoutMs?: number
 }
 
@@ -12,11 +12,11 @@ const defaultProgram = String.raw`C:\Windows\System32\WindowsPowerShell\v1.0\pow
 const maxOutputBytes = 64 * 1_024
 
 /**
- * Runs a script without profile, window or questions.
+ * Runs a script without profile, window or prompts.
  *
- * @param input For its standard input: command lines are read by others.
- * @returns What it wrote, at most 64 KiB; how it ended says nothing more.
- * @throws SecretBoxError SECURE_STORE_UNAVAILABLE where there is none, or it does not end in time.
+ * @param input Standard input: others can read command lines.
+ * @returns The output, at most 64 KiB; the exit code is ignored.
+ * @throws SecretBoxError SECURE_STORE_UNAVAILABLE without PowerShell, or on timeout.
  */
 export function powershell(
   script: string,
@@ -42,14 +42,14 @@ export function powershell(
   child.on("error", (error) => end("there is no Windows PowerShell here, or it must not be started", error))
   child.stdout.on("data", (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > maxOutputBytes) return end("PowerShell does not stop writing")
+    if (bytes > maxOutputBytes) return end("PowerShell's output exceeds the size limit")
     chunks.push(chunk)
   })
   child.on("close", () => {
     resolve(Buffer.concat(chunks).toString("utf8"))
     for (const chunk of chunks) chunk.fill(0)
   })
-  // One that does not read its input says so by how it ends.
+  // A process that does not read its input reports that by its exit.
   child.stdin.on("error", () => undefined)
   child.stdin.end(input)
   return promise.finally(() => clearTimeout(timer))

@@ -1,11 +1,11 @@
 import type { FolderFiles } from "../folder-files.ts"
 
-/** What happens to the k-th operation on files, counted from 0. */
+/** The fault at the k-th file operation, counted from 0. */
 export interface FileFault {
   readonly at: number
-  /** Whether it was done when it failed; `torn`: half of what was to be written is there. */
+  /** Whether the operation took effect before it failed; `torn`: half of the bytes were written. */
   readonly when: "before" | "after" | "torn"
-  /** Whether the process ends with it. */
+  /** True if the process ends with it. */
   readonly ends: boolean
 }
 
@@ -14,7 +14,7 @@ export interface FaultyFiles extends FolderFiles {
   readonly isDead: boolean
 }
 
-/** Files that fail as they are told: with no fault, they only count. */
+/** Files with a fault; without one they only count operations. */
 export function faultyFiles(files: FolderFiles, fault?: FileFault): FaultyFiles {
   let count = 0
   let isDead = false

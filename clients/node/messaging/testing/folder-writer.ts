@@ -1,4 +1,4 @@
-// A process that writes to a folder store until it is killed, and says what it was told was written.
+// A process that writes to a folder store until it is killed, and prints the acknowledged transactions.
 // node folder-writer.ts FOLDER
 import { writeSync } from "node:fs"
 import { openFolderStore } from "../folder-store.ts"

@@ -1,11 +1,11 @@
 import type { FolderFiles } from "../folder-files.ts"
 
 export interface MemoryFiles extends FolderFiles {
-  /** The power goes: of what happened to names since the last sync, this share stays, of each by chance. */
+  /** A power failure: of the changes of names since the last sync, each survives if `keeps` returns true. */
   cut(keeps: () => boolean): void
 }
 
-/** Files as a disk has them: bytes are on it when they were written, names when the folder was synced. */
+/** Files with the durability of a disk: bytes when they were written, names when the folder was synced. */
 export function memoryFiles(): MemoryFiles {
   const named = new Map<string, Uint8Array>()
   let onDisk = new Map<string, Uint8Array>()

@@ -1,6 +1,6 @@
-// A process of its own that uses the system's store: the store is found through the environment, once.
+// A process that uses the system's store, which is found through the environment once per process.
 // Arguments: the scope's user, then steps: create, seal:PURPOSE:TEXT, open:PURPOSE:SEALED, rotate, destroy.
-// Prints a line of JSON a step: what came of it, or the reason of the error.
+// Prints one line of JSON per step: its result, or the reason of its error.
 import { isSecretBoxError, type SecretBox } from "../../../core/secret-box.ts"
 import { openOsSecretBox } from "../os-store.ts"
 
@@ -34,5 +34,5 @@ for (const step of steps) {
   const said = await run(box, step).catch((error: unknown) => (isSecretBoxError(error) ? error.reason : String(error)))
   console.log(JSON.stringify(said))
 }
-// The library's thread would keep the process.
+// The library's thread would keep the process alive.
 process.exit(0)

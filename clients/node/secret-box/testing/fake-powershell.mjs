@@ -1,6 +1,6 @@
-// Stands in for Windows PowerShell, with what it is known to do: it wraps as DPAPI does, for a user and with the entropy
-// that it is given, or behaves as one that is locked down, broken or slow.
-// FAKE is a folder: user (whose keys), mood, and calls (what it was called with, a line of JSON each).
+// A substitute for Windows PowerShell with its documented behaviour: it wraps as DPAPI does, for a user and with the
+// given entropy, or acts as locked down, broken or slow.
+// FAKE is a folder: user (the owner of the keys), mood, and calls (one line of JSON per call).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
 import { appendFileSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ process.stdin.on("end", () => {
 function act(script) {
   switch (mood) {
     case "constrained":
-      // What a script writes by the pipeline ends in a line break of Windows.
+      // PowerShell's pipeline output ends in a Windows line break.
       return say("signet-constrained\r\n", 3)
     case "blocked":
       return say("", 1)
@@ -60,7 +60,7 @@ function protect(script) {
       0,
     )
   }
-  // The wrapping names the master key that it is under: another user's is not found.
+  // The wrapped bytes name their master key; another user's is not found.
   if (bytes.subarray(0, 8).toString() !== user.padEnd(8)) return say("signet-failed -2146893813", 1)
   try {
     const cipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(8, 20)).setAuthTag(bytes.subarray(20, 36))

@@ -1,4 +1,4 @@
-// A session bus with gnome-keyring on it, in a home of its own: the real Secret Service of Linux.
+// A session bus with gnome-keyring in a home folder of its own: the real Secret Service of Linux.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { accessSync, constants, mkdirSync } from "node:fs"
@@ -16,7 +16,7 @@ const isThere = (program: string): boolean =>
     }
   })
 
-/** Whether the packages dbus and gnome-keyring are here. */
+/** True if the packages dbus and gnome-keyring are installed. */
 export const hasSecretService = process.platform === "linux" && programs.every(isThere)
 
 export interface SecretService {
@@ -25,8 +25,8 @@ export interface SecretService {
 }
 
 /**
- * @param home Where the keyring is kept; the same home again is a restart.
- * @param password Unlocks it, and makes it at the first start; undefined leaves it locked.
+ * @param home The folder of the keyring; the same folder again is a restart.
+ * @param password Unlocks the keyring, and creates it at the first start; undefined leaves it locked.
  */
 export async function startSecretService(home: string, password: string | undefined): Promise<SecretService> {
   mkdirSync(join(home, "run"), { recursive: true, mode: 0o700 })
@@ -35,7 +35,7 @@ export async function startSecretService(home: string, password: string | undefi
     HOME: home,
     XDG_DATA_HOME: join(home, "data"),
     XDG_RUNTIME_DIR: join(home, "run"),
-    // No prompt on anybody's screen.
+    // No prompt on a screen.
     DISPLAY: "",
   }
   const bus = spawn("dbus-daemon", ["--session", "--nofork", "--print-address"], {
@@ -72,7 +72,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   return said.split("\n")[0] ?? ""
 }
 
-/** Asks the bus, which answers when the service has its name. */
+/** Waits until the service has its name on the bus. */
 function waitForName(env: NodeJS.ProcessEnv): void {
   const ask = ["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.GetNameOwner"]
   for (let attempt = 0; attempt < 100; attempt++) {
