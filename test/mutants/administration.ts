@@ -18,7 +18,7 @@ const declined = {
   name: "an invitation that is declined ends with its membership, and is not in the way of the next",
 }
 
-/** Faults in who administers what, and in what they may set and give. */
+/** Mutants of the administration rules: who administers what, and which values an administrator may set or grant. */
 export const administrationMutants: readonly Mutant[] = [
   {
     fault: "a tenant's administrator administers the app",

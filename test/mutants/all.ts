@@ -6,6 +6,7 @@ import { authorizationMutants } from "./authorization.ts"
 import { canonicalMutants } from "./canonical.ts"
 import { commandMutants } from "./command.ts"
 import { conversationMutants } from "./conversations.ts"
+import { credentialCheckMutants } from "./credential-checks.ts"
 import { deviceMutants } from "./devices.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
@@ -22,7 +23,6 @@ import { messengerFileMutants } from "./messenger-files.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { objectMutants } from "./objects.ts"
-import { paperMutants } from "./papers.ts"
 import { permissionMutants } from "./permissions.ts"
 import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
@@ -60,7 +60,7 @@ export const mutants: readonly Mutant[] = [
   ...localStoreMutants,
   ...movingMutants,
   ...tokenEndpointMutants,
-  ...paperMutants,
+  ...credentialCheckMutants,
   ...guardCheckMutants,
   ...messengerCheckMutants,
 ]

@@ -8,7 +8,7 @@ const bucket = "server/blobs/s3.ts"
 const story = "test/story/attachments.test.ts"
 const strangers = "to strangers an attachment is one that does not exist, and whoever did not add it only reads it"
 
-/** Faults in how attachments are kept, and for whom. */
+/** Mutants of attachment storage and of the access checks on attachments. */
 export const attachmentMutants: readonly Mutant[] = [
   {
     fault: "whoever knows the id reads an attachment",

@@ -9,7 +9,7 @@ const store = "server/store/postgres/audit/audit-chain.test.ts"
 const sealing = "server/node/admin/sealing-keys.test.ts"
 const tampering = "server/store/postgres/audit/audit-tampering.test.ts"
 
-/** Faults in what the audit's chains show, and in what is forgotten of people. */
+/** Mutants of the verification of audit chains, and of the erasure of personal data. */
 export const auditMutants: readonly Mutant[] = [
   {
     fault: "anybody's stamp is the service's",

@@ -5,7 +5,10 @@ const attacks = "test/attack/messaging-backends.test.ts"
 const sessions = "test/attack/messaging-backends-sessions.test.ts"
 const scope = "test/attack/messaging-backends-scope.test.ts"
 
-/** Faults in what a messaging backend elsewhere gets signed, ended and written down. */
+/**
+ * Mutants of AuthorityService: what it signs, which sessions it ends and what it audits for an external messaging
+ * backend.
+ */
 export const authorityMutants: readonly Mutant[] = [
   {
     fault: "a backend serves every place",

@@ -5,7 +5,7 @@ const policy = "server/guard/policy"
 const composites = { file: `${authz}/evaluate.ts`, test: `${authz}/composites.test.ts` }
 const policyTest = `${policy}/policy.test.ts`
 
-/** Faults in what composites and grants decide, in what is said of it, and in the tests that people write of it. */
+/** Mutants of composite requirements and grants, of the explanations of decisions, and of policy tests. */
 export const authorizationMutants: readonly Mutant[] = [
   {
     fault: "all of is met by any",

@@ -1,7 +1,7 @@
 import type { Plugin } from "esbuild"
 import { mutated, mutatedFile } from "./chosen.ts"
 
-/** Puts the fault into the file on its way into a bundle: into the Worker, and its objects. */
+/** An esbuild plugin that puts the mutant into the bundle of the Worker and its Durable Objects. */
 export const bundledMutant: Plugin = {
   name: "mutant",
   setup(build) {

@@ -4,7 +4,7 @@ const canonical = "proto/canonical"
 const refusals = `${canonical}/refusals.test.ts`
 const rows = `${canonical}/testing/refusals`
 
-/** Faults in the canonical bytes that the generator does not make, and the test that notices each. */
+/** Hand-written mutants of the canonical encoding, each with the test that detects it. */
 export const canonicalMutants: readonly Mutant[] = [
   {
     fault: "what is signed does not say what it is",

@@ -5,10 +5,10 @@ import { mutants } from "./all.ts"
 const root = resolve(import.meta.dirname, "../..")
 const mutant = mutants[Number(process.env.SIGNET_MUTANT)]
 
-/** The file that the chosen mutant is of; undefined for none. */
+/** Absolute path of the file that the chosen mutant changes; undefined if no mutant is chosen. */
 export const mutatedFile = mutant && resolve(root, mutant.file)
 
-/** The code of that file, with the fault in it. */
+/** Returns the code of that file with the mutant in it. */
 export function mutated(code = readFileSync(mutatedFile ?? "", "utf8")): string {
   return mutant === undefined ? code : code.replace(mutant.from, () => mutant.to)
 }

@@ -9,7 +9,7 @@ const flow = "clients/cli/sign-in/code-flow.ts"
 const flowTest = "clients/cli/sign-in/code-flow.test.ts"
 const loopback = "clients/cli/sign-in/loopback.ts"
 
-/** Faults in where the command keeps secrets, and in whom it signs in. */
+/** Mutants of the CLI: where it stores secrets and how it signs a user in. */
 export const commandMutants: readonly Mutant[] = [
   {
     fault: "the credential store is the library's choice",

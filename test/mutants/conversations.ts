@@ -8,7 +8,7 @@ const service = "server/rpc/messaging/conversation/conversation-service.test.ts"
 const bounds = "server/rpc/messaging/bounds.test.ts"
 const streams = "server/rpc/messaging/conversation/subscribe/subscribe.test.ts"
 
-/** Faults in what is taken into a conversation, and in who reads it. */
+/** Mutants of the checks on appends to a conversation and of read access to it. */
 export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a commit adds whom it likes",

@@ -8,7 +8,7 @@ const proofs = "test/attack/device-proofs.test.ts"
 const packages = "test/attack/key-packages.test.ts"
 const claims = "test/attack/claims.test.ts"
 
-/** Faults in who is a device, and in which key packages are given away. */
+/** Mutants of device registration and device proofs, and of the claims of key packages. */
 export const deviceMutants: readonly Mutant[] = [
   {
     fault: "a device proof is good twice",

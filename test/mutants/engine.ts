@@ -2,7 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const engine = "clients/core/messaging/engine"
 
-/** Faults that somebody could put into the engine, and the test that notices each. */
+/** Hand-written mutants of the MLS engine, each with the test that detects it. */
 export const engineMutants: readonly Mutant[] = [
   {
     fault: "a removal is taken without a path",

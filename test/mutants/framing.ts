@@ -4,7 +4,7 @@ const framing = "server/framing"
 const agreement = `${framing}/agreement.test.ts`
 const commits = `${framing}/commit.test.ts`
 
-/** Faults in the parsing of MLS messages that the generator does not make, and the test that notices each. */
+/** Hand-written mutants of the MLS message parser, each with the test that detects it. */
 export const framingMutants: readonly Mutant[] = [
   {
     fault: "the path's leaf is good at any place",

@@ -5,7 +5,7 @@ const caches = "server/guard/key-set-cache.test.ts"
 const requirement = "server/guard/check-requirement.ts"
 const requirements = "server/guard/check-requirement.test.ts"
 
-/** Faults in what a guard checks before it decides. */
+/** Mutants of the checks that a guard makes before its decision. */
 export const guardCheckMutants: readonly Mutant[] = [
   {
     fault: "a local key set finds any key",

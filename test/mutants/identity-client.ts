@@ -11,7 +11,9 @@ const faults = "test/story/client-faults.test.ts"
 const sessions = "test/story/client-session.test.ts"
 const signIns = "test/story/client-sign-in.test.ts"
 
-/** Faults by which a client loses a session, keeps one that has ended, or gives a token away. */
+/**
+ * Mutants of the identity client: it loses a session, keeps an ended session or sends a token to the wrong recipient.
+ */
 export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "a retry key is made when the token is presented",

@@ -2,7 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const providers = "server/providers"
 
-/** Faults in how IDP_B is believed. */
+/** Mutants of the verification of IDP_B's tokens. */
 export const idpBMutants: readonly Mutant[] = [
   {
     fault: "any text for a boolean is true",

@@ -6,7 +6,7 @@ const test = `${providers}/idp-c.test.ts`
 const sessions = `${providers}/idp-c-session.test.ts`
 const ended = (what: string) => ({ test: sessions, name: `${what} is refused, and ended all the same`, row: what })
 
-/** Faults in how IDP_C is believed, and in how it is asked. */
+/** Mutants of the verification of IDP_C's answers and of the requests to it. */
 export const idpCMutants: readonly Mutant[] = [
   {
     fault: "a token may be for another person than the answer",

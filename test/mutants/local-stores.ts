@@ -7,7 +7,7 @@ const state = "test/story/messenger-state.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const folder = { file: `${node}/messaging/folder-store.ts`, test: `${node}/messaging/folder-store.test.ts` }
 
-/** Faults that somebody could put into what clients keep, and the test that notices each. */
+/** Hand-written mutants of the clients' local stores, each with the test that detects it. */
 export const localStoreMutants: readonly Mutant[] = [
   {
     ...folder,

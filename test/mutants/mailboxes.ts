@@ -4,7 +4,7 @@ const envelopes = "test/attack/envelopes.test.ts"
 const contexts = "test/attack/mailbox.test.ts"
 const forwarders = "test/attack/forwarders.test.ts"
 
-/** Faults in whose authority a message carries, and how often it is handled. */
+/** Mutants of the authority checks for mailbox messages and of their deduplication. */
 export const mailboxMutants: readonly Mutant[] = [
   {
     fault: "what a transport does with its buffer is done to the message",

@@ -4,7 +4,7 @@ const store = "server/store/postgres/messaging"
 const races = `${store}/races.test.ts`
 const suites = "test/support/messaging-store"
 
-/** Faults that somebody could put into how conversations, packages and welcomes are kept, and the test for each. */
+/** Hand-written mutants of the store of conversations, key packages and welcomes, each with the test that detects it. */
 export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "a head is read without its lock",

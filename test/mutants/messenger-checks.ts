@@ -26,7 +26,7 @@ const story = { file: `${client}/receiving/story.ts`, test: "test/attack/messeng
 const alone = "a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent"
 const verification = { file: `${client}/verification/verification.ts` }
 
-/** Faults in what a messenger checks of envelopes, answers and its own store, and the test that notices each. */
+/** Mutants of the messenger's checks of envelopes, answers and its own store, each with the test that detects it. */
 export const messengerCheckMutants: readonly Mutant[] = [
   {
     ...inPlace,

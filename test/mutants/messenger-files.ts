@@ -5,7 +5,7 @@ const bytes = `${client}/attachments/attachments.test.ts`
 const lists = `${client}/verification/device-lists.test.ts`
 const story = "test/story/messenger-verification.test.ts"
 
-/** Faults that somebody could put into attachments and verification, and the test that notices each. */
+/** Hand-written mutants of attachments and verification in the messenger, each with the test that detects it. */
 export const messengerFileMutants: readonly Mutant[] = [
   {
     fault: "the last chunk is not marked as the last",

@@ -11,7 +11,7 @@ const state = "test/story/messenger-state.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
 
-/** Faults that somebody could put into the messaging client, and the test that notices each. */
+/** Hand-written mutants of the messaging client, each with the test that detects it. */
 export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit's effect is not compared with its proof",

@@ -1,4 +1,4 @@
-// Faults of moving a place, each with the test that has to find it.
+// Mutants of moving a place to another backend, each with the test that detects it.
 import type { Mutant } from "./mutant.ts"
 
 const tables = "server/store/postgres/messaging/moving"

@@ -6,7 +6,8 @@ import { mutants } from "./all.ts"
 const root = resolve(import.meta.dirname, "../..")
 const read = (path: string) => readFile(resolve(root, path), "utf8")
 
-// That the named test kills it is what `node test/mutants/run.ts` shows; here the list is kept from going stale.
+// `node test/mutants/run.ts` shows that the named test kills the mutant. This test only checks that the list is up to
+// date.
 test.each(mutants.map((mutant) => [mutant.fault, mutant] as const))("mutant: %s", async (_, mutant) => {
   expect((await read(mutant.file)).split(mutant.from)).toHaveLength(2)
   const words = (mutant.row ?? mutant.name).replace(

@@ -10,7 +10,7 @@ const welcomes = {
 }
 const suite = { table: "test/support/messaging-store/key-packages.ts" }
 
-/** Faults in the conditions of what the objects of the Worker read and erase. */
+/** Mutants of the conditions in the read and delete statements of the Worker's Durable Objects. */
 export const objectMutants: readonly Mutant[] = [
   {
     ...welcomes,

@@ -11,7 +11,7 @@ const snapshots = {
 const guard = { file: "server/guard/guard.ts", test: "server/guard/permissions/snapshots.test.ts" }
 const kept = { file: "server/guard/permissions/snapshots.ts", test: "server/guard/permissions/snapshots.test.ts" }
 
-/** Faults in versions of authority, and in what is believed of what was granted. */
+/** Mutants of the permission versions and of the verification of grants. */
 export const permissionMutants: readonly Mutant[] = [
   {
     fault: "a minimum is of the sum",

@@ -1,4 +1,4 @@
-// Imported first by a program that a test starts: puts the fault into the file on its way into that process.
+// Imported first by a program that a test starts. Puts the mutant into its file while that process loads it.
 import { registerHooks } from "node:module"
 import { pathToFileURL } from "node:url"
 import { mutated, mutatedFile } from "./chosen.ts"

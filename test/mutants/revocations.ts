@@ -7,7 +7,7 @@ const logs = "server/store/postgres/token/revocation-log.test.ts"
 const ring = "server/keys/key-ring.ts"
 const rings = "server/keys/key-ring.test.ts"
 
-/** Faults in what is revoked, who hears of it, and what signs that. */
+/** Mutants of revocation: the revoked set, its statements and the keys that sign them. */
 export const revocationMutants: readonly Mutant[] = [
   {
     fault: "a set that is full forgets silently",

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
 import { mutants } from "./all.ts"
 
-// Runs the named test of every mutant, first without any fault, then with it: node test/mutants/run.ts [number].
+// Runs each mutant's test without the mutant and then with it: node test/mutants/run.ts [number].
 const root = resolve(import.meta.dirname, "../..")
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs")
 const config = resolve(import.meta.dirname, "vitest.config.ts")

@@ -9,7 +9,7 @@ const limits = "test/story/email-limits.test.ts"
 const devices = "test/attack/device-tokens.test.ts"
 const notifications = "test/story/idp-b-notifications.test.ts"
 
-/** Faults in who is let in, and in what strangers may do with an address. */
+/** Mutants of sign-in: who is admitted, and the limits on attempts for an address. */
 export const signInMutants: readonly Mutant[] = [
   {
     fault: "an account that was unlinked is one like others",

@@ -17,7 +17,7 @@ const orders = {
   table: "test/simulation/interleavings.ts",
 }
 
-/** Faults that a simulation notices by devices that listen, and by tabs. */
+/** Mutants that a simulation detects by listening devices and by tabs. */
 export const simulatedTabMutants: readonly Mutant[] = [
   {
     fault: "a tab drops a commit that another one has staged since",

@@ -5,14 +5,14 @@ const test = "test/simulation/simulation.test.ts"
 const hostileTest = "test/simulation/hostile.test.ts"
 const stories = "test/attack/messenger-stories.test.ts"
 
-/** Found by a service that has turned, and tells the truth again. */
+/** The test that detects a mutant in which the service is hostile for a while and then honest again. */
 const hostile = (hostility: string) => ({
   test: hostileTest,
   name: `a service that has turned to ${hostility} makes nobody read what is not theirs`,
   row: "makes nobody read what is not theirs",
 })
 
-/** Faults that a simulation found, put back. */
+/** Faults that a simulation once found, as mutants. */
 export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a message that was written after an epoch's end goes out behind older ones, with an earlier key",

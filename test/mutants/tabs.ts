@@ -6,7 +6,7 @@ const tabs = "test/story/messenger-tabs.test.ts"
 const native = "test/story/react-native.test.ts"
 const theirs = "clients/core/messaging/signed-in"
 
-/** Faults in what tabs, sign-ins and native sides share with a messenger. What runs in a page is not among them. */
+/** Mutants of the state that tabs, sign-ins and native code share with a messenger, except code that runs in a page. */
 export const tabMutants: readonly Mutant[] = [
   {
     fault: "what does not fit old state is refused",

@@ -11,7 +11,7 @@ const suspended = "test/attack/suspended-places.test.ts"
 const assertion = `${rpc}/client-assertion.ts`
 const assertions = `${rpc}/client-assertion.test.ts`
 
-/** Faults in what the token endpoint and its neighbours check. */
+/** Mutants of the checks at the token endpoint, at introspection and in delegation. */
 export const tokenEndpointMutants: readonly Mutant[] = [
   {
     fault: "introspection answers a service of another tenant",

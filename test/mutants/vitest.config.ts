@@ -5,7 +5,9 @@ import { mutated, mutatedFile } from "./chosen.ts"
 const root = resolve(import.meta.dirname, "../..")
 const here = (file: string) => JSON.stringify(resolve(import.meta.dirname, file))
 
-/** What bundles a Worker, and what starts a program, do so with the fault: neither is read by Vitest. */
+/**
+ * The bundler of the Worker and the starter of programs load code without Vitest, so they apply the mutant themselves.
+ */
 const others: Readonly<Record<string, (code: string) => string>> = {
   [resolve(root, "server/edge/node/build.ts")]: (code) =>
     `import { bundledMutant } from ${here("bundled.ts")}\n${replaced(code, "[slimRules,", "[bundledMutant, slimRules,")}`,
@@ -21,7 +23,7 @@ function replaced(code: string, from: string, to: string): string {
   return code.replace(from, () => to)
 }
 
-// Puts one fault into one file on its way to the tests. Nothing on disk changes.
+// Puts one mutant into one file while Vitest loads it. Nothing on disk changes.
 // biome-ignore lint/style/noDefaultExport: Vitest reads the default export
 export default defineConfig({
   root,
@@ -32,7 +34,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     globalSetup: ["test/support/postgres-setup.ts"],
-    // The cache knows files, not faults.
+    // The cache's key does not include the mutant.
     fsModuleCache: false,
   },
   plugins: [

@@ -1,29 +1,29 @@
-// What the program that looks for survivors and the process that runs the tests tell each other, in files.
+// The files through which the search for survivors (hunt.ts) and the test runner (runner.ts) communicate.
 
-/** What the runner is asked for. */
+/** The input of the test runner. */
 export interface Order {
-  /** Where it writes its lines. */
+  /** Path of the file that the runner appends its lines to. */
   readonly report: string
-  /** How many mutants there may be. */
+  /** Upper bound of the mutants' numbers. */
   readonly count: number
-  /** Absolute path of a file with mutants in it: the number of its first. */
+  /** The number of the first mutant of each mutated file, by the file's absolute path. */
   readonly files: Readonly<Record<string, number>>
-  /** Patterns of the test files that may run. */
+  /** Patterns of the test files to run. */
   readonly tests: readonly string[]
-  /** Of each test, the mutants that it is to be run with; absent while the tests are measured. */
+  /** The mutants to run each test with; absent in the run that measures the tests. */
   readonly plan?: Readonly<Record<string, Planned>>
-  /** The mutant that acts from the start, in a process of its own. */
+  /** A mutant that is active from the start of the process. */
   readonly only?: number
 }
 
 export interface Planned {
   readonly mutants: readonly number[]
-  /** How often switches may be asked: more is a loop without an end. */
+  /** The largest number of switches that one run of the test may evaluate. A run that exceeds it is an endless loop. */
   readonly limit: number
 }
 
 export type Line =
-  /** A test as it was measured. */
+  /** The measurement of one test. */
   | {
       readonly test: string
       readonly file: string
@@ -31,12 +31,12 @@ export type Line =
       readonly asked: number
       readonly reached: readonly number[]
     }
-  /** What a test file reaches while it is imported, and before its tests. */
+  /** The mutants that a test file reaches during its import and setup, outside its tests. */
   | { readonly outside: readonly number[]; readonly file: string }
-  /** A mutant begins with a test. If nothing follows, it has hung the process. */
+  /** A test starts to run with a mutant. If no line follows, the mutant made the process hang. */
   | { readonly begins: number; readonly with: string }
   | { readonly kills: string; readonly mutant: number }
-  /** A test fails without a mutant: measured, or when it is repeated. What it said is worth nothing. */
+  /** A test failed without a mutant, in the measurement or in the last repetition. Its results are ignored. */
   | { readonly fails: string; readonly file: string }
 
 export const orderVariable = "SIGNET_MUTATION_ORDER"

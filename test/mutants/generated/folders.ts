@@ -4,10 +4,10 @@ import { type GeneratedMutant, generate } from "./generate.ts"
 
 export const root = resolve(import.meta.dirname, "../../..")
 
-/** The folders whose rules are checked with generated mutants, by the tests of the same folders. */
+/** The folders that get generated mutants. The tests in these folders run with them. */
 export const folders = ["server/kernel", "server/guard", "proto/canonical", "server/framing"] as const
 
-/** Tests in other folders that hold rules of the four: what calls a rule is tested with it. */
+/** Tests in other folders that also run with the mutants, because they test rules in the four folders. */
 export const furtherTests: readonly string[] = [
   "server/providers/*.test.ts",
   "server/keys/*.test.ts",
@@ -15,10 +15,10 @@ export const furtherTests: readonly string[] = [
   "server/store/postgres/audit-*.test.ts",
 ]
 
-/** Tests, and files that only tests, vectors and the policy tool use. */
+/** Matches tests, and files that only tests, vectors and the policy tool use. */
 const isLeftOut = /\.test\.ts$|\/(testing|vectors|policy)\/|\/node\/policy\.ts$/
 
-/** Lists the files of the four folders that mutants are generated for, from the root of the repository. */
+/** Lists the files in the four folders that get generated mutants, as paths from the root of the repository. */
 export function mutatedFiles(): readonly string[] {
   return folders
     .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
@@ -33,18 +33,18 @@ export interface NumberedMutant extends GeneratedMutant {
   readonly file: string
 }
 
-/** A file has fewer mutants than this. */
+/** Upper bound of the mutants of one file. */
 const mostOfFile = 1_000
 
 export interface Numbered {
   readonly mutants: readonly NumberedMutant[]
-  /** The number of the first mutant of each file, by absolute path. */
+  /** The number of the first mutant of each file, by the file's absolute path. */
   readonly firsts: Readonly<Record<string, number>>
-  /** All numbers are below this. */
+  /** All numbers are below this bound. */
   readonly count: number
 }
 
-/** Numbers the mutants of files. */
+/** Generates the mutants of files and numbers them. */
 export function numbered(files: readonly string[]): Numbered {
   const mutants = files.flatMap((file, index) =>
     generate(readSource(file)).mutants.map((mutant, n) => ({ ...mutant, file, number: index * mostOfFile + n })),

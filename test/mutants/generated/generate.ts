@@ -1,15 +1,15 @@
 import { parseAst } from "vitest/node"
 
-/** One fault that the generator puts into a file. */
+/** One generated mutant. */
 export interface GeneratedMutant {
-  /** What the fault changes, as the list of reasons names it: `a < b → a <= b`. Equal faults of a file share it. */
+  /** The change, as the files in reasons/ write it: `a < b → a <= b`. Equal changes in one file have the same text. */
   readonly change: string
   readonly line: number
 }
 
 export interface Generated {
   readonly mutants: readonly GeneratedMutant[]
-  /** The code with every mutant in it. Mutant n acts while `$mutant(first + n)` answers true. */
+  /** The code with every mutant in it. Mutant n is active while `$mutant(first + n)` returns true. */
   readonly code: string
 }
 
@@ -20,7 +20,7 @@ interface Node {
   readonly [key: string]: unknown
 }
 
-/** A span of the code: each of its alternatives replaces it while the mutant of the same number is chosen. */
+/** A span of the code with its alternatives. The alternative of the active mutant replaces the span. */
 interface Site {
   readonly start: number
   readonly end: number
@@ -44,7 +44,7 @@ const childOf = (node: Node, key: string): Node => {
 const unwrapped = (node: Node): Node =>
   node.type === "ParenthesizedExpression" ? unwrapped(childOf(node, "expression")) : node
 
-/** The nodes below `node` that have a meaning at run time. */
+/** Returns the child nodes that exist at run time, without types. */
 function childrenOf(node: Node): readonly Node[] {
   if (node.type.startsWith("TS")) return isNode(node.expression) ? [node.expression] : []
   return Object.values(node)
@@ -57,17 +57,17 @@ const isCompared = (node: Node) => node.type === "BinaryExpression" && compariso
 const isLogical = (node: Node) => node.type === "LogicalExpression" && node.operator !== "??"
 const isNegated = (node: Node) => node.type === "UnaryExpression" && node.operator === "!"
 
-/** True if a text is part of a sum: then `+` joins texts, which the generator leaves alone. */
+/** True if an operand of `+` is a string. The generator does not mutate string concatenation. */
 const holdsText = (node: Node): boolean =>
   node.type === "TemplateLiteral" ||
   (node.type === "Literal" && typeof node.value === "string") ||
   (node.type === "BinaryExpression" && [childOf(node, "left"), childOf(node, "right")].some(holdsText))
 
-/** The conditions that a statement or an expression depends on, and what each may be replaced by. */
+/** Returns the condition of a statement or expression, and the texts that may replace it. */
 function conditionOf(node: Node): readonly [Node, readonly string[]] | undefined {
   if (node.type === "IfStatement" || node.type === "ConditionalExpression")
     return [childOf(node, "test"), ["true", "false"]]
-  // A loop without an end shows nothing, and takes long to show it.
+  // A condition that is always true makes a loop endless: the mutant proves nothing and costs a timeout.
   const isLoop = node.type === "WhileStatement" || node.type === "ForStatement" || node.type === "DoWhileStatement"
   if (isLoop && isNode(node.test)) return [node.test, ["false"]]
   return undefined
@@ -78,7 +78,7 @@ const isTest = (node: Node, parent: Node): boolean => {
   return condition !== undefined && unwrapped(condition[0]) === node
 }
 
-/** Conjuncts and disjuncts become what leaves them out: of `a && b`, `a` becomes true. */
+/** Replaces each operand of `&&` or `||` by its neutral element: in `a && b`, `a` becomes true. */
 function dropOperands(node: Node, put: Put): void {
   const neutral = node.operator === "&&" ? "true" : "false"
   for (const operand of [childOf(node, "left"), childOf(node, "right")].map(unwrapped)) {
@@ -106,9 +106,9 @@ const isRemovable = (node: Node): boolean =>
   (node.type === "AwaitExpression" && isRemovable(childOf(node, "argument")))
 
 /**
- * Puts every mutant that the generator knows into TypeScript code: a condition becomes true or false, an operand of
- * `&&` or `||` is left out, a comparison moves by its bound, a term or a bound of a number is left out, a statement
- * that is a call or a throw does not run.
+ * Puts every mutant into TypeScript code. A condition becomes true or false. An operand of `&&` or `||` is left out. A
+ * comparison includes or excludes its bound. A term or a bound of a number is left out. A statement that is a call or a
+ * throw is removed.
  *
  * @param first The number of the first mutant.
  */
@@ -133,7 +133,7 @@ export function generate(code: string, first = 0): Generated {
   }
 
   const parentsOf = new Map<Node, Node>()
-  /** What such a statement does is also not done when the condition is false. */
+  /** True for the only statement of an `if`: the mutant that makes the condition false already removes it. */
   const isAllOfIf = (parent: Node | undefined): boolean =>
     parent?.type === "IfStatement"
       ? !isNode(parent.alternate)
@@ -141,7 +141,8 @@ export function generate(code: string, first = 0): Generated {
   const visit = (node: Node, parent: Node | undefined): void => {
     const condition = conditionOf(node)
     if (condition !== undefined) for (const text of condition[1]) put(unwrapped(condition[0]), text)
-    // A value that is true or false decides somewhere else. An operand of another such value is changed with that value.
+    // A boolean expression gets its own mutants unless it is an operand of another one, which has mutants for its
+    // operands.
     const decides = isCompared(node) || isLogical(node) || isNegated(node)
     const isPart = parent !== undefined && (isLogical(parent) || isNegated(parent) || isTest(node, parent))
     if (decides && !isPart) for (const text of ["true", "false"]) put(node, text)
@@ -162,7 +163,7 @@ export function generate(code: string, first = 0): Generated {
   return { mutants, code: written(code, [...sites.values()], calls) }
 }
 
-/** The code with the switches in it. Sites are inside each other or apart, so that their brackets are, too. */
+/** Returns the code with the switches. Sites are nested or disjoint, so the inserted brackets match. */
 function written(code: string, sites: readonly Site[], calls: readonly { at: number; text: string }[]): string {
   const pieces = [
     ...calls.map(({ at, text }) => ({ at, text, order: [1, 0] as const })),

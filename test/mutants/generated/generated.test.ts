@@ -29,7 +29,7 @@ describe("the generator", () => {
   })
 })
 
-// Each of its five processes starts a Vitest.
+// Starts Vitest five times.
 test.runIf(isLong)(
   "a hunt kills what tests notice, and says what they do not",
   async () => {

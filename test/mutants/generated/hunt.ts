@@ -5,7 +5,7 @@ import { join, resolve } from "node:path"
 import { type Line, type Order, orderVariable, type Planned } from "./exchange.ts"
 import { type NumberedMutant, numbered, root } from "./folders.ts"
 
-/** How a mutant ends: killed by a test, or a survivor, which a test may have reached or not. */
+/** The result of a hunt: all mutants, and the survivors with whether any test reached them. */
 export interface Found {
   readonly mutants: readonly NumberedMutant[]
   readonly survivors: readonly (NumberedMutant & { readonly isReached: boolean })[]
@@ -22,7 +22,7 @@ interface Measured {
 interface Run {
   readonly lines: readonly Line[]
   readonly failed: boolean
-  /** The process was killed: it wrote nothing for too long. */
+  /** True if the process was killed because it wrote nothing for too long. */
   readonly hung: boolean
 }
 
@@ -30,24 +30,24 @@ const vitest = resolve(root, "node_modules/vitest/vitest.mjs")
 const config = resolve(import.meta.dirname, "vitest.config.ts")
 const silenceMs = 180_000
 
-/** Tests up to so many milliseconds run first: most mutants need no slower one. */
+/** Limits of a test's duration in milliseconds, one per round. Fast tests run first, since they kill most mutants. */
 const rounds = [20, 200, Number.POSITIVE_INFINITY]
 
-/** Only tests up to so many milliseconds run with a mutant that has a reason to survive. */
+/** Milliseconds. Only tests up to this duration run with a mutant that is expected to survive. */
 const slowestForExplained = 200
 
 export interface Question {
-  /** Paths of the files with mutants, from the root of the repository. */
+  /** Paths of the mutated files, from the root of the repository. */
   readonly sources: readonly string[]
-  /** Patterns of the test files that may kill. Vitest leaves out the files that import no source. */
+  /** Patterns of the test files to run. Vitest skips the files that import no source. */
   readonly tests: readonly string[]
-  /** True if a survivor is expected. */
+  /** Returns true if the mutant is expected to survive. */
   readonly isExplained: (mutant: NumberedMutant) => boolean
-  /** Milliseconds: slower tests do not run. */
+  /** Milliseconds. Slower tests do not run. */
   readonly slowest: number
 }
 
-/** Runs tests with each mutant that they reach, until one fails. */
+/** Runs the tests with each mutant that they reach, until one test kills it. */
 export async function hunt(question: Question, say: (line: string) => void): Promise<Found> {
   const { sources } = question
   const { mutants, firsts, count } = numbered(sources)
@@ -79,7 +79,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
       fastest = slowest
       say(`${killed.size} killed by tests of up to ${slowest} ms`)
     }
-    // What a test file computes before its tests, or a module when it is imported, was computed without the fault.
+    // Values that a module or a test file computes during its import were computed without the mutant.
     for (const [mutant, where] of outside) alone.set(mutant, new Set([...(alone.get(mutant) ?? []), ...where]))
     for (const [mutant, where] of alone) {
       if (killed.has(mutant) || explained.has(mutant)) continue
@@ -112,7 +112,7 @@ function readMeasured(lines: readonly Line[], say: (line: string) => void) {
   return { tests, outside }
 }
 
-/** Adds what the tests kill to `killed`, and what has to be tried in a process of its own to `alone`. */
+/** Adds the mutants that the tests kill to `killed`, and those that need a process of their own to `alone`. */
 async function runRound(
   tests: readonly Measured[],
   killed: Set<number>,
@@ -156,7 +156,7 @@ function runVitest(words: readonly string[], order: string, report: string): Pro
     })
     let hung = false
     let size = -1
-    // A loop that asks no switch can only be ended from outside.
+    // A loop that evaluates no switch can only be stopped from outside.
     const watch = setInterval(() => {
       const now = statSync(report).size
       if (now === size) {

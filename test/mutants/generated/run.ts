@@ -4,7 +4,7 @@ import { hunt } from "./hunt.ts"
 import { reasons } from "./reasons/all.ts"
 import { openSurvivors } from "./reasons/open.ts"
 
-// Finds the generated mutants that no test kills: npm run mutation -- [folder or file] [--slowest milliseconds].
+// Lists the generated mutants that no test kills: npm run mutation -- [folder or file] [--slowest milliseconds].
 const startedAt = performance.now()
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { slowest: { type: "string" } } })
 const prefix = positionals[0] ?? ""

@@ -7,7 +7,7 @@ import { root } from "./folders.ts"
 
 const order: Order = JSON.parse(readFileSync(process.env[orderVariable] ?? "", "utf8"))
 
-// Test files share this process, and each has this module anew: what is remembered is remembered by the process.
+// All test files share this process, but each gets a new instance of this module. So the state is on the process.
 interface Memory {
   readonly report: number
   readonly reached: Uint8Array
@@ -29,7 +29,7 @@ shared.$mutation ??= {
 }
 const memory = shared.$mutation
 
-/** True while the mutant of this number acts. */
+/** True while the mutant of this number is active. */
 function isChosen(mutant: number): boolean {
   memory.reached[mutant] = 1
   if (++memory.asked > memory.limit) throw new Error("a loop without an end")
@@ -48,7 +48,7 @@ function takeReached(): number[] {
   return found
 }
 
-/** Names a test for all runs: rows of a table may have one name. */
+/** Returns a test's name for all runs. It includes the id, because rows of a table can have the same name. */
 function nameOf(task: RunnerTask): string {
   const names: string[] = []
   for (let at: RunnerTask | undefined = task; at !== undefined; at = at.suite) names.unshift(at.name)
@@ -56,7 +56,7 @@ function nameOf(task: RunnerTask): string {
   return `${name} #${task.id}`
 }
 
-/** Runs each test once without a fault, and, when it is asked to, again with each mutant that the test reaches. */
+/** Runs each test once without a mutant. If there is a plan, it repeats the test with each planned mutant. */
 // biome-ignore lint/style/noDefaultExport: Vitest reads the default export
 export default class MutantRunner extends TestRunner {
   readonly #plans = new Map<string, Planned>()
@@ -79,7 +79,7 @@ export default class MutantRunner extends TestRunner {
       return
     }
     this.#plans.set(test.id, { mutants, limit: planned.limit })
-    // Once before and once after, without: a test that then fails depends on what its last run has left.
+    // The first and the last run are without a mutant: a test that fails in the last one depends on earlier runs.
     test.repeats = mutants.length + 1
     test.retry = 0
   }

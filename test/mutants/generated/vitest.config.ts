@@ -6,13 +6,13 @@ import { generate } from "./generate.ts"
 
 const order: Order = JSON.parse(readFileSync(process.env[orderVariable] ?? "", "utf8"))
 
-// Puts every generated mutant of the files in question into them, on their way to the tests of the four folders.
+// Puts all generated mutants into the files under test, while Vitest loads them.
 // biome-ignore lint/style/noDefaultExport: Vitest reads the default export
 export default defineConfig({
   root,
   test: {
     include: [...order.tests],
-    // The independent check of the vectors starts a program, which has no mutants.
+    // The independent check of the vectors starts a program that is loaded without mutants.
     exclude: ["**/node_modules/**", "proto/canonical/vectors/check/**"],
     runner: "test/mutants/generated/runner.ts",
     testTimeout: order.plan === undefined ? 60_000 : 5_000,
@@ -25,7 +25,7 @@ export default defineConfig({
     reporters: [["default", { summary: false }]],
     silent: true,
     dangerouslyIgnoreUnhandledErrors: order.only === undefined,
-    // The cache knows files, not faults.
+    // The cache's key does not include the mutants.
     fsModuleCache: false,
   },
   plugins: [

@@ -1,6 +1,6 @@
 /**
- * Survivors of each folder that may still be without a reason. A number only goes down: a new survivor gets a test or a
- * reason. Counted with tests of up to 200 ms, so that a full run finds fewer.
+ * The number of survivors in each folder that may be without a reason. The numbers may only go down: a new survivor
+ * gets a test or a reason. They were counted with tests of up to 200 ms, so a full run finds fewer.
  */
 export const openSurvivors: Readonly<Record<string, number>> = {
   "server/kernel": 678,

@@ -1,7 +1,7 @@
-/** Why no test kills some mutants of a file. */
+/** The reason why no test kills some mutants of a file. */
 export interface Reason {
   readonly file: string
   readonly why: string
-  /** As the generator names them. */
+  /** The changes, as the generator writes them. */
   readonly changes: readonly string[]
 }

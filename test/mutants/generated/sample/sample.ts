@@ -1,11 +1,11 @@
-// What the test of the generator generates mutants of.
+// The code that the generator's test mutates.
 export const limit = 2 + 1
 
 export function isAllowed(count: number, isAdmin: boolean): boolean {
   return count < limit || isAdmin
 }
 
-/** The sample test gives it no value at or below the limit. */
+/** The sample's test calls it only with values above the limit. */
 export function excess(value: number): number {
   return value > limit ? value : 0
 }

@@ -25,8 +25,8 @@ const groupInfo = {
 const welcome = { file: "clients/core/messaging/checks/welcome.ts", test: joiners, row: "a welcome %s is refused" }
 const fromElsewhere = { test: places, row: "%s is not there" }
 
-/** Faults in who looks at a ticket, a GroupInfo, a welcome or a credential, and the test that notices each. */
-export const paperMutants: readonly Mutant[] = [
+/** Mutants of the checks of tickets, GroupInfos, welcomes and credentials, each with the test that detects it. */
+export const credentialCheckMutants: readonly Mutant[] = [
   {
     fault: "a ticket is good for another credential of its device",
     file: "server/rpc/messaging/conversation/append/welcomes.ts",
