@@ -15,7 +15,7 @@ const removed = {
 const declined = {
   file: "server/rpc/account/invitations.ts",
   test: "test/story/administration-states.test.ts",
-  name: "an invitation that is declined ends with its membership, and is not in the way of the next",
+  name: "a declined invitation ends with its membership, and does not block the next one",
 }
 
 /** Mutants of the administration rules: who administers what, and which values an administrator may set or grant. */
@@ -152,13 +152,13 @@ export const administrationMutants: readonly Mutant[] = [
     fault: "an invitation is declined from another app",
     from: "const answering = { invitation, appId: user.appId,",
     to: "const answering = { invitation, appId: invitation?.appId ?? user.appId,",
-    name: "an invitation is answered in its own app, and accepted while its tenant is active",
+    name: "an invitation is answered in its own app, and accepted only while its tenant is active",
   },
   {
     ...declined,
     fault: "an invitation is accepted from another app",
     from: "{ invitation, appId: user.appId, principalId: principal.id, membership, tenantMembership, nowMs }",
     to: "{ invitation, appId: invitation.appId, principalId: principal.id, membership, tenantMembership, nowMs }",
-    name: "an invitation is answered in its own app, and accepted while its tenant is active",
+    name: "an invitation is answered in its own app, and accepted only while its tenant is active",
   },
 ]

@@ -6,7 +6,7 @@ const complete = "server/rpc/messaging/attachment/attachment-complete.ts"
 const folder = "server/blobs/fs.ts"
 const bucket = "server/blobs/s3.ts"
 const story = "test/story/attachments.test.ts"
-const strangers = "to strangers an attachment is one that does not exist, and whoever did not add it only reads it"
+const strangers = "an attachment does not exist for non-members, and members other than its creator can only read it"
 
 /** Mutants of attachment storage and of the access checks on attachments. */
 export const attachmentMutants: readonly Mutant[] = [
@@ -32,7 +32,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "if (data.length !== sizeOfPart(record, index)) {",
     to: "if (sizeOfPart(record, index) === 0) {",
     test: story,
-    name: "nothing is written of what is too large, too small or no part",
+    name: "a part that is too large, too small or out of range is not written",
   },
   {
     fault: "a part that comes too late is left behind",
@@ -41,7 +41,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "",
     test: story,
     name: "a part that comes when its attachment was swept is not left behind",
-    row: "a part that comes when its attachment was %s is not left behind",
+    row: "a part that arrives after its attachment was %s is not left behind",
   },
   {
     fault: "nobody looks whether the bytes are those that were announced",
@@ -49,7 +49,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "if (!equalBytes(await hashOf(deps, whole), record.sha256)) {",
     to: "if (record.sha256.length === 0) {",
     test: story,
-    name: "other bytes than were announced are not completed, until they are put right",
+    name: "an attachment with a wrong hash is not completed until its bytes are corrected",
   },
   {
     fault: "a part is written in its place",
@@ -82,7 +82,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "if (part === undefined) continue\n    if (part.length !== partBytes(record, index)) throw new Refused",
     test: story,
     name: "a part that was lost since it came is missing, and is not given out",
-    row: "a part that was %s since it came is missing, and is not given out",
+    row: "a part that was %s after its upload is missing, and is not served",
   },
   {
     fault: "a part that was cut short counts as there",
@@ -91,7 +91,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "part === undefined",
     test: story,
     name: "a part that was cut short since it came is missing, and is not given out",
-    row: "a part that was %s since it came is missing, and is not given out",
+    row: "a part that was %s after its upload is missing, and is not served",
   },
   {
     fault: "a part that was cut short is given out",
@@ -100,7 +100,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "if (data === undefined)",
     test: story,
     name: "a part that was cut short since it came is missing, and is not given out",
-    row: "a part that was %s since it came is missing, and is not given out",
+    row: "a part that was %s after its upload is missing, and is not served",
   },
   {
     fault: "what was deleted while it was completed is given back",
@@ -109,7 +109,7 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "completed === undefined",
     test: story,
     name: "an attachment that is deleted while it is completed is gone, with its part put through the service",
-    row: "an attachment that is deleted while it is completed is gone, with its part put %s",
+    row: "an attachment that is deleted during its completion is gone, with its part put %s",
   },
   {
     fault: "a part is found for what was deleted",
@@ -118,6 +118,6 @@ export const attachmentMutants: readonly Mutant[] = [
     to: "added === undefined",
     test: story,
     name: "an attachment that is deleted while it is completed is gone, with its part put straight to the store",
-    row: "an attachment that is deleted while it is completed is gone, with its part put %s",
+    row: "an attachment that is deleted during its completion is gone, with its part put %s",
   },
 ]

@@ -48,7 +48,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "before.hasFormerKeyPackages || isNext",
     to: "before.hasFormerKeyPackages",
     test: absence,
-    name: "a renewal that stops anywhere leaves nobody able to add the device by its former key",
+    name: "after a renewal that stops anywhere nobody can add the device with its former key",
   },
   {
     fault: "a device whose papers have ended never comes back",
@@ -56,7 +56,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "return isHere && nowSeconds(enrollment) < Number(notAfter)",
     to: "return isHere",
     test: absence,
-    name: "who comes back after 500 days and signs in anew is the device that it was, and goes on",
+    name: "a device that returns after 500 days and a new sign-in is the same device, and continues",
   },
   {
     fault: "a device that gives way is left half done",
@@ -64,7 +64,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "if (device.marks.givesWay) await giveWay(context)",
     to: "if (device.marks.givesWay && device.id === undefined) await giveWay(context)",
     test: absence,
-    name: "a device that gives way goes on wherever its process ends",
+    name: "a replacement completes wherever its process ends",
   },
   {
     fault: "a leaf is in for ever by a key that has ended",
@@ -80,7 +80,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'await counted(deps, context, "messaging_register", { ask: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
     to: 'await counted(deps, context, "messaging_register", { user: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
     test: "test/story/device-limits.test.ts",
-    name: "what is asked for again is given again, and is not counted",
+    name: "a repeated request gets the same credential, and is not counted",
   },
   {
     fault: "a renewal breaks what is under way",
@@ -169,7 +169,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "for (const id of ids.slice(0, most)) await direct(deps, revoked, id)",
     to: "",
     test: "test/story/device-revocation.test.ts",
-    name: "is removed from every conversation by whoever is there, also when the process stopped half way",
+    name: "is removed from each conversation by a remaining member, also after an interrupted process",
   },
   {
     fault: "a key set that has ended is signed under",

@@ -21,7 +21,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "{ refreshToken, retryKey, audiences",
     to: '{ refreshToken, retryKey: "", audiences',
     test: sessions,
-    name: "an answer that is lost",
+    name: "a lost answer",
   },
   {
     fault: "a token that was not stored is presented all the same",
@@ -29,7 +29,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: 'written.catch(() => ({ on: "writeFailed" })) : written',
     to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: expected }))',
     test: faults,
-    name: "no token is presented that was not stored",
+    name: "no unstored token is presented",
   },
   {
     fault: "a token is presented again and again while its successor cannot be stored",
@@ -37,7 +37,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: 'written.catch(() => ({ on: "writeFailed" })) : written',
     to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: undefined }))',
     test: faults,
-    name: "no token is presented that was not stored",
+    name: "no unstored token is presented",
   },
   {
     fault: "a slow reading of the shelf brings back who has left",
@@ -139,7 +139,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "if (audience === authAudience && baseUrl !== config.authBaseUrl) {",
     to: 'if (audience === "" && baseUrl === "") {',
     test: signIns,
-    name: "goes to no other service",
+    name: "is sent to no other service",
   },
   {
     fault: "tokens go over the wire in the clear",
@@ -155,7 +155,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "await endAtService(deps, refreshToken)\n      throw error",
     to: "throw error",
     test: signIns,
-    name: "has ended at the service",
+    name: "its session ends at the service",
   },
   {
     fault: "a file is opened by others",
@@ -188,7 +188,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "await seal(at, after), found?.revision)",
     to: 'await seal(at, after), "any")',
     test: redirects,
-    name: "is finished by another tab of the browser, by one of two at once, and by no other browser",
+    name: "is completed by another tab of the browser, by one of two at the same time, and by no other browser",
   },
   {
     fault: "a sign-in that was begun lasts",
@@ -196,7 +196,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "Math.abs(clock.nowMs() - createdAtMs) < lifeMs",
     to: "createdAtMs > 0",
     test: redirects,
-    name: "is forgotten after ten minutes, or when the clock was set back by as much",
+    name: "expires after ten minutes, or when the clock is set back by as much",
   },
   {
     fault: "an app goes on at another origin",
@@ -213,7 +213,7 @@ export const identityClientMutants: readonly Mutant[] = [
     from: "if (path !== pending.redirectUri) throw forged()",
     to: "",
     test: redirects,
-    name: "refuses what could be read in two ways, another address, and a code of another sign-in",
+    name: "refuses an ambiguous answer, another address, and a code of another sign-in",
   },
   {
     fault: "a page that is shown while it starts reports a sign-out",
@@ -221,6 +221,6 @@ export const identityClientMutants: readonly Mutant[] = [
     from: 'case "starting":\n      return "NOT_SIGNED_IN"',
     to: 'case "starting":\n      return reason',
     test: "test/story/client-session.test.ts",
-    name: "a page that is shown while it starts reports nobody signed in, and no sign-out elsewhere",
+    name: "a page shown during its start reports signed out, and no sign-out elsewhere",
   },
 ]

@@ -45,7 +45,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "if (!isOld) throw",
     to: "if (!isOld && found.generation === generation) throw",
     test: state,
-    name: "a conversation that was quarantined does not become active by a record from before",
+    name: "a quarantined conversation does not become active with an earlier record",
   },
   {
     fault: "a record that names no generation is an earlier version's for ever",
@@ -53,7 +53,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: " && !device.marks.bindsRecords",
     to: "",
     test: state,
-    name: "a conversation that waited under an earlier version waits on, and is not put back to that afterwards",
+    name: "a conversation that waited under an earlier version still waits, and cannot be rolled back to it afterwards",
   },
   {
     fault: "a list of members is sealed for its place alone",
@@ -61,7 +61,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "...named.members, generation }",
     to: "...named.members, generation: generation * 0n }",
     test: state,
-    name: "a list of members that was put back is noticed when conversations are listed",
+    name: "a rolled back list of members is detected when conversations are listed",
   },
   {
     fault: "what waits is sealed for its place alone",
@@ -112,7 +112,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "shown.headSeq === processedSeq && shown.epoch === epoch",
     to: "shown.epoch === epoch",
     test: envelopes,
-    name: "a sync opens the states of those conversations that have something new, and no others",
+    name: "a sync opens the states of conversations with news only",
   },
   {
     fault: "who holds keys never hears of newer ones",

@@ -10,7 +10,7 @@ const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: 
 const frame = {
   file: `${client}/receiving/incoming.ts`,
   test: "test/story/messenger-envelopes.test.ts",
-  name: "what cannot be this conversation's does not wait for what precedes it",
+  name: "an envelope that cannot belong to the conversation does not wait for its predecessors",
 }
 const authorization = {
   file: `${client}/checks/authorization.ts`,
@@ -119,7 +119,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "an envelope waits by another content hash",
     from: 'equalBytes(contentHash, hash(isCommit ? "commit" : "content", message))',
     to: "contentHash.length > 0",
-    name: "an envelope that the log does not have changes nothing",
+    name: "an envelope that is not in the log changes nothing",
   },
   {
     ...frame,
@@ -250,7 +250,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: "!seen?.asksConfirmation || !seen.directUserIds.includes(userId)",
     to: "!seen?.asksConfirmation",
     test: "test/story/messenger-first-contact.test.ts",
-    name: "a reset asks for a new comparison with a person who was verified, and the careful send nothing before it",
+    name: "a reset requires a new verification of a verified person, and with the strict setting nothing is sent before",
   },
   {
     ...verification,
@@ -259,7 +259,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     to: "status: Status.CHANGED,",
     test: "test/story/messenger-verification.test.ts",
     name: "a service that goes back to an older list of somebody who was not is refused, and that is remembered",
-    row: "a service that goes back to an older list of somebody %s is refused, and that is remembered",
+    row: "an older device list of somebody %s is refused, and the refusal is stored",
   },
   {
     ...verification,
@@ -267,7 +267,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: "if (seat === undefined) throw",
     to: "if (seat !== undefined && seat.processedSeq < 0n) throw",
     test: frame.test,
-    name: "whoever was removed takes no envelope in, and has no code to compare",
+    name: "a removed member applies no envelope, and has no verification code",
   },
   {
     fault: "whoever was removed takes envelopes in",
@@ -275,6 +275,6 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: "if (seat !== undefined && isReading(record)) return seat",
     to: "if (record !== undefined) return seat as Seat",
     test: frame.test,
-    name: "whoever was removed takes no envelope in, and has no code to compare",
+    name: "a removed member applies no envelope, and has no verification code",
   },
 ]

@@ -81,7 +81,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "draft.warnings.push(...events)",
     to: "void events",
     test: story,
-    name: "a new device of somebody who was compared is told before anything that it says",
+    name: "a verified person's new device is reported before its messages",
   },
   {
     fault: "a ghost is compared along",
@@ -89,6 +89,6 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "if (present.some(({ key }) => !compared.has(hex(key))))",
     to: "if (present.length === 0 && compared.size === 0)",
     test: story,
-    name: "a device that is in a conversation and in no list is a ghost",
+    name: "a device in a conversation that is in no device list is a ghost",
   },
 ]

@@ -82,7 +82,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (!isNewest || before.listFault !== listFault)",
     to: "if (before.listFault !== listFault && isNewest)",
     test: "test/story/messenger-verification.test.ts",
-    name: "keys that came while two compared are not compared away, in whatever order the service answers",
+    name: "keys that changed during a comparison are not marked as verified, in any order of the answers",
   },
   {
     fault: "who was removed comes in by another device",
@@ -156,7 +156,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'if (!isBad || source === "caller") throw error',
     to: "if (!isBad) throw error",
     test: envelopes,
-    name: "an envelope that the log does not have changes nothing",
+    name: "an envelope that is not in the log changes nothing",
   },
   {
     fault: "a store opens for whoever comes",
@@ -172,7 +172,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "const isFew = inventory === undefined || inventory.isLow",
     to: "const isFew = inventory === undefined",
     test: envelopes,
-    name: "key packages are made when few are left",
+    name: "key packages are created when few are left",
   },
   {
     fault: "a state is not bound to its device",
@@ -272,8 +272,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: "    idempotencyKey: staged.idempotencyKey,\n",
     to: "    idempotencyKey: context.random.bytes(16),\n",
     test: "test/story/messenger-again.test.ts",
-    name: "a commit that never reached the service is sent as it was made",
-    row: "never reached the service is sent as it was made",
+    name: "a commit that never reached the service is sent unchanged",
+    row: "never reached the service is sent unchanged",
   },
   {
     fault: "keys that come by an invitation are told of nobody",
@@ -281,7 +281,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "const emit = [...noticed.events, ...shown]",
     to: "const emit = shown",
     test: "test/story/messenger-verification.test.ts",
-    name: "a new device that is in a group to which one is invited is told before anything that it says",
+    name: "a new device in a group that one is invited to is reported before its messages",
   },
   {
     fault: "a device may be in a conversation twice",

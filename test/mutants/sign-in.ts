@@ -114,7 +114,7 @@ export const signInMutants: readonly Mutant[] = [
     from: 'return Array.from(email.normalize("NFKC").trim(), lowerCased).join("")',
     to: 'return email.normalize("NFKC").trim()',
     test: limits,
-    name: "another way of writing the address is no other address",
+    name: "another spelling of the email address is the same address",
   },
   {
     fault: "what is left for an address is told",
@@ -122,7 +122,7 @@ export const signInMutants: readonly Mutant[] = [
     from: 'new Set(["email", "email_day", "token"])',
     to: "new Set([])",
     test: limits,
-    name: "what is left for an email is told to nobody",
+    name: "the remaining attempts for an email are told to nobody",
   },
   {
     fault: "a notification counts again",
@@ -130,7 +130,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "if (!(await tx.idTokenUses.use(use, expiresAtMs))) return",
     to: "await tx.idTokenUses.use(use, expiresAtMs)",
     test: notifications,
-    name: "counts once, so that nobody ends with it what began later",
+    name: "is applied once, so that a replay cannot end later sessions",
   },
   {
     fault: "a notification lifts a block",
@@ -138,7 +138,7 @@ export const signInMutants: readonly Mutant[] = [
     from: 'if (account.status !== "LINKED") {',
     to: 'if (account.status === "UNLINKED") {',
     test: notifications,
-    name: "lifts no block, and takes the provider's refresh token along",
+    name: "lifts no block, and deletes the provider's refresh token",
   },
   {
     fault: "a connection that is unknown is the default",
@@ -155,7 +155,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "if (named !== undefined)",
     to: "if (false)",
     test: "test/story/connections.test.ts",
-    name: "an app's administrator brings a well-known provider in by its preset, and names no address",
+    name: "an app's administrator adds a well-known provider by its preset, without an address",
   },
   {
     fault: "connections that are switched off are listed",
@@ -163,6 +163,6 @@ export const signInMutants: readonly Mutant[] = [
     from: "return offered(connections).map(optionOf)",
     to: "return connections.map(optionOf)",
     test: "test/story/connections.test.ts",
-    name: "has what a page shows and a client needs, and no secret",
+    name: "has the data for a page and a client, and no secret",
   },
 ]

@@ -14,7 +14,7 @@ export const tabMutants: readonly Mutant[] = [
     from: "(now) => now !== generation,",
     to: "() => false,",
     test: tabs,
-    name: "what does not fit state that another tab has changed meanwhile",
+    name: "an envelope that conflicts with another tab's change",
   },
   {
     fault: "what another tab took in is told nowhere else",
@@ -22,7 +22,7 @@ export const tabMutants: readonly Mutant[] = [
     from: 'emit({ is: "entry", conversationId, entry })',
     to: "",
     test: tabs,
-    name: "what one tab takes in, the other tells too",
+    name: "an entry that one tab applies is reported by the other too",
   },
   {
     fault: "what this tab took in it tells again",
@@ -30,7 +30,7 @@ export const tabMutants: readonly Mutant[] = [
     from: "told = { seq: laterOf(told?.seq, after.seat?.processedSeq ?? lastPlaceIn(ops)), status }",
     to: "told = { seq: told?.seq, status }",
     test: tabs,
-    name: "what one tab takes in, the other tells too",
+    name: "an entry that one tab applies is reported by the other too",
   },
   {
     fault: "a tab signs with a key that another one has replaced",
@@ -38,7 +38,7 @@ export const tabMutants: readonly Mutant[] = [
     from: "if (space === deviceSpace) return device.reload()",
     to: "if (space === deviceSpace) return",
     test: tabs,
-    name: "a tab goes on with the key that another one renewed",
+    name: "a tab continues with the key that another one renewed",
   },
   {
     fault: "a messenger calls with the token of whoever signed in next",

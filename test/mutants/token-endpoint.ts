@@ -19,7 +19,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "if (!isOurs || account.appId !== token.appId)",
     to: "if (account.appId !== token.appId)",
     test: contexts,
-    name: "is told about to no service of another app, and to none that is bound to another tenant",
+    name: "cannot be introspected by a service of another app or of another tenant",
   },
   {
     fault: "introspection answers a service of another app",
@@ -27,7 +27,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "if (!isOurs || account.appId !== token.appId)",
     to: "if (!isOurs)",
     test: contexts,
-    name: "is told about to no service of another app, and to none that is bound to another tenant",
+    name: "cannot be introspected by a service of another app or of another tenant",
   },
   {
     fault: "a client whose principal is suspended is authenticated",
@@ -62,7 +62,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "    await tx.audit.append(auditEvent(deps, handler, nowMs, denied))\n",
     to: "",
     test: contexts,
-    name: "for a token that was addressed to somebody else, and what was tried is written down",
+    name: "for a token of another audience, and the attempt is audited",
   },
   {
     fault: "a client that does not exist is the one that was read in its place",
@@ -134,7 +134,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))\n',
     to: "",
     test: audit,
-    name: "of a session: each refresh, each retry, a token that comes again, and its end",
+    name: "of a session: each refresh, each retry, a reused token, and its end",
   },
   {
     fault: "a retried refresh is not audited",
@@ -142,7 +142,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) }))\n',
     to: "",
     test: audit,
-    name: "of a session: each refresh, each retry, a token that comes again, and its end",
+    name: "of a session: each refresh, each retry, a reused token, and its end",
   },
   {
     fault: "the use of a delegation is not audited",
@@ -150,7 +150,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target }))\n',
     to: "",
     test: audit,
-    name: "of an exchange: under which policy, for whom, and why not",
+    name: "of an exchange: its policy, its subject, and the reason of a refusal",
   },
   {
     fault: "a context exchange is not audited",
@@ -158,7 +158,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: '  await tx.audit.append(auditEvent(deps, handler, nowMs, { kind: "token.exchanged", ...event, target }))\n',
     to: "",
     test: audit,
-    name: "of an exchange: under which policy, for whom, and why not",
+    name: "of an exchange: its policy, its subject, and the reason of a refusal",
   },
   {
     fault: "the end of a personal access token is its owner's, whoever ends it",
@@ -166,7 +166,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: 'typeof bearer !== "string" && bearer.principal.id === pat.principalId',
     to: 'typeof bearer !== "string"',
     test: audit,
-    name: "of a personal access token: its making, its uses, and by whom it was ended",
+    name: "of a personal access token: its creation, its uses, and who revoked it",
   },
   {
     fault: "the use of a personal access token leaves no mark",
@@ -174,7 +174,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "  await tx.pats.markUsed(pat.id, nowMs)\n",
     to: "",
     test: audit,
-    name: "of a personal access token: its making, its uses, and by whom it was ended",
+    name: "of a personal access token: its creation, its uses, and who revoked it",
   },
   {
     fault: "a token of another audience ends tokens",
@@ -182,7 +182,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: 'return context.audience === deps.authAudience ? context : "AUDIENCE_MISMATCH"',
     to: "return context",
     test: errors,
-    name: "a caller that proves itself twice, or with a token that is not for this service, with its own reason",
+    name: "a caller with two credentials, or with a token for another audience, with its own reason",
   },
   {
     fault: "a caller that proves itself twice ends tokens",
@@ -190,7 +190,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "  if (credential instanceof Refused) throw credential\n",
     to: "  if (credential instanceof Refused) return\n",
     test: errors,
-    name: "a caller that proves itself twice, or with a token that is not for this service, with its own reason",
+    name: "a caller with two credentials, or with a token for another audience, with its own reason",
   },
   {
     fault: "a service gets scopes of every audience",

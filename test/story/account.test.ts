@@ -1,4 +1,4 @@
-// People and their own account: ways of signing in, invitations, memberships, export and deletion.
+// A user's own account: ways of signing in, invitations, memberships, export and deletion.
 
 import { parseId } from "@signet/kernel/ids"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
@@ -59,7 +59,7 @@ describeStory("an account", (kind) => {
     clients.account.unlinkProviderAccount({ providerAccountId }, as(who))
   const kinds = async () => (await world.audited()).map(({ kind, reason }) => (reason ? `${kind} ${reason}` : kind))
 
-  test("is found by every way that was linked to it, and each token is one proof", async () => {
+  test("is found by each linked way of signing in, and each token proves one link", async () => {
     await world.idpC.addPerson({ email: "lin@example.com", password, isConfirmed: true })
     const lin = await world.signInA("lin")
     await kinds()
@@ -81,7 +81,7 @@ describeStory("an account", (kind) => {
     expect(await refusal(clients.account.linkProviderAccount(request, as(lin)))).toContain("PROVIDER_TOKEN_REPLAYED")
   })
 
-  test("is linked by a magic link that was asked for, once", async () => {
+  test("is linked by a requested magic link, once", async () => {
     await world.idpC.addPerson({ email: "mag@example.com", password, isConfirmed: true })
     const mag = await world.signInA("mag")
     await world.startLink("mag@example.com")
@@ -98,7 +98,7 @@ describeStory("an account", (kind) => {
     expect(await refusal(linking())).toBe("Unauthenticated MAGIC_LINK_INVALID")
   })
 
-  test("of somebody else stays theirs, whatever both have in common, and it is written down", async () => {
+  test("of another user stays theirs, and the attempt is audited", async () => {
     const email = { email: "same@example.com", email_verified: true }
     const owner = await world.signInA("owner", { claims: email })
     const thief = await world.signInB("thief", { claims: email })
@@ -112,14 +112,14 @@ describeStory("an account", (kind) => {
     expect(await kinds()).not.toContain("provider_account.linked")
   })
 
-  test("is linked to one of two who prove it at once", async () => {
+  test("is linked to one of two users who prove it at the same time", async () => {
     const [one, two] = [await world.signInA("race-1"), await world.signInA("race-2")]
     const results = await Promise.allSettled([linkB(one, "wanted"), linkB(two, "wanted")])
     expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
   })
 
   if (kind === "postgres") {
-    test("is made anew when its key becomes free because who had it is erased at this moment", async () => {
+    test("is created again when its owner is erased at the same moment", async () => {
       const { db } = world.server.store
       const [erased, heir] = [await world.signInA("erased"), await world.signInB("heir")]
       const rows = db
@@ -141,7 +141,7 @@ describeStory("an account", (kind) => {
       expect((await world.signInA("erased")).identity?.id).toBe(heir.identity?.id)
     })
 
-    test("signs in whoever has it, when it changes hands at this moment", async () => {
+    test("signs in its current owner when the owner changes at the same moment", async () => {
       const { db } = world.server.store
       const [before, after] = [await world.signInA("handed on"), await world.signInB("new owner")]
       const rows = db
@@ -158,7 +158,7 @@ describeStory("an account", (kind) => {
       expect((await handed.answer).identity?.id).toBe(after.identity?.id)
     })
 
-    test("is not linked by a client that is switched off at this moment", async () => {
+    test("is not linked by a client that is disabled at the same moment", async () => {
       const who = await world.signInB("too late to link")
       const client = await world.clientOf(world.app.id, "IDP_A", "WEB")
       const off = await world.server.store.store.transaction(async (tx) => {
@@ -174,7 +174,7 @@ describeStory("an account", (kind) => {
     })
   }
 
-  test("loses a way of signing in with its sessions, and never the last", async () => {
+  test("loses a way of signing in with its sessions, but never the last one", async () => {
     const una = await world.signInA("una")
     const { providerAccounts } = await clients.account.listProviderAccounts({}, as(una))
     const first = providerAccounts[0]?.id ?? ""
@@ -188,13 +188,13 @@ describeStory("an account", (kind) => {
     expect(await refusal(clients.account.listProviderAccounts({}, as(una)))).toBe("Unauthenticated SESSION_REVOKED")
     expect(await refusal(unlink(byB, providerAccount?.id))).toBe("FailedPrecondition LAST_LOGIN_METHOD")
     expect((await world.signInA("una")).reason).toBe("SIGNUP_DISABLED")
-    // It is anybody's who proves it.
+    // The unlinked account belongs to the next user who proves it.
     const heir = await world.signInB("heir")
     expect((await linkA(heir, "una")).providerAccount?.identityId).toBe(heir.identity?.id)
     expect((await world.signInA("una")).identity?.id).toBe(heir.identity?.id)
   })
 
-  test("keeps one of two ways that are taken off at once", async () => {
+  test("keeps one of two ways of signing in that are unlinked at the same time", async () => {
     const duo = await world.signInA("duo")
     const { providerAccount } = await linkB(duo, "duo-at-b")
     const { providerAccounts } = await clients.account.listProviderAccounts({}, as(duo))
@@ -204,7 +204,7 @@ describeStory("an account", (kind) => {
     expect([byA.status, byB.status].toSorted()).toEqual([200, 403])
   })
 
-  test("is changed by a recent sign-in only, and by no session that has ended", async () => {
+  test("is changed only after a recent sign-in, and never by an ended session", async () => {
     const old = await world.signInA("old")
     world.server.advance(fiveMinutes + 40_000)
     const stale = "PermissionDenied STEP_UP_REQUIRED"
@@ -217,7 +217,7 @@ describeStory("an account", (kind) => {
     expect(await refusal(linkB(gone, "old-at-b"))).toBe("Unauthenticated SESSION_REVOKED")
   })
 
-  test("takes an invitation once, and refuses one that names it", async () => {
+  test("accepts an invitation once, and declines one that names it", async () => {
     const [ivy, eve] = [await world.signInA("ivy"), await world.signInA("eve")]
     const open = await addInvitation(world.server, { scopes: ["notes.admin"] })
     const accept = (who: Answer, code: string) => clients.account.acceptInvitation({ code }, as(who))
@@ -239,7 +239,7 @@ describeStory("an account", (kind) => {
     expect(await refusal(accept(back, late.code))).toBe("PermissionDenied INVITATION_INVALID")
   })
 
-  test("asks to be a member where there is such a place, and leaves with what hangs on it", async () => {
+  test("requests a membership where requests are allowed, and leaves with all dependent memberships", async () => {
     const meg = await world.signInA("meg")
     const tenantId = parseId("ten", "ten_00000000000000000000000001") ?? null
     await openPlace(world.server.deps.store, { appId: world.app.id, tenantId, contextId: null })
@@ -260,7 +260,7 @@ describeStory("an account", (kind) => {
     expect((await world.signInA("meg")).reason).toBe("MEMBERSHIP_INACTIVE")
   })
 
-  test("hands out what is kept of it, in all apps, and nothing of anybody else", async () => {
+  test("exports its own data of all apps, and no data of others", async () => {
     const exa = await world.signInA("exa")
     await world.signInA("exa", { app: world.otherApp })
     await world.signInA("exb")
@@ -276,7 +276,7 @@ describeStory("an account", (kind) => {
     expect(await rest.text()).not.toMatch(/hash\w*":|sgrt_|sgpat_/i)
   })
 
-  test("is deleted after fourteen days, and until then comes back by who says so", async () => {
+  test("is deleted after fourteen days, and can be restored until then", async () => {
     const dee = await world.signInA("dee")
     const { identity, deletesAt } = await clients.account.requestIdentityDeletion({}, as(dee))
     expect(identity?.status).toBe(2)

@@ -1,4 +1,4 @@
-// Administrators who do the same thing at once: one does it, and what they leave fits together.
+// Administrators who make the same change at the same time: one succeeds, and the result is consistent.
 import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { Membership_Status, Platform, Provider } from "@signet/proto/auth/v1/records"
 import { sql } from "kysely"
@@ -19,7 +19,7 @@ describeOnPostgres("administrators at once", () => {
   afterAll(() => all?.server.close())
   const root = () => all.world.as("root")
 
-  /** "ok", or the refusal, of each; sorted. */
+  /** "ok" or the refusal of each call, sorted. */
   async function outcomes(calls: (() => Promise<unknown>)[]): Promise<string[]> {
     const settled = await Promise.all(
       calls.map(async (call) => {
@@ -42,7 +42,7 @@ describeOnPostgres("administrators at once", () => {
     return (await query.execute()).length
   }
 
-  test("make one role, one permission, one client, one membership and one grant", async () => {
+  test("create one role, one permission, one client, one membership and one grant", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const appId = world.app.id
@@ -68,7 +68,7 @@ describeOnPostgres("administrators at once", () => {
     expect(await times(() => admin.inviteMember(inContext, root()))).toEqual(once)
   })
 
-  test("stop a tenant once, and all of them are told so", async () => {
+  test("suspend a tenant once, and each of them gets success", async () => {
     const { clients, world } = all
     const { tenant } = await clients.admin.createTenant({ appId: world.app.id, tenant: { name: "T" } }, root())
     const of = { appId: world.app.id, tenantId: tenant?.id ?? "" }
@@ -77,7 +77,7 @@ describeOnPostgres("administrators at once", () => {
     expect((await kinds("tenant.suspended")) - before).toBe(1)
   })
 
-  test("change different fields, and each change is there", async () => {
+  test("change different fields, and each change is stored", async () => {
     const { clients, world } = all
     const appId = world.other.id
     await outcomes([
@@ -93,7 +93,7 @@ describeOnPostgres("administrators at once", () => {
     ])
   })
 
-  test("archive a role while it is granted: no grant of it is left", async () => {
+  test("archive a role while it is granted: no grant of it remains", async () => {
     const { clients, world, server } = all
     const appId = world.app.id
     for (let round = 0; round < 3; round++) {
@@ -112,12 +112,12 @@ describeOnPostgres("administrators at once", () => {
     }
   })
 
-  test("remove a member who is given something: nothing waits for who joins again", async () => {
+  test("remove a member during a grant: a member who joins again has no grant", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const appId = world.app.id
-    // Of the app: of the installation they may ask who is no member again. New: roles that were taken away make old tokens
-    // stale.
+    // An app's administrator, because the installation's may invite a removed member again. A new one, because removed
+    // roles make old tokens stale.
     const own = { app: world.app, scopes: administrationScopes }
     const by = bearer((await signIn(server, clients, "parting administrator", own)).token)
     const { role } = await admin.createRole({ appId, role: { key: "parting" } }, root())
@@ -151,7 +151,7 @@ describeOnPostgres("administrators at once", () => {
     }
   })
 
-  test("take something from a member: whoever waits for the principal holds nothing of theirs", async () => {
+  test("revoke a member's grant: a transaction that waits for the principal holds none of its other locks", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const { db } = server.store
@@ -176,7 +176,7 @@ describeOnPostgres("administrators at once", () => {
     expect(await both.calls).toEqual(["ok", "ok"])
   })
 
-  test("revoke an invitation while its membership is removed: whoever waits for it holds nothing of the other", async () => {
+  test("revoke an invitation while its membership is removed: a waiting transaction holds no lock of the other", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const { db } = server.store
@@ -199,7 +199,7 @@ describeOnPostgres("administrators at once", () => {
     expect(await both.calls).toEqual(["ok", "ok"])
   })
 
-  test("delete a permission while a role comes to name it: no role names one that is gone", async () => {
+  test("delete a permission while a role adds it: no role contains a deleted permission", async () => {
     const { clients, world, server } = all
     const appId = world.app.id
     for (let round = 0; round < 3; round++) {

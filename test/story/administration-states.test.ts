@@ -1,4 +1,4 @@
-// Every state and every administrative move, over the wire; and the sessions that end with what stops.
+// Each state with each administrative transition, over the wire, and the sessions that end on suspension.
 import type { DescMethod } from "@bufbuild/protobuf"
 import { newId } from "@signet/kernel/ids"
 import { Invitation_Status } from "@signet/proto/auth/v1/memberships"
@@ -27,7 +27,10 @@ const methodOf = (name: string): DescMethod => {
   return method
 }
 
-/** A thing, its table, its states, and what each move makes of each: a state, = for the same, or - for a refusal. */
+/**
+ * A resource, its table, its states, and the result of each transition per state: a state, = for no change, or - for a
+ * refusal.
+ */
 const tables: [
   string,
   (
@@ -150,7 +153,7 @@ async function statusOf(table: (typeof tables)[number][1], id: string): Promise<
   return (await query.executeTakeFirstOrThrow()).status
 }
 
-test("who is deactivated comes back within 30 days, and not after", async () => {
+test("a deactivated principal can be reactivated within 30 days, and not after", async () => {
   const { clients, world, server } = all
   const principalId = ids.principal_id
   const back = () => clients.admin.reactivatePrincipal({ principalId }, world.as("root"))
@@ -170,14 +173,14 @@ test("who is deactivated comes back within 30 days, and not after", async () => 
   expect(await statusOf("principal", principalId)).toBe("ACTIVE")
 })
 
-describe("what stops ends the sessions that are signed in there, and no others", () => {
+describe("a suspension ends the sessions in the suspended place, and no others", () => {
   type Person = Awaited<ReturnType<typeof signIn>>
   interface Scene {
     /** Signed in to the app, its tenant, and the tenant's context. */
     inApp: Person
     inTenant: Person
     inContext: Person
-    /** Signed in to the app, and of nothing else. */
+    /** Signed in to the app, without a membership in the tenant. */
     bystander: Person
     stop(name: string): Promise<void>
   }
@@ -215,7 +218,7 @@ describe("what stops ends the sessions that are signed in there, and no others",
   const everybody = { inApp: true, inTenant: true, inContext: true, bystander: true }
   const theirs = { ...everybody, bystander: false }
   const inside = { ...nobody, inTenant: true, inContext: true }
-  /** One after the other, in one scene: who is signed out then. */
+  /** The transitions of one scene, in order, with the people whose sessions have ended after each. */
   const courses: Record<string, typeof nobody>[] = [
     { SuspendContext: { ...nobody, inContext: true }, SuspendTenant: inside, SuspendApp: everybody },
     { ArchiveContext: { ...nobody, inContext: true }, ArchiveTenant: inside, ArchiveApp: everybody },
@@ -243,7 +246,7 @@ describe("what stops ends the sessions that are signed in there, and no others",
         expect([who, revoked.length > 0]).toEqual([who, ended[who]])
         const isRefused = await clients.auth.me({}, bearer(token)).then(
           () => false,
-          // Of who may less now: the session goes on with a new token.
+          // The session of a member with fewer permissions continues with a new token.
           async (error: unknown) => !(await refusal(Promise.reject(error))).endsWith("PERMISSIONS_STALE"),
         )
         expect([who, isRefused]).toEqual([who, ended[who]])
@@ -255,14 +258,14 @@ describe("what stops ends the sessions that are signed in there, and no others",
   })
 })
 
-test("the installation's own app is neither suspended nor archived", async () => {
+test("the installation's own app cannot be suspended or archived", async () => {
   const { clients, world } = all
   const appId = world.installation.id
   expect(await refusal(clients.admin.suspendApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
   expect(await refusal(clients.admin.archiveApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
 })
 
-test("who is removed leaves nothing to come back to: memberships inside, grants and invitations end", async () => {
+test("a removal ends the memberships below, the grants and the invitations", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
   const { principalId } = await signIn(server, clients, "leaver", { app: world.app })
@@ -285,7 +288,7 @@ test("who is removed leaves nothing to come back to: memberships inside, grants 
   expect(invitations.find(({ id }) => id === invitation?.id)?.status).toBe(4)
 })
 
-test("who is suspended everywhere is given nothing until they are back", async () => {
+test("a suspended principal gets no grant until it is active again", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
   const { principalId } = await signIn(server, clients, "paused", { app: world.app })
@@ -300,7 +303,7 @@ test("who is suspended everywhere is given nothing until they are back", async (
   expect((await give()).grant?.principalId).toBe(principalId)
 })
 
-test("an invitation that ran out is not in the way of the next", async () => {
+test("an expired invitation does not block the next one", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
   const { principalId } = await signIn(server, clients, "slow", { app: world.app })
@@ -322,7 +325,7 @@ test("an invitation that ran out is not in the way of the next", async () => {
   expect(membership?.status).toBe(8)
 })
 
-test("an invitation that is declined ends with its membership, and is not in the way of the next", async () => {
+test("a declined invitation ends with its membership, and does not block the next one", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
   const { principalId, token } = await signIn(server, clients, "declines", { app: world.app })
@@ -352,7 +355,7 @@ test("an invitation that is declined ends with its membership, and is not in the
   await clients.account.acceptInvitation({ code: second.code }, bearer(token))
 })
 
-test("an invitation is answered in its own app, and accepted while its tenant is active", async () => {
+test("an invitation is answered in its own app, and accepted only while its tenant is active", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
   const appId = world.app.id

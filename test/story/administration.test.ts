@@ -1,4 +1,4 @@
-// The life of an app, from the installation's administrators to a member who leaves, over every protocol.
+// The life of an app, from the installation's administrators to a member who leaves, over each protocol.
 import type { AppId, TenantId } from "@signet/kernel/ids"
 import { PlaceStatus } from "@signet/proto/auth/v1/apps"
 import { Grant_Status } from "@signet/proto/auth/v1/grants"
@@ -23,7 +23,7 @@ describeStory("an app", (kind) => {
   afterAll(() => server?.close())
   const reasonOf = async (call: Promise<unknown>) => (await refusal(call)).split(" ").at(-1)
 
-  // Every protocol on one store, and one protocol on every store.
+  // All protocols on one store, and one protocol on each store.
   const [first = "", ...others] = Object.keys(protocols)
   describe.each(kind === "pglite" ? [first, ...others] : [first])("over %s", (protocol) => {
     let clients: Clients
@@ -31,7 +31,7 @@ describeStory("an app", (kind) => {
       clients = clientsOver(transportOf(protocol, server))
     })
 
-    test("is made, gets people and rights, is stopped, goes on and ends", async () => {
+    test("is created, gets members and roles, is suspended, resumed and archived", async () => {
       const { admin } = clients
       const root = world.as("root")
       const app = must((await admin.createApp({ app: newApp }, root)).app)
@@ -87,7 +87,7 @@ describeStory("an app", (kind) => {
       const [taken] = (await admin.listInvitations({ appId }, root)).invitations
       expect(taken).toMatchObject({ status: Invitation_Status.ACCEPTED, membershipId: joined.membership?.id })
 
-      // One that was sent by mistake is taken back.
+      // An invitation that was sent by mistake is revoked.
       const mistake = await admin.inviteMember({ appId }, root)
       const revoke = { appId, invitationId: mistake.invitation?.id ?? "" }
       for (const _ of [1, 2]) {
@@ -95,7 +95,7 @@ describeStory("an app", (kind) => {
         expect(invitation?.status).toBe(Invitation_Status.REVOKED)
       }
 
-      // Grace signs in by herself, is put into the tenant, and gets a role there.
+      // Grace signs in herself, is added to the tenant, and gets a role there.
       const subject = `grace ${Math.random()}`
       const garden = { app: { ...world.app, id: appId as AppId } }
       const { principalId } = await signIn(server, clients, subject, garden)
@@ -127,7 +127,7 @@ describeStory("an app", (kind) => {
       await admin.deletePermission(named, root)
       expect((await admin.listPermissions({ appId }, root)).permissions).toEqual([])
 
-      // What stops ends the sessions that are signed in there.
+      // A suspension ends the sessions in the suspended place.
       const there = { ...garden, tenantId: tenant.id as TenantId }
       const signInAgain = async () => (await signIn(server, clients, subject, there)).token
       const suspended = await signInAgain()
@@ -139,7 +139,7 @@ describeStory("an app", (kind) => {
       await admin.suspendMembership(inTenant, root)
       expect(await reasonOf(clients.auth.me({}, bearer(resumed)))).toMatch(/SESSION_REVOKED|MEMBERSHIP_INACTIVE/)
       await admin.resumeMembership(inTenant, root)
-      // She leaves the app as a whole, and so the tenant.
+      // She leaves the whole app, and so the tenant.
       await admin.removeMembership({ appId, membershipId: own.id }, root)
       expect((await admin.getMembership(inTenant, root)).membership?.status).toBe(Membership_Status.REMOVED)
 
@@ -155,7 +155,7 @@ describeStory("an app", (kind) => {
       expect(await reasonOf(admin.createTenant({ appId, tenant: { name: "Late" } }, root))).toBe("STATE_CONFLICT")
     })
 
-    test("is changed by the fields of a mask, or by those that are set", async () => {
+    test("is changed by the fields of a mask, or by the set fields without a mask", async () => {
       const { admin } = clients
       const root = world.as("root")
       const app = must((await admin.createApp({ app: newApp }, root)).app)
@@ -167,14 +167,14 @@ describeStory("an app", (kind) => {
       expect(await change({ name: "Park" })).toMatchObject({ name: "Park", audiences: app.audiences })
       const one = await change({ settings: { sessionAbsoluteSeconds: 3_600 } })
       expect(one.settings).toEqual({ ...app.settings, sessionAbsoluteSeconds: 3_600 })
-      // In the mask and not set: empty. Set and not in the mask: as it was.
+      // In the mask and not set: cleared. Set and not in the mask: unchanged.
       const two = await change({ name: "Wood" }, ["settings.signup_enabled", "settings.session_absolute_seconds"])
       expect(two.settings).toEqual({ ...app.settings, signupEnabled: false })
       expect(two.name).toBe("Park")
       expect((await change({ settings: { retryWindowSeconds: 0 } })).settings?.retryWindowSeconds).toBe(0)
     })
 
-    test("is one of many, shown page by page", async () => {
+    test("is listed with others, page by page", async () => {
       const { admin } = clients
       const [by, appId] = [world.as("admin"), world.app.id]
       for (const name of ["a", "b", "c"]) await admin.createTenant({ appId, tenant: { name } }, by)

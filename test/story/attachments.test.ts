@@ -1,4 +1,4 @@
-// Attachments over the wire: in parts, in any order, by members only.
+// Attachments over the wire: in parts, in any order, for members only.
 import { createHash, randomBytes } from "node:crypto"
 import { idOf, parseId } from "@signet/kernel/ids"
 import { defaultLimits } from "@signet/kernel/limits/policy"
@@ -27,7 +27,7 @@ const wanted = (conversationId: string, of: Uint8Array = ciphertext) => ({
 })
 const small = randomBytes(40)
 
-/** Alice and Bob have a room; Carol is somebody else. */
+/** Alice and Bob have a conversation; Carol is not a member. */
 interface Scene {
   readonly server: MessagingServer
   readonly alice: TestDevice
@@ -55,7 +55,7 @@ async function created({ attachments }: MessagingCalls, request: ReturnType<type
   return (await attachments.createAttachment(request)).attachment ?? expect.fail("no attachment")
 }
 
-/** Small, and complete. */
+/** A small attachment, completed. */
 async function completed({ calls }: TestDevice, room: Room): Promise<string> {
   const { id } = await created(calls, wanted(room.id, small))
   await calls.attachments.uploadPart({ attachmentId: id, index: 0, data: small })
@@ -78,38 +78,41 @@ describe("in a folder", () => {
     return sweepAttachments({ ...deps, clock: { nowMs: () => deps.clock.nowMs() + afterMs } })
   }
 
-  test.each(Object.entries(protocols))("over %s, parts come in any order, and go out as they came", async (_, over) => {
-    const { server, alice, bob, room } = scene
-    const sender = callsOver(over(server.url), alice.credentials).attachments
-    const reader = callsOver(over(server.url), bob.credentials).attachments
-    const bytes = ciphertext.subarray(mib)
-    const { attachment } = await sender.createAttachment(wanted(room.id, bytes))
-    expect(attachment).toMatchObject({
-      conversationId: room.id,
-      status: Attachment_Status.UPLOADING,
-      size: BigInt(bytes.length),
-      partSize: mib,
-      partCount: 2,
-      missingParts: [0, 1],
-    })
-    const attachmentId = attachment?.id ?? ""
-    const last = await sender.uploadPart({ attachmentId, index: 1, data: partOf(1, bytes) })
-    expect(last.attachment?.missingParts).toEqual([0])
-    expect(await refusal(sender.completeAttachment({ attachmentId }))).toContain("ATTACHMENT_INCOMPLETE")
-    expect(await refusal(reader.downloadPart({ attachmentId, index: 0 }))).toContain("ATTACHMENT_INCOMPLETE")
-    await sender.uploadPart({ attachmentId, index: 0, data: partOf(0, bytes) })
-    const complete = await sender.completeAttachment({ attachmentId })
-    expect(complete.attachment).toMatchObject({ status: Attachment_Status.COMPLETE, missingParts: [] })
-    expect(await sender.completeAttachment({ attachmentId })).toEqual(complete)
-    expect((await reader.getAttachment({ attachmentId })).attachment).toEqual(complete.attachment)
-    const parts = [0, 1].map((index) => reader.downloadPart({ attachmentId, index, acceptUrl: true }))
-    const answers = await Promise.all(parts)
-    expect(answers.map(({ url }) => url)).toEqual(["", ""])
-    expect(Buffer.concat(answers.map(({ data }) => data)).equals(bytes)).toBe(true)
-    expect(await refusal(sender.presignPart({ attachmentId, index: 0 }))).toContain("ATTACHMENT_COMPLETE")
-  })
+  test.each(Object.entries(protocols))(
+    "over %s, parts are uploaded in any order, and downloaded unchanged",
+    async (_, over) => {
+      const { server, alice, bob, room } = scene
+      const sender = callsOver(over(server.url), alice.credentials).attachments
+      const reader = callsOver(over(server.url), bob.credentials).attachments
+      const bytes = ciphertext.subarray(mib)
+      const { attachment } = await sender.createAttachment(wanted(room.id, bytes))
+      expect(attachment).toMatchObject({
+        conversationId: room.id,
+        status: Attachment_Status.UPLOADING,
+        size: BigInt(bytes.length),
+        partSize: mib,
+        partCount: 2,
+        missingParts: [0, 1],
+      })
+      const attachmentId = attachment?.id ?? ""
+      const last = await sender.uploadPart({ attachmentId, index: 1, data: partOf(1, bytes) })
+      expect(last.attachment?.missingParts).toEqual([0])
+      expect(await refusal(sender.completeAttachment({ attachmentId }))).toContain("ATTACHMENT_INCOMPLETE")
+      expect(await refusal(reader.downloadPart({ attachmentId, index: 0 }))).toContain("ATTACHMENT_INCOMPLETE")
+      await sender.uploadPart({ attachmentId, index: 0, data: partOf(0, bytes) })
+      const complete = await sender.completeAttachment({ attachmentId })
+      expect(complete.attachment).toMatchObject({ status: Attachment_Status.COMPLETE, missingParts: [] })
+      expect(await sender.completeAttachment({ attachmentId })).toEqual(complete)
+      expect((await reader.getAttachment({ attachmentId })).attachment).toEqual(complete.attachment)
+      const parts = [0, 1].map((index) => reader.downloadPart({ attachmentId, index, acceptUrl: true }))
+      const answers = await Promise.all(parts)
+      expect(answers.map(({ url }) => url)).toEqual(["", ""])
+      expect(Buffer.concat(answers.map(({ data }) => data)).equals(bytes)).toBe(true)
+      expect(await refusal(sender.presignPart({ attachmentId, index: 0 }))).toContain("ATTACHMENT_COMPLETE")
+    },
+  )
 
-  test("an upload goes on after lost answers: the same key gives the same attachment, a part again is no error", async () => {
+  test("an upload continues after lost answers: the same key gives the same attachment, and a repeated part is no error", async () => {
     const { calls } = scene.alice
     const request = wanted(scene.room.id)
     const first = await created(calls, request)
@@ -133,7 +136,7 @@ describe("in a folder", () => {
   test.each<[string, (key: string) => Promise<unknown>]>([
     ["lost", (key) => blobs().delete(key)],
     ["cut short", (key) => blobs().put(key, small.subarray(1))],
-  ])("a part that was %s since it came is missing, and is not given out", async (_, change) => {
+  ])("a part that was %s after its upload is missing, and is not served", async (_, change) => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
     await attachments.uploadPart({ attachmentId, index: 0, data: small })
@@ -148,7 +151,7 @@ describe("in a folder", () => {
     expect(await refusal(download)).toBe("Unavailable UNAVAILABLE")
   })
 
-  test("other bytes than were announced are not completed, until they are put right", async () => {
+  test("an attachment with a wrong hash is not completed until its bytes are corrected", async () => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
     await attachments.uploadPart({ attachmentId, index: 0, data: randomBytes(small.length) })
@@ -160,7 +163,7 @@ describe("in a folder", () => {
     expect(await refusal(late)).toBe("FailedPrecondition ATTACHMENT_COMPLETE")
   })
 
-  test("nothing is written of what is too large, too small or no part", async () => {
+  test("a part that is too large, too small or out of range is not written", async () => {
     const { attachments } = scene.alice.calls
     const request = wanted(scene.room.id)
     expect(await refusal(attachments.createAttachment({ ...request, size: 104_857_601n }))).toContain("INVALID_FIELD")
@@ -184,7 +187,7 @@ describe("in a folder", () => {
     expect(await refusal(attachments.downloadPart({ attachmentId, index: 3 }))).toBe("InvalidArgument INVALID_FIELD")
   })
 
-  test("to strangers an attachment is one that does not exist, and whoever did not add it only reads it", async () => {
+  test("an attachment does not exist for non-members, and members other than its creator can only read it", async () => {
     const { alice, bob, carol, room } = scene
     const attachmentId = await completed(alice, room)
     const everything = ({ attachments }: MessagingCalls, id: string) => [
@@ -206,7 +209,7 @@ describe("in a folder", () => {
     expect(await refusal(bob.calls.attachments.deleteAttachment({ attachmentId }))).toBe(none)
     const upper = attachmentId.replace("att_", "att_../")
     expect(await refusal(alice.calls.attachments.getAttachment({ attachmentId: upper }))).toContain("INVALID_FIELD")
-    // Another device of hers is not in the group.
+    // Alice's second device is not in the group.
     const transport = protocols.gRPC?.(scene.server.url) ?? expect.fail("no such protocol")
     const other = await newDevice(transport, await alice.session.again())
     await other.register()
@@ -214,7 +217,7 @@ describe("in a folder", () => {
     expect(await refusal(call)).toBe("PermissionDenied NOT_MEMBER")
   })
 
-  test("what was deleted is gone at once, and its bytes after a sweep", async () => {
+  test("a deleted attachment is gone at once, and its bytes after a sweep", async () => {
     const { alice, bob, room, server } = scene
     const attachmentId = await completed(alice, room)
     const kept = await completed(alice, room)
@@ -236,7 +239,7 @@ describe("in a folder", () => {
     expect(found).toBeUndefined()
   })
 
-  test("a removed member reads no more, and may still erase what was theirs", async () => {
+  test("a removed member can no longer read, and can still delete their own attachments", async () => {
     const { alice, bob, carol } = scene
     const room = await alice.createGroup([carol.userId])
     await carol.join()
@@ -252,7 +255,7 @@ describe("in a folder", () => {
     expect(await refusal(alice.calls.attachments.getAttachment({ attachmentId: carols }))).toContain("UNRESOLVED")
   })
 
-  test("an upload has a day, an attachment ninety from its completion, and then they are swept", async () => {
+  test("an upload expires after a day, an attachment ninety days after its completion, and a sweep deletes both", async () => {
     const { alice, room } = scene
     const day = 86_400_000
     const { id } = await created(alice.calls, wanted(room.id, small))
@@ -273,7 +276,7 @@ describe("in a folder", () => {
 describe("in a bucket", () => {
   let s3: TestS3
   let scene: Scene
-  /** Called when a part is to be put. */
+  /** Called before a part is put. */
   let onPut: (() => Promise<unknown>) | undefined
   let onRead: (() => Promise<unknown>) | undefined
   beforeAll(async () => {
@@ -303,7 +306,7 @@ describe("in a bucket", () => {
     await s3?.close()
   })
 
-  test("parts go straight to the store and straight out of it, and what is missing is found", async () => {
+  test("parts go directly to the store and from it, and missing parts are found", async () => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id))
     const put = async (index: number, body: Uint8Array) => {
@@ -315,7 +318,7 @@ describe("in a bucket", () => {
     const early = attachments.completeAttachment({ attachmentId })
     expect(await refusal(early)).toBe("FailedPrecondition ATTACHMENT_INCOMPLETE")
     expect((await attachments.getAttachment({ attachmentId })).attachment?.missingParts).toEqual([1])
-    // Both ways go together.
+    // Both ways of upload can be combined.
     await attachments.uploadPart({ attachmentId, index: 1, data: partOf(1) })
     await attachments.completeAttachment({ attachmentId })
     const download = (index: number, acceptUrl: boolean) =>
@@ -339,21 +342,24 @@ describe("in a bucket", () => {
     expect((await upload()).attachment?.missingParts).toEqual([])
   })
 
-  test.each(["deleted", "swept"])("a part that comes when its attachment was %s is not left behind", async (what) => {
-    const { attachments } = scene.alice.calls
-    const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
-    onPut = async () => {
-      onPut = undefined
-      await attachments.deleteAttachment({ attachmentId })
-      if (what === "swept") await sweepAttachments(scene.server.messaging.deps)
-    }
-    const late = attachments.uploadPart({ attachmentId, index: 0, data: small })
-    expect(await refusal(late)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
-    expect([...s3.objects.keys()].filter((key) => key.includes(attachmentId))).toEqual([])
-  })
+  test.each(["deleted", "swept"])(
+    "a part that arrives after its attachment was %s is not left behind",
+    async (what) => {
+      const { attachments } = scene.alice.calls
+      const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
+      onPut = async () => {
+        onPut = undefined
+        await attachments.deleteAttachment({ attachmentId })
+        if (what === "swept") await sweepAttachments(scene.server.messaging.deps)
+      }
+      const late = attachments.uploadPart({ attachmentId, index: 0, data: small })
+      expect(await refusal(late)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+      expect([...s3.objects.keys()].filter((key) => key.includes(attachmentId))).toEqual([])
+    },
+  )
 
   test.each(["through the service", "straight to the store"])(
-    "an attachment that is deleted while it is completed is gone, with its part put %s",
+    "an attachment that is deleted during its completion is gone, with its part put %s",
     async (way) => {
       const { attachments } = scene.alice.calls
       const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
@@ -373,7 +379,7 @@ describe("in a bucket", () => {
     },
   )
 
-  test("what cannot be erased is tried again, and keeps nothing else from being erased", async () => {
+  test("a failed erasure is tried again, and does not block others", async () => {
     const ids = [await completed(scene.alice, scene.room), await completed(scene.alice, scene.room)]
     for (const attachmentId of ids) await scene.alice.calls.attachments.deleteAttachment({ attachmentId })
     const left = () => [...s3.objects.keys()].filter((key) => ids.some((id) => key.includes(id))).length
@@ -384,7 +390,7 @@ describe("in a bucket", () => {
     expect(left()).toBe(0)
   })
 
-  test("a device puts so many parts, here or there, and no more", async () => {
+  test("a device's number of parts is limited over both ways of upload", async () => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
     const calls = Array.from({ length: 20 }, () => attachments.presignPart({ attachmentId, index: 0 }))

@@ -1,4 +1,4 @@
-// An auditor takes a chain and the checkpoints home and verifies them there, with SHA-256 and the published keys alone.
+// An auditor exports a chain and its checkpoints, and verifies them offline with SHA-256 and the published keys.
 import { createHash } from "node:crypto"
 import type { AuditHead, AuditLink } from "@signet/proto/auth/v1/audit_service"
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from "jose"
@@ -51,7 +51,7 @@ async function exported(by: AdministratorName, pageSize: number, at = {}) {
   }
 }
 
-/** The hashes of a chain by number. @throws where a link does not follow. */
+/** The hashes of a chain by sequence number. @throws if a link does not follow the one before. */
 function verified(chain: string, links: readonly AuditLink[]): Map<bigint, string> {
   const hashes = new Map<bigint, string>([[0n, "0".repeat(64)]])
   for (const { seq, eventId, eventHash, linkedAtMs, hash, eventText } of links) {
@@ -76,13 +76,13 @@ const rootOf = (chain: string, { seq, hash, proof }: AuditHead) =>
     hashOf(["signet audit head v1", chain, String(seq), hex(hash)]),
   )
 
-describe("a chain that was taken home", () => {
+describe("an exported chain", () => {
   test.each<[AdministratorName, () => string]>([
     ["root", () => "-"],
     ["admin", () => world.app.id],
     ["tenantAdmin", () => world.tenant.id],
-  ])("by %s verifies, and ends where the signed checkpoints say", async (by, chain) => {
-    // What a page's own export adds is linked with the next.
+  ])("by %s verifies, and its head equals the signed checkpoints", async (by, chain) => {
+    // The event of a page's own export is linked before the next page.
     const all = await exported(by, 500)
     expect(all.chain).toBe(chain())
     expect(all.links.length).toBeGreaterThan(0)
@@ -109,7 +109,7 @@ describe("a chain that was taken home", () => {
     expect(heads).toBeGreaterThan(0)
   })
 
-  test("is written down, and the next one holds it", async () => {
+  test("is audited, and the next export contains that event", async () => {
     await link()
     const before = (await exported("tenantAdmin", 500)).links.length
     await link()
@@ -118,7 +118,7 @@ describe("a chain that was taken home", () => {
     expect(JSON.parse(links.at(-1)?.eventText ?? "[]")).toMatchObject({ 3: "audit.exported", 14: world.tenant.id })
   })
 
-  test("from inside of a context verifies whole, with the texts of that context's events alone", async () => {
+  test("of a context's administrator verifies as a whole, with the texts of that context's events only", async () => {
     const { chain, links } = await exported("contextAdmin", 500)
     expect(chain).toBe(world.tenant.id)
     verified(chain, links)
@@ -127,13 +127,13 @@ describe("a chain that was taken home", () => {
     expect(texts.length).toBeLessThan(links.length)
   })
 
-  test("holds what names a person as ciphertext", async () => {
+  test("contains personal data as ciphertext only", async () => {
     const { links } = await exported("tenantAdmin", 500)
     expect(JSON.stringify(links.map(({ eventText }) => eventText))).not.toContain("127.0.0")
   })
 })
 
-test("a chain that is another's is not handed out, nor are its ends", async () => {
+test("another app's chain and its heads are not exported", async () => {
   const { app, other, tenant, otherTenant } = world
   const asked: [AdministratorName, object][] = [
     ["tenantAdmin", { tenantId: otherTenant.id }],

@@ -1,4 +1,4 @@
-// Whatever is issued, used, refused or ended is in the audit: what, who, about whom, and which one.
+// Each issue, use, refusal and end of a token is audited: the event, the actor, the subject and the token's id.
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addPolicy, assertion, basic } from "../support/machines.ts"
@@ -23,7 +23,7 @@ interface Row {
   target: string | null
 }
 
-/** What the audit has of these kinds about somebody, in order. */
+/** The audit events of these kinds about one subject, in order. */
 async function rowsOf(subject: string, prefixes: readonly string[]): Promise<Row[]> {
   const { db } = world.server.store
   const rows = await db
@@ -56,7 +56,7 @@ const row = (kind: string, subject: string, change: Partial<Row> = {}): Row => (
   ...change,
 })
 
-test("of a session: each refresh, each retry, a token that comes again, and its end", async () => {
+test("of a session: each refresh, each retry, a reused token, and its end", async () => {
   const { auth } = world.clients
   const user = await world.signIn()
   const retryKey = "0123456789abcdefghijkl"
@@ -74,14 +74,14 @@ test("of a session: each refresh, each retry, a token that comes again, and its 
   ])
   const other = await world.signIn()
   expect((await world.revoke({ token: other.refreshToken })).status).toBe(200)
-  // What has ended, and what there never was, ends no second time.
+  // An ended session, or one that never existed, does not end a second time.
   expect((await world.revoke({ token: other.refreshToken })).status).toBe(200)
   expect(await rowsOf(other.principalId, ["session.revoked"])).toEqual([
     row("session.revoked", other.principalId, { actor: null }),
   ])
 })
 
-test("of a personal access token: its making, its uses, and by whom it was ended", async () => {
+test("of a personal access token: its creation, its uses, and who revoked it", async () => {
   const { pats } = world.clients
   const { principalId, token } = await signIn(world.server, world.clients, `person ${Math.random()}`)
   const made = { name: "cli", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
@@ -105,12 +105,12 @@ test("of a personal access token: its making, its uses, and by whom it was ended
     row("pat.used", principalId, { session: false, target: first.id }),
     row("pat.revoked", principalId, { target: first.id }),
     row("pat.revoked", principalId, { session: false, target: second.id }),
-    // Somebody else found it.
+    // The token's subject did not find the leak.
     row("pat.leaked", principalId, { actor: null, session: false, target: third.id }),
   ])
 })
 
-test("of an access token: who ended it, its subject or a service", async () => {
+test("of an access token: who revoked it, its subject or a service", async () => {
   const user = await world.signIn()
   const [own, ofService] = [user.tokens["svc-gateway"] ?? "", user.tokens["svc-notes"] ?? ""]
   const jti = (token: string) => String(claimsOf({ body: { access_token: token } } as never).jti)
@@ -122,7 +122,7 @@ test("of an access token: who ended it, its subject or a service", async () => {
   ])
 })
 
-test("of a service: each token for itself, and each context", async () => {
+test("of a service: each token of its own, and each context token", async () => {
   const { account } = world.stranger
   const asked = { grant_type: "client_credentials" }
   const token = await world.token({ ...asked, audience: "svc-notes" }, basic(world.stranger))
@@ -133,7 +133,7 @@ test("of a service: each token for itself, and each context", async () => {
   ])
 })
 
-test("of an exchange: under which policy, for whom, and why not", async () => {
+test("of an exchange: its policy, its subject, and the reason of a refusal", async () => {
   const user = await world.signIn()
   const policy = await addPolicy(world.server, world.stranger)
   const actor = world.stranger.account.principalId
@@ -157,7 +157,7 @@ test("of an exchange: under which policy, for whom, and why not", async () => {
   ])
 })
 
-test("of a delegation: who made and ended the policy, and who gave and took back the leave, once each", async () => {
+test("of a delegation: who created and ended the policy, and who gave and withdrew consent, once each", async () => {
   const { delegations } = world.clients
   const scopes = ["auth.delegation.write"]
   const admin = await signIn(world.server, world.clients, `admin ${Math.random()}`, { scopes })

@@ -1,4 +1,5 @@
-// The server as a role that may add to the audit and change nothing of it, by the statements of docs/how-to/protect-the-audit.md.
+// The server under a database role that can insert into the audit tables and change nothing there, created by the
+// statements of docs/how-to/protect-the-audit.md.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -67,7 +68,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
   const writing = () => createAuditWriting(createAuditSeals(loadLocalSecrets(folder).sealingKey))
   const asOwner = (text: string) => owner.db.executeQuery(CompiledQuery.raw(text))
 
-  test("serves: people sign in, administrators change things, events are linked, and whoever leaves is erased", async () => {
+  test("serves: people sign in, administrators make changes, events are linked, and deleted people are erased", async () => {
     const login = await (await fetch(`${program.url}/dev/idp-a/login-request`, { method: "POST", body: "{}" })).json()
     const { identity, principal } = await post("/auth/login/idp-a", login)
     const { pat } = await post("/dev/admin", {})
@@ -102,7 +103,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
   })
 
   test.each(["audit_event", "audit_link", "audit_checkpoint", "audit_checkpoint_head"])(
-    "is refused by %s itself when somebody grants too much",
+    "is refused by the trigger of %s even with too many privileges",
     async (table) => {
       await asOwner(`grant update, delete, truncate on ${table} to ${role}`)
       for (const text of [`delete from ${table}`, `truncate ${table} cascade`]) {
@@ -112,7 +113,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
     },
   )
 
-  test("the owner's commands: nothing to migrate, and checkpoints to keep that tell of what was taken away", async () => {
+  test("the owner's commands: no migration is pending, and stored checkpoints reveal deleted events", async () => {
     const config = parseConfig({ ...settings, DATABASE_URL: database.url })
     expect((await migrate([], config)).text).toBe("Applied nothing: the database is up to date.")
     const file = join(folder, "checkpoints.jsonl")

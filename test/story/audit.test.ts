@@ -1,4 +1,4 @@
-// What happened is listed for who administers the place: by kind, outcome, principal, target and time, page by page.
+// Events are listed for the administrators of a place: by kind, outcome, principal, target and time, page by page.
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
 import { type AuditEvent, AuditEvent_Outcome } from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
@@ -42,7 +42,7 @@ describeStory("audit events", (kind) => {
     return transport(server.url)
   }
 
-  // Every protocol on one store, and one protocol on every store.
+  // All protocols on one store, and one protocol on each store.
   const [first = "", ...others] = Object.keys(protocols)
   describe.each(kind === "pglite" ? [first, ...others] : [first])("over %s", (protocol) => {
     let audit: Clients["audit"]
@@ -52,7 +52,7 @@ describeStory("audit events", (kind) => {
     const meanwhile = () => ({ startTime: timestampFromMs(startedMs), endTime: timestampFromMs(endedMs) })
     const kinds = (events: readonly AuditEvent[]) => events.map((event) => event.kind)
 
-    test("say who did what to whom, where, and what came of it", async () => {
+    test("contain actor, action, target, place and outcome", async () => {
       const { auditEvents } = await audit.listAuditEvents({ ...meanwhile(), targetId: grantId }, world.as("admin"))
       expect(auditEvents).toHaveLength(1)
       expect(auditEvents[0]).toMatchObject({
@@ -71,7 +71,7 @@ describeStory("audit events", (kind) => {
       expect(occurredAt && timestampMs(occurredAt)).toBeGreaterThanOrEqual(startedMs)
     })
 
-    test("are newest first, and of the time that is asked for", async () => {
+    test("are listed newest first, and within the requested time", async () => {
       const done = { kinds: ["permission.created", "role.created", "grant.created", "grant.revoked"] }
       const by = world.as("admin")
       expect(kinds((await audit.listAuditEvents(done, by)).auditEvents)).toEqual(done.kinds.toReversed())
@@ -82,7 +82,7 @@ describeStory("audit events", (kind) => {
       expect(kinds((await audit.listAuditEvents(since, by)).auditEvents)).toEqual(["grant.revoked"])
     })
 
-    test("are found by outcome, principal and type of target", async () => {
+    test("are filtered by outcome, principal and type of target", async () => {
       const by = world.as("admin")
       const denied = { ...meanwhile(), outcome: AuditEvent_Outcome.DENIED }
       const { auditEvents } = await audit.listAuditEvents(denied, by)
@@ -96,7 +96,7 @@ describeStory("audit events", (kind) => {
       expect(roles.auditEvents.map(({ target }) => target?.id)).toEqual([roleId])
     })
 
-    test("come in pages that have each once", async () => {
+    test("are listed in pages without duplicates", async () => {
       const by = world.as("admin")
       const all = (await audit.listAuditEvents({ pageSize: 200, endTime: timestampFromMs(endedMs) }, by)).auditEvents
       expect(all.length).toBeGreaterThan(6)
@@ -110,7 +110,7 @@ describeStory("audit events", (kind) => {
       expect(found).toEqual(all)
     })
 
-    test("of every app, and of none, are the installation's administrators'", async () => {
+    test("of all apps, and without an app, are listed for the installation's administrators", async () => {
       const { auditEvents } = await audit.listAuditEvents({ pageSize: 200 }, world.as("root"))
       const apps = new Set(auditEvents.map(({ appId }) => appId))
       for (const { id } of [world.installation, world.app, world.other]) expect(apps).toContain(id)

@@ -34,7 +34,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     stranger?.close()
   })
 
-  /** As text, because a page takes only what can be cloned. */
+  /** As text, because a page accepts only values that can be cloned. */
   const loginJson = async (subject: string): Promise<string> =>
     toJsonString(
       ExternalLoginRequestSchema,

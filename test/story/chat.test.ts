@@ -1,4 +1,4 @@
-// The chat of the documentation, as its page says it is tried: the program, and two people in processes of their own.
+// The chat example of the documentation, run as its page describes: two people in two processes.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -27,7 +27,7 @@ const soon = { timeout: 90_000 }
 const idIn = (of: Chatter) => of.said().match(/you are (prn_\w+)/)?.[1] ?? ""
 
 test.skipIf(effort(true, false, false))(
-  "two people follow the page, and one of them starts again",
+  "two people follow the page, and one of them restarts",
   async () => {
     const folder = mkdtempSync(join(fastTmpdir(), "signet-chat-"))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,4 +1,4 @@
-// What administrators do day by day with signet, against the program as npm start runs it.
+// The daily commands of administrators, run with signet against the program of npm start.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -21,7 +21,7 @@ beforeAll(async () => {
     ...database.settings,
     PORT: String(await freePort()),
     SIGNET_DATA: join(home, "data"),
-    // Each command exchanges the personal access token: more often in a minute than a person does.
+    // Each command exchanges the personal access token, which exceeds the limit per minute.
     SIGNET_LIMITS: "off",
   })
   const { pat } = await (await fetch(`${program.url}/dev/admin`, { method: "POST" })).json()
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** Somebody who signed in to the app of the development profile, and administers nothing. */
+/** A user who signed in to the app of the development profile, without any administrative role. */
 const ada = () =>
   fakeCli({
     env: { SIGNET_HOME: join(home, "ada"), SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: "correct horse" },
@@ -53,7 +53,7 @@ const json = async (...args: string[]) => {
 }
 
 describe("signet user", () => {
-  test("finds people by address and by subject, and nobody by a part of them", async () => {
+  test("finds people by full address and subject, and not by a part", async () => {
     const [found, ...others] = await json("user", "find", "ada@example.com")
     expect(others).toEqual([])
     expect(found).toMatchObject({ identity: { primaryEmail: "ada@example.com" }, principal: { status: "ACTIVE" } })
@@ -65,7 +65,7 @@ describe("signet user", () => {
     expect(out).toMatch(/^prn_\w{26}\tactive\tada@example\.com\tapp_/)
   })
 
-  test("stops and resumes a person, and asks for --yes before", async () => {
+  test("suspends and resumes a person, and requires --yes", async () => {
     const [{ principal }] = await json("user", "find", "ada@example.com")
     expect(await root().run("user", "suspend", principal.id)).toMatchObject({
       code: 2,
@@ -95,13 +95,13 @@ describe("signet user", () => {
     expect([said.code, JSON.parse(said.err).reason]).toEqual([code, reason])
   })
 
-  test("is refused by its scope before anything is sent", async () => {
+  test("is refused for a missing scope before anything is sent", async () => {
     const { code, err } = await ada().run("user", "find", "ada@example.com")
     expect([code, err]).toEqual([4, expect.stringContaining("requires the scope auth.identities.read")])
   })
 })
 
-describe("an app, as it is administered day by day", () => {
+describe("an app", () => {
   let appId: string
   let tenantId: string
   let adaId: string
@@ -113,7 +113,7 @@ describe("an app, as it is administered day by day", () => {
     adaId = (await json("user", "find", "ada@example.com"))[0].principal.id
   })
 
-  test("is changed by what is said, and all else stays", async () => {
+  test("is changed in the given fields only", async () => {
     const origins = ["--add-origin", "https://garden.example,https://old.example"]
     const changed = await json("app", "update", appId, "--name", "Gardens", ...origins, "--session-days", "7")
     expect(changed).toMatchObject({
@@ -137,7 +137,7 @@ describe("an app, as it is administered day by day", () => {
     expect(await root().run("app", "update", appId)).toMatchObject({ code: 2 })
   })
 
-  test("has tenants, which are made, listed, renamed, stopped and ended", async () => {
+  test("has tenants, which are created, listed, renamed, suspended and archived", async () => {
     const tenant = await json("tenant", "create", "Kew", ...inApp())
     tenantId = tenant.id
     expect(tenant).toMatchObject({ appId, name: "Kew", status: "ACTIVE" })
@@ -162,7 +162,7 @@ describe("an app, as it is administered day by day", () => {
     })
   })
 
-  test("has members, by their address or their id", async () => {
+  test("has members, named by address or id", async () => {
     const member = await json("member", "add", "ada@example.com", ...inApp(), "--scope", "garden.weed")
     expect(member).toMatchObject({ principalId: adaId, scopes: ["garden.weed"], status: "ACTIVE" })
     const inTenant = await json("member", "add", adaId, ...inApp(), "--tenant", tenantId)
@@ -190,7 +190,7 @@ describe("an app, as it is administered day by day", () => {
     expect(await json("invite", "revoke", invitation.id, ...inApp())).toMatchObject({ status: "REVOKED" })
   })
 
-  test("has roles of permissions, which are granted and taken back", async () => {
+  test("has roles of permissions, which are granted and revoked", async () => {
     await json("permission", "create", "garden.roses.prune", ...inApp(), "--description", "Cuts roses.")
     await json("permission", "create", "garden.roses.plant", ...inApp())
     expect(await json("permission", "list", ...inApp())).toHaveLength(2)
@@ -231,18 +231,18 @@ describe("an app, as it is administered day by day", () => {
     })
   })
 
-  test("is where commands act that name no place, as environment or profile say", async () => {
+  test("is the default place of commands, from the environment or the profile", async () => {
     expect(
       JSON.parse((await root({ env: { SIGNET_APP: appId } }).run("tenant", "get", tenantId, "--json")).out),
     ).toMatchObject({ id: tenantId })
     const set = await ada().run("profile", "set", "--app", appId, "--tenant", tenantId, "--json")
     expect(JSON.parse(set.out)).toEqual({ name: "default", appId, tenantId })
-    // Another app's tenants are others, and this sign-in administers nothing.
+    // A new app clears the profile's tenant. Ada's profile is used because its sign-in administers nothing.
     expect(JSON.parse((await ada().run("profile", "set", "--app", appId, "--json")).out).tenantId).toBeNull()
     expect((await ada().run("profile", "set", "--app", "", "--json")).code).toBe(0)
   })
 
-  test("gets personal access tokens from a sign-in of its own alone", async () => {
+  test("gets personal access tokens only from a sign-in to the app itself", async () => {
     const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
     expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
       code: 3,
@@ -253,14 +253,14 @@ describe("an app, as it is administered day by day", () => {
     expect([code, JSON.parse(out).pat.appId ?? own]).toEqual([0, own])
   })
 
-  test("is stopped and opened by the installation", async () => {
+  test("is suspended and resumed by the installation's administrator", async () => {
     expect(await json("app", "suspend", appId, "--yes")).toMatchObject({ status: "SUSPENDED" })
     expect(await json("app", "resume", appId)).toMatchObject({ status: "ACTIVE" })
   })
 })
 
 describe("signet api", () => {
-  test("lists methods with what they require, and shows the fields of one", async () => {
+  test("lists methods with their requirements, and shows the fields of one", async () => {
     const listed = await json("api", "--list", "FindUsers")
     expect(listed).toEqual([
       { method: "signet.auth.v1.AppAuthService/FindUsers", kind: "unary", requires: "scope(auth.identities.read)" },
@@ -308,7 +308,7 @@ describe("signet api", () => {
     expect(said.err).not.toContain("sgpat_x")
   })
 
-  test("names every field that the server refuses, in JSON too", async () => {
+  test("names each refused field, in JSON too", async () => {
     const { err } = await root().run("api", "AppAuthService.CreateTenant", "-f", "app_id=x", "--json")
     expect(JSON.parse(err)).toMatchObject({
       reason: "INVALID_FIELD",
@@ -325,14 +325,14 @@ describe("signet api", () => {
   })
 })
 
-test("signet keys list --published shows what tokens are verified with, without a sign-in", async () => {
+test("signet keys list --published shows the published keys without a sign-in", async () => {
   const nobody = fakeCli({ env: { SIGNET_HOME: join(home, "nobody"), SIGNET_SERVER: program.url } })
   const { code, out } = await nobody.run("keys", "list", "--published", "--json")
   expect([code, JSON.parse(out)[0]]).toEqual([0, { kid: expect.any(String), alg: "ES256", use: "sig" }])
 })
 
 describeOnPostgres("before DNS and TLS exist", () => {
-  test("an operator makes the first administrator and administers the production profile at its loopback address", async () => {
+  test("an operator creates the first administrator and administers the production profile at its loopback address", async () => {
     const database = await createTestDatabase()
     const key = Buffer.alloc(32, 7).toString("base64")
     const settings = {
@@ -352,7 +352,7 @@ describeOnPostgres("before DNS and TLS exist", () => {
       code: 0,
       out: expect.stringContaining("Installation"),
     })
-    // Under another name, or without any, its tokens are of a stranger.
+    // With another issuer, or without one, its tokens are not accepted.
     for (const more of [{ SIGNET_SERVER_ISSUER: "https://other.example" }, {}]) {
       const { code, err } = await at(more).run("app", "list")
       expect([code, err]).toEqual([3, expect.stringContaining("ISSUER_MISMATCH")])
@@ -367,7 +367,7 @@ describeOnPostgres("before DNS and TLS exist", () => {
   }, 60_000)
 })
 
-test.runIf(isLong)("operator commands are in the help, and run as signet-server admin takes them", async () => {
+test.runIf(isLong)("operator commands are in the help, and run as with signet-server admin", async () => {
   const operator = install(join(home, "help"), {})
   const { code, stdout } = await operator.run(["admin", "keys", "help"])
   expect([code, stdout]).toEqual([0, expect.stringContaining("keys root sign --root FILE")])

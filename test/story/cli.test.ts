@@ -1,5 +1,5 @@
-// signet against the program as npm start runs it. What docs/reference/cli.md tells people to type is run as it stands there, in bash
-// and with the system's own credential store where there is one.
+// signet against the program of npm start. The scripts of docs/reference/cli.md run as printed there, in bash, with the
+// system's credential store if there is one.
 import { spawn } from "node:child_process"
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import { once } from "node:events"
@@ -28,14 +28,16 @@ const docs = readFileSync(join(root, "docs/reference/cli.md"), "utf8")
 const blocks = (info: string) =>
   [...docs.matchAll(/^```(.*)\n([\s\S]*?)\n```$/gm)].flatMap(([, said, text]) => (said === info ? [text ?? ""] : []))
 const tour = blocks("sh")
-/** A process a command takes its time: the first two of the tour in `npm test`, all of it in `npm run test:long`. */
+/**
+ * Each command starts a process: `npm test` runs the first two scripts of the tour, `npm run test:long` all of them.
+ */
 const told = tour.slice(0, effort(2, tour.length, tour.length))
 const isThorough = effort(false, true, true)
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
 const key = Buffer.alloc(32, 7).toString("base64")
 const secrets = [/sgrt_\w/, /sgsec_\w/, /sgpat_\w/, /eyJ[\w-]+\.eyJ/, /from-the-provider/, /correct horse/]
 
-/** A file of credentials under as little stretching as one may have: its strength is tested elsewhere. */
+/** A file of credentials with the minimal cost of key derivation: other tests cover its strength. */
 async function quickPassphrase(folder: string): Promise<void> {
   const shelf = createFileShelf(join(folder, "passphrase-box"))
   const lock = createFileLock(join(folder, "box-lock"))
@@ -72,7 +74,7 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
   })
   afterAll(() => keyring?.stop())
 
-  test(`${told.length} of its ${tour.length} scripts run, and no secret is seen`, () => {
+  test(`${told.length} of its ${tour.length} scripts run, and no secret is printed`, () => {
     const { code, stdout, stderr } = signet.type(told.join("\n"), { cwd: root, env: { U: program.url } })
     expect({ code, wrong: stderr.split("\n").filter((line) => /signet:|error/i.test(line)) }).toEqual({
       code: 0,
@@ -90,7 +92,7 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
     }
   }, 300_000)
 
-  test("what is kept is for its owner alone, and sealed", () => {
+  test("only the owner can access the stored files, and they are encrypted", () => {
     const folder = join(home, "docs/signet")
     const kept = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .map((name) => join(folder, name))
@@ -103,7 +105,7 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
   })
 
   test.skipIf(!hasSecretService)(
-    "with a locked credential store nobody is signed in, and what was kept is still there",
+    "with a locked credential store the command is not signed in, and the stored sign-in remains",
     async () => {
       const folder = join(home, "docs/signet")
       const kept = () => readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /kept$/.test(name))
@@ -124,18 +126,18 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
     },
   )
 
-  test("who stops listening is told nothing", () => {
+  test("a closed output pipe is no error", () => {
     const { code, stderr } = install(join(home, "deaf"), {}).type("set +o pipefail; signet help | true", { cwd: home })
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
   })
 
-  test("names every exit code, and every variable", () => {
+  test("names each exit code and each variable", () => {
     for (const code of Object.values(exitCodes)) expect(docs).toContain(`\n| ${code} | `)
     for (const name of variables) expect(docs).toContain(`\n| \`${name}\` | `)
   })
 
   test.skipIf(process.platform !== "linux")(
-    "without a credential store nobody is signed in, and nothing is kept",
+    "without a credential store sign-in fails, and nothing is stored",
     async () => {
       const env = { SIGNET_STORE: undefined, DBUS_SESSION_BUS_ADDRESS: "unix:path=/none" }
       const bare = install(join(home, "bare"), env)
@@ -158,13 +160,13 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
 describe.skipIf(!isThorough || missing !== undefined)(
   `a machine without a credential store${isThorough ? "" : " (skipped: npm run test:long)"}`,
   () => {
-    test("signs in under a passphrase, and later commands neither ask nor stretch it", async () => {
+    test("signs in with a passphrase, and later commands neither ask for it nor derive its key", async () => {
       const signet = install(join(home, "headless"), { DBUS_SESSION_BUS_ADDRESS: "unix:path=/none", U: program.url })
       writeFileSync(join(home, "passphrase.txt"), "correct horse\n", { mode: 0o600 })
       const [script = ""] = blocks("sh passphrase")
       const typed = signet.type(script, { cwd: home, env: { SIGNET_PASSPHRASE: "correct horse" } })
       expect([typed.code, typed.stderr]).toEqual([0, ""])
-      // Unlocked by the last line: nobody is asked any more, and no passphrase is in the environment.
+      // The last line has unlocked it: there is no prompt, and no passphrase in the environment.
       const timed = (env: NodeJS.ProcessEnv) => {
         const { code, stderr } = signet.type("TIMEFORMAT='%3U + %3S'; time signet whoami > /dev/null", {
           cwd: home,
@@ -183,7 +185,7 @@ describe.skipIf(!isThorough || missing !== undefined)(
 )
 
 describeOnPostgres("docs/reference/cli.md for operators", () => {
-  test("its commands run the server's own programs, with their settings", async () => {
+  test("its commands run the server's programs with their settings", async () => {
     const database = await createTestDatabase()
     const settings = {
       SIGNET_PROFILE: "production",
@@ -207,7 +209,7 @@ describeOnPostgres("docs/reference/cli.md for operators", () => {
 })
 
 test.skipIf(!isThorough)(
-  "signet serve is the server: it passes signals on and ends with its code, which is 2 for wrong settings",
+  "signet serve runs the server: it forwards signals and exits with its code, which is 2 for wrong settings",
   async () => {
     const { environment, run } = install(join(home, "server"), { ADMIN_PORT: "0" })
     const serve = ["serve", "--port", "0", "--data", join(home, "served")]
@@ -231,7 +233,7 @@ test.skipIf(!isThorough)(
 
 describeOnPostgres("an administrator who is made where the server runs", () => {
   test.skipIf(!isThorough)(
-    "is signed in without anybody having seen the token",
+    "signs in without showing the token",
     async () => {
       const database = await createTestDatabase()
       const settings = {
@@ -278,7 +280,7 @@ describe("in this process", () => {
     administrator = { env: { SIGNET_SERVER: program.url, SIGNET_PAT: pat } }
   })
 
-  test("what JSON says is what the contract says", async () => {
+  test("JSON output follows the contract", async () => {
     const me = await json("whoami")
     expect(me).toMatchObject({ identity: { primaryEmail: "ada@example.com" }, signIn: "session", server: program.url })
     const here = expect.objectContaining({ id: me.session.id, current: true })
@@ -294,7 +296,7 @@ describe("in this process", () => {
     expect(said).toMatchObject({ code: 0, out: `Signed in to ${program.url} as ada@example.com.\n` })
     const wrong = signet({ env: { SIGNET_HOME: join(home, "password") }, input: "guess" })
     expect(await wrong.run("login", "--email", "ada@example.com")).toMatchObject({ code: 3 })
-    // What was there before is there still.
+    // The earlier sign-in is still there.
     expect(await byPassword.run("whoami")).toMatchObject({ code: 0 })
     const { SIGNET_PAT = "" } = administrator.env ?? {}
     const byPat = signet({ env: { SIGNET_HOME: join(home, "pat") }, input: `${SIGNET_PAT}\n` })
@@ -303,7 +305,7 @@ describe("in this process", () => {
     expect(await byPat.run("session", "list")).toMatchObject({ code: 4, err: expect.stringContaining("signet login") })
   })
 
-  test("a sign-in of another kind ends the one before it, here and at the server", async () => {
+  test("a sign-in of another kind ends the earlier one, locally and at the server", async () => {
     const { SIGNET_PAT = "" } = administrator.env ?? {}
     const home = env.SIGNET_HOME.replace(/fake$/, "replaced")
     const here = signet({ env: { SIGNET_HOME: home }, input: SIGNET_PAT })
@@ -330,14 +332,14 @@ describe("in this process", () => {
     [5, "SESSION_NOT_FOUND", ["session", "revoke", "ses_06enrrq000edm6xx1hjq8s9c9g"]],
     [4, "RESOURCE_UNRESOLVED", ["service-account", "get", "sac_06enrrq000edm6xx1hjq8s9c9g"]],
   ])("%i is %s: %j", async (code, reason, args) => {
-    // An hour later by this machine's clock, a token is too old before it is sent.
+    // An hour later on this machine's clock, the token has expired before it is sent.
     const nowMs = reason === "TOKEN_EXPIRED" ? () => Date.now() + 3_600_000 : undefined
     const said = await signet(nowMs && { nowMs }).run(...args, "--json")
     expect([said.code, said.out]).toEqual([code, ""])
     expect(JSON.parse(said.err)).toMatchObject({ reason, detail: expect.any(String) })
   })
 
-  test("what the token does not allow is told before anything is sent", async () => {
+  test("a call that the token does not allow is refused before anything is sent", async () => {
     const sent = (method: string) => program.output().split(`/${method}"`).length - 1
     const before = { asked: sent("ListAuditEvents"), known: sent("Me") }
     const { code, err } = await signet().run("audit", "list")
@@ -349,13 +351,13 @@ describe("in this process", () => {
 
   test("6 is a conflict", async () => {
     const own = ["service-account", "create", "notes", "--owns", "svc-notes"]
-    // The tour may have been there before.
+    // The tour may have created it already.
     await signet().run(...own)
     const again = await signet().run(...own)
     expect(again).toMatchObject({ code: 6, err: expect.stringContaining("AUDIENCE_TAKEN") })
   })
 
-  test("a private key is sent nowhere, and its public half proves the service", async () => {
+  test("a private key is never sent, and its public key authenticates the service", async () => {
     const { id } = await json("service-account", "create", "robot", "--auth", "private-key-jwt")
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
     const fileOf = (name: string, key: KeyObject) => {
@@ -368,7 +370,7 @@ describe("in this process", () => {
     expect(await json("service-account", "key", "revoke", id, kid)).toEqual({ kid, status: "REVOKED" })
   })
 
-  test("10 is a server that does not answer; 3 a wrong passphrase, which loses nothing", async () => {
+  test("10 is a server that does not answer; 3 is a wrong passphrase, which deletes nothing", async () => {
     const gone = await signet({ env: { SIGNET_SERVER: "http://127.0.0.1:1", SIGNET_PAT: "sgpat_" } }).run("whoami")
     expect(gone).toMatchObject({ code: 10 })
     expect(await signet({ env: { SIGNET_PASSPHRASE: "wrong" } }).run("whoami")).toMatchObject({
@@ -378,7 +380,7 @@ describe("in this process", () => {
     expect(await signet().run("whoami")).toMatchObject({ code: 0 })
   })
 
-  test("a token is judged without being sent anywhere", async () => {
+  test("a token is checked without sending it", async () => {
     const { accessToken } = await json("token", "get", "--audience", "svc-notes")
     const inspect = (input: string, ...args: string[]) =>
       signet({ input }).run("token", "inspect", "-", "--json", ...args)
@@ -410,7 +412,7 @@ describe("in this process", () => {
     expect(await inspect(accessToken, "--method", "PatService.Nothing")).toMatchObject({ code: 2 })
   })
 
-  test("a profile's server is not another one's: tokens go nowhere else", async () => {
+  test("a token is sent only to the server of its profile", async () => {
     const { code, err } = await signet().run("login", "--server", "https://evil.example", "--as", "ada@example.com")
     expect([code, err]).toEqual([2, expect.stringContaining("Create another profile")])
     const { port } = new URL(program.url)
@@ -426,7 +428,7 @@ const atTerminalTitle = `at a terminal${pythonMissing ? ` (skipped: ${pythonMiss
 describe.skipIf(pythonMissing !== undefined)(atTerminalTitle, () => {
   const store = { SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: undefined, NO_COLOR: undefined, TERM: "xterm" }
 
-  test("secrets are asked for and not shown, and tables have titles and colours", async () => {
+  test("secrets are typed without echo, and tables have titles and colors", async () => {
     const { environment } = install(join(home, "terminal"), store)
     await quickPassphrase(join(home, "terminal/signet"))
     const command = (...args: string[]) => [join(home, "terminal/bin/signet"), ...args]

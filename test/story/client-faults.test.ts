@@ -1,4 +1,4 @@
-// Whatever the store does at whichever of its operations, the person stays signed in and no token is lost.
+// For each failure of each store operation, the person stays signed in and no token is lost.
 import type { Shelf } from "@signet/client"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
@@ -18,7 +18,7 @@ const passMinutes = (minutes: number) => {
 }
 
 describe("at every operation of the store during a refresh", () => {
-  test.each(faultKinds)("where it %s, the next refresh works, and so does a restart", async (kind) => {
+  test.each(faultKinds)("if it %s, the next refresh and a restart work", async (kind) => {
     for (let k = 0, isMet = true; isMet; k++) {
       const browser = world.browser()
       const shelf = faultyShelf(browser.shelf)
@@ -30,7 +30,7 @@ describe("at every operation of the store during a refresh", () => {
       const refreshed = first.session.accessToken().catch(() => undefined)
       isMet = (await Promise.race([shelf.met, refreshed])) === true
       shelf.arm(Number.POSITIVE_INFINITY, kind)
-      // Who has stopped does nothing any more; the others have a lock that it no longer holds.
+      // A stopped process does nothing more; the others get a lock that it no longer holds.
       if (kind.startsWith("fails")) {
         await refreshed
         passMinutes(9.9)
@@ -47,7 +47,7 @@ describe("at every operation of the store during a refresh", () => {
   })
 })
 
-test("while the disk stays full no token is presented that was not stored, nor an old one again, and nobody is signed out", async () => {
+test("while the disk is full no unstored token is presented, no old token is reused, and the person stays signed in", async () => {
   const browser = world.browser()
   let isFull = false
   const shelf: Shelf = {

@@ -13,7 +13,7 @@ import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
 beforeAll(async () => {
-  // Where transactions meet, if there is one.
+  // PostgreSQL if it is available, because only there do transactions run concurrently.
   server = await startTestServer({ store: noPostgres === undefined ? "postgres" : "pglite" })
 })
 afterAll(() => server?.close())
@@ -51,7 +51,7 @@ async function signedInFolder(subject: string): Promise<string> {
 }
 
 test.runIf(isLong)(
-  "two processes refresh one sign-in at the same time, again and again, and both stay signed in",
+  "two processes refresh one sign-in at the same time, repeatedly, and both stay signed in",
   async () => {
     const folder = await signedInFolder("two")
     const refreshes = effort(3, 40, 400)
@@ -65,10 +65,10 @@ test.runIf(isLong)(
 )
 
 test.runIf(isLong)(
-  "a process that is killed at any step of a refresh leaves a sign-in that the next one goes on with",
+  "a process killed at any step of a refresh leaves a sign-in that the next process can use",
   async () => {
     const folder = await signedInFolder("killed")
-    // Small, one of them: after the answer was stored, and before anybody had it.
+    // In the short form only one: after the answer was stored and before the caller had it.
     const kinds: readonly FaultKind[] = ["stops before", "stops after"]
     for (const killKind of kinds.slice(effort(1, 0, 0))) {
       for (let killAt = effort(1, 0, 0), isKilled = true; isKilled; killAt++) {
@@ -82,7 +82,7 @@ test.runIf(isLong)(
   },
 )
 
-test("what lies in the folder is for its owner alone, and no token can be read from it", async () => {
+test("only the owner can access the folder, and no token can be read from it", async () => {
   const folder = await signedInFolder("folder")
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name))
   expect(paths.length).toBeGreaterThan(3)

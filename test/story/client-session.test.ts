@@ -1,4 +1,4 @@
-// The identity client against the real server: what a person's session lives through.
+// The identity client against the real server: a session through faults, restarts, theft and stale tokens.
 import { createClient } from "@connectrpc/connect"
 import { isFailure, type SessionState } from "@signet/client"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
@@ -32,7 +32,7 @@ const me = (signet: { session: { transport(): Parameters<typeof createClient>[1]
   createClient(AuthService, signet.session.transport()).me({})
 
 describe("a sign-in", () => {
-  test("is seen as a stream, calls with a token of each audience, and ends", async () => {
+  test("is observed as a stream, calls with a token of each audience, and ends", async () => {
     const signet = world.open(world.browser().tab(), { audiences: ["svc-notes"] })
     const seen = states(signet)
     await signet.session.ready
@@ -47,17 +47,17 @@ describe("a sign-in", () => {
     expect(seen).toEqual(["starting", "NOT_SIGNED_IN", "signedIn", "LOGGED_OUT"])
   })
 
-  test("a page that is shown while it starts reports nobody signed in, and no sign-out elsewhere", async () => {
+  test("a page shown during its start reports signed out, and no sign-out elsewhere", async () => {
     const signet = world.open(world.browser().tab())
     const seen = states(signet)
-    // `pageshow` follows `load`: it comes before the shelf has been read.
+    // `pageshow` follows `load`, before the shelf has been read.
     signet.wake()
     await signet.session.ready
     expect(signet.session.current).toEqual({ is: "loggedOut", reason: "NOT_SIGNED_IN" })
     expect(seen).toEqual(["starting", "NOT_SIGNED_IN"])
   })
 
-  test("is there after a restart, without a call, and calls again after one refresh", async () => {
+  test("is restored after a restart without a call, and calls again after one refresh", async () => {
     const browser = world.browser()
     await world.signIn(world.open(browser.tab()), "restart")
     const calls = world.calls.length
@@ -69,7 +69,7 @@ describe("a sign-in", () => {
     expect(world.calls.slice(calls)).toEqual(["Refresh", "Me"])
   })
 
-  test("asks for an audience when it is first used, and says which is not the app's", async () => {
+  test("requests an audience at its first use, and refuses an audience that is not the app's", async () => {
     const signet = world.open(world.browser().tab())
     await world.signIn(signet, "audiences")
     expect(await signet.session.accessToken("svc-notes")).toBeTruthy()
@@ -78,7 +78,7 @@ describe("a sign-in", () => {
     expect(await me(signet)).toBeTruthy()
   })
 
-  test("ends everywhere at once when the person says so", async () => {
+  test("ends on all devices when the person requests it", async () => {
     const [here, there] = [world.open(world.browser().tab()), world.open(world.browser().tab())]
     await world.signIn(here, "everywhere")
     await world.signIn(there, "everywhere")
@@ -89,11 +89,11 @@ describe("a sign-in", () => {
   })
 })
 
-describe("nobody is signed out by", () => {
+describe("the person stays signed in after", () => {
   test.each([
-    ["a request that is lost", "lost"],
-    ["an answer that is lost", "answer lost"],
-    ["a portal that answers instead", "portal"],
+    ["a lost request", "lost"],
+    ["a lost answer", "answer lost"],
+    ["an answer of a captive portal", "portal"],
   ] as const)("%s", async (_, fault) => {
     const signet = world.open(world.browser().tab())
     await world.signIn(signet, `fault ${fault}`)
@@ -109,7 +109,7 @@ describe("nobody is signed out by", () => {
     expect(seen).toEqual(["signedIn"])
   })
 
-  test("a day's sleep, in which ten tabs lie, and wake at once: one of them refreshes", async () => {
+  test("a day's sleep of ten tabs that wake at the same time: one of them refreshes", async () => {
     const browser = world.browser()
     const first = world.open(browser.tab())
     await world.signIn(first, "sleep")
@@ -145,7 +145,7 @@ describe("a stolen refresh token", () => {
     const victim = world.open(browser.tab())
     await world.signIn(victim, subject)
     const copy = world.browser()
-    // The thief has what the shelf has, and the box opens for them.
+    // The thief has copied the shelf, and its box decrypts the copy.
     const thief = world.open({ ...browser.tab(), shelf: copy.shelf, lock: copy.lock, channel: copy.tab().channel })
     for (const [name, kept] of browser.shelf.all) copy.shelf.all.set(name, kept)
     world.server.advance(11 * minutes)
@@ -153,7 +153,7 @@ describe("a stolen refresh token", () => {
     return { victim, thief }
   }
 
-  test("that is used after the person's own ends the session of both", async () => {
+  test("that is used after the person's refresh ends the session of both", async () => {
     const { victim, thief } = await stolen("thief second")
     await victim.session.accessToken()
     world.server.advance(11 * minutes)
@@ -164,7 +164,7 @@ describe("a stolen refresh token", () => {
     expect(victim.session.current).toEqual({ is: "loggedOut", reason: "REFRESH_TOKEN_INVALID" })
   })
 
-  test("that is used before the person's own is noticed when theirs comes", async () => {
+  test("that is used before the person's refresh is detected when the person refreshes", async () => {
     const { victim, thief } = await stolen("thief first")
     await thief.session.accessToken()
     world.server.advance(11 * minutes)
@@ -173,7 +173,7 @@ describe("a stolen refresh token", () => {
   })
 })
 
-test("a grant that is taken away makes the tokens stale: the call is made again with another, and nobody notices", async () => {
+test("a revoked grant makes the tokens stale: the client refreshes and repeats the call without an error", async () => {
   const { server } = world
   const clients = clientsOver(createRestTransport(server.url))
   const root = (await administeredWorld(server, clients)).as("root")

@@ -1,4 +1,4 @@
-// Every way of signing in, by the identity client, against the real server and its stand-ins of providers.
+// Each way of signing in, by the identity client, against the real server and test providers.
 import { inspect } from "node:util"
 import { connect, createSignet, type Platform, rest, type Signet, type SignetConfig } from "@signet/client"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
@@ -48,7 +48,7 @@ const hints = async () => {
 }
 
 describe("a person signs in", () => {
-  test("with an address and a password; what is wrong is told, and signs nobody in", async () => {
+  test("with an address and a password; a wrong password is reported and signs nobody in", async () => {
     const signet = open()
     expect(await reasonOf(signet.loginWithPassword({ email: "ada@example.com", password: "wrong" }))).toBe(
       "INVALID_CREDENTIALS",
@@ -61,7 +61,7 @@ describe("a person signs in", () => {
 
   test.each([
     ["anywhere", false],
-    ["on the device that asked for it", true],
+    ["on the requesting device", true],
   ])("with a link that opens %s", async (_, requireSameDevice) => {
     const email = "ada@example.com"
     const asking = browser()
@@ -77,13 +77,13 @@ describe("a person signs in", () => {
       world.server.advance(61_000)
       tokenHash = await ask()
     }
-    // Another tab of the same browser: the page that the link led to.
+    // Another tab of the same browser: the page of the link.
     const page = open(asking.tab(), { requireSameDevice })
     expect((await page.confirmMagicLink(tokenHash)).user.primaryEmail).toBe(email)
     world.server.advance(61_000)
   })
 
-  test("and the device that they signed in on shows it again, also after a sign-out", async () => {
+  test("and the device presents its device token again, also after a sign-out", async () => {
     const own = browser()
     const sent: string[] = []
     const watched: Platform = {
@@ -99,12 +99,12 @@ describe("a person signs in", () => {
     await signet.session.logout()
     await signet.loginWithPassword({ email: "ada@example.com", password })
     expect([tokenOf(sent[0]), tokenOf(sent[1])]).toEqual([undefined, expect.stringMatching(/^sgdt_/)])
-    // Sealed as the sign-in is.
+    // Encrypted like the sign-in.
     const kept = [...own.shelf.all.values()].map(({ bytes }) => new TextDecoder().decode(bytes))
     expect(kept.join()).not.toContain("sgdt_")
   })
 
-  test("with a code, whose verifier and nonce the client made", async () => {
+  test("with a code, whose verifier and nonce the client created", async () => {
     const signet = open()
     const nonce = signet.newNonce()
     const { codeVerifier, codeChallenge } = await signet.newPkce()
@@ -128,8 +128,8 @@ describe("a person signs in", () => {
   })
 })
 
-describe("what a provider tells once", () => {
-  test("is kept until a sign-in took it along, and is never needed", async () => {
+describe("profile data that a provider sends once", () => {
+  test("is stored until a sign-in has sent it, and is optional", async () => {
     const own = browser()
     const first = open(own.tab())
     const told = { name: "Grace Hopper", email: undefined }
@@ -145,7 +145,7 @@ describe("what a provider tells once", () => {
   })
 })
 
-describe("what cannot be", () => {
+describe("an invalid use", () => {
   test("a way of signing in that is not enabled is refused before anything is sent", async () => {
     const signet = open(undefined, { providers: ["IDP_A"] })
     expect(await reasonOf(signet.loginWithPassword({ email: "ada@example.com", password }))).toBe(
@@ -166,14 +166,14 @@ describe("what cannot be", () => {
     expect(() => open(undefined, change)).toThrow(expect.objectContaining({ reason: "CONFIGURATION_INVALID" }))
   })
 
-  test("the auth service's token goes to no other service", async () => {
+  test("the auth service's token is sent to no other service", async () => {
     const { session } = open()
     expect(() => session.transport({ baseUrl: "https://notes.example" })).toThrow(/audience/)
     expect(() => session.transport({ baseUrl: "https://notes.example", audience: "auth" })).toThrow(/audience/)
     expect(() => session.transport({ baseUrl: "http://notes.example", audience: "svc-notes" })).toThrow(/https/)
   })
 
-  test("a sign-in that cannot be kept is none, and has ended at the service", async () => {
+  test("a sign-in that cannot be stored fails, and its session ends at the service", async () => {
     const own = browser()
     const shelf = faultyShelf(own.shelf)
     const signet = open(own.tab({ shelf }))
@@ -191,7 +191,7 @@ describe("what cannot be", () => {
   })
 })
 
-test("no token is in anything that is printed, copied or thrown", async () => {
+test("no printed, copied or thrown value contains a token", async () => {
   const signet = open()
   await signet.loginWithPassword({ email: "ada@example.com", password })
   const token = await signet.session.accessToken()

@@ -1,4 +1,4 @@
-// Several connections of one provider: each with an issuer of its own, chosen by name, and listed for a sign-in page.
+// Several connections of one provider: each with its own issuer, selected by name, and listed for a sign-in page.
 import { newId } from "@signet/kernel/ids"
 import type { ProviderClient } from "@signet/kernel/records"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
@@ -41,7 +41,7 @@ describeStory("connections", (kind) => {
       (error: unknown) => JSON.stringify(Object(error).details ?? Object(error)),
     )
 
-  test("each vouches for people of its own, and no token of one is taken for the other", async () => {
+  test("each authenticates its own people, and accepts no token of another", async () => {
     await put(atSecond())
     const subject = { claims: { sub: "same subject" } }
     const request = (idToken: string, connection: string) => ({
@@ -63,7 +63,7 @@ describeStory("connections", (kind) => {
     expect(await refusal(clients.auth.externalLogin(back))).toBe("Unauthenticated PROVIDER_TOKEN_INVALID")
   })
 
-  test("a name that is unknown, and several of which none is named, are refused with what could be named", async () => {
+  test("an unknown name, and a missing name among several connections, are refused with the possible names", async () => {
     const of = { appId: world.other.id, provider: Provider.IDP_A, platform: Platform.IOS }
     const { providerClient: google } = await clients.admin.createProviderClient(
       { appId: of.appId, providerClient: { ...administered(), connection: "google" } },
@@ -77,7 +77,7 @@ describeStory("connections", (kind) => {
         connection,
         credential: { case: "idToken", value: "e30.e30.e30" },
       })
-    // The only one needs no name: the refusal is about the token.
+    // A single connection needs no name: the refusal is about the token.
     expect(await refusal(login(""))).toBe("Unauthenticated PROVIDER_TOKEN_INVALID")
     await clients.admin.createProviderClient(
       { appId: of.appId, providerClient: { ...administered(), connection: "okta" } },
@@ -105,7 +105,7 @@ describeStory("connections", (kind) => {
     ...{ issuers: [server.idp.issuer], jwksUri: server.idp.jwksUri },
   })
 
-  test("a name is taken once for a provider and platform, and never changes", async () => {
+  test("a name is unique per provider and platform, and never changes", async () => {
     const create = () =>
       clients.admin.createProviderClient(
         { appId: world.app.id, providerClient: { ...administered(), connection: "twice" } },
@@ -124,7 +124,7 @@ describeStory("connections", (kind) => {
     })
   })
 
-  test("an app's administrator brings a well-known provider in by its preset, and names no address", async () => {
+  test("an app's administrator adds a well-known provider by its preset, without an address", async () => {
     const create = (of: object) =>
       clients.admin.createProviderClient(
         {
@@ -161,7 +161,7 @@ describeStory("connections", (kind) => {
       [{ preset: "google", issuers: ["https://evil.example"] }, "INVALID_FIELD"],
       [{ preset: "google", authorizationEndpoint: "https://evil.example/a" }, "INVALID_FIELD"],
       [{ presetTenant: "example.okta.com" }, "INVALID_FIELD"],
-      // Without a preset, an administrator of the app names no issuer.
+      // Without a preset, an app's administrator cannot set an issuer.
       [{ issuers: ["https://evil.example"], jwksUri: "https://evil.example/keys" }, "OUTPUT_ONLY_FIELD"],
     ]
     for (const [of, reason] of attempts) {
@@ -172,7 +172,7 @@ describeStory("connections", (kind) => {
   describe.each([["Connect"], ["REST"]])("the list of options over %s", (protocol) => {
     const auth = () => (protocol === "REST" ? clientsOver(createRestTransport(server.url)).auth : clients.auth)
 
-    test("has what a page shows and a client needs, and no secret", async () => {
+    test("has the data for a page and a client, and no secret", async () => {
       const secret = server.secrets.seal("x" as never, new TextEncoder().encode("s3cret"))
       const hidden = { clientSecretSealed: secret, hostedDomains: ["hidden.example"] }
       const shown = { authorizationEndpoint: "https://idp.example/authorize", requiresResponseIssuer: true }
@@ -190,7 +190,7 @@ describeStory("connections", (kind) => {
       for (const word of ["ecret", "jwks", "token", "hidden.example"]) expect(text).not.toContain(word)
     })
 
-    test("answers for an app that does not exist as for one without a way in", async () => {
+    test("answers alike for an unknown app and an app without connections", async () => {
       const unknown = newId("app", 1, new Uint8Array(10).fill(7))
       for (const of of [
         { appId: unknown, platform: Platform.WEB },
@@ -201,7 +201,7 @@ describeStory("connections", (kind) => {
     })
   })
 
-  test("one that is switched off signs nobody in and ends its own sessions, and the others go on", async () => {
+  test("a disabled connection signs nobody in and ends its own sessions only", async () => {
     const ofSecond = await put({ ...atSecond(), connection: "switched", platform: "IOS" })
     const { accessToken: stays } = await clients.auth.externalLogin(await server.login("stays signed in"))
     const request = (idToken: string) => ({
@@ -220,7 +220,7 @@ describeStory("connections", (kind) => {
     )
   })
 
-  test("the audit says by which connection somebody signed in, or did not", async () => {
+  test("the audit names the connection of each sign-in and each refusal", async () => {
     const client = await put({ ...atSecond(), connection: "audited", platform: "ANDROID" })
     const request = (idToken: string) => ({
       ...{ appId: server.app.id, provider: Provider.IDP_A, platform: Platform.ANDROID, nonce: "n-1" },
@@ -239,7 +239,7 @@ describeStory("connections", (kind) => {
     expect(rows.map(({ kind }) => kind)).toEqual(["login.succeeded", "login.failed"])
   })
 
-  test("one more way of signing in names its connection, too", async () => {
+  test("a linked way of signing in names its connection, too", async () => {
     await put({ ...atSecond(), connection: "linked", platform: "IOS" })
     await put({ platform: "IOS", connection: "another" })
     const login = await server.login("links a second way")

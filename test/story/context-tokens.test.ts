@@ -1,4 +1,4 @@
-// A service gets a context for the messages that it sends: of whom it was called by, or of itself.
+// A service gets a context token for the messages that it sends: for its caller, or for itself.
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { sweep } from "../../server/store/postgres/sweep.ts"
@@ -34,7 +34,7 @@ const introspected = (token: string) => world.introspect(token, undefined, conte
 const headerOf = (token: unknown) => JSON.parse(Buffer.from(String(token).split(".")[0] ?? "", "base64url").toString())
 
 describe("a context", () => {
-  test("is of the user that the service was called by, for this service alone, and for a day", async () => {
+  test("is for the service's caller, for this service only, and for a day", async () => {
     const { principalId, tokens } = await world.signIn()
     const answer = await world.token(exchanged(tokens["svc-gateway"]), basic(world.gateway))
     expect(answer.status).toBe(200)
@@ -52,7 +52,7 @@ describe("a context", () => {
     expect(claims.sid).toMatch(/^ses_/)
   })
 
-  test("of the service itself needs nobody else", async () => {
+  test("of the service itself needs no subject token", async () => {
     const answer = await world.token({ ...own, scope: "notes.read" }, basic(world.gateway))
     expect(answer.body).toMatchObject({ token_type: "N_A", scope: "notes.read" })
     const { account } = world.gateway
@@ -63,19 +63,19 @@ describe("a context", () => {
     })
   })
 
-  test("is told about to the services of its app while it is good", async () => {
+  test("can be introspected by the services of its app while it is valid", async () => {
     const { tokens } = await world.signIn()
     const { body } = await world.token(exchanged(tokens["svc-gateway"]), basic(world.gateway))
     const token = String(body.access_token)
     expect((await introspected(token)).body).toMatchObject({ active: true, token_type: "N_A" })
-    // A service that asks about what it takes for a bearer token learns that it is none.
+    // A service that introspects it as a bearer token gets `active: false`.
     expect((await world.introspect(token)).body).toEqual({ active: false })
     expect((await world.introspect(token, undefined, "access_token")).body).toEqual({ active: false })
     await world.clients.auth.logout({}, bearer(tokens.auth ?? ""))
     expect((await introspected(token)).body).toEqual({ active: false })
   })
 
-  test("is told about to no service of another app, and to none that is bound to another tenant", async () => {
+  test("cannot be introspected by a service of another app or of another tenant", async () => {
     const [ours, theirs] = [1, 2].map((last) => newId("ten", 9, new Uint8Array(10).fill(last)))
     const scopes = ["auth.introspect"]
     const sender = await addMachine(world.server, { tenantId: ours ?? null })
@@ -91,12 +91,12 @@ describe("a context", () => {
     expect(await isTold(asking.everywhere)).toBe(true)
     expect(await isTold(asking.elsewhere)).toBe(false)
     expect(await isTold(asking.abroad)).toBe(false)
-    // A context of no tenant is none of a bound service's.
+    // A service bound to a tenant cannot introspect a context without a tenant.
     const ofNone = String((await world.token(own, basic(world.gateway))).body.access_token)
     expect((await world.introspect(ofNone, asking.here, contextTokenType)).body).toEqual({ active: false })
   })
 
-  test("of a service ends with the secret that it was got with, also hours later", async () => {
+  test("of a service ends with the secret that it was requested with, also hours later", async () => {
     const machine = await addMachine(world.server, { allowedAudiences: ["svc-notes"] })
     const { body } = await world.token(own, basic(machine))
     const token = String(body.access_token)
@@ -112,8 +112,8 @@ describe("a context", () => {
     expect((await introspected(token)).body).toEqual({ active: false })
   })
 
-  test.each(["the app was suspended, and resumed", "the issuer began anew"])(
-    "stays refused for a day once %s",
+  test.each(["the app was suspended, and resumed", "the issuer started anew"])(
+    "stays refused for a day after %s",
     async (what) => {
       const { store, deps, app } = world.server
       const machine = await addMachine(world.server, { allowedAudiences: ["svc-notes"] })
@@ -134,7 +134,7 @@ describe("a context", () => {
     },
   )
 
-  test("is ended by the service that sends with it, and by no other", async () => {
+  test("is revoked by the sending service only", async () => {
     const { tokens } = await world.signIn()
     const { body } = await world.token(exchanged(tokens["svc-gateway"]), basic(world.gateway))
     const token = String(body.access_token)
@@ -144,7 +144,7 @@ describe("a context", () => {
     expect((await introspected(token)).body).toEqual({ active: false })
   })
 
-  test("of one who has logged out is not to be had", async () => {
+  test("of a logged-out user is not issued", async () => {
     const { tokens } = await world.signIn()
     await world.clients.auth.logout({}, bearer(tokens.auth ?? ""))
     const answer = await world.token(exchanged(tokens["svc-gateway"]), basic(world.gateway))
@@ -153,7 +153,7 @@ describe("a context", () => {
 })
 
 describe("an attacker gets no context", () => {
-  test("for a token that was addressed to somebody else, and what was tried is written down", async () => {
+  test("for a token of another audience, and the attempt is audited", async () => {
     const { principalId, identityId, tokens } = await world.signIn()
     for (const audience of ["svc-notes", "svc-stranger", "auth"]) {
       const answer = await world.token(exchanged(tokens[audience]), basic(world.gateway))
@@ -176,7 +176,7 @@ describe("an attacker gets no context", () => {
     }
   })
 
-  test("without proving which service it is", async () => {
+  test("without authenticating as a service", async () => {
     const { tokens } = await world.signIn()
     expect(refused(await world.token(exchanged(tokens["svc-gateway"])))).toBe("401 invalid_client CLIENT_INVALID")
     expect(refused(await world.token(own))).toBe("401 invalid_client CLIENT_INVALID")
@@ -188,7 +188,7 @@ describe("an attacker gets no context", () => {
     expect(refused(await world.token(form))).toBe("401 invalid_client CLIENT_INVALID")
   })
 
-  test("that has more than the token has", async () => {
+  test("with more scopes than the token", async () => {
     const { tokens } = await world.signIn()
     const form = { ...exchanged(tokens["svc-gateway"]), scope: "gateway.use notes.read" }
     expect(refused(await world.token(form, basic(world.gateway)))).toBe("400 invalid_scope SCOPE_NOT_GRANTED")
@@ -196,7 +196,7 @@ describe("an attacker gets no context", () => {
     expect(refused(other)).toBe("400 invalid_scope SCOPE_NOT_GRANTED")
   })
 
-  test("for what has no session that could end", async () => {
+  test("for a token without a session", async () => {
     const { principalId, identityId } = await world.signIn()
     const change = { allowedAudiences: ["svc-gateway"], scopes: ["gateway.use"] }
     const pat = await addPat(world.server, { principalId, identityId }, change)
@@ -205,7 +205,7 @@ describe("an attacker gets no context", () => {
     expect(refused(answer)).toBe("400 invalid_grant SUBJECT_TOKEN_INVALID")
   })
 
-  test("for a context, nor an access token for one, nor one for an audience of its choice", async () => {
+  test("from a context token, nor an access token from one, nor one for an audience of its choice", async () => {
     const { tokens } = await world.signIn()
     const { body } = await world.token(exchanged(tokens["svc-gateway"]), basic(world.gateway))
     const context = String(body.access_token)

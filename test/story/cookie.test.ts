@@ -35,7 +35,7 @@ describe("cookie mode", () => {
     ((await response.json()) as { reason: string }).reason,
   ]
 
-  test("the cookie is bound to the host, unreadable and strict, and the body has no refresh token", async () => {
+  test("the cookie is host-bound, HttpOnly and SameSite=Strict, and the body has no refresh token", async () => {
     const response = await post("/auth/login/idp-a", fromPage, await loginBody("cookie"))
     expect(response.headers.getSetCookie()).toEqual([
       expect.stringMatching(
@@ -66,7 +66,7 @@ describe("cookie mode", () => {
     ["an origin that begins like the app's", { ...fromPage, origin: `${origin}.evil.example` }],
     ["no origin", { "x-signet-client": "web", "sec-fetch-site": "same-site" }],
     ["a null origin", { ...fromPage, origin: "null" }],
-    ["a form, which sends no header of its own", { origin, "sec-fetch-site": "same-site" }],
+    ["a form, which cannot send a custom header", { origin, "sec-fetch-site": "same-site" }],
     ["a cross-site fetch", { ...fromPage, "sec-fetch-site": "cross-site" }],
     ["a link", { ...fromPage, "sec-fetch-site": "none" }],
   ])("a cookie from %s changes nothing", async (_, headers) => {
@@ -80,7 +80,7 @@ describe("cookie mode", () => {
     expect(alive.status).toBe(200)
   })
 
-  test("signing in with a cookie is only for the app's pages, so nobody is signed in as another", async () => {
+  test("only the app's pages can sign in with a cookie, which prevents login CSRF", async () => {
     const response = await post(
       "/auth/login/idp-a",
       { ...fromPage, origin: "https://evil.example" },
@@ -97,13 +97,13 @@ describe("cookie mode", () => {
     expect(await reasonOf(response)).toEqual([400, "AMBIGUOUS_CREDENTIAL"])
   })
 
-  test("a cookie's token does not serve in a body, where no origin is checked", async () => {
+  test("a cookie's token is refused in a body, where no origin is checked", async () => {
     const { token } = await signIn("body")
     const response = await post("/auth/session/refresh", fromPage, JSON.stringify({ refreshToken: token }))
     expect(await reasonOf(response)).toEqual([401, "REFRESH_TOKEN_INVALID"])
   })
 
-  test("a token of a body does not serve in a cookie, nor one of a cookie in the cookie of another app", async () => {
+  test("a body's token is refused in a cookie, and a cookie's token in another app's cookie", async () => {
     const body = toJsonString(
       ExternalLoginRequestSchema,
       create(ExternalLoginRequestSchema, await server.login("no cookie")),
@@ -125,7 +125,7 @@ describe("cookie mode", () => {
     expect(await reasonOf(refused)).toEqual([401, "REFRESH_TOKEN_INVALID"])
   })
 
-  test("a cookie's token that was rotated ends its session, in a body too", async () => {
+  test("a reused cookie token ends its session, in a body too", async () => {
     const { cookie, token } = await signIn("stolen cookie")
     const refreshed = await post("/auth/session/refresh", { ...fromPage, cookie }, appBody())
     const next = refreshed.headers.getSetCookie()[0]?.split(";")[0] ?? ""
@@ -135,14 +135,14 @@ describe("cookie mode", () => {
     expect(await reasonOf(victim)).toEqual([401, "REFRESH_TOKEN_INVALID"])
   })
 
-  test("a form body is not taken, whatever it holds", async () => {
+  test("a form body is refused, whatever it contains", async () => {
     const { cookie } = await signIn("form")
     const form = { ...fromPage, cookie, "content-type": "application/x-www-form-urlencoded" }
     const response = await post("/auth/session/logout", form, `appId=${server.app.id}`)
     expect(await reasonOf(response)).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"])
   })
 
-  test("preflights are answered for the app's origins alone", async () => {
+  test("preflights are answered for the app's origins only", async () => {
     const ask = (from: string) =>
       fetch(`${server.url}/auth/session/refresh`, {
         method: "OPTIONS",

@@ -1,4 +1,4 @@
-// The program is killed while it works: what it had answered is there afterwards, and who lost an answer gets it.
+// The program is killed during its work: each answered write is there afterwards, and a retry gets a lost answer.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -22,19 +22,19 @@ import { type PostgresProxy, startPostgresProxy } from "../support/postgres-prox
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 import { numbers, seed } from "../support/random.ts"
 
-/** When the kill comes. */
+/** Selects the moment of each kill. */
 const random = numbers(seed)
 
-// A start of the program takes seconds where two cores have more to do, and there are many.
+// A start of the program takes seconds on two busy cores, and there are many.
 vi.setConfig({ testTimeout: effort(120_000, 600_000, 3_600_000) })
 
-/** A device, as a client keeps it: the last token that it was given and the retry key that it made for it. */
+/** A device's stored state: the last token that it got, and the retry key that it created for it. */
 interface Device {
   readonly email: string
   kept: { refreshToken: string; retryKey: string } | undefined
-  /** It asked for its session's end, and nobody answered yet. */
+  /** It requested its session's end, and has no answer yet. */
   isLeaving: boolean
-  /** Tokens of sessions whose end was acknowledged. */
+  /** Tokens of sessions whose end was answered. */
   readonly over: string[]
 }
 
@@ -66,7 +66,7 @@ async function signIn(url: string, email: string): Promise<{ refreshToken: strin
   return { refreshToken: String(body.refreshToken), accessToken: String(body.accessToken) }
 }
 
-/** Signs in, refreshes and now and then signs out, until the server is gone. @returns How its last call failed. */
+/** Signs in, refreshes and sometimes signs out, until the server is gone. @returns How its last call failed. */
 async function work(url: string, device: Device, onAnswer: () => void): Promise<unknown> {
   const { auth } = clientsOf(url)
   for (let answered = 0; ; answered++) {
@@ -87,7 +87,7 @@ async function work(url: string, device: Device, onAnswer: () => void): Promise<
   }
 }
 
-/** What every device must find after a restart. */
+/** Checks the state of each device after a restart. */
 async function comeBack(url: string, devices: readonly Device[]): Promise<void> {
   const { auth, sessions } = clientsOf(url)
   for (const device of devices) {
@@ -96,7 +96,7 @@ async function comeBack(url: string, devices: readonly Device[]): Promise<void> 
     }
     if (device.kept === undefined) continue
     const answer = await auth.refresh(device.kept).catch(async (error: unknown) => {
-      // Only of a sign-out may it not have heard: ended is what it wanted.
+      // A missing answer is allowed for a sign-out only: the session may have ended.
       if (!device.isLeaving) throw error
       expect(await refusal(Promise.reject(error))).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
       return undefined
@@ -112,7 +112,7 @@ async function comeBack(url: string, devices: readonly Device[]): Promise<void> 
   }
 }
 
-/** Each live session has one live token, and each ended one has none. */
+/** Each active session has one live token, and each ended session has none. */
 async function expectOneSuccessorEach(db: Database): Promise<void> {
   const { rows } = await sql<{ id: string; status: string; live: number }>`
     select session.id, status, count(refresh_token.id)::int as live from session
@@ -125,7 +125,7 @@ async function expectOneSuccessorEach(db: Database): Promise<void> {
 const sealsOf = (folder: string) => createAuditSeals(loadLocalSecrets(folder).sealingKey)
 const linked = (db: Database) => async () => (await sql`select 1 from audit_pending`.execute(db)).rows.length === 0
 
-/** What was committed is linked once the program runs again, each event once, and nothing of it is changed. */
+/** Each committed event is linked once after a restart, and unchanged. */
 async function expectWholeAudit(db: Database, folder: string): Promise<void> {
   await expect.poll(linked(db), { timeout: 10_000 }).toBe(true)
   const of = { seals: sealsOf(folder), nowMs: Date.now(), patienceMs: 60_000, open: () => undefined, kept: new Map() }
@@ -134,7 +134,7 @@ async function expectWholeAudit(db: Database, folder: string): Promise<void> {
   expect(links).toBeGreaterThan(0)
 }
 
-/** Kills the program at some moment after this many answers: on a slow machine too, it is in the middle of its work. */
+/** Kills the program after this many answers, so that a slow machine is in the middle of its work, too. */
 async function killAtWork(program: RunningProgram, devices: readonly Device[], answers: number): Promise<void> {
   let isKilled = false
   const warm = Promise.withResolvers<void>()
@@ -185,7 +185,7 @@ describeOnPostgres("the program, killed", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test.runIf(isLong)("at random moments loses nothing that it had answered", async () => {
+  test.runIf(isLong)("at random moments loses no answered write", async () => {
     const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
     for (let round = 0; round < effort(1, 4, 300); round++) {
       await killAtWork(program, devices, 25)
@@ -203,7 +203,7 @@ describeOnPostgres("the program, killed", () => {
   ] as const
   test.each(moments.slice(0, effort(1, 2, 2)))("%s of a refresh, answers its retry", async (moment, rotations) => {
     const device = keep((await signIn(program.url, "moment@example.com")).refreshToken)
-    // The next commit is the refresh's.
+    // The next commit is that of the refresh.
     await expect.poll(linked(direct.db)).toBe(true)
     const reached = proxy.stopAt(moment)
     const lost = clientsOf(program.url)
@@ -225,7 +225,7 @@ describeOnPostgres("the program, killed", () => {
     await clientsOf(program.url).auth.refresh({ refreshToken })
   })
 
-  test("stopped by a signal instead, ends streams, answers the calls that it has, and says 0", async () => {
+  test("stopped by a signal, ends streams, answers its open calls, and exits with 0", async () => {
     const { refreshToken } = await signIn(program.url, "patient@example.com")
     const health = createClient(Health, createGrpcTransport({ baseUrl: program.url }))
     const told: Status[] = []
@@ -241,7 +241,7 @@ describeOnPostgres("the program, killed", () => {
     let ended: Promise<number | null> | undefined
     const beganMs = performance.now()
     await direct.db.transaction().execute(async (trx) => {
-      // Whoever refreshes waits for these locks, and the stop waits for the refresh.
+      // A refresh waits for these locks, and the stop waits for the refresh.
       await sql`select id from session for update`.execute(trx)
       slow = clientsOf(program.url).auth.refresh({ refreshToken })
       await expect.poll(() => isSomebodyWaiting(direct.db)).toBe(true)
@@ -266,7 +266,7 @@ describe.skipIf(effort(true, false, false))("the program on a folder, killed (PG
   const folder = mkdtempSync(join(fastTmpdir(), "signet-crash-"))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test("loses nothing that it had answered", async () => {
+  test("loses no answered write", async () => {
     const settings = { SIGNET_DATA: folder, SIGNET_LIMITS: "off", PORT: String(await freePort()) }
     const devices = Array.from({ length: 4 }, (_, i) => newDevice(i))
     let program = await startProgram(settings)

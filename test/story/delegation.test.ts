@@ -1,4 +1,4 @@
-// Acting for users: who may allow it, what comes of it, and how it ends. Over every protocol's one implementation.
+// Delegation: who may allow it, what a service gets, and how it ends.
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
@@ -45,7 +45,7 @@ describeStory("delegation", (kind) => {
       basic(world.stranger),
     )
 
-  test("an administrator lets a service act, a user gives standing leave, and each can take it back", async () => {
+  test("an administrator allows a service to act, a user consents, and each can withdraw it", async () => {
     const { delegations } = world.clients
     const { policy } = await delegations.createDelegationPolicy(policyOf(world.stranger.account.principalId), as(admin))
     expect(policy).toMatchObject({ maxSeconds: 300, maxChain: 1, allowStanding: true, scopes: ["notes.read"] })
@@ -81,7 +81,7 @@ describeStory("delegation", (kind) => {
     expect(listed.policies.find((each) => each.id === asked.policyId)?.revokedAt).toBeDefined()
   })
 
-  test("only an administrator's session makes policies, within what service and app have", async () => {
+  test("only an administrator's session creates policies, within the scopes of service and app", async () => {
     const { delegations } = world.clients
     const actor = world.gateway.account.principalId
     const create = (change: object, who = admin) =>
@@ -96,7 +96,7 @@ describeStory("delegation", (kind) => {
     expect(await create({ tenantId: `ten_${"0".repeat(26)}` })).toBe("PermissionDenied TENANT_MISMATCH")
   })
 
-  test("a user gives no more than the policy has and the user holds", async () => {
+  test("a user consents to no more than the policy allows and the user holds", async () => {
     const { delegations } = world.clients
     const scopes = ["notes.read", "notes.admin"]
     const actor = await addMachine(world.server)
@@ -126,7 +126,7 @@ describeStory("delegation", (kind) => {
   })
 
   if (kind === "postgres") {
-    test("a user who is removed at this moment gives no leave that outlives it", async () => {
+    test("a user who is removed at the same moment leaves no consent behind", async () => {
       const { delegations } = world.clients
       const { db } = world.server.store
       const leaving = await world.signIn()
@@ -135,7 +135,7 @@ describeStory("delegation", (kind) => {
         as(admin),
       )
       const given = await db.transaction().execute(async (trx) => {
-        // As a removal: the principal is locked, then its memberships end.
+        // Like a removal: the principal is locked, then its memberships end.
         await sql`select from principal where id = ${leaving.principalId} for update`.execute(trx)
         const asked = { policyId: policy?.id ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] }
         const answer = refusal(delegations.createDelegation(asked, as(leaving)))

@@ -1,4 +1,4 @@
-// What becomes of somebody who asked to be deleted.
+// The deletion of an account after its request.
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
 import { eraseDue } from "../../server/rpc/account/erase-due.ts"
@@ -51,7 +51,7 @@ describeStory("a deletion", (kind) => {
   const requestDeletion = ({ accessToken }: { accessToken: string }) =>
     clients.account.requestIdentityDeletion({}, bearer(accessToken))
 
-  test("erases when its time has come, after the provider was told, and ids are never used again", async () => {
+  test("erases when due, after revocation at the provider, and ids are never reused", async () => {
     const ada = await signInB("ada")
     const { token, pat } = await clients.pats
       .createPat({ name: "laptop", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }, bearer(ada.accessToken))
@@ -63,7 +63,7 @@ describeStory("a deletion", (kind) => {
     expect(await run()).toBe(0)
     server.advance(day + minute)
     const before = revocations()
-    // Two processes at once.
+    // Two processes at the same time.
     const counts = await Promise.all([run(), run()])
     expect(counts.toSorted()).toEqual([0, 1])
     expect(revocations()).toBeGreaterThan(before)
@@ -74,7 +74,7 @@ describeStory("a deletion", (kind) => {
     expect(rows.filter((row) => row.kind === "identity.deleted").length).toBe(1)
   })
 
-  test("waits for a provider that does not answer, and not for ever", async () => {
+  test("waits a limited time for a provider that does not answer", async () => {
     await requestDeletion(await signInB("bea"))
     server.advance(14 * day + minute)
     idp.switches.down = true
@@ -86,7 +86,7 @@ describeStory("a deletion", (kind) => {
     expect(await run()).toBe(0)
   })
 
-  test("is called off until the moment it happens, and then nothing is erased", async () => {
+  test("can be canceled until it starts, and then nothing is erased", async () => {
     const cia = await signInB("cia")
     await requestDeletion(cia)
     server.advance(14 * day + minute)

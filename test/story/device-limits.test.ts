@@ -1,5 +1,5 @@
-// How many credentials a person's devices are given in a day: what is asked for again, since an answer was lost or somebody
-// signs in anew, is none of them.
+// The daily limit of credentials for a person's devices. A repeated request after a lost answer or a new sign-in does
+// not count.
 import { defaultLimits } from "@signet/kernel/limits/policy"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { isFailure } from "../../clients/core/errors.ts"
@@ -24,7 +24,7 @@ async function registered(name: string) {
   return device
 }
 
-test("what is asked for again is given again, and is not counted", async () => {
+test("a repeated request gets the same credential, and is not counted", async () => {
   const ann = await registered("ann")
   const { credential } = await ann.renew(newLeafKey())
   for (let i = 0; i < 12; i++) expect((await ann.renew()).credential).toEqual(credential)
@@ -32,20 +32,20 @@ test("what is asked for again is given again, and is not counted", async () => {
   const session = await ann.session.again()
   const again = await newDevice(server.transport, session)
   expect((await again.register(ann.key)).id).toBe(ann.id)
-  // Eight more: two were made.
+  // Eight more: two are already issued.
   for (let i = 0; i < 8; i++) await ann.renew(newLeafKey())
   expect(await refusal(ann.renew(newLeafKey()))).toBe("ResourceExhausted RATE_LIMITED")
   const another = await newDevice(server.transport, await ann.session.again())
   expect(await refusal(another.register())).toBe("ResourceExhausted RATE_LIMITED")
-  // The device goes on, and so does one that signs in anew.
+  // The device continues, and so does one that signs in again.
   await ann.renew()
   await again.register()
 })
 
-test("who asks all the time is refused, whatever comes of it", async () => {
+test("a device with too many requests is refused, whatever their result", async () => {
   const ben = await registered("ben")
   const asked = await Promise.allSettled(Array.from({ length: 70 }, () => ben.renew()))
   const refused = asked.filter((one) => one.status === "rejected" && isFailure(one.reason, "RATE_LIMITED"))
-  // The bucket fills up by one a second meanwhile.
+  // The bucket refills by one a second in the meantime.
   expect(refused.length).toBeGreaterThan(0)
 })

@@ -1,4 +1,4 @@
-// What follows from a revocation comes to its end wherever it was stopped, and once.
+// The effects of a revocation complete once, wherever they were interrupted.
 import { parseId } from "@signet/kernel/ids"
 import { defaultLimits } from "@signet/kernel/limits/policy"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -31,15 +31,15 @@ describeStory("a device that is revoked", (kind: StoreKind) => {
   const directivesOf = async (by: TestDevice, conversationId: string) =>
     (await by.calls.conversations.listDirectives({ conversationId })).directives
 
-  test("is removed from every conversation by whoever is there, also when the process stopped half way", async () => {
+  test("is removed from each conversation by a remaining member, also after an interrupted process", async () => {
     const [ada, bob] = [await registered("ada"), await registered("bob")]
     const rooms = [await ada.createGroup([bob.userId]), await ada.createDirect(bob.userId)]
-    // The revocation is written; what follows from it is not, as when the process ended in between.
+    // The revocation is stored; its effects are not, as if the process had ended in between.
     expect(await endDevicesOf(server.messaging.deps, userOf(bob), place())).toEqual([bob.id])
     expect(await refusal(bob.calls.keyPackages.getInventory({}))).toBe("Unauthenticated SESSION_REVOKED")
     for (const room of rooms) expect(await directivesOf(ada, room.id)).toEqual([])
 
-    // Several processes find it at once.
+    // Several processes find it at the same time.
     await Promise.all([1, 2, 3].map(() => carryOutRevocations(server.messaging.deps)))
     expect(await server.store.messaging.devices.dueEffects(10)).toEqual([])
     for (const room of rooms) {
@@ -53,7 +53,7 @@ describeStory("a device that is revoked", (kind: StoreKind) => {
     for (const room of rooms) expect(await directivesOf(ada, room.id)).toEqual([])
   })
 
-  test("closes a conversation that nobody is left in", async () => {
+  test("closes a conversation without remaining members", async () => {
     const session = await server.person("cleo")
     const [phone, laptop] = await Promise.all(
       [session, await session.again()].map(async (one) => {
@@ -101,7 +101,7 @@ describe("a user", () => {
   })
   afterAll(() => server?.close())
 
-  test("gets ten credentials a day at most, and the same one as often as it is asked for", async () => {
+  test("gets at most ten credentials a day, and the same one on each repetition", async () => {
     const device = await newDevice(overConnect?.(server.url) ?? expect.fail(), await server.person("fay"))
     for (let i = 0; i < 12; i++) await device.register()
     for (let i = 0; i < 9; i++) await device.renew(newLeafKey())

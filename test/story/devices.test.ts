@@ -1,4 +1,4 @@
-// The life of a device, over every protocol.
+// The life of a device, over each protocol.
 import { equalBytes } from "@signet/canonical/bytes"
 import { verifyDeviceCredential } from "@signet/canonical/device-credential"
 import { placeAfter, verifyDeviceList } from "@signet/canonical/device-list"
@@ -23,7 +23,7 @@ afterAll(() => server?.close())
 
 const nowSeconds = () => BigInt(Math.floor(server.deps.clock.nowMs() / 1_000))
 
-/** The user's lists, verified by the pinned root, each of them the next of the one before. */
+/** The user's device lists, verified with the pinned root; each follows the one before. */
 async function chainOf(device: TestDevice, issuerKeySet: Uint8Array) {
   const issuerKeys = verifyIssuerKeySet(issuerKeySet, {
     roots: [server.issuerRootKey],
@@ -70,9 +70,9 @@ describe.each(Object.entries(protocols))("over %s", (name, over) => {
     expect(credential.body.serial).toBe(1n)
     expect(lists.at(-1)?.body.entries[0]?.credentialHash).toEqual(registered.credentialHash)
 
-    // The same key is the same device: nothing is written, and nothing has to be refreshed.
+    // The same key is the same device: nothing is written, and no token has to be refreshed.
     expect(await phone.register()).toEqual(registered)
-    // Its credential is new enough as well.
+    // Its credential is still recent enough.
     expect(await phone.renew()).toEqual(registered)
 
     await phone.upload(3)
@@ -80,7 +80,7 @@ describe.each(Object.entries(protocols))("over %s", (name, over) => {
     expect(renewed.id).toBe(registered.id)
     expect(equalBytes(renewed.credentialHash, registered.credentialHash)).toBe(false)
     expect((await phone.calls.keyPackages.getInventory({})).inventory).toMatchObject({ available: 3, isLow: true })
-    // From now on with the new key.
+    // From here on with the new key.
     await phone.upload(9)
     expect((await phone.calls.keyPackages.getInventory({})).inventory).toMatchObject({ available: 12, isLow: false })
 
@@ -94,7 +94,7 @@ describe.each(Object.entries(protocols))("over %s", (name, over) => {
     expect(after.map(({ body }) => body.listVersion)).toEqual([1n, 2n, 3n, 4n])
     const statuses = after.at(-1)?.body.entries.map(({ status }) => status)
     expect(statuses?.toSorted()).toEqual([DeviceStatus.ACTIVE, DeviceStatus.REVOKED])
-    // Its session has ended, and what others could have added it with is gone.
+    // Its session has ended, and its key packages are deleted.
     expect(await refusal(phone.calls.keyPackages.getInventory({}))).toBe("Unauthenticated SESSION_REVOKED")
     const left = await server.store.messaging.keyPackages.inventory(
       parseId("dev", phone.id) ?? expect.fail(),
@@ -109,7 +109,7 @@ const [overConnect] = Object.values(protocols)
 const connect = () => overConnect?.(server.url) ?? expect.fail()
 
 describe("a session", () => {
-  test("has one device: the one before is revoked, and again with its key gets nothing", async () => {
+  test("has one device: an earlier one is revoked, and its key cannot register again", async () => {
     const session = await server.person("bea")
     const first = await newDevice(connect(), session)
     const key = first.key
@@ -124,20 +124,20 @@ describe("a session", () => {
     expect(await refusal(second.register(key))).toBe("AlreadyExists DEVICE_KEY_TAKEN")
   })
 
-  test("of the same person is bound to the device that is there", async () => {
+  test("of the same person is bound to the existing device", async () => {
     const session = await server.person("cleo")
     const device = await newDevice(connect(), session)
     const { id } = await device.register()
     const again = await newDevice(connect(), await session.again())
     expect((await again.register(device.key)).id).toBe(id)
     expect(claimsOf(again.session.accessToken).did).toBe(id)
-    // Both are the device now, and end with it.
+    // Both sessions belong to the device, and end with it.
     await again.calls.devices.revokeDevice({ deviceId: id })
     expect(await refusal(session.refresh())).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
     expect(await refusal(again.session.refresh())).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
   })
 
-  test("that registers two devices at once has one of them", async () => {
+  test("that registers two devices at the same time gets one of them", async () => {
     const session = await server.person("dora")
     const devices = await Promise.all([1, 2, 3, 4].map(() => newDevice(connect(), session)))
     const done = await Promise.allSettled(
@@ -156,7 +156,7 @@ describe("a session", () => {
   })
 })
 
-test("a user has sixteen devices at most, and their lists are one chain", async () => {
+test("a user has at most sixteen devices, and their lists are one chain", async () => {
   const session = await server.person("eve")
   const devices: TestDevice[] = []
   for (let i = 0; i < 16; i++) {
@@ -178,7 +178,7 @@ test("a user has sixteen devices at most, and their lists are one chain", async 
   expect([newestVersion, deviceLists.length]).toEqual([16n, 4])
 })
 
-test("others of the app see a user's devices, but not what they run on", async () => {
+test("other users of the app see a user's devices, but not their platforms", async () => {
   const [ada, bob] = [await server.person("fay"), await server.person("gus")]
   const device = await newDevice(connect(), ada)
   await device.register()
@@ -189,7 +189,7 @@ test("others of the app see a user's devices, but not what they run on", async (
   expect(newestVersion).toBe(1n)
 })
 
-test("whoever is gone from the app has no device left", async () => {
+test("a user who left the app has no device", async () => {
   const session = await server.person("hal")
   const device = await newDevice(connect(), session)
   await device.register()

@@ -1,4 +1,4 @@
-// What the Worker acknowledged is there, whatever ended in the middle: its process, or one of its objects.
+// The Worker keeps each acknowledged write when its process or one of its objects ends.
 import { join } from "node:path"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
@@ -12,10 +12,10 @@ import { developmentWorld } from "../support/messaging/world.ts"
 import { comeBack, untilGone, type Writer, writersIn } from "../support/messaging/writers.ts"
 import { numbers, seed } from "../support/random.ts"
 
-/** When the kill comes. */
+/** Selects the moment of each kill. */
 const random = numbers(seed)
 
-/** It runs in the longer form alone: starting and ending so many programs takes its time. */
+/** Only the long form runs it, because starting many programs takes long. */
 const isShort = effort(true, false, false)
 
 vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000), hookTimeout: 120_000 })
@@ -29,7 +29,7 @@ afterAll(() => served?.close())
 
 const transport = () => createConnectTransport({ baseUrl: served.url, ...http1, useBinaryFormat: true })
 
-/** Kills the runtime at some moment after so many answers, and starts it again on what it had written. */
+/** Kills the runtime after so many answers, and restarts it on its stored data. */
 async function killAtWork(writers: readonly Writer[], answers: number): Promise<void> {
   const warm = Promise.withResolvers<void>()
   let left = answers
@@ -46,7 +46,7 @@ async function killAtWork(writers: readonly Writer[], answers: number): Promise<
 }
 
 test.skipIf(isShort)(
-  "killed at random under eight writers, it has every acknowledged write, none twice, and no gap",
+  "killed at random under eight writers, it has each acknowledged write once and without a gap",
   async () => {
     const writers = await writersIn(developmentWorld(served.url, served), transport(), 8)
     for (let round = 0; round < effort(1, 8, 200); round++) {
@@ -72,7 +72,7 @@ async function pair(): Promise<[TestDevice, TestDevice]> {
 }
 
 interface Ear {
-  /** The newest place that was told. */
+  /** The newest sequence number that was sent. */
   head(): bigint
   ended: Promise<unknown>
   close(): void
@@ -93,9 +93,10 @@ function listen(device: TestDevice): Ear {
 
 const evict = (kind: string, name: string) => fetch(`${served.url}/evict/${kind}/${name}`, { method: "POST" })
 
-// Nobody tells a stream that the object of its device lost its memory: it pings every two seconds, and notices in six.
+// No message tells a stream that its device's object lost its memory: it pings every two seconds, and notices within
+// six.
 test.skipIf(isShort).each(["CONVERSATIONS", "DEVICES"])(
-  "a stream goes on when its object of %s loses its memory, and the cursor finds what came meanwhile",
+  "a stream continues when its object of %s loses its memory, and the cursor finds the writes in between",
   async (kind) => {
     const [one, two] = await pair()
     const [room] = one.rooms.values()
@@ -110,7 +111,7 @@ test.skipIf(isShort).each(["CONVERSATIONS", "DEVICES"])(
       await expect.poll(ear.head, { timeout: 12_000 }).toBe(seq)
     }
     ear.close()
-    // A place that was acknowledged is kept where the object keeps it.
+    // An acknowledged cursor is stored in durable storage.
     const cursor = { conversationId: room.id, processedSeq: 1n, processedEpoch: 1n }
     await two.calls.conversations.ackMessages(cursor)
     await evict(kind, kind === "DEVICES" ? two.id : room.id)
@@ -121,7 +122,7 @@ test.skipIf(isShort).each(["CONVERSATIONS", "DEVICES"])(
   },
 )
 
-test.skipIf(isShort)("a stream that ends with the runtime is opened again, and tells what was missed", async () => {
+test.skipIf(isShort)("a stream that ends with the runtime is reopened, and delivers the missed writes", async () => {
   const [one, two] = await pair()
   const [room] = one.rooms.values()
   if (room === undefined) throw new Error("no room")

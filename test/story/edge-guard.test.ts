@@ -1,5 +1,5 @@
-// A service at the edge, on the real runtime, while its issuer is well, is away, is asked for keys that nobody has, changes
-// its keys, and loses one to a thief.
+// A service at the edge, on the real runtime: with a healthy issuer, without one, under a flood of unknown keys,
+// through a key rotation, and after a key theft.
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
@@ -15,7 +15,7 @@ const script = join(import.meta.dirname, "../../docs/examples/edge-revocations/w
 const keysPath = "/.well-known/jwks.json"
 const flood = effort(40, 400, 2_000)
 
-// A program for one platform: where there is none, npm has left it out.
+// workerd is a program per platform: npm leaves it out where there is none.
 const modules = join(import.meta.dirname, "../../node_modules/@cloudflare")
 const hasWorkerd = existsSync(modules) && readdirSync(modules).some((name) => name.startsWith("workerd-"))
 
@@ -34,7 +34,7 @@ async function setUp() {
     compatibilityDate: "2026-07-01",
     kvNamespaces: ["KEYS"],
     bindings: {
-      // Another value is another isolate, which remembers nothing.
+      // Another value starts another isolate without memory.
       ISOLATE: isolate,
       ISSUER: server.deps.issuer,
       APP_ID: server.app.id,
@@ -87,7 +87,7 @@ async function setUp() {
 const kidOf = (token: string): string =>
   String(JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid)
 
-/** The same token under a key that nobody has. */
+/** The same token under an unknown key id. */
 function withKid(token: string, kid: string): string {
   const [, payload, signature] = token.split(".")
   const header = Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid })).toString("base64url")
@@ -95,27 +95,27 @@ function withKid(token: string, kid: string): string {
 }
 
 test.skipIf(!hasWorkerd || !isLong)(
-  "in workerd the guard outlives its issuer, floods, rotations and thieves",
+  "in workerd the guard survives its issuer's failure, floods, rotations and key theft",
   async () => {
     const { server, restart, asked, down, signIn, token, get, untilRefused } = await setUp()
     const first = await token()
     expect(await get(first)).toBe("allowed")
     expect(asked.get(keysPath)).toBe(1)
 
-    // A flood of keys that nobody has: the issuer is asked once, and whoever has a key is served.
+    // A flood of unknown keys: the issuer is asked once, and tokens with known keys are served.
     const answers = await Promise.all(Array.from({ length: flood }, (_, i) => get(withKid(first, `no-${i}`))))
     expect(new Set(answers)).toEqual(new Set(["KEY_UNKNOWN"]))
     expect(asked.get(keysPath)).toBeLessThanOrEqual(2)
     expect(await get(first)).toBe("allowed")
 
-    // The keys' address is down, and this isolate is new: the keys come from the key-value store.
+    // The JWKS endpoint is down, and this isolate is new: the keys come from the key-value store.
     down.add(keysPath)
     await restart()
     const before = asked.get(keysPath)
     expect(await get(first)).toBe("allowed")
     expect(asked.get(keysPath)).toBe(before)
 
-    // Nobody answers at all: what was true when the token was issued counts for ten seconds, and then nothing does.
+    // The issuer is down: the last revocation state is valid for ten seconds, and then every token is refused.
     down.add("all")
     await restart()
     server.advance(-60_000)
@@ -125,13 +125,13 @@ test.skipIf(!hasWorkerd || !isLong)(
     expect(await get(old)).toBe("REVOCATION_STATE_STALE")
     down.clear()
 
-    // The next key was published before it signs.
+    // The next key is published before it signs.
     await server.keys.rotate("ACCESS", { isEarly: true })
     const second = await token()
     expect(kidOf(second)).not.toBe(kidOf(first))
     expect(await get(second)).toBe("allowed")
 
-    // Who leaves is gone within the feed's time, and nobody else is.
+    // A logged-out user is refused within the feed's interval, and nobody else.
     const leaving = await signIn()
     expect(await get(leaving.token)).toBe("allowed")
     await leaving.logout()
@@ -139,7 +139,7 @@ test.skipIf(!hasWorkerd || !isLong)(
     expect(await get(leaving.token)).toBe("SESSION_REVOKED")
     expect(await get(second)).toBe("allowed")
 
-    // A thief has the key: its tokens count for nothing, also those that were verified before.
+    // A thief has the key: its tokens are refused, also those that were verified before.
     await server.keys.compromise(kidOf(second))
     expect(await untilRefused(second)).toBeLessThan(4_000)
     expect(await get(second)).toBe("KEY_UNKNOWN")

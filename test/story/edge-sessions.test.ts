@@ -1,9 +1,9 @@
-// The messaging Worker hears of what the auth service revokes, by the feed that its own object reads for it.
+// The messaging Worker gets the auth service's revocations from the feed, which an object of its own reads.
 import { expect, onTestFinished, test } from "vitest"
 import { serveEdge } from "../support/edge.ts"
 import { effort } from "../support/effort.ts"
 
-/** Two programs are started for it. */
+/** It starts two programs, so the short form leaves it out. */
 const isWorthIt = effort(false, true, true)
 
 async function signIn(authUrl: string, audiences: readonly string[]): Promise<Record<string, string>> {
@@ -19,7 +19,7 @@ async function signIn(authUrl: string, audiences: readonly string[]): Promise<Re
   return JSON.parse(await answer.text()).accessTokens
 }
 
-test.runIf(isWorthIt)("a logout counts at the Worker within moments, and for that session alone", async () => {
+test.runIf(isWorthIt)("a logout takes effect at the Worker within seconds, and for that session only", async () => {
   const server = await serveEdge()
   onTestFinished(() => server.close())
   const list = async (token = ""): Promise<string> => {
@@ -41,7 +41,7 @@ test.runIf(isWorthIt)("a logout counts at the Worker within moments, and for tha
   expect(await list(one[server.audience])).toBe("SESSION_REVOKED")
   expect(performance.now() - goneAtMs).toBeLessThan(4_000)
   expect(await list(other[server.audience])).toBe("allowed")
-  // A token of another service, one of nobody's key, and none.
+  // A token of another service, one with an unknown key, and none.
   expect(await list(one.auth)).toBe("AUDIENCE_MISMATCH")
   const [, ...rest] = (other[server.audience] ?? "").split(".")
   const header = Buffer.from('{"alg":"ES256","typ":"at+jwt","kid":"nobody"}').toString("base64url")

@@ -1,4 +1,4 @@
-// Guesses at passwords and floods of mails, and what they do to the person whose address it is.
+// Limits on password guesses and mails, and their effect on the owner of an address.
 import { ConnectError } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/policy"
@@ -12,7 +12,7 @@ import { password, redirectUri, type SignInWorld, startSignInWorld } from "../su
 const many: Window = { limit: 100_000, seconds: 60 }
 const minute = 60_000
 
-/** The defaults, but for the calls of one address: every test has the same. */
+/** The defaults, except the calls of one IP address: all tests share it. */
 const limits: Limits = {
   ...defaultLimits,
   windows: {
@@ -62,7 +62,7 @@ describe("limits on emails", () => {
     post("/auth/login/email", { email, password: typed }, address)
   const start = (email: string, address: string) => post("/auth/magic-link/start", { email, redirectUri }, address)
 
-  test("five wrong passwords lock the address that typed them out, also with the right one", async () => {
+  test("five wrong passwords lock the email for the sender's IP address, also with the right password", async () => {
     const email = await person()
     for (let i = 0; i < 5; i++) expect((await guess(email, "203.0.113.1")).reason).toBe("INVALID_CREDENTIALS")
     const asked = world.idpC.requests.length
@@ -71,7 +71,7 @@ describe("limits on emails", () => {
     expect(world.idpC.requests.length).toBe(asked)
     await guess(email, "203.0.113.1", password)
     expect((await guess(email, "203.0.113.2", password)).status).toBe(200)
-    // One lock is one event, and says nothing of whom it stands before.
+    // One lockout is one event, and does not name the email address.
     const lockouts = () =>
       world.server.store.db
         .selectFrom("audit_event")
@@ -84,7 +84,7 @@ describe("limits on emails", () => {
     expect((await guess(email, "203.0.113.1", password)).status).toBe(200)
   })
 
-  test("over gRPC a lock says when to come back", async () => {
+  test("over gRPC a lockout has a retry delay", async () => {
     const email = await person()
     const { auth } = clientsOver(createGrpcTransport({ baseUrl: world.server.url }))
     const login = { appId: world.app.id, platform: Platform.WEB, email, password: "wrong" }
@@ -94,7 +94,7 @@ describe("limits on emails", () => {
     expect(error.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(900n)
   })
 
-  test("each lock is twice as long as the last", async () => {
+  test("each lockout is twice as long as the last", async () => {
     const email = await person()
     for (const seconds of ["900", "1800", "3600"]) {
       for (let i = 0; i < 5; i++) await guess(email, "203.0.113.3")
@@ -104,14 +104,14 @@ describe("limits on emails", () => {
     }
   })
 
-  test("another way of writing the address is no other address", async () => {
+  test("another spelling of the email address is the same address", async () => {
     const email = await person()
     const spellings = [email, email.toUpperCase(), ` ${email}`, `${email} `, email.replace("l", "ｌ")]
     for (const spelling of spellings) await guess(spelling, "203.0.113.4")
     expect((await guess(email, "203.0.113.4")).reason).toBe("LOCKED_OUT")
   })
 
-  test("a provider that does not answer is no wrong password", async () => {
+  test("a provider's failure does not count as a wrong password", async () => {
     const email = await person()
     world.idpC.misbehaviour.set("/token", "fails")
     for (let i = 0; i < 6; i++) expect((await guess(email, "203.0.113.5")).reason).toBe("UPSTREAM_UNAVAILABLE")
@@ -120,7 +120,7 @@ describe("limits on emails", () => {
     expect((await guess(email, "203.0.113.5", password)).status).toBe(200)
   })
 
-  test("fifty guesses an hour from everywhere are all, and sign-ins of the owner take none of them", async () => {
+  test("fifty guesses an hour from all IP addresses are allowed, and the owner's sign-ins do not count", async () => {
     const email = await person()
     expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
     const answers: Told[] = []
@@ -130,16 +130,16 @@ describe("limits on emails", () => {
       ...Array(2).fill("RATE_LIMITED"),
     ])
     expect(answers.at(-1)?.retryAfter).toBe("72")
-    // Wherever the owner called from before: the test of device tokens says what they have instead.
+    // The owner's known IP addresses are refused, too: the test of device tokens shows the alternative.
     expect((await guess(email, "198.51.100.1", password)).reason).toBe("RATE_LIMITED")
   })
 
-  test("what is left for an email is told to nobody", async () => {
+  test("the remaining attempts for an email are told to nobody", async () => {
     const { policy } = await guess(await person(), "203.0.113.6")
     expect(policy).toBe(`"login_email-ip";q=100000;w=60`)
   })
 
-  test("nobody is sent more than three links in a quarter of an hour, known or not", async () => {
+  test("an address gets at most three links in a quarter of an hour, known or not", async () => {
     const told = async (email: string) => {
       const answers: Told[] = []
       for (let i = 0; i < 4; i++) answers.push(await start(email, `203.0.113.${10 + i}`))
@@ -152,19 +152,19 @@ describe("limits on emails", () => {
     expect(await told(await person(false))).toEqual(known)
   })
 
-  test("nor more than twenty in a day", async () => {
+  test("an address gets at most twenty links in a day", async () => {
     const email = await person()
     let sent = 0
     for (let i = 0; i < 40; i++) {
       if ((await start(email, "203.0.113.20")).status === 204) sent++
       world.server.advance(10 * minute)
     }
-    // A bucket fills up while it is emptied: 20 at once and what comes again in 400 minutes.
+    // The bucket refills while it is emptied: 20 at once and the refill of 400 minutes.
     expect(sent).toBeGreaterThanOrEqual(20)
     expect(sent).toBeLessThanOrEqual(26)
   })
 
-  test("a link that is refused for all alike uses up nobody's", async () => {
+  test("a link that is refused for everybody uses no attempt", async () => {
     const email = await person()
     const elsewhere = { email, redirectUri: "https://evil.example/" }
     for (let i = 0; i < 5; i++) {
@@ -173,7 +173,7 @@ describe("limits on emails", () => {
     expect((await start(email, "203.0.113.21")).status).toBe(204)
   })
 
-  test("a token hash is tried five times, from wherever", async () => {
+  test("a token hash is tried at most five times, from all IP addresses", async () => {
     const answers: Told[] = []
     for (let i = 0; i < 6; i++) {
       answers.push(await post("/auth/magic-link/confirm", { tokenHash: "0123456789abcdef" }, `203.0.113.${30 + i}`))
@@ -181,7 +181,7 @@ describe("limits on emails", () => {
     expect(answers.map(({ reason }) => reason)).toEqual([...Array(5).fill("MAGIC_LINK_INVALID"), "RATE_LIMITED"])
   })
 
-  test("the tables name nobody", async () => {
+  test("the tables contain no email address", async () => {
     const email = await person()
     await guess(email, "203.0.113.40", password)
     await start(email, "203.0.113.40")
@@ -196,13 +196,13 @@ describe("limits on emails", () => {
 })
 
 describe("an address", () => {
-  test("signs in ten times a minute, asks for five links and brings twenty back", async () => {
+  test("signs in ten times a minute, requests five links and confirms twenty", async () => {
     const world = await startSignInWorld({ store: storyStore, limits: defaultLimits })
     const passes = async (call: (i: number) => Promise<{ reason?: string }>, most: number) => {
       const startMs = world.server.deps.clock.nowMs()
       let passed = 0
       while ((await call(passed)).reason !== "RATE_LIMITED") passed++
-      // What came back meanwhile: a bucket fills up while it is emptied.
+      // The refill in the meantime: a bucket refills while it is emptied.
       const elapsedMs = world.server.deps.clock.nowMs() - startMs
       expect(passed).toBeGreaterThanOrEqual(most)
       expect(passed).toBeLessThanOrEqual(most + Math.floor((elapsedMs * most) / minute))

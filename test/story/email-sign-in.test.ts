@@ -1,4 +1,4 @@
-// Passwords and magic links: what people, their mail scanners and a provider in trouble do.
+// Passwords and magic links: people, their mail scanners, and a failing provider.
 import { createHash } from "node:crypto"
 import { Platform } from "@signet/proto/auth/v1/records"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"
@@ -19,7 +19,7 @@ describeStory("IDP_C", (kind) => {
   })
   afterAll(() => world?.close())
 
-  /** Somebody whom the project knows, with `password`. */
+  /** A person whom the project knows, with `password`. */
   async function person(isConfirmed = true): Promise<string> {
     const email = `person-${++people}@example.com`
     await world.idpC.addPerson({ email, password, isConfirmed })
@@ -34,13 +34,13 @@ describeStory("IDP_C", (kind) => {
     const { status, reason } = await answer
     return `${status} ${reason}`
   }
-  /** A link to that address, by its token hash. */
+  /** Requests a link for that address. @returns Its token hash. */
   async function link(email: string, body: object = {}): Promise<string> {
     expect((await world.startLink(email, body)).status).toBe(204)
     return world.linkOf(email)
   }
 
-  test("knows the password; its session has ended when ours begins, and its token is none of ours", async () => {
+  test("checks the password; its session ends before ours begins, and its token is not accepted here", async () => {
     const email = await person()
     const before = world.idpC.requests.length
     const answer = await world.signInC(email.toUpperCase())
@@ -62,7 +62,7 @@ describeStory("IDP_C", (kind) => {
     })
   })
 
-  test("refuses whom it does not know, whose address nobody confirmed, and who has no name", async () => {
+  test("refuses an unknown address, an unconfirmed address and a missing address", async () => {
     const email = await person()
     expect(await reasonOf(world.signInC(email, { password: "wrong" }))).toBe("401 INVALID_CREDENTIALS")
     expect(await reasonOf(world.signInC("nobody@example.com"))).toBe("401 INVALID_CREDENTIALS")
@@ -87,21 +87,21 @@ describeStory("IDP_C", (kind) => {
     )
   })
 
-  test("is not asked for a page that is not the app's", async () => {
+  test("is not called for a page that is not the app's", async () => {
     const email = await person()
     const asked = world.idpC.requests.length
     expect(await reasonOf(world.signInC(email, { body: { cookieMode: true } }))).toBe("403 ORIGIN_NOT_ALLOWED")
     expect(world.idpC.requests.length).toBe(asked)
   })
 
-  test("is asked by its own calls alone", async () => {
+  test("is called only by its own methods", async () => {
     const body = { appId: world.app.id, platform: "WEB", provider: "IDP_C", idToken: await world.idpC.mint("x") }
     const answer = await world.post("/signet.auth.v1.AuthService/ExternalLogin", body)
     expect(answer).toMatchObject({ status: 400, code: "failed_precondition" })
   })
 
   describe("a magic link", () => {
-    test("signs in once, and its session at the provider has ended", async () => {
+    test("signs in once, and its session at the provider ends", async () => {
       const email = await person()
       const tokenHash = await link(email)
       const answer = await world.confirmLink(tokenHash)
@@ -110,7 +110,7 @@ describeStory("IDP_C", (kind) => {
       expect(await reasonOf(world.confirmLink(tokenHash))).toBe("401 MAGIC_LINK_INVALID")
     })
 
-    test("makes a newcomer of whom nobody knew, where the app takes newcomers", async () => {
+    test("creates an unknown user, where the app allows sign-up", async () => {
       const email = `newcomer-${kind}@example.com`
       expect((await world.confirmLink(await link(email))).created).toBe(true)
       await world.changeApp(world.app, { signupEnabled: false })
@@ -122,7 +122,7 @@ describeStory("IDP_C", (kind) => {
       expect((await world.confirmLink(known)).created ?? false).toBe(false)
     })
 
-    test("is taken by no scanner, whatever it opens and however often", async () => {
+    test("is not consumed by a mail scanner, whatever it opens and however often", async () => {
       const email = await person()
       const tokenHash = await link(email)
       const { link: mailed = "" } = world.idpC.mails().findLast(({ to }) => to === email) ?? {}
@@ -145,7 +145,7 @@ describeStory("IDP_C", (kind) => {
       expect((await world.confirmLink(tokenHash)).status).toBe(200)
     })
 
-    test("has one winner of two who bring it at once", async () => {
+    test("signs in one of two that confirm it at the same time", async () => {
       const tokenHash = await link(await person())
       const answers = await Promise.all(Array.from({ length: 4 }, () => world.confirmLink(tokenHash)))
       expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401])
@@ -154,13 +154,13 @@ describeStory("IDP_C", (kind) => {
       expect(await world.idpC.countSessions()).toBe(0)
     })
 
-    test("that another app asked for is not taken, though the project is the same", async () => {
+    test("that another app requested is refused, though the project is the same", async () => {
       const email = await person()
       const tokenHash = await link(email, { appId: world.otherApp.id })
       expect(await reasonOf(world.confirmLink(tokenHash))).toBe("401 MAGIC_LINK_INVALID")
     })
 
-    test("that nobody asked for here is not taken", async () => {
+    test("that was not requested here is refused", async () => {
       const email = await person()
       await world.idpC.ask("/otp", { email, create_user: false })
       expect(await reasonOf(world.confirmLink(world.idpC.mails().at(-1)?.tokenHash ?? ""))).toBe(
@@ -173,7 +173,7 @@ describeStory("IDP_C", (kind) => {
       expect((await world.confirmLink(tokenHash, { platform: "IOS" })).status).toBe(200)
     })
 
-    test("that was asked for with a challenge is for who shows its verifier", async () => {
+    test("that was requested with a challenge requires its verifier", async () => {
       const email = await person()
       for (const body of [{}, { codeVerifier: `${verifier}-other` }]) {
         const tokenHash = await link(email, { codeChallenge })
@@ -183,7 +183,7 @@ describeStory("IDP_C", (kind) => {
       expect((await world.confirmLink(tokenHash, { codeVerifier: verifier })).status).toBe(200)
     })
 
-    describe("of an app that asks for the same device", () => {
+    describe("of an app that requires the same device", () => {
       beforeEach(() => world.changeApp(world.app, { requireSameDevice: true }))
       afterEach(() => world.changeApp(world.app, {}))
 
@@ -191,14 +191,14 @@ describeStory("IDP_C", (kind) => {
         expect(await reasonOf(world.startLink(await person()))).toBe("400 INVALID_FIELD")
       })
 
-      test("is not used up by who shows no verifier", async () => {
+      test("is not consumed without the verifier", async () => {
         const tokenHash = await link(await person(), { codeChallenge })
         expect(await reasonOf(world.confirmLink(tokenHash))).toBe("401 MAGIC_LINK_INVALID")
         expect((await world.confirmLink(tokenHash, { codeVerifier: verifier })).status).toBe(200)
       })
     })
 
-    test("expires, and so does what was asked with it", async () => {
+    test("expires, and so does its request", async () => {
       const tokenHash = await link(await person())
       world.server.advance(86_400_000)
       expect(await reasonOf(world.confirmLink(tokenHash))).toBe("401 MAGIC_LINK_INVALID")
@@ -212,7 +212,7 @@ describeStory("IDP_C", (kind) => {
     })
     afterEach(() => {
       world.idpC.misbehaviour.clear()
-      // The circuit that the failures may have opened.
+      // The failures may have opened the circuit breaker.
       world.server.advance(60_000)
     })
     afterAll(() => {
@@ -220,16 +220,16 @@ describeStory("IDP_C", (kind) => {
     })
     const troubles: Misbehaviour[] = ["slow", "redirect", "down", "html", "hangUp"]
 
-    test.each(troubles)("(%s) is unavailable to everybody alike", async (how) => {
+    test.each(troubles)("(%s) is unavailable for known and unknown addresses alike", async (how) => {
       const email = await person()
       for (const path of ["/token", "/otp", "/verify"]) world.idpC.misbehaviour.set(path, how)
       expect(await reasonOf(world.signInC(email))).toBe("503 UPSTREAM_UNAVAILABLE")
-      // Nobody waits for it.
+      // The answer does not wait for the provider.
       expect((await world.startLink(email)).status).toBe(204)
       expect(await reasonOf(world.confirmLink("0123456789abcdef"))).toBe("503 UPSTREAM_UNAVAILABLE")
     })
 
-    test("is not asked for a while, and then again", async () => {
+    test("is not called for a while, and then again", async () => {
       const email = await person()
       world.idpC.misbehaviour.set("/token", "down")
       for (let i = 0; i < 5; i++) await world.signInC(email)
@@ -241,7 +241,7 @@ describeStory("IDP_C", (kind) => {
       expect((await world.signInC(email)).status).toBe(200)
     })
 
-    test("signs in all the same when only its session does not end", async () => {
+    test("signs in although its session does not end", async () => {
       const email = await person()
       world.idpC.misbehaviour.set("/logout", "down")
       expect((await world.signInC(email)).status).toBe(200)

@@ -1,4 +1,4 @@
-// A service registers the key that it signs envelopes with, and gets it certified.
+// A service registers its key for signing envelopes, and gets it certified.
 import { createEnvelopeKey, type EnvelopeKey, proveEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { putOwnApp } from "../../server/store/postgres/testing/administration.ts"
@@ -41,7 +41,7 @@ describeStory("an envelope key", (kind) => {
   const certificate = async (kid: string, by: Machine = machine) =>
     clients.services.getEnvelopeCertificate({ kid }, bearer(await tokenOf(by)))
 
-  test("is registered once, and certified for a day as often as it is asked for", async () => {
+  test("is registered once, and certified for a day on each request", async () => {
     const { envelopeKey } = await add(key)
     expect(envelopeKey).toMatchObject({ kid: key.kid, x: key.x, y: key.y, mailboxes })
     expect((await add(key)).envelopeKey).toEqual(envelopeKey)
@@ -82,7 +82,7 @@ describeStory("an envelope key", (kind) => {
       },
     )
 
-    test("by an account that another's is", async () => {
+    test("for a mailbox of another account", async () => {
       const fresh = await createEnvelopeKey()
       await add(fresh)
       const other = await addMachine(server, { allowedAudiences: ["svc-notes"] })
@@ -98,7 +98,7 @@ describeStory("an envelope key", (kind) => {
       expect(await refusal(add(last, {}, full))).toBe("FailedPrecondition CREDENTIAL_LIMIT")
     })
 
-    test("from whom may not write, and in another's tenant", async () => {
+    test("without the write permission, and in another tenant", async () => {
       const reader = await signIn(server, clients, "a reader", { scopes: rights.slice(0, 1) })
       const fresh = await createEnvelopeKey()
       const proof = await proveEnvelopeKey(fresh, machine.account.id)
@@ -112,7 +112,7 @@ describeStory("an envelope key", (kind) => {
     })
   })
 
-  test("that has ended is certified no more, is told by the feed for as long as a certificate lives, and stays ended", async () => {
+  test("that has ended is certified no more, stays in the feed for a certificate's lifetime, and stays ended", async () => {
     const ended = await createEnvelopeKey()
     await add(ended)
     const at = { serviceAccountId: machine.account.id, kid: ended.kid }
@@ -131,7 +131,7 @@ describeStory("an envelope key", (kind) => {
     expect(await refusal(clients.services.revokeEnvelopeKey(notTheirs, bearer(admin.token)))).toBe("NotFound NOT_FOUND")
   })
 
-  test("is certified to services of its app alone, and while its own service is active", async () => {
+  test("is certified to services of its app only, and while its own service is active", async () => {
     const other = await addMachine(server, { allowedAudiences: ["auth"] })
     expect((await certificate(key.kid, other)).certificate).toMatch(/^ey/)
     expect(await refusal(clients.services.getEnvelopeCertificate({ kid: key.kid }, bearer(admin.token)))).toBe(

@@ -1,4 +1,4 @@
-// Nobody administers a fresh installation until its operator says so, by hand.
+// A new installation has no administrator until its operator creates one with a command.
 import Fastify from "fastify"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { create } from "../../server/node/admin/create.ts"
@@ -30,7 +30,7 @@ describeStory("the first administrator", (kind) => {
     return [(await find("app.created")).length, (await find("admin.created")).length]
   }
 
-  test("is one of as many as are made at once, and was none before", async () => {
+  test("is one, however many are created at the same time", async () => {
     expect(await server.deps.store.transaction((tx) => tx.administration.findInstallation())).toBeUndefined()
     const made = await Promise.all(Array.from({ length: 4 }, () => createAdministrator(server.deps, first)))
     const pats = made.flatMap((one) => (one === undefined ? [] : [one.pat]))
@@ -43,18 +43,18 @@ describeStory("the first administrator", (kind) => {
     expect(apps.map(({ id }) => id)).toContain(server.app.id)
     const made_ = await clients.admin.createApp({ app: { name: "Draw" } }, bearer(token))
     expect(made_.app?.name).toBe("Draw")
-    // What administers is no session: it looks after nobody's account.
+    // The administrator's token belongs to no session: it cannot manage an account.
     expect(await refusal(clients.account.exportIdentity({}, bearer(token)))).toContain("PermissionDenied")
   })
 
-  test("is followed by another only when that is asked for, in the same app", async () => {
+  test("is followed by another only on request, in the same app", async () => {
     const another = await createAdministrator(server.deps, { ...first, another: true })
     const { apps } = await clients.admin.listApps({}, bearer(await tokenOf(another?.pat)))
     expect(apps.length).toBe(3)
     expect(await count()).toEqual([2, 2])
   })
 
-  test("has a token that ends, and that is nowhere in the database", async () => {
+  test("has a token that expires, and that is not in the database", async () => {
     const made = await createAdministrator(server.deps, { ...first, hours: 1, another: true })
     const rows = JSON.stringify([
       await server.store.db.selectFrom("pat").selectAll().execute(),
@@ -70,7 +70,7 @@ describeStory("the first administrator", (kind) => {
 const key = Buffer.alloc(32, 7).toString("base64")
 
 describeOnPostgres("the command", () => {
-  test("prints the token once, and makes no second administrator by accident", async () => {
+  test("prints the token once, and creates no second administrator by accident", async () => {
     const database = await createTestDatabase()
     const config = parseConfig({
       SIGNET_PROFILE: "production",
@@ -101,7 +101,7 @@ describe("the command", () => {
   )
 })
 
-test("development hands out a token to whoever asks", async () => {
+test("the development profile gives a token to every caller", async () => {
   const app = Fastify()
   const create_ = async () => ({ pat: "sgpat_1", expiresAtMs: 0 })
   await app.register(developmentAdmin, { create: create_ })

@@ -1,4 +1,4 @@
-// The gRPC client that most Node services use, with nothing of ours between it and the server but message bytes.
+// The gRPC client of most Node services, against the server, without code of this project in between.
 import { Client, credentials, type Metadata, type ServiceError, status } from "@grpc/grpc-js"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
@@ -39,7 +39,7 @@ describe("grpc-js", () => {
     expect([code, info?.reason]).toEqual(["UNAUTHENTICATED", "SESSION_REVOKED"])
   })
 
-  test("reads why a call failed from its trailers: code, sentence, reason and facts", async () => {
+  test("reads a failure from its trailers: code, message, reason and metadata", async () => {
     const { accessToken } = await signIn("details")
     const failure = await failureOf(
       callUnary(
@@ -64,16 +64,16 @@ describe("grpc-js", () => {
     expect([code, info?.reason]).toEqual(["UNAUTHENTICATED", reason])
   })
 
-  test("is told of a method that is none", async () => {
+  test("gets UNIMPLEMENTED for an unknown method", async () => {
     const method = { ...AuthService.method.me, name: "Nope" }
     expect((await failureOf(callUnary(client, method, {}))).code).toBe("UNIMPLEMENTED")
   })
 
-  test("gives up at its deadline, and comes back with its retry key", async () => {
+  test("stops at its deadline, and retries with its retry key", async () => {
     const { refreshToken } = await signIn("deadline")
     const request = { refreshToken, retryKey: "0123456789abcdefghijkl" }
     const done = Promise.withResolvers<void>()
-    // The one connection is taken, so the refresh waits.
+    // The only connection is busy, so the refresh waits.
     const busy = server.store.db.transaction().execute(() => done.promise)
     const deadline = Date.now() + 300
     const { code } = await failureOf(callUnary(client, AuthService.method.refresh, request, { deadline }))
@@ -84,7 +84,7 @@ describe("grpc-js", () => {
     expect((await callUnary(client, AuthService.method.refresh, request)).refreshToken).toMatch(/^sgrt_/)
   })
 
-  test("asks after the health of the server and of each service", async () => {
+  test("checks the health of the server and of each service", async () => {
     expect((await callUnary(client, Health.method.check, {})).status).toBe(Status.SERVING)
     const { statuses } = await callUnary(client, Health.method.list, {})
     for (const service of [AuthService, SessionService]) {
@@ -94,7 +94,7 @@ describe("grpc-js", () => {
     expect((await failureOf(callUnary(client, Health.method.check, { service: "nope" }))).code).toBe("NOT_FOUND")
   })
 
-  test("watches the health until it has seen enough", async () => {
+  test("watches the health until it cancels", async () => {
     const { watch } = Health.method
     const stream = client.makeServerStreamRequest(pathOf(watch), writer(watch.input), reader(watch.output), {})
     const ended = new Promise<ServiceError>((resolve) => stream.on("error", resolve))

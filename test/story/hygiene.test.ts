@@ -1,4 +1,4 @@
-// Everything that a session can meet, with the log wide open: what must not be written down is nowhere to be found.
+// Each event of a session, with the most verbose log: no secret and no personal data is written anywhere.
 import { create, toJsonString } from "@bufbuild/protobuf"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { sql } from "kysely"
@@ -30,7 +30,7 @@ describe("logs and audit", () => {
   })
   afterAll(() => server?.close())
 
-  /** Remembers the token, and its parts: each alone would be too much. */
+  /** Remembers the token and its parts: no part may be logged either. */
   function remember(what: string, token: string): string {
     expect(token.length).toBeGreaterThan(20)
     for (const part of token.split(".").filter((text) => text.length > 20 && !isHeader(text))) secrets.set(part, what)
@@ -85,14 +85,14 @@ describe("logs and audit", () => {
     const refreshed = await post("/auth/session/refresh", { ...page, cookie, "idempotency-key": retryKey }, body)
     expect(refreshed.status).toBe(200)
     remember("cookie", refreshed.headers.getSetCookie()[0]?.split(/[=;]/)[1] ?? "")
-    // Secrets where none belong: in a query, in a broken body, in a path.
+    // Secrets in wrong places: a query, a malformed body, a path.
     const [token = ""] = secrets.keys()
     expect((await fetch(`${server.url}/auth/session/me?access_token=${token}`)).status).toBe(401)
     expect((await post("/auth/session/refresh", {}, `{"refreshToken":"${token}"`)).status).toBe(400)
     expect((await fetch(`${server.url}/auth/${token}`)).status).toBe(404)
   }
 
-  /** A database repeats what it does not like: here `invalid input syntax for type integer: "ada.lovelace@…"`. */
+  /** A database error quotes its input: here `invalid input syntax for type integer: "ada.lovelace@…"`. */
   async function meetFault(): Promise<void> {
     await sql`alter table provider_account add constraint nobody check (email::integer > 0) not valid`.execute(
       server.store.db,
@@ -103,18 +103,18 @@ describe("logs and audit", () => {
     expect(await refusal(auth.externalLogin(await person("fault")))).toBe("Internal INTERNAL")
   }
 
-  test("have been written to", () => {
+  test("contain entries", () => {
     expect(secrets.size).toBeGreaterThan(40)
     const all = lines.join("")
     for (const word of ["22P02", "REFRESH_TOKEN_REUSED", "signet.auth.v1.AuthService/Refresh"])
       expect(all).toContain(word)
   })
 
-  test("hold no token, key, cookie or personal data in any line", () => {
+  test("contain no token, key, cookie or personal data", () => {
     expect(found(lines.join(""))).toEqual([])
   })
 
-  test("hold none in the audit either", async () => {
+  test("contain none in the audit either", async () => {
     const { rows } = await sql<{ row: string }>`select audit_event::text as row from audit_event`.execute(
       server.store.db,
     )
@@ -122,7 +122,7 @@ describe("logs and audit", () => {
     expect(found(rows.map(({ row }) => row).join("\n"))).toEqual([])
   })
 
-  test("are beside a database that keeps no token either", async () => {
+  test("belong to a database that contains no token either", async () => {
     const tables = ["session", "refresh_token", "id_token_use"]
     const texts = await Promise.all(
       tables.map(async (table) => {
@@ -136,7 +136,7 @@ describe("logs and audit", () => {
     expect(found(texts.join("\n"))).toEqual([])
   })
 
-  /** What of the secrets is in the text, in the spellings that a log could give it. */
+  /** The secrets that the text contains, in each spelling that a log could use. */
   function found(text: string): string[] {
     const spellings = (secret: string) => [
       secret,
@@ -149,5 +149,5 @@ describe("logs and audit", () => {
   }
 })
 
-/** A token's header is the same for all and no secret. */
+/** A token's header is the same for all tokens and no secret. */
 const isHeader = (part: string): boolean => Buffer.from(part, "base64url").toString().startsWith('{"alg"')

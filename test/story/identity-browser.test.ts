@@ -1,4 +1,4 @@
-// The identity client in Chromium: a cookie that no script can read, and tabs that share one sign-in.
+// The identity client in Chromium: with an HttpOnly cookie, and in tabs that share one sign-in.
 
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
@@ -26,7 +26,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const folder = join(import.meta.dirname, "../interop/browser")
     const pages = [join(folder, "identity-page.ts"), join(folder, "identity-worker.ts")] as const
     const launched = launchChromium({ hasBackForwardCache: true })
-    // The neighbour is the same site, and another origin.
+    // The neighbor has the same site and another origin.
     ;[app, neighbour] = await Promise.all([servePage(...pages), servePage(pages[0])])
     server = await startTestServer({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     browser = await launched
@@ -55,7 +55,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const { credential } = await server.login(subject)
     await tab.evaluate((idToken) => identity.signIn(idToken), credential?.case === "idToken" ? credential.value : "")
   }
-  /** Access tokens have expired, for everybody. */
+  /** Lets all access tokens expire. */
   async function expire(...tabs: Page[]): Promise<void> {
     jumpMs += elevenMinutes
     server.advance(elevenMinutes)
@@ -68,7 +68,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     return rows.filter(({ kind }) => kind.startsWith("session.refresh")).length
   }
 
-  test("a page signs in, calls over every protocol of a browser, and keeps nothing that a script could use", async () => {
+  test("a page signs in, calls over each protocol of a browser, and stores nothing that a script can use", async () => {
     const tab = await openTab(await person())
     await signIn(tab, "page")
     const [first, ...others] = await tab.evaluate(() => identity.whoAmI())
@@ -80,7 +80,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn", "LOGGED_OUT"])
   })
 
-  test("two tabs and a service worker that need a token at once have one, by one refresh", async () => {
+  test("two tabs and a service worker that need a token at the same time share one refresh", async () => {
     const context = await person()
     const here = await openTab(context)
     await signIn(here, "tabs")
@@ -101,7 +101,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test.runIf(isLong)(
-    "pages of the same site and another origin, and forms, neither refresh nor end a session",
+    "forms and pages of another origin on the same site can neither refresh nor end a session",
     async () => {
       const context = await person()
       const tab = await openTab(context)
@@ -139,7 +139,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   )
 
   test.runIf(isLong)(
-    "by choice the refresh token is sealed under a key that no script takes along, and outlives the page",
+    "optionally the refresh token is encrypted under a non-extractable key, and is still there after a reload",
     async () => {
       const context = await person()
       const tab = await openTab(context, { hasBox: true })
@@ -156,7 +156,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)("a page that is not in a secure context has no box, and no sign-in", async () => {
+  test.runIf(isLong)("a page outside a secure context has no secret box and no sign-in", async () => {
     const context = await person()
     const script = await (await fetch(`${app.origin}/page.js`)).text()
     await context.route("http://insecure.example/**", (route) =>
@@ -173,11 +173,11 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   const lostAnswers: [string, boolean][] = [
-    ["before its cookie was taken", true],
-    ["with the cookie that came with it", false],
+    ["before its cookie was stored", true],
+    ["after its cookie was stored", false],
   ]
   test.each(lostAnswers.slice(0, effort(1, 2, 2)))(
-    "an answer that is lost %s signs nobody out",
+    "an answer that is lost %s does not sign the person out",
     async (_, isCookieLost) => {
       const context = await person()
       const tab = await openTab(context)
@@ -211,13 +211,13 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
     const before = await refreshes()
     await context.setOffline(false)
-    // The event wakes it: nobody has asked for a token.
+    // The event triggers the refresh: no token was requested.
     await expect.poll(refreshes).toBe(before + 1)
     expect(await token(tab)).toMatch(/^[\w-]{20}$/)
   })
 
   test.runIf(isLong)(
-    "who signs out offline is signed out, and their cookie ends as soon as the service is reached",
+    "a person who signs out offline is signed out, and the cookie is deleted as soon as the service is reachable",
     async () => {
       const context = await person()
       const tab = await openTab(context)
@@ -235,7 +235,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)("a page that comes back from the back-forward cache knows what happened meanwhile", async () => {
+  test.runIf(isLong)("a page restored from the back-forward cache updates its state", async () => {
     const context = await person()
     const tab = await openTab(context)
     await signIn(tab, "back")

@@ -1,4 +1,4 @@
-// What IDP_B tells by itself, and what becomes of the people whom it is about.
+// IDP_B's notifications and their effect on accounts.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
 import { describeStory } from "../support/postgres.ts"
@@ -55,7 +55,7 @@ describeStory("a notification of IDP_B", (kind) => {
     },
   )
 
-  test("is undone by the next sign-in of the same person, who is still the same", async () => {
+  test("is undone by the person's next sign-in, with the same identity", async () => {
     const before = await world.signInB("returns")
     await notify({ type: "consent-revoked", sub: "returns" })
     const after = await world.signInB("returns")
@@ -63,7 +63,7 @@ describeStory("a notification of IDP_B", (kind) => {
     expect(await accountOf("returns")).toMatchObject({ status: "LINKED" })
   })
 
-  test("counts once, so that nobody ends with it what began later", async () => {
+  test("is applied once, so that a replay cannot end later sessions", async () => {
     await world.signInB("replayed")
     const { payload } = await notify({ type: "consent-revoked", sub: "replayed" })
     const later = await world.signInB("replayed")
@@ -73,7 +73,7 @@ describeStory("a notification of IDP_B", (kind) => {
     expect(await reasonOf(later.accessToken)).toBeUndefined()
   })
 
-  test("of two that come at once, one is taken", async () => {
+  test("that arrives twice at the same time is applied once", async () => {
     await world.signInB("twice")
     await world.audited()
     const payload = await world.idpB.notify({
@@ -86,7 +86,7 @@ describeStory("a notification of IDP_B", (kind) => {
     expect(kinds.filter((each) => each === "provider_account.revoked")).toEqual(["provider_account.revoked"])
   })
 
-  test("about the address says whether mail reaches the person, and ends nothing", async () => {
+  test("about the address updates its delivery status, and ends nothing", async () => {
     const { accessToken } = await world.signInB("relay", { claims: { is_private_email: "true" } })
     await world.audited()
     await notify({ type: "email-disabled", sub: "relay" })
@@ -99,11 +99,11 @@ describeStory("a notification of IDP_B", (kind) => {
     expect(kinds).toEqual(["provider_account.updated", "provider_account.updated"])
   })
 
-  test("about nobody is answered like any other", async () => {
+  test("about an unknown account is answered like any other", async () => {
     expect(await notify({ type: "account-delete", sub: "nobody at all" })).toMatchObject({ status: 204, text: "" })
   })
 
-  test("lifts no block, and takes the provider's refresh token along", async () => {
+  test("lifts no block, and deletes the provider's refresh token", async () => {
     const { clientId } = await world.clientOf(world.app.id, "IDP_B", "WEB")
     expect(clientId).not.toBe("")
     const subject = idpBSubjectOf({ email: "blocked@example.com", name: "B" })
@@ -118,7 +118,7 @@ describeStory("a notification of IDP_B", (kind) => {
 
   describe("is refused", () => {
     test.each<[string, Record<string, unknown>]>([
-      ["for an audience that is nobody's", { aud: "com.example.elsewhere" }],
+      ["for an unknown audience", { aud: "com.example.elsewhere" }],
       ["of another issuer", { iss: "https://evil.example" }],
       ["that is a day old", { iat: 1 }],
       ["without an id", { jti: "" }],
@@ -129,7 +129,7 @@ describeStory("a notification of IDP_B", (kind) => {
       })
     })
 
-    test("when nobody signed it, and when it is a sign-in", async () => {
+    test("without a signature, and if it is a sign-in token", async () => {
       const payload = await world.idpB.notify({ event: { sub: "unsigned" }, claims: { jti: "unsigned" } })
       const [header, claims] = payload.split(".")
       expect((await send(`${header}.${claims}.${"A".repeat(86)}`)).reason).toBe("PROVIDER_TOKEN_INVALID")
@@ -137,7 +137,7 @@ describeStory("a notification of IDP_B", (kind) => {
       expect((await send("x")).reason).toBe("PROVIDER_TOKEN_INVALID")
     })
 
-    test("as a sign-in", async () => {
+    test("as a sign-in token", async () => {
       const idToken = await world.idpB.notify({ event: { sub: "login" }, claims: { jti: "login", nonce: "n-1" } })
       const body = { appId: world.app.id, platform: "WEB", nonce: "n-1", idToken }
       expect((await world.post("/auth/login/idp-b", body)).reason).toBe("PROVIDER_TOKEN_INVALID")

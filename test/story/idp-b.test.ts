@@ -1,4 +1,4 @@
-// Signing in with IDP_B, on every platform and in every way that the provider has.
+// Signing in with IDP_B, on each platform and with each flow of the provider.
 import { newId } from "@signet/kernel/ids"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
@@ -101,7 +101,7 @@ describeStory("IDP_B", (kind) => {
     const enter = (app: App, subject: string) =>
       signIn(subject, { platform: "IOS", claims: { aud: "com.example.draw" } }, { appId: app.id })
 
-    test("is the same in two apps of one team: one identity with two memberships", async () => {
+    test("is equal in two apps of one team: one identity with two memberships", async () => {
       const app = await anotherApp(other)
       const first = await signIn("two apps", { platform: "IOS" })
       const second = await enter(app, "two apps")
@@ -112,7 +112,7 @@ describeStory("IDP_B", (kind) => {
       })
     })
 
-    test("is another in another team: one subject of two teams is two people", async () => {
+    test("differs between teams: one subject of two teams is two identities", async () => {
       const app = await anotherApp({ ...other, providerTenant: "OTHERTEAM1" })
       const first = await signIn("two teams", { platform: "IOS" })
       const second = await enter(app, "two teams")
@@ -121,7 +121,7 @@ describeStory("IDP_B", (kind) => {
     })
   })
 
-  test("a provider that is down is unavailable, and people who have its keys still sign in", async () => {
+  test("a failing provider is unavailable, and ID tokens with cached keys still sign in", async () => {
     await signIn("down", { platform: "IOS" })
     idp.switches.down = true
     expect((await signIn("down", { platform: "IOS" })).identity).toBeDefined()

@@ -1,4 +1,4 @@
-// Who is let in: by an invitation, after second thoughts, and not by an account that was given up.
+// Joining an app: by an invitation, by canceling a deletion, and not by an unlinked account.
 
 import type { Invitation } from "@signet/kernel/administration/records"
 import { type IdentityId, newId, type PrincipalId, type TenantId } from "@signet/kernel/ids"
@@ -47,11 +47,11 @@ describeStory("joining an app", (kind) => {
   const claimsOf = ({ accessToken = "" }: Answer): { scp?: string[]; tenant_id?: string } =>
     JSON.parse(Buffer.from(accessToken.split(".")[1] ?? "", "base64url").toString())
 
-  describe("that takes no new people", () => {
+  describe("that allows no sign-up", () => {
     beforeEach(() => world.changeApp(world.app, { signupEnabled: false }))
     afterEach(() => world.changeApp(world.app, {}))
 
-    test("needs an invitation, and is refused with what helps whoever was here before", async () => {
+    test("requires an invitation, and is refused with a hint for existing members", async () => {
       const refused = await world.signInA("uninvited")
       expect(refused).toMatchObject({
         status: 403,
@@ -64,7 +64,7 @@ describeStory("joining an app", (kind) => {
       expect((await world.signInA("uninvited")).status).toBe(200)
     })
 
-    test("by one code is for one of two who bring it at once", async () => {
+    test("by one code admits one of two who use it at the same time", async () => {
       const invitationCode = await invite()
       const answers = await Promise.all(
         ["one", "two", "three"].map((who) => world.signInA(`race ${who}`, { body: { invitationCode } })),
@@ -82,7 +82,7 @@ describeStory("joining an app", (kind) => {
     })
   })
 
-  test("brings scopes and a place in a tenant along", async () => {
+  test("grants the invitation's scopes and tenant membership", async () => {
     const invitationCode = await invite({ tenantId, scopes: ["notes.admin"] })
     const audiences = ["svc-notes"]
     const answer = await world.signInB("tenant guest", { body: { invitationCode, tenantId, audiences } })
@@ -94,11 +94,11 @@ describeStory("joining an app", (kind) => {
   })
 
   test.each<[string, () => Promise<string>]>([
-    ["that nobody made", async () => buildOpaque("sginv_", world.server.deps.random)],
-    ["that is none", async () => "hello"],
-    ["out of time", () => invite({ expiresAtMs: world.server.deps.clock.nowMs() })],
+    ["that does not exist", async () => buildOpaque("sginv_", world.server.deps.random)],
+    ["that is malformed", async () => "hello"],
+    ["that has expired", () => invite({ expiresAtMs: world.server.deps.clock.nowMs() })],
     ["that was revoked", () => invite({ status: "REVOKED", answeredAtMs: 1 })],
-    ["for somebody else", () => invite({ principalId: host })],
+    ["for another principal", () => invite({ principalId: host })],
     ["of another app", () => invite({ appId: world.otherApp.id })],
   ])("by a code %s is refused, also where everybody may come", async (what, code) => {
     const invitationCode = await code()
@@ -106,7 +106,7 @@ describeStory("joining an app", (kind) => {
     expect((await world.signInA(`code ${what}`)).created).toBe(true)
   })
 
-  test("is no way around a suspension", async () => {
+  test("does not bypass a suspension", async () => {
     const { principal } = await world.signInA("suspended")
     const { db } = world.server.store
     await db
@@ -119,7 +119,7 @@ describeStory("joining an app", (kind) => {
     expect((await world.signInA("not suspended", { body: { invitationCode } })).status).toBe(200)
   })
 
-  test("at a place that is suspended waits until it is not", async () => {
+  test("in a suspended tenant is refused until it is active", async () => {
     const store = world.server.store.store
     const suspendedId = fresh("ten")
     await openPlace(store, { appId: world.app.id, tenantId: suspendedId, contextId: null })
@@ -144,12 +144,12 @@ describeStory("joining an app", (kind) => {
       return answer
     }
 
-    test("is not kept by accident", async () => {
+    test("is not restored by a sign-in alone", async () => {
       await leaving("leaves")
       expect(await world.signInA("leaves")).toMatchObject({ status: 403, reason: "IDENTITY_DELETION_PENDING" })
     })
 
-    test("is kept by who says so", async () => {
+    test("is restored on explicit request", async () => {
       const before = await leaving("stays")
       await world.audited()
       const after = await world.signInA("stays", { body: { cancelDeletion: true } })
@@ -159,7 +159,7 @@ describeStory("joining an app", (kind) => {
     })
   })
 
-  test("by an account that was given up makes no second person, and says what helps", async () => {
+  test("by an unlinked account creates no second identity, and the refusal says what to do", async () => {
     const { identity } = await world.signInA("given up")
     const { db } = world.server.store
     await db

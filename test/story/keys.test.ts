@@ -1,4 +1,4 @@
-// The life of signing keys, as verifiers, clients and thieves meet it.
+// The life of signing keys, as seen by verifiers, clients and thieves.
 
 import { createPrivateKey } from "node:crypto"
 import type { KeyPurpose } from "@signet/kernel/keys/purposes"
@@ -45,12 +45,12 @@ describeStory("signing keys of two servers on one database", (kind) => {
     await store?.close()
   })
 
-  /** What the program does every few seconds. */
+  /** Does the program's periodic work of every few seconds. */
   async function pass(ms: number): Promise<void> {
     for (const server of servers) server.advance(ms)
     for (const server of servers) await server.keys.tick()
   }
-  // Both take the provider of the server that was set up last.
+  // Both servers use the provider of the second one.
   const signIn = async () => clients[0].auth.externalLogin(await servers[1].login("ada"))
   const published = async (server: TestServer): Promise<string[]> => {
     const response = await fetch(`${server.url}/.well-known/jwks.json`)
@@ -59,7 +59,7 @@ describeStory("signing keys of two servers on one database", (kind) => {
     return keys.map(({ kid }) => kid)
   }
 
-  test("a rotation disturbs nobody, and what was signed before it is taken until it expires", async () => {
+  test("a rotation ends no session, and earlier tokens are accepted until they expire", async () => {
     const before = await signIn()
     const old = kidOf(before.accessToken)
     await pass(30 * day - 5 * minute)
@@ -80,12 +80,12 @@ describeStory("signing keys of two servers on one database", (kind) => {
     }
     await pass(day)
     for (const server of servers) expect(await published(server)).not.toContain(old)
-    // The session is older than its tokens' key, and is none the worse.
+    // The session is older than its tokens' key, and still works.
     const refreshed = await clients[1].auth.refresh({ refreshToken: last.refreshToken })
     await clients[0].auth.me({}, bearer(refreshed.accessToken))
   })
 
-  test("every key is published for a day before it signs, and both servers sign with the same", async () => {
+  test("each key is published for a day before it signs, and both servers sign with the same key", async () => {
     const publishedAt = new Map<string, number>()
     const known = new Set(await published(servers[0]))
     const met: string[] = []
@@ -105,7 +105,7 @@ describeStory("signing keys of two servers on one database", (kind) => {
     expect(met.length).toBeGreaterThanOrEqual(3)
   })
 
-  test("a compromised key's tokens are refused at once, and no session is lost", async () => {
+  test("a compromised key's tokens are refused at once, and no session ends", async () => {
     const victim = await signIn()
     await clients[0].auth.me({}, bearer(victim.accessToken))
     await clients[1].auth.me({}, bearer(victim.accessToken))
@@ -115,14 +115,14 @@ describeStory("signing keys of two servers on one database", (kind) => {
     expect(await published(servers[0])).not.toContain(stolen)
 
     const { accessToken } = await clients[0].auth.refresh({ refreshToken: victim.refreshToken })
-    // The other server has not looked yet, and knows the next key all the same.
+    // The other server has not read the change yet, but already knows the next key.
     await clients[1].auth.me({}, bearer(accessToken))
     await pass(0)
     expect(await refusal(clients[1].auth.me({}, bearer(victim.accessToken)))).toBe("Unauthenticated KEY_UNKNOWN")
     expect(await published(servers[1])).toEqual(await published(servers[0]))
   })
 
-  test("the database holds no private key that can be read, nor any of a key that has signed its last", async () => {
+  test("the database contains private keys encrypted only, and none of a retired key", async () => {
     const { rows } = await sql<{
       row: string
       kid: string
@@ -155,7 +155,7 @@ describeStory("signing keys of two servers on one database", (kind) => {
 })
 
 describeOnPostgres("a program with another sealing key", () => {
-  test("does not start, and says why in one sentence", async () => {
+  test("does not start, and prints the reason in one sentence", async () => {
     const database = await createTestDatabase()
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
     const pepper = new Uint8Array(32).fill(1)

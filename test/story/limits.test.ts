@@ -1,4 +1,4 @@
-// Rate limits as callers meet them: over every protocol, from two servers, behind proxies, and with the database gone.
+// Rate limits as callers see them: over each protocol, on two servers, behind proxies, and without a database.
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 import { create, toJsonString } from "@bufbuild/protobuf"
@@ -30,7 +30,7 @@ import { type LoginRequest, startTestServer, type TestServer } from "../support/
 const hourly = (limit: number): Window => ({ limit, seconds: 3_600 })
 const { windows } = defaultLimits
 
-/** The defaults with other windows for refreshes, or sign-ins. */
+/** The defaults, with other windows for refreshes or sign-ins. */
 const limitsWith = (change: Partial<Limits["windows"]>): Limits => ({
   ...defaultLimits,
   windows: { ...windows, ...change },
@@ -53,7 +53,7 @@ describe("a caller who calls too often", () => {
   })
   afterAll(() => server.close())
 
-  test("is given the list of sign-in options so often, and no oftener, whatever app it names", async () => {
+  test("gets the list of sign-in options up to a limit over all apps", async () => {
     const { auth } = clientsOver(createRestTransport(server.url))
     const of = { appId: server.app.id, platform: Platform.WEB }
     for (let i = 0; i < 3; i++) expect((await auth.listSignInOptions(of)).options).not.toEqual([])
@@ -61,7 +61,7 @@ describe("a caller who calls too often", () => {
     expect(await refusal(auth.listSignInOptions({ ...of, appId: `app_${"0".repeat(26)}` }))).toBe(refused)
   })
 
-  test.each(Object.entries(protocols))("is told when to come back over %s", async (name, transport) => {
+  test.each(Object.entries(protocols))("gets a retry delay over %s", async (name, transport) => {
     const { auth } = clientsOver(transport(server.url))
     let { refreshToken } = await auth.externalLogin(await server.login(name))
     for (const left of [1, 0]) {
@@ -83,7 +83,7 @@ describe("a caller who calls too often", () => {
     expect(seconds).toBeGreaterThan(1_700)
     expect(seconds).toBeLessThanOrEqual(1_800)
     expect(error.metadata.get("ratelimit")).toContain(`"refresh-session";r=0;`)
-    // REST says it in the header alone.
+    // REST has the delay in the header only.
     const [info] = error.findDetails(RetryInfoSchema)
     expect(info?.retryDelay?.seconds ?? BigInt(seconds)).toBe(BigInt(seconds))
     if (name !== "REST") expect(info).toBeDefined()
@@ -115,7 +115,7 @@ describe("a caller who calls too often", () => {
     })
   })
 
-  test("uses up nobody else's calls: neither another session's nor another device's", async () => {
+  test("uses no calls of another session or device", async () => {
     const { auth } = clientsOver(protocols.gRPC?.(server.url) ?? fail())
     const login = (deviceId: string) => loginFrom(server, deviceId)
     for (let i = 0; i < 3; i++) await auth.externalLogin(await login("phone"))
@@ -124,7 +124,7 @@ describe("a caller who calls too often", () => {
     expect((await auth.refresh({ refreshToken })).refreshToken).not.toBe("")
   })
 
-  test("who copied a token still ends the session", async () => {
+  test("with a copied token still ends the session", async () => {
     const { auth } = clientsOver(protocols.gRPC?.(server.url) ?? fail())
     const first = await auth.externalLogin(await server.login("copied"))
     const second = await auth.refresh({ refreshToken: first.refreshToken })
@@ -136,9 +136,9 @@ describe("a caller who calls too often", () => {
   })
 })
 
-describe("an address", () => {
+describe("an IP address", () => {
   const limits = limitsWith({ login: { ip: hourly(3), device: hourly(100) } })
-  /** How many of five sign-ins are let through, each with its own X-Forwarded-For. */
+  /** The number of five sign-ins that pass, each with its own X-Forwarded-For. */
   async function passing(server: TestServer, forwarded: (i: number) => string): Promise<number> {
     let passed = 0
     for (let i = 0; i < 5; i++) {
@@ -159,13 +159,13 @@ describe("an address", () => {
     return passed
   }
 
-  test("is not what a header says, when no proxy is configured", async () => {
+  test("is not read from a header if no proxy is configured", async () => {
     const server = await startTestServer({ store: storyStore, limits })
     expect(await passing(server, (i) => `203.0.113.${i}`)).toBe(3)
     await server.close()
   })
 
-  test("is what the configured proxy says, and nothing that the caller put before it", async () => {
+  test("is the value of the configured proxy, and not the caller's own header value", async () => {
     const server = await startTestServer({ store: storyStore, limits, trustedHops: 1 })
     expect(await passing(server, (i) => `203.0.113.${i}, 198.51.100.7`)).toBe(3)
     expect(await passing(server, (i) => `198.51.100.7, 203.0.113.${i}`)).toBe(5)
@@ -182,7 +182,7 @@ describeOnPostgres("limits in the database", () => {
   })
   afterAll(() => store.close())
 
-  test("name nobody: no address, device or session is in the tables", async () => {
+  test("contain no IP address, device or session in the tables", async () => {
     const server = await startTestServer({ store })
     const { auth } = clientsOver(protocols.gRPC?.(server.url) ?? fail())
     const { refreshToken, session } = await auth.externalLogin(await loginFrom(server, "device-in-clear"))
@@ -195,7 +195,7 @@ describeOnPostgres("limits in the database", () => {
     await server.close()
   })
 
-  test("are shared by two servers: of three times the limit at once exactly the limit passes", async () => {
+  test("are shared by two servers: of three times the limit in parallel, exactly the limit passes", async () => {
     const limits = limitsWith({ login: { ip: hourly(20), device: hourly(1_000) } })
     const servers = [await startTestServer({ store, limits }), await startTestServer({ store, limits })]
     const clients = servers.map(({ url }) => clientsOver(protocols.gRPC?.(url) ?? fail()))
@@ -207,7 +207,7 @@ describeOnPostgres("limits in the database", () => {
     for (const server of servers) await server.close()
   })
 
-  test("refuse when nobody can count, and never stand before the keys", async () => {
+  test("refuse without a database, and never limit the key set", async () => {
     const database = await createTestDatabase()
     const proxy = await startProxy(database.url)
     const { db, close } = openPostgres(proxy.url)
@@ -237,7 +237,7 @@ describeOnPostgres("limits in the database", () => {
   })
 })
 
-/** Passes connections on to a database until it is stopped, which ends them all. */
+/** Forwards connections to a database until it is stopped, which ends them. */
 async function startProxy(databaseUrl: string): Promise<{ url: string; stop(): void }> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()

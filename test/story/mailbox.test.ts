@@ -1,4 +1,5 @@
-// A message to an actor in another process, that asks nobody but for keys, the revocation feed and, later, introspection.
+// A message to an actor in another process, which calls the issuer only for keys, the revocation feed and introspection
+// of old messages.
 
 import { createGuard, type Guard } from "@signet/guard/guard"
 import { createKeySet } from "@signet/guard/key-set"
@@ -27,7 +28,7 @@ let sender: Sender
 let kid: string
 let follower: Follower
 let receive: Receive<string>
-/** As the web service has them: the guard of its calls, and what it asks the issuer for. */
+/** The web service's guard and context tokens. */
 let webGuard: Guard
 let contexts: Contexts
 let asked = 0
@@ -59,7 +60,7 @@ beforeAll(async () => {
     clock,
   })
 
-  // As a service would: its key, the administrator's leave, its certificate.
+  // The setup of a service: its key, the administrator's permission, its certificate.
   const key = await createEnvelopeKey()
   const serviceAccountId = web.account.id
   const proof = await proveEnvelopeKey(key, serviceAccountId)
@@ -103,7 +104,7 @@ async function certificateOf(of: string): Promise<string> {
   const token = await grant({ grant_type: "client_credentials", audience: "auth" })
   return (await clients.services.getEnvelopeCertificate({ kid: of }, bearer(token))).certificate
 }
-/** A person, and an envelope that the web service sealed for them. */
+/** A user, and an envelope that the web service sealed for them. */
 async function posted() {
   const login = { ...(await server.login(`person ${Math.random()}`)), audiences: ["svc-web", "auth"] }
   const { accessTokens } = await clients.auth.externalLogin(login)
@@ -120,7 +121,7 @@ const reasonOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof Refused ? error.reason : Promise.reject(error)),
   )
 
-test("a context is asked for once a session, kept for half its life, and not when there is none", async () => {
+test("a context is requested once per session, cached for half its lifetime, and not requested without a session", async () => {
   const { token, auth, contextToken } = await posted()
   const caller = await webGuard.authenticate(`Bearer ${token}`)
   if (typeof caller === "string") throw new Error(caller)
@@ -141,21 +142,21 @@ test("a context is asked for once a session, kept for half its life, and not whe
 })
 
 describe("a message", () => {
-  test("arrives in the name of its user", async () => {
+  test("arrives with its user's identity", async () => {
     const { bytes, principalId } = await posted()
     await follower.feed.refresh()
     expect(await receive(bytes)).toBe(`${principalId}: hello`)
     expect(await reasonOf(receive(bytes))).toBe("ENVELOPE_REPLAYED")
   })
 
-  test("is refused when the user has logged out meanwhile", async () => {
+  test("is refused after the user has logged out", async () => {
     const { bytes, auth } = await posted()
     await clients.auth.logout({}, bearer(auth))
     await follower.feed.refresh()
     expect(await reasonOf(receive(bytes))).toBe("SESSION_REVOKED")
   })
 
-  test("is refused when the user was suspended meanwhile", async () => {
+  test("is refused after the user was suspended", async () => {
     const { bytes, principalId } = await posted()
     const id = parseId("prn", principalId) ?? expect.unreachable()
     const nowMs = server.deps.clock.nowMs()
@@ -164,7 +165,7 @@ describe("a message", () => {
     expect(await reasonOf(receive(bytes))).toBe("PRINCIPAL_INACTIVE")
   })
 
-  test("is refused when its context was revoked, and taken while another is", async () => {
+  test("is refused after its context was revoked, and accepted after another one was", async () => {
     const one = await posted()
     const other = await posted()
     const answer = await postForm(`${server.url}/auth/token/revoke`, { token: one.contextToken }, basic(web))
@@ -174,18 +175,18 @@ describe("a message", () => {
     expect(await reasonOf(receive(other.bytes))).toBe("taken")
   })
 
-  test("that waited an hour is asked about, and so a logout of long ago is known", async () => {
+  test("that waited an hour is introspected, which finds an old logout", async () => {
     const staying = await posted()
     const leaving = await posted()
     await clients.auth.logout({}, bearer(leaving.auth))
     server.advance(3_600_000)
     await follower.feed.refresh()
-    // The feed has forgotten it: no access token of that time is good any more.
+    // The feed no longer contains it: no access token of that time is still valid.
     expect(await reasonOf(receive(leaving.bytes))).toBe("TOKEN_REVOKED")
     expect(await reasonOf(receive(staying.bytes))).toBe("taken")
   })
 
-  test("is refused when the feed was not heard for a minute", async () => {
+  test("is refused if the feed was silent for a minute", async () => {
     const { bytes } = await posted()
     await follower.feed.refresh()
     server.advance(61_000)
@@ -194,7 +195,7 @@ describe("a message", () => {
     expect(await reasonOf(receive(bytes))).toBe("taken")
   })
 
-  test("is refused while its sender is disabled, and for good when its key was revoked", async () => {
+  test("is refused while its sender is disabled, and permanently after its key was revoked", async () => {
     const before = await posted()
     const at = { serviceAccountId: web.account.id }
     await clients.services.disableServiceAccount(at, bearer(await adminToken()))
@@ -211,14 +212,14 @@ describe("a message", () => {
     await clients.services.revokeEnvelopeKey({ ...at, kid }, bearer(await adminToken()))
     await follower.feed.refresh()
     expect(await reasonOf(receive(last.bytes))).toBe("ENVELOPE_KEY_REVOKED")
-    // As long as a certificate that was issued before is good.
+    // As long as an earlier certificate is valid.
     server.advance(23 * 3_600_000)
     await follower.feed.refresh()
     expect(await reasonOf(receive(last.bytes))).toBe("ENVELOPE_KEY_REVOKED")
   })
 })
 
-/** Hers has expired when the clock was moved. */
+/** Signs in anew, because the earlier token has expired on the moved clock. */
 async function adminToken(): Promise<string> {
   admin = await signInAs(server, clients, "an administrator", { scopes: ["auth.service_accounts.write"] })
   return admin.token

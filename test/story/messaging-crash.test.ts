@@ -1,4 +1,4 @@
-// What was acknowledged is there, whatever ended in the middle: the server, or its database.
+// The service keeps each acknowledged write when the server or its database ends.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -15,7 +15,7 @@ import { type PostgresServer, startPostgres } from "../support/postgres-server.t
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 import { numbers, seed } from "../support/random.ts"
 
-/** When the kill comes. */
+/** Selects the moment of each kill. */
 const random = numbers(seed)
 
 vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000) })
@@ -27,7 +27,7 @@ const settingsFor = (folder: string, port: number) => ({
   PORT: String(port),
 })
 
-/** Kills the program at some moment after so many answers. */
+/** Kills the program after so many answers. */
 async function killAtWork(program: RunningProgram, writers: readonly Writer[], answers: number): Promise<void> {
   const warm = Promise.withResolvers<void>()
   let left = answers
@@ -57,7 +57,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test.runIf(isLong)("has every acknowledged write, none twice, and no gap", async () => {
+  test.runIf(isLong)("has each acknowledged write once and without a gap", async () => {
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 8)
     for (let round = 0; round < effort(1, 8, 200); round++) {
@@ -68,7 +68,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
   })
 
-  test("tells a full disk by its name, and goes on when there is room", async () => {
+  test("reports a full disk, and continues when there is space", async () => {
     const { url } = program
     const [one] = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 2)
     if (one === undefined) throw new Error("nobody writes")
@@ -85,12 +85,12 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
   })
 })
 
-// In the longer form: PGlite takes its time to come back.
+// In the long form only, because PGlite takes long to recover.
 describe.skipIf(effort(true, false, false))("messaging on a folder, killed (PGlite)", () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-messaging-crash-"))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test("has every acknowledged write", async () => {
+  test("has each acknowledged write", async () => {
     const settings = settingsFor(folder, await freePort())
     let program = await startProgram(settings)
     const { url } = program
@@ -114,8 +114,9 @@ describeOnPostgres("messaging, when its database is restarted under load", () =>
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test.skipIf(effort(true, false, false))("goes on, and has what it had acknowledged", async () => {
-    // A database of its own: nobody else is to notice. It writes before it answers, so that nothing may be lost.
+  test.skipIf(effort(true, false, false))("continues with each acknowledged write", async () => {
+    // A separate database, so that no other test is affected. It writes before it answers, so that no write may be
+    // lost.
     postgres = await startPostgres({ synchronous_commit: "on" })
     if (postgres === undefined) throw new Error("no PostgreSQL was found")
     program = await startProgram({ ...settingsFor(folder, await freePort()), DATABASE_URL: postgres.url })
@@ -145,7 +146,7 @@ describeOnPostgres("messaging, when its database is restarted under load", () =>
   })
 })
 
-/** Kills one process of PostgreSQL: it ends all the others, and recovers as after a crash. */
+/** Kills one process of PostgreSQL, which then ends all others and recovers as after a crash. */
 async function endBackend(url: string): Promise<void> {
   const direct = openPostgres(url, { maxConnections: 1, onError: () => {} })
   const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(direct.db)

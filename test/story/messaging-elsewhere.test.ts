@@ -1,5 +1,5 @@
-// A messaging backend that runs elsewhere has no key but that for its receipts, and no table of people: what it needs of
-// both it is told by the auth service, for whoever calls it.
+// A messaging backend in another deployment: its only key is for receipts, and it has no table of users. The auth
+// service decides for it, with the caller's token.
 import { decode } from "@signet/canonical/canonical"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
@@ -40,7 +40,7 @@ const sessionIdOf = (session: SignedIn) => parseId("ses", String(claimsOf(sessio
 const place = () => ({ appId: server.app.id, tenantId: null })
 const statusOf = async (session: SignedIn) => (await backend.auth.accounts.findSession(sessionIdOf(session)))?.state
 
-test("people meet on it: papers of the auth service's, and receipts under a key that the root has named", async () => {
+test("people use it with credentials of the auth service and receipts under a key that the root certifies", async () => {
   const [alice, bob] = [await registered(), await registered()]
   expect(claimsOf(alice.session.accessToken).did).toBe(alice.id)
   const room = await alice.createGroup([bob.userId])
@@ -50,12 +50,12 @@ test("people meet on it: papers of the auth service's, and receipts under a key 
   expect(bobs.read.map(({ text }) => text)).toEqual(["hello"])
   const purposes = [...alice.issuerKeys.keys.values()].map(({ purpose }) => purpose)
   expect(purposes.filter((purpose) => purpose === KeyPurpose.RECEIPT)).toHaveLength(2)
-  // Nothing of it is in the auth service's own tables.
+  // The auth service's own tables contain none of it.
   const { devices } = await server.store.messaging.devices.ofUser(userIdOf(alice), place())
   expect(devices).toEqual([])
 })
 
-test("a device that has renewed its credential still proves changes with the leaf that it has", async () => {
+test("a device with a renewed credential still proves changes with its current leaf", async () => {
   const [alice, bob, carol] = [await registered(), await registered(), await registered()]
   const room = await alice.createGroup([bob.userId])
   const before = hash("device-credential", alice.identity.credential)
@@ -78,7 +78,7 @@ test("a session has one device, and a revoked device's sessions end", async () =
   expect(await statusOf(both.session)).toBe("REVOKED")
   expect(await statusOf(laptop.session)).toBe("ACTIVE")
   expect(await refusal(phone.session.refresh())).toMatch(/^Unauthenticated/)
-  // Whoever verifies tokens by themselves reads it in the feed.
+  // Services that verify tokens themselves read it in the feed.
   const told = await server.store.db
     .selectFrom("revocation")
     .select("key")
@@ -87,7 +87,7 @@ test("a session has one device, and a revoked device's sessions end", async () =
   expect(told).toHaveLength(1)
 })
 
-test("a session's next device takes the place of the one before", async () => {
+test("a session's next device replaces the one before", async () => {
   const session = await server.person(crypto.randomUUID())
   const first = await registered(session)
   const second = await newDevice(backend.transport, session)
@@ -101,11 +101,11 @@ test("a session's next device takes the place of the one before", async () => {
   expect(await statusOf(session)).toBe("ACTIVE")
 })
 
-describe("who is gone", () => {
+describe("a deleted user", () => {
   const setStatus = (device: TestDevice, status: "SUSPENDED" | "DEACTIVATED") =>
     server.store.db.updateTable("principal").set({ status }).where("id", "=", userIdOf(device)).execute()
 
-  test("is told from who is suspended, and only then nobody has to ask for the end of their devices", async () => {
+  test("is distinguished from a suspended one, and only a deleted user's devices end without a request", async () => {
     const [gone, suspended, active] = [await registered(), await registered(), await registered()]
     await setStatus(gone, "DEACTIVATED")
     await setStatus(suspended, "SUSPENDED")
@@ -122,7 +122,7 @@ describe("who is gone", () => {
   })
 })
 
-test("an event that is said again is in the audit once", async () => {
+test("a repeated event is in the audit once", async () => {
   const { id, userId } = await registered()
   const event = eventOf(id, userId)
   await backend.auth.effects.audit([event])
@@ -138,7 +138,7 @@ test("an event that is too old is refused for good, and those beside it are kept
   expect(await keptOf(id)).toEqual([fresh])
   const refused = backend.auth.effects.audit([early]).catch((fault: unknown) => fault)
   expect(await refused).not.toBeInstanceOf(RefusedForGood)
-  // An account that is put right is asked again.
+  // A corrected service account is tried again.
   const elsewhere = { ...eventOf(id, userId), appId: newId("app", server.deps.clock.nowMs(), new Uint8Array(10)) }
   const misplaced = backend.auth.effects.audit([elsewhere]).catch((fault: unknown) => fault)
   expect(await misplaced).not.toBeInstanceOf(RefusedForGood)
@@ -170,7 +170,7 @@ function eventOf(deviceId: string, userId: string, ms = 0) {
 }
 type Event = ReturnType<typeof eventOf>
 
-test("while the auth service is away nothing is half done", async () => {
+test("without the auth service nothing is left half done", async () => {
   const [alice, bob] = [await registered(), await registered()]
   const room = await alice.createGroup([bob.userId])
   const newcomer = await newDevice(backend.transport, await server.person(crypto.randomUUID()))
@@ -180,7 +180,7 @@ test("while the auth service is away nothing is half done", async () => {
     expect(await refusal(newcomer.register())).toBe(unavailable)
     expect(await refusal(alice.renew(newLeafKey()))).toBe(unavailable)
     expect(await refusal(alice.authorizeRemove(room, { userIds: [bob.userId], deviceIds: [] }))).toBe(unavailable)
-    // What needs no paper goes on.
+    // A call without a credential continues to work.
     await alice.send(room, "still here")
   } finally {
     backend.isCutOff = false

@@ -1,4 +1,4 @@
-// Races in number, on PostgreSQL where transactions meet; and one reader that does not read.
+// Races in large numbers on PostgreSQL, where transactions run concurrently, and a subscriber that does not read.
 import { once } from "node:events"
 import { connect } from "node:http2"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -29,22 +29,25 @@ describeOnPostgres("races of messaging", () => {
     await database?.drop()
   })
 
-  test.runIf(isLong)("of two to twelve commits at one epoch exactly one wins, and the log is dense", async () => {
-    const devices: TestDevice[] = []
-    for (let i = 0; i < 4; i++) devices.push(await scene.device())
-    const { id } = await scene.group(...devices)
-    const rounds = effort(10, 50, 1_000)
-    for (let round = 0; round < rounds; round++) {
-      // Tokens live ten minutes.
-      if (round % 100 === 99) for (const one of devices) one.credentials.token = await one.session.refresh()
-      await commitRound(id, devices, 2 + (round % 11))
-    }
-    const [room] = devices.map((device) => device.room(id))
-    expect(room?.seq).toBe(BigInt(rounds + 1))
-    expect(room?.epoch).toBe(BigInt(rounds + 1))
-  })
+  test.runIf(isLong)(
+    "of two to twelve commits at one epoch exactly one is accepted, and the log has no gap",
+    async () => {
+      const devices: TestDevice[] = []
+      for (let i = 0; i < 4; i++) devices.push(await scene.device())
+      const { id } = await scene.group(...devices)
+      const rounds = effort(10, 50, 1_000)
+      for (let round = 0; round < rounds; round++) {
+        // Access tokens expire after ten minutes.
+        if (round % 100 === 99) for (const one of devices) one.credentials.token = await one.session.refresh()
+        await commitRound(id, devices, 2 + (round % 11))
+      }
+      const [room] = devices.map((device) => device.room(id))
+      expect(room?.seq).toBe(BigInt(rounds + 1))
+      expect(room?.epoch).toBe(BigInt(rounds + 1))
+    },
+  )
 
-  test("fifty claims at once of ten packages give each away once", async () => {
+  test("fifty parallel claims of ten packages get each package once", async () => {
     for (let round = 0; round < effort(1, 5, 50); round++) {
       const [one, two] = await scene.pair()
       const room = await scene.group(one, two)
@@ -71,7 +74,7 @@ describeOnPostgres("races of messaging", () => {
   })
 
   test.runIf(isLong)(
-    "a subscriber that reads nothing blocks nobody, and is told the newest when it reads again",
+    "a subscriber that reads nothing blocks nobody, and gets the newest hint when it reads again",
     async () => {
       const [one, two] = await scene.pair()
       const room = await scene.group(one, two)
@@ -85,7 +88,7 @@ describeOnPostgres("races of messaging", () => {
       const large = "x".repeat(30_000)
       const times: number[] = []
       let last = 0n
-      // More than windows and queues hold between them.
+      // More than all windows and queues together hold.
       for (let i = 0; i < 150; i++) {
         const began = performance.now()
         last = (await one.send(room, large)).seq
@@ -100,7 +103,7 @@ describeOnPostgres("races of messaging", () => {
   )
 })
 
-/** A stream that takes 64 KiB and then no more, until it is resumed. */
+/** A stream that reads 64 KiB and then stops until it is resumed. */
 async function openAndStall(url: string, device: TestDevice) {
   const body = JSON.stringify({ includeEnvelopes: true })
   const head = Buffer.alloc(5)

@@ -1,5 +1,5 @@
-// A device that comes back after its credential has ended, and one that has ended itself: the first is the device that it
-// was, the second is told, and another one takes its place with all that was read.
+// A device that returns after its credential has expired stays the same device. A device that has ended gets an error,
+// and a new device replaces it with its timeline.
 
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import type { UploadKeyPackagesRequest } from "@signet/proto/messaging/v1/key_package_service"
@@ -20,7 +20,7 @@ const day = 86_400_000
 let server: MessagingServer
 let messengers: Messengers
 let movedMs = 0
-/** Everybody's. */
+/** The clock of all messengers. */
 const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 
 let here: Seated
@@ -44,12 +44,12 @@ async function pass(days: number): Promise<void> {
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })
 
-/** In a new process, after its user has signed in anew. */
+/** Opens it in a new process, after a new sign-in of its user. */
 async function backAgain(seated: Seated): Promise<Seated> {
   return messengers.open(await seated.person.again(), { store: seated.store, box: seated.box, clock })
 }
 
-/** @param ben Of those who come back in time, one is enough. */
+/** @param ben The tests of a device that returns in time share one. */
 async function talk(name: string, ben: Seated): Promise<{ ann: Seated; ben: Seated; id: string }> {
   const ann = await newcomer(`ann ${name}`)
   const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
@@ -59,7 +59,7 @@ async function talk(name: string, ben: Seated): Promise<{ ann: Seated; ben: Seat
   return { ann, ben, id }
 }
 
-/** Every answer to a renewal is lost, though the service has made the credential. */
+/** Loses each answer to a renewal, although the service has issued the credential. */
 function losingRenewals(): Transport {
   const { unary, stream } = messengers.transport
   return {
@@ -79,7 +79,7 @@ async function contextOf(
   return (await openContext(...messengers.optionsFor(person, { store, box, clock, ...over }))).context
 }
 
-/** Ann's device is ended from another one of hers, and she signs in on it anew. */
+/** Another device of Ann revokes her device, and she signs in on it again. */
 async function revoked(ann: Seated): Promise<Seated> {
   const other = await messengers.open(await ann.person.again(), { clock })
   await other.messenger.revokeDevice(ann.messenger.deviceId)
@@ -87,11 +87,11 @@ async function revoked(ann: Seated): Promise<Seated> {
   return backAgain(ann)
 }
 
-/** Which operations of so many fail: all of them, where there is time. */
+/** The operations that fail: `few` in the short form, all otherwise. */
 const stepsOf = (count: number, few: readonly number[]) =>
   effort(few, [...Array(count).keys()], [...Array(count).keys()])
 
-/** What the service would give out: what was uploaded since all of it was retired. */
+/** The key packages that the service can hand out: those uploaded since the last retirement. */
 function watchingKeyPackages() {
   const { unary, stream } = messengers.transport
   let given: Uint8Array[] = []
@@ -109,7 +109,7 @@ function watchingKeyPackages() {
   return { transport, given: () => given }
 }
 
-test("a backup from before a renewal is the device that it was, once its user signs in anew", async () => {
+test("a backup from before a renewal is the same device after its user signs in again", async () => {
   const { ann, ben, id } = await talk("restores", here)
   const backup = await copyOf(ann.store)
   await renewCredential(await contextOf(ann))
@@ -126,7 +126,7 @@ test("a backup from before a renewal is the device that it was, once its user si
   expect((await textsIn(ben, id)).at(-1)).toBe("after")
 })
 
-test("a device that has ended is told so, and another one takes its place with all that was read", async () => {
+test("a device that has ended gets an error, and a new one replaces it with its timeline", async () => {
   const { ann, ben, id } = await talk("has ended", here)
   const ended = await revoked(ann)
   await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
@@ -142,14 +142,14 @@ test("a device that has ended is told so, and another one takes its place with a
   await ended.messenger.send(id, utf8("after"))
   await ben.messenger.sync()
   expect((await textsIn(ben, id)).at(-1)).toBe("after")
-  // In a new process, too.
+  // Also in a new process.
   const again = await messengers.open(ended.person, { ...ended, clock })
   expect(again.messenger.deviceId).toBe(ended.messenger.deviceId)
   const texts = await textsIn(again, id)
   expect([texts[0], texts.at(-1)]).toEqual(["before", "after"])
 })
 
-test("a device that has not ended does not give way", async () => {
+test("a device that has not ended is not replaced", async () => {
   const { ann, id } = await talk("stays", here)
   await ann.messenger.startAnew()
   expect(await textsIn(ann, id)).toEqual(["before"])
@@ -158,7 +158,7 @@ test("a device that has not ended does not give way", async () => {
   expect((await again.messenger.conversation(id))?.status).toBe("active")
 })
 
-test.runIf(isLong)("a device that gives way goes on wherever its process ends", async () => {
+test.runIf(isLong)("a replacement completes wherever its process ends", async () => {
   const { ann, ben, id } = await talk("gives way", here)
   const ended = await revoked(ann)
   const before = await copyOf(ended.store)
@@ -166,7 +166,7 @@ test.runIf(isLong)("a device that gives way goes on wherever its process ends", 
   const opened = await messengers.open(ended.person, { ...ended, store: counting, clock })
   const first = counting.count
   await opened.messenger.startAnew()
-  /** Its record is read twice by then, and written once. */
+  /** The operations before the decision: two reads of the record and one write. */
   const decided = 3
   for (const at of stepsOf(counting.count - first, [7])) {
     const store = await copyOf(before)
@@ -174,7 +174,7 @@ test.runIf(isLong)("a device that gives way goes on wherever its process ends", 
     const dying = await messengers.open(ended.person, { ...ended, store: faulty, clock })
     await expect(dying.messenger.startAnew()).rejects.toBeInstanceOf(StoreFault)
     const next = await messengers.open(ended.person, { ...ended, store, clock })
-    // Stopped before it was decided, it is asked for again.
+    // A replacement that stopped before the decision is requested again.
     await next.messenger.sync().catch(async (error: unknown) => {
       if (!isMessagingError(error, "DEVICE_ENDED")) throw error
       expect(at).toBeLessThan(decided)
@@ -191,7 +191,7 @@ test.runIf(isLong)("a device that gives way goes on wherever its process ends", 
   }
 })
 
-test("a renewal that stops anywhere leaves nobody able to add the device by its former key", async () => {
+test("after a renewal that stops anywhere nobody can add the device with its former key", async () => {
   const other = await newcomer("ann counts")
   const counting = faultyStore(other.store)
   const counted = await contextOf(other, { store: counting })
@@ -213,7 +213,7 @@ test("a renewal that stops anywhere leaves nobody able to add the device by its 
 
 // From here on years have passed.
 
-test("who comes back after 500 days and signs in anew is the device that it was, and goes on", async () => {
+test("a device that returns after 500 days and a new sign-in is the same device, and continues", async () => {
   const { ann, ben, id } = await talk("is away", await newcomer("ben is away"))
   await pass(500)
   const benAgain = await backAgain(ben)
@@ -224,7 +224,7 @@ test("who comes back after 500 days and signs in anew is the device that it was,
   await annAgain.messenger.send(id, utf8("after"))
   await benAgain.messenger.sync()
   expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-  // Both put their new keys in the place of those that have ended, though nobody is left whose keys are good.
+  // Both replace their expired keys, although no member has a valid one.
   await annAgain.messenger.refreshKeys(id)
   await benAgain.messenger.refreshKeys(id)
   await annAgain.messenger.sync()
@@ -235,7 +235,7 @@ test("who comes back after 500 days and signs in anew is the device that it was,
 })
 
 test.runIf(isLong)(
-  "who never heard of a new key, and comes back when that has ended too, is the device that it was",
+  "a device that missed a renewal, and returns after the renewed key expired too, is the same device",
   async () => {
     const { ann, ben, id } = await talk("never heard", await newcomer("ben never heard"))
     await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
@@ -250,7 +250,7 @@ test.runIf(isLong)(
   },
 )
 
-test("a backup whose keys have ended since is told so", async () => {
+test("a backup whose keys have expired gets an error", async () => {
   const ann = await newcomer("ann restores late")
   const backup = await copyOf(ann.store)
   await renewCredential(await contextOf(ann))

@@ -1,5 +1,5 @@
-// A process ends, or an answer is lost, between any two steps of a change: what is sent again is what was sent, byte for
-// byte, and what was refused meanwhile is made anew.
+// A process ends, or an answer is lost, between any two steps of a change: a repeated request is equal byte for byte,
+// and a refused change is created anew.
 import type { AppendMessageRequest, AuthorizeMembershipRequest } from "@signet/proto/messaging/v1/conversation_service"
 import type { ConsumeWelcomeRequest, ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
@@ -45,7 +45,7 @@ const appended = () => watched.inputsOf<AppendMessageRequest>("AppendMessage")
 const usersIn = async ({ messenger }: Pick<Seated, "messenger">, id: string) =>
   (await messenger.conversation(id))?.memberUserIds
 
-test("a message whose answer was lost is the same ciphertext under the same key, whoever sends it", async () => {
+test("a message whose answer was lost is sent again with the same ciphertext and key, by any process", async () => {
   const id = await group()
   watched.losing = "AppendMessage"
   const first = await inNewProcess(ann)
@@ -55,7 +55,7 @@ test("a message whose answer was lost is the same ciphertext under the same key,
   const last = await inNewProcess(ann)
   await last.messenger.sync()
   const [one, ...others] = appended()
-  // The log brings it back sometimes before it is sent again.
+  // Sometimes the log delivers it before it is sent again.
   for (const other of others) {
     expect([other.idempotencyKey, other.payload]).toEqual([one?.idempotencyKey, one?.payload])
   }
@@ -63,7 +63,7 @@ test("a message whose answer was lost is the same ciphertext under the same key,
   expect((await ben.messenger.timeline(id)).map(({ is }) => is)).toEqual(["message"])
 })
 
-test("a message that never left is the same ciphertext under the same key", async () => {
+test("a message whose request was lost is sent again with the same ciphertext and key", async () => {
   const id = await group()
   const { idempotencyKey, message } = await ann.messenger.encryptMessage(id, utf8("kept"))
   await (await inNewProcess(ann)).messenger.sync()
@@ -71,8 +71,8 @@ test("a message that never left is the same ciphertext under the same key", asyn
 })
 
 test.each([
-  ["never reached the service is sent as it was made", "before"],
-  ["was taken, but whose answer was lost, is taken in from the log", "after"],
+  ["never reached the service is sent unchanged", "before"],
+  ["was accepted, but whose answer was lost, is applied from the log", "after"],
 ])("a commit that %s", async (_, lost) => {
   const id = await group()
   if (lost === "after") watched.losing = "AppendMessage"
@@ -93,7 +93,7 @@ test.each([
   expect(await ann.store.list(id, "staged")).toEqual([])
 })
 
-test("a commit that was refused, and the refusal was lost, is thrown away and made anew", async () => {
+test("a refused commit whose refusal was lost is discarded and created anew", async () => {
   const id = await group()
   watched.losing = "AppendMessage"
   watched.before = async ({ method }) => {
@@ -126,7 +126,7 @@ test("a process that ends between a claim and its commit claims the same key pac
   await (await open(counting)).messenger.addMembers(id, [cid.person.userId]).catch(() => undefined)
   watched.before = undefined
   watched.calls.length = 0
-  // It ends with the first operation after the answer: nothing of the claim is stored.
+  // The process ends with the first operation after the answer, so that nothing of the claim is stored.
   let isClaimed = false
   const ending: typeof ann.store = {
     ...ann.store,
@@ -153,7 +153,7 @@ test("a process that ends between a claim and its commit claims the same key pac
   expect(await usersIn(ann, id)).toContain(cid.person.userId)
 })
 
-test("a welcome that was followed, and not consumed, is consumed with the same key, and is gone", async () => {
+test("a welcome that was applied but not consumed is consumed with the same key", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   watched.losing = "ConsumeWelcome"
   await (await inNewProcess(ben)).messenger.sync()

@@ -1,4 +1,4 @@
-// A file goes on from wherever its network ended, its store failed or its process stopped.
+// A file transfer continues wherever its network failed, its store failed or its process ended.
 import { concat } from "@signet/canonical/bytes"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
@@ -31,9 +31,9 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-describe.each(["before", "after"] as const)("a network that ends %s the service has done it", (when) => {
+describe.each(["before", "after"] as const)("a network that fails %s the service handled the call", (when) => {
   test.each(effort([3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]))(
-    "at call %d: the upload goes on from there, and the message comes once",
+    "at call %d: the upload continues from there, and the message arrives once",
     async (at) => {
       const before = (await ann.messenger.timeline(id, { limit: 10_000 })).length
       const stopped = await again(ann, endingTransport(at, when))
@@ -46,7 +46,7 @@ describe.each(["before", "after"] as const)("a network that ends %s the service 
         expect(left).toMatchObject({ fileName: "x", size: bytes.length })
         await ann.messenger.sendAttachment(id, file, { resume: left?.id ?? "" })
       } else {
-        // The message is written: it is sent by the next sync.
+        // The message is stored: the next sync sends it.
         expect(failure).toMatchObject({ reason: "QUEUED" })
         expect(left).toBeUndefined()
       }
@@ -58,7 +58,7 @@ describe.each(["before", "after"] as const)("a network that ends %s the service 
     },
   )
 
-  test.each(effort([1], [0, 1, 2], [0, 1, 2]))("at call %d: the download goes on from where it was", async (at) => {
+  test.each(effort([1], [0, 1, 2], [0, 1, 2]))("at call %d: the download continues from there", async (at) => {
     const { seq } = await newest(ben.messenger)
     const stopped = await again(ben, endingTransport(at, when))
     const attachment = await stopped.messenger.openAttachment(id, seq)
@@ -81,7 +81,7 @@ const storeFaults: readonly Pick<Fault, "when" | "ends">[] = [
   { when: "after", ends: false },
 ]
 
-/** All places of so many operations, each in every way; a share of them by day, by the seed. */
+/** Each kind of fault at each of so many operations; in the short forms a share of them, selected by the seed. */
 function troubles(count: number): Fault[] {
   const all = Array.from({ length: count }, (_, at) => storeFaults.map((kind) => ({ at, ...kind }))).flat()
   const step = effort(Math.ceil(all.length / 6), Math.ceil(all.length / 40), 1)
@@ -89,9 +89,9 @@ function troubles(count: number): Fault[] {
   return all.filter((_, i) => i % step === first)
 }
 
-describe("whatever operation of the store fails, or is the last one of a process,", () => {
+describe("with a failure or a process end at each operation of the store,", () => {
   const small = new Blob([bytes.slice(0, 90_000)])
-  /** Opened on a store that fails so; with no fault, it counts. */
+  /** Opened on a store with this fault; without a fault, the store counts operations. */
   async function openOn({ person, store, box }: Seated, fault?: Fault) {
     const failing = faultyStore(store, fault)
     return { failing, messenger: (await messengers.open(person, { store: failing, box, clock })).messenger }
@@ -101,7 +101,7 @@ describe("whatever operation of the store fails, or is the last one of a process
       (entry) => entry.is === "attachment" && entry.fileName === fileName,
     )
 
-  test("a file that is sent comes once, and whole", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
+  test("a sent file arrives once, and complete", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
     async function run(fileName: string, fault?: Fault): Promise<number> {
       const failing = faultyStore(ann.store, fault)
       let messenger: Messenger | undefined
@@ -109,7 +109,7 @@ describe("whatever operation of the store fails, or is the last one of a process
         messenger = (await messengers.open(ann.person, { store: failing, box: ann.box, clock })).messenger
         await messenger.sendAttachment(id, small, { fileName })
       } catch (error) {
-        // How the client reports the fault is for other tests; without a fault nothing fails.
+        // Other tests cover how the client reports the fault. Without a fault nothing fails.
         if (!failing.hasFailed) throw error
       }
       const { count } = failing
@@ -121,7 +121,7 @@ describe("whatever operation of the store fails, or is the last one of a process
         await again.sendAttachment(id, small, { resume: left.id })
       }
       await again.sync()
-      // Nothing was begun, or all of it was done.
+      // Either nothing was started, or all of it was done.
       if ((await namesOf(again, fileName)).length === 0) await again.sendAttachment(id, small, { fileName })
       expect(await again.uploads(id)).toEqual([])
       await ben.messenger.sync()
@@ -140,7 +140,9 @@ describe("whatever operation of the store fails, or is the last one of a process
     }
   })
 
-  test("a file is read whole or not at all, and again", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
+  test("a file is read completely or not at all, and can be read again", {
+    timeout: effort(60_000, 600_000, 7_200_000),
+  }, async () => {
     await ann.messenger.sendAttachment(id, small, { fileName: "to be read" })
     const { seq } = await newest(ben.messenger)
     const read = async (messenger: Messenger) => (await messenger.openAttachment(id, seq)).read(0, small.size)

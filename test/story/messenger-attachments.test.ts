@@ -1,4 +1,4 @@
-// Files between messengers on a real server: up in parts, down by ranges, and whose they are.
+// Files between messengers on a real server: uploads in parts, downloads in ranges, and access.
 import { inspect } from "node:util"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import type { DownloadPartResponse } from "@signet/proto/messaging/v1/attachment_service"
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-test("a file goes up in parts, and comes down whole or by ranges, with its name", async () => {
+test("a file is uploaded in parts, and downloaded as a whole or in ranges, with its name", async () => {
   const progress: number[] = []
   const sent = await ann.messenger.sendAttachment(id, file, {
     fileName: "notes.bin",
@@ -53,12 +53,12 @@ test("a file goes up in parts, and comes down whole or by ranges, with its name"
     const attachment = await one.messenger.openAttachment(id, entry.seq)
     expectSame(await readAll(attachment.stream()), bytes)
     expect(await attachment.read(mib - 5, mib + 5)).toEqual(bytes.slice(mib - 5, mib + 5))
-    // A download that stopped goes on.
+    // A stopped download continues.
     expectSame(await readAll(attachment.stream({ from: 70_001 })), bytes.slice(70_001))
   }
 })
 
-/** The newest attachment's manifest, which no app ever sees. */
+/** The newest attachment's manifest, which the app never gets. */
 async function manifestOf(seated: Seated) {
   const { seq } = await newest(seated.messenger)
   const { context } = await openContext(...messengers.optionsFor(seated.person, seated))
@@ -68,7 +68,7 @@ async function manifestOf(seated: Seated) {
   return { context, manifest, seq }
 }
 
-test("the key is in a row of its own, and in nothing that an app holds", async () => {
+test("the key is in a separate row, and in no value that an app gets", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { manifest, seq } = await manifestOf(ben)
   const held = [
@@ -88,7 +88,7 @@ test("the key is in a row of its own, and in nothing that an app holds", async (
   expect(json).not.toContain([...key.subarray(0, 4)].map((byte, i) => `"${i}":${byte}`).join(","))
 })
 
-test("an app's bytes that look like a manifest are the app's bytes", async () => {
+test("an app's bytes that look like a manifest stay the app's bytes", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { manifest } = await manifestOf(ben)
   const forged = contentOfAttachment(manifest)
@@ -98,17 +98,17 @@ test("an app's bytes that look like a manifest are the app's bytes", async () =>
   expect(entry).toMatchObject({ is: "message", plaintext: forged })
 })
 
-test("another one's manifest, passed on as one's own, is not taken", async () => {
+test("a manifest of another sender's attachment is refused", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { context, manifest } = await manifestOf(ben)
-  // A client that has no scruples: what it encrypts is not marked as text.
+  // A modified client, which sends the manifest in a message of its own.
   await sendContent(context, id, () => ({ content: contentOfAttachment(manifest), ops: [] })).catch(() => undefined)
   await ann.messenger.sync()
   const entry = (await ann.messenger.timeline(id, { limit: 10_000 })).at(-1)
   expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
 })
 
-test("of a file of any size, a part and a chunk are read ahead of what was sent", async () => {
+test("at most one part and one chunk of a file are in memory, whatever its size", async () => {
   let reading = 0
   let most = 0
   let sent = 0
@@ -125,7 +125,7 @@ test("of a file of any size, a part and a chunk are read ahead of what was sent"
   }
   await ann.messenger.sendAttachment(id, source, {
     onProgress(done) {
-      // Before the first part there is the reading that hashes, which holds a chunk at a time.
+      // The pass that hashes the file precedes the first part, and holds one chunk at a time.
       if (done === 0) most = reading = 0
       sent = done
     },
@@ -136,7 +136,7 @@ test("of a file of any size, a part and a chunk are read ahead of what was sent"
   await newest(ben.messenger)
 })
 
-test("what the service changes, cuts or swaps is refused, and a file that is gone is told", async () => {
+test("changed, truncated or exchanged parts are refused, and a deleted file is reported", async () => {
   await ann.messenger.sendAttachment(id, file)
   const { seq } = await newest(ben.messenger)
   const lying = lyingTransport(messengers.transport)
@@ -158,9 +158,9 @@ test("what the service changes, cuts or swaps is refused, and a file that is gon
 })
 
 test.each<[string, AttachmentSource, object, string]>([
-  ["a path for a name", file, { fileName: "../notes" }, "ATTACHMENT_INVALID"],
-  ["a media type that is none", file, { mediaType: "text/plain; x=<y>" }, "ATTACHMENT_INVALID"],
-  ["more than there is room for", { size: 101 * mib, slice: () => file }, {}, "ATTACHMENT_TOO_LARGE"],
+  ["a path as the name", file, { fileName: "../notes" }, "ATTACHMENT_INVALID"],
+  ["an invalid media type", file, { mediaType: "text/plain; x=<y>" }, "ATTACHMENT_INVALID"],
+  ["too large a file", { size: 101 * mib, slice: () => file }, {}, "ATTACHMENT_TOO_LARGE"],
   ["no such upload", file, { resume: "00" }, "ATTACHMENT_UNKNOWN"],
 ])("%s is refused, and nothing is kept", async (_, source, options, reason) => {
   await expect(ann.messenger.sendAttachment(id, source, options)).rejects.toMatchObject({ reason })
@@ -169,7 +169,7 @@ test.each<[string, AttachmentSource, object, string]>([
   await expect(ann.messenger.cancelUpload(id, "00")).rejects.toMatchObject({ reason: "ATTACHMENT_UNKNOWN" })
 })
 
-test("an upload goes on with the same file alone, and can be given up", async () => {
+test("an upload continues only with the same file, and can be canceled", async () => {
   const stopped = await again(ann, endingTransport(1, "after"))
   await stopped.messenger.sendAttachment(id, file).catch(() => undefined)
   const [left] = await ann.messenger.uploads(id)
@@ -185,7 +185,7 @@ test("an upload goes on with the same file alone, and can be given up", async ()
   expect(await ann.messenger.uploads(id)).toEqual([])
 })
 
-test("whoever gives up waiting stops the upload between two parts", async () => {
+test("an aborted signal stops the upload between two parts", async () => {
   const giveUp = new AbortController()
   const sending = ann.messenger.sendAttachment(id, file, {
     signal: giveUp.signal,
@@ -199,8 +199,8 @@ test("whoever gives up waiting stops the upload between two parts", async () => 
   expect((await newest(ben.messenger)).size).toBe(bytes.length)
 })
 
-test("a file whose sender's credential was renewed before it was sent is told, and holds nothing up", async () => {
-  // Written, and not sent.
+test("a file that a renewal of the sender's credential made unsendable is reported, and blocks nothing", async () => {
+  // Stored, but not sent.
   const offline = await again(ann, endingTransport(3, "before"))
   const small = new Blob([bytes.slice(0, 9)])
   await expect(offline.messenger.sendAttachment(id, small)).rejects.toMatchObject({ reason: "QUEUED" })

@@ -1,4 +1,4 @@
-// The messenger in Chromium, on the real server: with Node in one group, in two tabs, and through reloads.
+// The messenger in Chromium on the real server: in one group with Node, in two tabs, and through reloads.
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
@@ -63,14 +63,14 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       (userIds) => window.messenger.createGroup(userIds),
       others.map(({ person }) => person.userId),
     )
-  /** Messages, and what did not open. */
+  /** The messages, and markers for those that could not be decrypted. */
   const textsOf = async ({ messenger }: Seated, id: string) =>
     (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) => {
       if (entry.is === "message") return [new TextDecoder().decode(entry.plaintext)]
       return entry.is === "unreadable" ? [entry.reason] : []
     })
 
-  test("a page and a device in Node are in one group, and write to each other, also after a reload", async () => {
+  test("a page and a device in Node write to each other in one group, also after a reload", async () => {
     const ben = await messengers.newcomer("ben in Node")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann in Chromium") })
     const id = await group(tab, ben)
@@ -92,38 +92,41 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError"])
   })
 
-  test.runIf(isLong)("two tabs are one device: nothing is sent or told twice, and both see everything", async () => {
-    const ben = await messengers.newcomer("ben with a friend in two tabs")
-    const context = await newBrowser()
-    const here = await newTab(context, { idToken: await idTokenOf("ann in two tabs"), isFollowing: true })
-    const there = await newTab(context, { isFollowing: true })
-    // Asks the service for nothing: it hears from the others.
-    const beside = await newTab(context)
-    const id = await group(here, ben)
-    await ben.messenger.sync()
-    expect(new Set(await devicesOf(here, there, beside)).size).toBe(1)
-    const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
-    const [sentHere, sentThere] = await Promise.all([
-      send(here, id, ...texts("here")),
-      send(there, id, ...texts("there")),
-      (async () => {
-        for (const text of texts("ben")) await ben.messenger.send(id, utf8(text))
-      })(),
-    ])
-    expect([sentHere, sentThere]).toEqual([4, 4])
-    await ben.messenger.sync()
-    const all = [...texts("ben"), ...texts("here"), ...texts("there")]
-    const log = await textsOf(ben, id)
-    expect([...log].sort()).toEqual(all)
-    for (const tab of [here, there, beside]) {
-      await expect.poll(() => heardIn(tab, id)).toHaveLength(all.length)
-      expect(await heardIn(tab, id)).toEqual(log)
-      expect(await textsIn(tab, id)).toEqual(log)
-    }
-  })
+  test.runIf(isLong)(
+    "two tabs are one device: nothing is sent or reported twice, and both get everything",
+    async () => {
+      const ben = await messengers.newcomer("ben with a friend in two tabs")
+      const context = await newBrowser()
+      const here = await newTab(context, { idToken: await idTokenOf("ann in two tabs"), isFollowing: true })
+      const there = await newTab(context, { isFollowing: true })
+      // It does not call the service: it gets its data from the other tab.
+      const beside = await newTab(context)
+      const id = await group(here, ben)
+      await ben.messenger.sync()
+      expect(new Set(await devicesOf(here, there, beside)).size).toBe(1)
+      const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
+      const [sentHere, sentThere] = await Promise.all([
+        send(here, id, ...texts("here")),
+        send(there, id, ...texts("there")),
+        (async () => {
+          for (const text of texts("ben")) await ben.messenger.send(id, utf8(text))
+        })(),
+      ])
+      expect([sentHere, sentThere]).toEqual([4, 4])
+      await ben.messenger.sync()
+      const all = [...texts("ben"), ...texts("here"), ...texts("there")]
+      const log = await textsOf(ben, id)
+      expect([...log].sort()).toEqual(all)
+      for (const tab of [here, there, beside]) {
+        await expect.poll(() => heardIn(tab, id)).toHaveLength(all.length)
+        expect(await heardIn(tab, id)).toEqual(log)
+        expect(await textsIn(tab, id)).toEqual(log)
+      }
+    },
+  )
 
   test.skipIf(effort(!isAtEdge, false, false))(
-    "a page that speaks gRPC-Web sends, follows and comes through others' commits",
+    "a page over gRPC-Web sends, follows and applies the commits of others",
     async () => {
       const ben = await messengers.newcomer("ben of a page with gRPC-Web")
       const context = await newBrowser()
@@ -140,7 +143,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
       const [sent] = await Promise.all([
         send(tab, id, ...texts("ann")),
-        // An epoch that ends meanwhile is told with a typed detail, in trailers.
+        // An epoch that ends in between is reported with a typed detail, in trailers.
         (async () => {
           for (const text of texts("ben")) {
             await ben.messenger.send(id, utf8(text))
@@ -163,7 +166,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ["left the page", false],
   ]
   test.each(effort([], moments, moments))(
-    "a page that is reloaded while it sends, before it knows whether that %s, sends once",
+    "a page that is reloaded during a send, before it knows whether the message %s, sends once",
     async (_, isTaken) => {
       const ben = await messengers.newcomer(`ben of a reload ${isTaken}`)
       const context = await newBrowser()
@@ -190,7 +193,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test("a page that is not in a secure context has no messenger, and keeps nothing", async () => {
+  test("a page outside a secure context has no messenger, and stores nothing", async () => {
     const context = await newBrowser()
     const script = await (await fetch(`${app.origin}/page.js`)).text()
     await context.route("http://insecure.example/**", (route) =>
@@ -206,21 +209,18 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.databases())).toEqual([])
   })
 
-  test.runIf(isLong)(
-    "another user's store, and one whose keys are gone, are refused and stay as they are",
-    async () => {
-      const context = await newBrowser()
-      const database = "messages of whoever is first"
-      const tab = await newTab(context, { idToken: await idTokenOf("ann is first"), database })
-      const ben = await idTokenOf("ben is second")
-      await tab.reload()
-      expect(await openIn(tab, { idToken: ben, database })).toBe("WRONG_USER")
-      await tab.reload()
-      expect(await openIn(tab, { idToken: await idTokenOf("ann is first"), database })).toMatch(/^dev_/)
-      await tab.reload()
-      await tab.evaluate(() => window.messenger.forgetKeys())
-      expect(await openIn(tab, { database })).toBe("SECURE_STORE_CHANGED")
-      expect(await tab.evaluate(() => window.messenger.databases())).toContain(database)
-    },
-  )
+  test.runIf(isLong)("another user's store, and one without its keys, are refused and unchanged", async () => {
+    const context = await newBrowser()
+    const database = "messages of whoever is first"
+    const tab = await newTab(context, { idToken: await idTokenOf("ann is first"), database })
+    const ben = await idTokenOf("ben is second")
+    await tab.reload()
+    expect(await openIn(tab, { idToken: ben, database })).toBe("WRONG_USER")
+    await tab.reload()
+    expect(await openIn(tab, { idToken: await idTokenOf("ann is first"), database })).toMatch(/^dev_/)
+    await tab.reload()
+    await tab.evaluate(() => window.messenger.forgetKeys())
+    expect(await openIn(tab, { database })).toBe("SECURE_STORE_CHANGED")
+    expect(await tab.evaluate(() => window.messenger.databases())).toContain(database)
+  })
 })

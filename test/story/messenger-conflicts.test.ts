@@ -1,4 +1,4 @@
-// Others come first, again and again: what was asked for is tried anew on top of it, eight times, and is not given up.
+// Others always commit first: a change is tried again on the new epoch, eight times, and stays pending.
 import type { AppendMessageRequest, AuthorizeMembershipRequest } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
@@ -14,7 +14,7 @@ let watched: WatchedTransport
 let ann: Seated
 let ben: Seated
 let cid: Seated
-/** How long Ann has waited each time. */
+/** The durations of Ann's waits, in milliseconds. */
 let waits: number[] = []
 const clock = {
   ...systemClock,
@@ -43,7 +43,7 @@ const textsIn = async ({ messenger }: { messenger: Messenger }, id: string) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
   )
 
-/** A group of Ann and Ben, in which Ben ends the epoch before anything of Ann's gets there. */
+/** A group of Ann and Ben, in which Ben ends the epoch before each commit or message of Ann arrives. */
 async function overtaken(): Promise<string> {
   watched.before = undefined
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
@@ -56,13 +56,13 @@ async function overtaken(): Promise<string> {
   return id
 }
 
-test.runIf(isLong)("a change that always comes second is made anew eight times, and stays asked for", async () => {
+test.runIf(isLong)("a change that is always overtaken is created anew eight times, and stays pending", async () => {
   const id = await overtaken()
   const adding = ann.messenger.addMembers(id, [cid.person.userId])
   await expect(adding).rejects.toMatchObject({ reason: "CONFLICT_EXHAUSTED" })
   const appended = watched.inputsOf<AppendMessageRequest>("AppendMessage")
   expect(appended).toHaveLength(8)
-  // Each is another commit, with a key and a proof of its own, and the same key packages.
+  // Each try is another commit with its own key and proof, and the same key packages.
   for (const bytesOf of [
     (one: AppendMessageRequest) => one.idempotencyKey,
     (one: AppendMessageRequest) => (one.payload.case === "commit" ? one.payload.value.commit : undefined),
@@ -73,7 +73,7 @@ test.runIf(isLong)("a change that always comes second is made anew eight times, 
   const claims = asked.map(({ change }) => (change.case === "add" ? change.value.claimId : ""))
   expect([claims.length, new Set(claims).size]).toEqual([8, 1])
   expect(claims[0]).toMatch(/^clm_/)
-  // Between two tries it waits: the first time 100 ms, and by chance up to half less; then, as the service says.
+  // It waits between two tries: 50 to 100 ms at first, then as long as the service says.
   expect(waits).toHaveLength(7)
   expect(waits[0]).toBeGreaterThan(50)
   expect(waits[0]).toBeLessThanOrEqual(100)
@@ -89,12 +89,12 @@ test.runIf(isLong)("a change that always comes second is made anew eight times, 
   }
 })
 
-test.skipIf(isShort)("a message that always comes second is encrypted anew eight times, and is sent once", async () => {
+test.skipIf(isShort)("a message that is always overtaken is encrypted anew eight times, and is sent once", async () => {
   const id = await overtaken()
   await expect(ann.messenger.send(id, utf8("at last"))).rejects.toMatchObject({ reason: "CONFLICT_EXHAUSTED" })
   const appended = watched.inputsOf<AppendMessageRequest>("AppendMessage")
   expect(appended).toHaveLength(8)
-  // Old ciphertext under a new epoch nobody could open.
+  // Nobody could decrypt a ciphertext of an old epoch in a new one.
   expect(new Set(appended.map(({ expectedEpoch }) => expectedEpoch)).size).toBe(8)
   watched.before = undefined
   await ann.messenger.send(id, utf8("and on"))
@@ -102,7 +102,7 @@ test.skipIf(isShort)("a message that always comes second is encrypted anew eight
   for (const one of [ann, ben]) expect(await textsIn(one, id)).toEqual(["at last", "and on"])
 })
 
-test("what somebody else has done meanwhile is left out, and the rest is done", async () => {
+test("a change skips what another member has already done, and does the rest", async () => {
   watched.before = undefined
   const dot = await messengers.newcomer("dot")
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])

@@ -1,5 +1,5 @@
-// A client that stops, or whose store fails, at any operation of its store, or that loses a call or an answer: nothing is
-// lost, nothing comes twice, and it goes on.
+// A client that stops, whose store fails, or that loses a call or an answer, at any operation: nothing is lost, nothing
+// arrives twice, and it continues.
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
 })
-// Others for each flow: what they are in grows with every run.
+// New people for each flow, because their conversations grow with each run.
 async function meet(flow: string) {
   ann = await messengers.newcomer(`ann ${flow}`)
   ben = await messengers.newcomer(`ben ${flow}`)
@@ -39,12 +39,12 @@ const textsIn = async (messenger: Messenger, conversationId: string) =>
   )
 
 interface Flow {
-  /** Whose store fails. */
+  /** The device whose store fails. */
   readonly who: () => Pick<Seated, "person" | "store" | "box">
-  /** Makes ready, with a store that works. @returns The conversation, where there is one. */
+  /** Prepares on a working store. @returns The conversation's id, if there is one. */
   readonly prepare: (text: string) => Promise<string>
   readonly act: (messenger: Messenger, id: string, text: string) => Promise<unknown>
-  /** @param done Whether the act said that it was done. */
+  /** @param done True if the act succeeded. */
   readonly check: (messenger: Messenger, id: string, text: string, done: boolean) => Promise<void>
 }
 
@@ -53,7 +53,7 @@ const membersOf = async (messenger: Messenger, id: string) =>
   [...((await messenger.conversation(id))?.memberUserIds ?? [])].sort()
 const people = (...seated: Seated[]) => seated.map(({ person }) => person.userId).sort()
 
-/** Both sides have it, once; or, where nobody said that it was done, neither may. */
+/** Checks that both sides have the text once; if the act failed, neither may have it. */
 async function expectSame(messenger: Messenger, id: string, text: string, done: boolean): Promise<void> {
   await ben.messenger.sync()
   await ann.messenger.sync()
@@ -66,11 +66,11 @@ async function expectSame(messenger: Messenger, id: string, text: string, done: 
 }
 
 let fresh = 0
-/** Nobody's store yet. */
+/** The newcomer's device, not yet created. */
 let newcomer: Pick<Seated, "person" | "store" | "box">
 
 const flows: Record<string, Flow> = {
-  "becoming a device": {
+  "registering a device": {
     who: () => newcomer,
     async prepare() {
       newcomer = { person: await server.person(`newcomer ${fresh++}`), store: openMemoryStore(), box: testBox() }
@@ -144,7 +144,7 @@ const flows: Record<string, Flow> = {
       expect((await cid.messenger.conversation(id))?.status).toBe("removed")
     },
   },
-  "making a conversation": {
+  "creating a conversation": {
     who: () => ann,
     prepare: async () => "",
     act: async (messenger) => messenger.createGroupConversation([ben.person.userId]),
@@ -181,12 +181,12 @@ const storeFaults: Pick<Fault, "when" | "ends">[] = [
 ]
 const lostCalls: Pick<LostCall, "when">[] = [{ when: "before" }, { when: "after" }]
 
-/** What fails: one operation of the store, or one call. */
+/** One operation of the store, or one call, that fails. */
 type Trouble = { readonly store: Fault } | { readonly call: LostCall } | undefined
 
 vi.setConfig({ testTimeout: effort(60_000, 600_000, 7_200_000) })
 
-/** Their steps meet every kind of trouble. */
+/** These flows meet each kind of trouble. */
 const shortFlows = ["sending a message", "reading messages and a commit", "joining"]
 const chosen = Object.entries(flows).filter(([name]) => isLong || shortFlows.includes(name))
 
@@ -203,7 +203,7 @@ describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
       await act(messenger, id, text)
       done = true
     } catch (error) {
-      // How the client reports the trouble is for other tests; without trouble nothing fails.
+      // Other tests cover how the client reports the trouble. Without trouble nothing fails.
       if (!(failing.hasFailed || transport.hasFailed)) throw error
     }
     const counts = { store: failing.count, calls: transport.count }
@@ -215,7 +215,7 @@ describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
     return counts
   }
 
-  test("is whole wherever its store fails, its process ends or a call is lost", async () => {
+  test("is consistent wherever its store fails, its process ends or a call is lost", async () => {
     await meet(name)
     const counts = await runOnce(undefined, "no trouble")
     const places = (count: number) => Array.from({ length: count }, (_, at) => at)
@@ -223,7 +223,7 @@ describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
       ...places(counts.calls).flatMap((at) => lostCalls.map((kind) => ({ call: { at, ...kind } }))),
       ...places(counts.store).flatMap((at) => storeFaults.map((kind) => ({ store: { at, ...kind } }))),
     ]
-    // A share of all, by the seed; all of them at night.
+    // A share of all, selected by the seed; the long form runs all of them.
     const step = effort(all.length, Math.ceil(all.length / 24), 1)
     for (let i = numbers(seed)(step); i < all.length; i += step) {
       await runOnce(all[i], `trouble ${i}`).catch((cause: unknown) => {

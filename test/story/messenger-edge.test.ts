@@ -1,4 +1,5 @@
-// Messengers on the Worker, by a seed: its answers are lost, its calls come twice, their processes end, and so does its own.
+// Messengers on the Worker, driven by a seed: with lost answers, repeated calls, and restarts of the messengers and of
+// the Worker.
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
@@ -26,7 +27,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** Time as it is: the Worker has no other. */
+/** Real time, because the Worker has no other clock. */
 const schedule: Schedule = {
   ...systemClock,
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -41,7 +42,7 @@ interface Player {
   seated: Seated
 }
 
-/** Sent: its place is known. Stored: it is to be sent. Unknown: it was interrupted. */
+/** Sent: its sequence number is known. Stored: it is still to be sent. Unknown: the call was interrupted. */
 interface Written {
   readonly text: string
   readonly conversationId: string
@@ -53,12 +54,12 @@ interface Play {
   readonly random: Seeded
   readonly network: Network
   readonly players: readonly Player[]
-  /** In whose group the last of the players comes and goes. */
+  /** The group that the last player leaves and joins again. */
   readonly groupId: string
   readonly written: Written[]
-  /** What nobody should ever see thrown. */
+  /** Errors that must never occur. */
   readonly bugs: string[]
-  /** Calls whose request or answer did not arrive. */
+  /** Calls whose request or answer was lost. */
   readonly lost: unknown[]
 }
 
@@ -101,7 +102,7 @@ const textsIn = async (messenger: Messenger, id: string) =>
     return entry.is === "unreadable" ? [`${entry.seq}: ${entry.reason}`] : []
   })
 
-/** What may be refused is no matter; anything else is a bug. */
+/** Ignores the allowed errors; any other error is a bug. */
 async function attempt({ bugs }: Play, { name }: Player, what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -169,14 +170,14 @@ async function trouble(play: Play, steps: number, crashes: number): Promise<void
   const every = Math.ceil(steps / (crashes + 1))
   for (let step = 1; step <= steps; step++) {
     doing.push(act(play))
-    // They go on while it is away.
+    // The players continue while it is down.
     if (step % every === 0 && step / every <= crashes) doing.push(server.crash())
     await schedule.wait(play.random.below(120))
   }
   await Promise.all(doing)
 }
 
-/** Everybody asks until nobody has anything to do or to read any more. */
+/** Syncs all players until nobody has anything left to do or to read. */
 async function settle({ players }: Play): Promise<void> {
   let before = ""
   await expect
@@ -213,7 +214,7 @@ async function expectWhole({ players, groupId, written, bugs }: Play): Promise<v
     for (const { texts } of others) expect(texts).toEqual(first.texts)
     for (const { info } of there)
       expect([info?.status, info?.processedSeq]).toEqual(["active", first.info?.processedSeq])
-    // Who comes and goes has some of them, in their order.
+    // A player who left for a time has a part of them, in order.
     for (const { texts } of there) expect(first.texts.filter((text) => texts.includes(text))).toEqual(texts)
     const timeline = await players[0]?.seated.messenger.timeline(id, { limit: 10_000 })
     const isThere = (text: string) => first.texts.filter((one) => one === text).length
@@ -235,7 +236,7 @@ async function expectWhole({ players, groupId, written, bugs }: Play): Promise<v
 }
 
 test.skipIf(effort(true, false, false))(
-  "whatever it loses, repeats or forgets in the middle, everybody ends with every message, once, in one order",
+  "with lost and repeated calls and restarts, all members get each message once, in one order",
   async () => {
     for (let run = 0; run < effort(1, 1, 100); run++) {
       const play = await begin(`edge ${run}`)
@@ -243,7 +244,7 @@ test.skipIf(effort(true, false, false))(
       await trouble(play, effort(20, 120, 200), effort(1, 2, 4))
       play.network.faults = { drops: 0, duplicates: 0 }
       await settle(play)
-      // All are in again, and all hear what each of them says.
+      // All players are members again, and all get each player's message.
       const [ann, , , dot] = play.players
       if (ann === undefined || dot === undefined) throw new Error("four play")
       await ann.seated.messenger.addMembers(play.groupId, [dot.seated.person.userId])

@@ -1,4 +1,4 @@
-// What a messenger does with envelopes that come as they like, late or not at all, and with keys that were used.
+// A messenger with envelopes that arrive out of order, late or never, and with used keys.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
@@ -37,7 +37,7 @@ async function group(): Promise<string> {
   return id
 }
 
-test("envelopes come in any order, twice, and across epochs: they are read in theirs", async () => {
+test("envelopes arrive in any order, twice, and across epochs: they are read in log order", async () => {
   const id = await group()
   const texts: string[] = []
   for (let epoch = 0; epoch < 5; epoch++) {
@@ -48,7 +48,7 @@ test("envelopes come in any order, twice, and across epochs: they are read in th
     await ann.messenger.refreshKeys(id)
   }
   const log = await logOf(id)
-  // A network that is gone: what is missing cannot be fetched.
+  // Without a network: missing envelopes cannot be fetched.
   const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
   const { processedSeq = 0n } = (await offline.messenger.conversation(id)) ?? {}
   const missing = log.filter(({ seq }) => seq > processedSeq)
@@ -61,7 +61,7 @@ test("envelopes come in any order, twice, and across epochs: they are read in th
   expect(await textsIn(offline, id)).toEqual(texts)
 })
 
-test("an envelope that the log does not have changes nothing", async () => {
+test("an envelope that is not in the log changes nothing", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("true"))
   const [, envelope] = await logOf(id)
@@ -82,7 +82,7 @@ test("an envelope that the log does not have changes nothing", async () => {
   expect(await bent({})).toMatchObject({ is: "processed" })
 })
 
-test("what cannot be this conversation's does not wait for what precedes it", async () => {
+test("an envelope that cannot belong to the conversation does not wait for its predecessors", async () => {
   const [id, other] = [await group(), await group()]
   await ann.messenger.send(id, utf8("ours"))
   await ann.messenger.send(other, utf8("theirs"))
@@ -103,7 +103,7 @@ test("what cannot be this conversation's does not wait for what precedes it", as
   expect(await later(ours)).toEqual({ is: "queued" })
 })
 
-test("whoever was removed takes no envelope in, and has no code to compare", async () => {
+test("a removed member applies no envelope, and has no verification code", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("before"))
   const [, envelope] = await logOf(id)
@@ -116,7 +116,7 @@ test("whoever was removed takes no envelope in, and has no code to compare", asy
   await expect(code).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })
 
-test("without a network messages wait, in order, and are sent once when it is back", async () => {
+test("without a network messages wait, in order, and are sent once when it returns", async () => {
   const id = await group()
   const offline = await messengers.open(ann.person, { ...ann, transport: cutOff() })
   for (const text of ["one", "two", "three"]) {
@@ -129,7 +129,7 @@ test("without a network messages wait, in order, and are sent once when it is ba
   expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
 })
 
-test("what encryptMessage gave is sent with the next message, before it", async () => {
+test("the result of encryptMessage is sent before the next message", async () => {
   const id = await group()
   const envelope = await ann.messenger.encryptMessage(id, utf8("first"))
   expect(envelope.message.length).toBeGreaterThan(256)
@@ -138,7 +138,7 @@ test("what encryptMessage gave is sent with the next message, before it", async 
   expect(await textsIn(ben, id)).toEqual(["first", "second"])
 })
 
-test("a sync opens the states of those conversations that have something new, and no others", async () => {
+test("a sync opens the states of conversations with news only", async () => {
   const gil = await messengers.newcomer("gil")
   const ids: string[] = []
   for (let i = 0; i < 4; i++) {
@@ -169,7 +169,8 @@ test("a sync opens the states of those conversations that have something new, an
   expect([opened.length, heard]).toEqual([1, [second]])
   await again.send(first, utf8("an answer"))
   expect(opened).toHaveLength(2)
-  // What another process of the store took in is told here, too, of a state that was never opened here.
+  // Messages that another process of the store applied are reported here too, even if this process never opened the
+  // state.
   const third = ids[2] ?? ""
   await ben.messenger.send(third, utf8("for the other process"))
   await gil.messenger.sync()
@@ -177,7 +178,7 @@ test("a sync opens the states of those conversations that have something new, an
   expect([opened.length, heard]).toEqual([2, [second, first, third]])
 })
 
-test("a list of conversations opens no state, and shows what each of them shows", async () => {
+test("a list of conversations opens no state, and equals the single conversations", async () => {
   const id = await group()
   await ben.messenger.send(id, utf8("one"))
   await ann.messenger.sync()
@@ -202,11 +203,11 @@ test("a list of conversations opens no state, and shows what each of them shows"
     processedSeq: 2n,
   })
   for (const one of listed) expect(await again.conversation(one.id)).toEqual(one)
-  // Of what is open now.
+  // With the states open now.
   expect(await again.conversations()).toEqual(listed)
 })
 
-test("a device that the log has moved on without asks to be let in again", async () => {
+test("a device that the log has left behind requests to rejoin", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("never read"))
   const { transport } = messengers
@@ -229,7 +230,7 @@ test("a device that the log has moved on without asks to be let in again", async
   expect((await behind.messenger.timeline(id)).map(({ is }) => is)).toEqual(["gap", "message"])
 })
 
-test("key packages are made when few are left, and the secrets of those that were used are gone", async () => {
+test("key packages are created when few are left, and the secrets of used ones are deleted", async () => {
   const transport = lyingTransport(messengers.transport)
   const inventories: number[] = []
   transport.bend = {
@@ -247,11 +248,11 @@ test("key packages are made when few are left, and the secrets of those that wer
   const now = await made()
   expect(used).toHaveLength(3)
   expect(used.filter((key) => first.has(key) && !now.has(key))).toEqual(used)
-  // Of one use, and the last resort.
+  // Twelve for single use, and the last resort.
   expect(now.size).toBe(13)
 })
 
-test("a renewed credential has a new key, and is put to use in every conversation", async () => {
+test("a renewed credential has a new key, and is used in each conversation", async () => {
   const id = await group()
   const options = messengers.optionsFor(ann.person, { store: ann.store, box: ann.box })
   const { context } = await openContext(...options)
@@ -272,13 +273,13 @@ function refusal(reason: string): ConnectError {
   return new ConnectError("refused", Code.FailedPrecondition, undefined, [{ desc: ErrorInfoSchema, value }])
 }
 
-/** Everything that was ever appended. */
+/** All envelopes of the conversation. */
 async function logOf(conversationId: string): Promise<Envelope[]> {
   const calls = callsOver(messengers.transport, { token: await ben.person.refresh(), device: undefined })
   return (await calls.conversations.listMessages({ conversationId, afterSeq: 0n, limit: 200 })).envelopes
 }
 
-/** Nothing comes through. */
+/** A transport on which each call fails. */
 function cutOff(): Transport {
   return { ...messengers.transport, unary: async () => Promise.reject(new TypeError("fetch failed")) }
 }

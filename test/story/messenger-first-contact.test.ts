@@ -1,5 +1,5 @@
-// Two people whose devices are new write to each other: messages wait for key packages, and are sent once, in order.
-// Where no member can follow any more, the direct conversation goes on in a new group.
+// Two people with new devices write to each other: messages wait for key packages, and are sent once, in order. If no
+// member can follow any more, the direct conversation continues in a new group.
 
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -27,14 +27,14 @@ afterAll(async () => {
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name)
 
-/** Another device of the same person, whose first one is lost with its store. */
+/** Another device of the same person, who has lost the first one with its store. */
 async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
   const seated = await messengers.open(await person.again())
   await seated.messenger.sync()
   return seated
 }
 
-/** The same device, in another process. */
+/** The same device in another process. */
 async function reopened({ person, store, box, messenger }: Seated): Promise<Seated> {
   await messenger.close()
   return messengers.open(person, { store, box })
@@ -53,7 +53,7 @@ function eventsOf({ messenger }: Seated): MessengerEvent[] {
   return events
 }
 
-test("messages to a person without any device wait, and arrive in order once there is one", async () => {
+test("messages to a person without a device wait, and arrive in order once there is one", async () => {
   const ada = await newcomer("ada a")
   const person = await server.person("bob a")
   const { id, status, waitsFor } = await ada.messenger.createDirectConversation(person.userId)
@@ -64,7 +64,7 @@ test("messages to a person without any device wait, and arrive in order once the
   expect(first.state).toBe("queued")
   expect(events.filter(({ is }) => is === "queued")).toHaveLength(2)
   const bob = await messengers.open(person)
-  // It has a device now, and no key package.
+  // Bob has a device now, but no key package.
   await ada.messenger.sync()
   expect(await statusOf(ada, id)).toBe("waiting")
   await bob.messenger.sync()
@@ -79,7 +79,7 @@ test("messages to a person without any device wait, and arrive in order once the
   expect(await textsIn(ada, id)).toEqual(["one", "two", "three"])
 })
 
-test("what waits is sent once after a restart, and by one of two tabs", async () => {
+test("a waiting message is sent once after a restart, and by one of two tabs", async () => {
   const ada = await newcomer("ada d")
   const person = await server.person("bob d")
   const { id } = await ada.messenger.createDirectConversation(person.userId)
@@ -96,7 +96,7 @@ test("what waits is sent once after a restart, and by one of two tabs", async ()
   expect(await textsIn(bob, id)).toEqual(["before the restart", "of the other tab"])
 })
 
-test("both ask for each other before either has key packages", async () => {
+test("both request the conversation before either has key packages", async () => {
   const [ann, ben] = [await server.person("ann x"), await server.person("ben x")]
   const [ada, bob] = await Promise.all([messengers.open(ann), messengers.open(ben)])
   const [one, other] = await Promise.all([
@@ -112,7 +112,7 @@ test("both ask for each other before either has key packages", async () => {
   }
 })
 
-test("a device that a member can add waits for it, and the group stays", async () => {
+test("a device that a member can add waits for it, and the group is kept", async () => {
   const [first, bob] = [await newcomer("ada h"), await newcomer("bob h")]
   const { id } = await first.messenger.createDirectConversation(bob.person.userId)
   await syncAll(bob)
@@ -125,7 +125,7 @@ test("a device that a member can add waits for it, and the group stays", async (
   expect(await kindsIn(bob, id)).not.toContain("reset")
 })
 
-test("a peer who is gone for good is told, and what waited for them is not sent", async () => {
+test("a deleted peer is reported, and messages that waited for them are not sent", async () => {
   const ada = await newcomer("ada p")
   const person = await server.person("bob p")
   const { id } = await ada.messenger.createDirectConversation(person.userId)
@@ -140,7 +140,7 @@ test("a peer who is gone for good is told, and what waited for them is not sent"
   await expect(again.messenger.send(id, utf8("more"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })
 
-/** As the service answers where a user is none any more. */
+/** Answers as the service does for a deleted user. */
 function withoutUsers({ unary, stream }: Transport): Transport {
   return {
     stream,
@@ -154,7 +154,7 @@ function withoutUsers({ unary, stream }: Transport): Transport {
   }
 }
 
-/** A conversation that both have left by a REJOIN, which nobody can carry out. */
+/** A conversation that both have left by a REJOIN, which no member can carry out. */
 async function stranded(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
   const [ada, bob] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
   const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
@@ -166,7 +166,7 @@ async function stranded(name: string): Promise<{ ada: Seated; bob: Seated; id: s
   return { ada, bob, id }
 }
 
-test("a direct conversation that nobody can follow goes on by itself, and what was read stays", async () => {
+test("a direct conversation that no member can follow is reset, and its timeline is kept", async () => {
   const { ada, bob, id } = await stranded("s")
   expect(await statusOf(bob, id)).toBe("stranded")
   expect((await bob.messenger.send(id, utf8("are you there?"))).state).toBe("queued")
@@ -182,7 +182,7 @@ test("a direct conversation that nobody can follow goes on by itself, and what w
   expect(codes[0]).toBe(codes[1])
 })
 
-test("both reset it at the same moment, and one of the groups counts", async () => {
+test("both reset it at the same time, and one of the groups is used", async () => {
   const { ada, bob, id } = await stranded("r")
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
   await Promise.all([ada.messenger.sync(), bob.messenger.sync()])
@@ -193,7 +193,7 @@ test("both reset it at the same moment, and one of the groups counts", async () 
   }
 })
 
-test("a reset asks for a new comparison with a person who was verified, and the careful send nothing before it", async () => {
+test("a reset requires a new verification of a verified person, and with the strict setting nothing is sent before", async () => {
   const { ada, bob, id } = await stranded("v")
   const numberOf = async (userId: string) => (await ada.messenger.verification.of(userId)).safetyNumber
   const { userId } = bob.person
@@ -216,8 +216,8 @@ test("a reset asks for a new comparison with a person who was verified, and the 
 test.each([
   ["oneself", (ada: Seated) => ada.person.userId, "INVALID_FIELD"],
   ["a user that does not exist", () => `prn_${"0".repeat(26)}`, "RESOURCE_UNRESOLVED"],
-  ["no name at all", () => "bob", "INVALID_FIELD"],
-])("a conversation with %s is refused, and nothing is left of it", async (name, peer, reason) => {
+  ["a malformed id", () => "bob", "INVALID_FIELD"],
+])("a conversation with %s is refused, and nothing of it remains", async (name, peer, reason) => {
   const ada = await newcomer(`ada bad ${name}`)
   const refused = await ada.messenger.createDirectConversation(peer(ada)).catch((error: unknown) => error)
   expect(failureOf(refused)?.reason).toBe(reason)
@@ -227,7 +227,7 @@ test.each([
   expect(events.filter(({ is }) => is === "failed")).toEqual([])
 })
 
-test("a group waits for its members' devices as well", async () => {
+test("a group waits for its members' devices, too", async () => {
   const ada = await newcomer("ada g")
   const person = await server.person("bob g")
   const { id, waitsFor } = await ada.messenger.createGroupConversation([person.userId])
@@ -239,7 +239,7 @@ test("a group waits for its members' devices as well", async () => {
   expect(await textsIn(bob, id)).toEqual(["welcome"])
 })
 
-test.skipIf(effort(true, false, false))("two who only follow the service's hints reach each other", async () => {
+test.skipIf(effort(true, false, false))("two people who only follow the service's hints reach each other", async () => {
   const [ann, ben] = [await server.person("ann l"), await server.person("ben l")]
   const ada = await messengers.open(ann)
   const ending = new AbortController()

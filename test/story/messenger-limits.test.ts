@@ -1,4 +1,4 @@
-// What a messenger does at its bounds: a clock that is wrong, a message that is too large, keys that are a week old.
+// A messenger at its limits: with a wrong clock, a message that is too large, and keys that are a week old.
 import { create } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -25,13 +25,13 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** The same device, when its clock is so much ahead. */
+/** The same device with a clock that is ahead. */
 const at = ({ person, store, box }: Seated, aheadMs: number, transport = messengers.transport) =>
   messengers.open(person, { store, box, transport, clock: { ...systemClock, nowMs: () => Date.now() + aheadMs } })
 const minute = 60_000
 const day = 24 * 60 * minute
 
-test("a device whose clock is behind blames its clock and nobody else, and reads on when it is right", async () => {
+test("a device whose clock is behind reports its clock as the cause, and continues when it is right", async () => {
   await ann.messenger.refreshKeys(id)
   await ann.messenger.send(id, new Uint8Array(3))
   const late = await at(ben, -10 * minute)
@@ -45,7 +45,7 @@ test("a device whose clock is behind blames its clock and nobody else, and reads
   expect((await ben.messenger.timeline(id)).map(({ is }) => is)).toEqual(["message"])
 })
 
-test("a message of 220 KiB is sent, and one of a byte more is refused and keeps nothing up", async () => {
+test("a message of 220 KiB is sent, and one of a byte more is refused and blocks nothing", async () => {
   const most = 220 * 1_024
   const before = await ann.messenger.timeline(id)
   const tooLarge = ann.messenger.send(id, new Uint8Array(most + 1))
@@ -57,7 +57,7 @@ test("a message of 220 KiB is sent, and one of a byte more is refused and keeps 
   expect(await ann.messenger.timeline(id)).toHaveLength(before.length + 1)
 })
 
-test("keys that are a week old are made anew by the next sync, and not before", async () => {
+test("keys that are a week old are replaced by the next sync, and not before", async () => {
   const watched = watchedTransport(messengers.transport)
   const commits = () => watched.inputsOf<{ payload: { case: string } }>("AppendMessage")
   await (await at(ann, 6 * day, watched)).messenger.sync()
@@ -68,7 +68,7 @@ test("keys that are a week old are made anew by the next sync, and not before", 
   await later.messenger.close()
 })
 
-/** A service of the same time as whoever calls it: it takes what is made then. */
+/** A service whose time is the caller's: it accepts credentials created then. */
 const aged: Transport = {
   stream: (...call) => messengers.transport.stream(...call),
   async unary(method, ...rest) {
@@ -78,18 +78,18 @@ const aged: Transport = {
   },
 }
 
-test("private halves of key packages stay as long as a welcome may come, and no longer", async () => {
+test("private keys of key packages are kept as long as a welcome may arrive, and no longer", async () => {
   const cid = await messengers.newcomer("cid")
   const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
   const made = await kept()
   expect(made.size).toBe(13)
-  // A package is good for 30 days, and its welcome for 7 more; the last resort for 90.
+  // A key package is valid for 30 days, and a welcome for another 7; the last resort is valid for 90.
   const stillThere = async (days: number, transport: Transport) => {
     await (await at(cid, days * day, transport)).messenger.sync().catch(() => undefined)
     return [...(await kept())].filter((key) => made.has(key)).length
   }
   expect(await stillThere(37, messengers.transport)).toBe(13)
-  // A clock that the service does not share ends nothing.
+  // A clock that the service does not confirm deletes nothing.
   expect(await stillThere(39, messengers.transport)).toBe(13)
   expect(await stillThere(39, aged)).toBe(1)
 })

@@ -1,5 +1,5 @@
-// A device with a key that was not seen before is announced before anything that it says, whether or not anybody compared
-// keys. The warning stays in the timeline.
+// A device with a new key is announced before its first message, whether or not anybody verified keys. The warning
+// stays in the timeline.
 
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -48,7 +48,7 @@ afterAll(async () => {
 })
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
-/** What is shown, in its order: who has which new key, and what is written. */
+/** The timeline in order: who has which new key, and the texts. */
 const shown = (entries: readonly TimelineEntry[]) =>
   entries.flatMap((entry) => {
     if (entry.is === "message") return [new TextDecoder().decode(entry.plaintext)]
@@ -68,7 +68,7 @@ async function otherDevice(of: Seated): Promise<Seated> {
   return second
 }
 
-/** A new credential and so a new key, of which the next sync makes a commit. */
+/** Renews the credential and so the key; the next sync commits it. */
 async function changeKey(seated: Seated): Promise<void> {
   await renewCredential(await contextOf(seated))
   await seated.messenger.sync()
@@ -80,7 +80,7 @@ const stores: [string, (name: string) => MessagingStore | Promise<MessagingStore
   ["a folder", (name) => openFolderStore(join(folder, name))],
 ]
 test.each(stores.slice(0, effort(1, 3, 3)))(
-  "a new device and two new keys come before what they say, and stay, in %s",
+  "a new device and two new keys are shown before their messages, and stay, in %s",
   async (name, open) => {
     await meet(await open(name))
     const second = await otherDevice(ben)
@@ -101,7 +101,7 @@ test.each(stores.slice(0, effort(1, 3, 3)))(
     expect(shown(toldEntries())).toEqual(expected)
     expect(warned().map(({ wasVerified }) => wasVerified)).toEqual([false, false, false])
     expect(told.filter(({ is }) => is === "keysChanged")).toEqual([])
-    // Again, and after a restart, nothing is told twice and the warnings are where they were.
+    // A second sync and a restart report nothing twice, and the warnings keep their places.
     await ann.messenger.sync()
     expect(shown(toldEntries())).toEqual(expected)
     if (name !== "memory") await ann.messenger.close()
@@ -114,7 +114,7 @@ test.each(stores.slice(0, effort(1, 3, 3)))(
   },
 )
 
-test("what a device missed while it was offline is shown after the warning", async () => {
+test("messages that a device missed offline are shown after the warning", async () => {
   const second = await otherDevice(ben)
   await second.messenger.send(id, utf8("one"))
   await changeKey(ben)
@@ -128,7 +128,7 @@ test("what a device missed while it was offline is shown after the warning", asy
   expect(shown(toldEntries())).toEqual(all)
 })
 
-test("the first keys of a user are no news", async () => {
+test("the first keys of a user are not announced", async () => {
   await otherDevice(ben)
   const cid = await messengers.newcomer(`cid ${count++}`)
   told.length = 0
@@ -140,7 +140,7 @@ test("the first keys of a user are no news", async () => {
   expect(shown(toldEntries(other))).toEqual(["hello"])
 })
 
-test("a welcome into a group with a new device of a known user is announced before what that says", async () => {
+test("a welcome into a group with a known user's new device announces the device before its messages", async () => {
   const cid = await messengers.newcomer(`cid ${count++}`)
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -155,17 +155,17 @@ test("a welcome into a group with a new device of a known user is announced befo
   expect(await timeline(ann, other)).toEqual(expected)
 })
 
-test("a new device of the own user is announced", async () => {
+test("a new device of the same user is announced", async () => {
   const second = await otherDevice(ann)
   await second.messenger.send(id, utf8("from myself"))
   await ann.messenger.sync()
   expect(await timeline(ann)).toEqual([`newDevice ${second.messenger.deviceId}`, "from myself"])
   expect(warned()).toMatchObject([{ userId: ann.person.userId }])
-  // To the new device itself the ones before it are no news.
+  // On the new device itself the earlier ones are not announced.
   expect(await timeline(second)).toEqual(["from myself"])
 })
 
-test.runIf(isLong)("a device that leaves and comes back is announced if it has another key then", async () => {
+test.runIf(isLong)("a device that leaves and returns is announced if it has another key", async () => {
   const second = await otherDevice(ben)
   await ann.messenger.sync()
   const { deviceId } = second.messenger
@@ -185,7 +185,7 @@ test.runIf(isLong)("a device that leaves and comes back is announced if it has a
   expect(await timeline(ann)).toEqual([`newDevice ${deviceId}`, "back", `changedKey ${deviceId}`, "back"])
 })
 
-test("an envelope that is handed in twice warns once", async () => {
+test("an envelope that is processed twice warns once", async () => {
   const second = await otherDevice(ben)
   const { calls } = await contextOf(ben)
   const { envelopes } = await calls.conversations.listMessages({ conversationId: id, afterSeq: 0n, limit: 50 })
@@ -197,7 +197,7 @@ test("an envelope that is handed in twice warns once", async () => {
   expect(warned()).toHaveLength(1)
 })
 
-test("a page never ends between a warning and the entry of its place", async () => {
+test("a page never ends between a warning and the entry with its sequence number", async () => {
   await otherDevice(ben)
   await ann.messenger.sync()
   await ben.messenger.send(id, utf8("after"))
@@ -214,7 +214,7 @@ test("a page never ends between a warning and the entry of its place", async () 
   expect(read.map(({ is }) => is)).toContain("newKeys")
 })
 
-test("a verified user's new key is the stronger event, and the entry says so", async () => {
+test("a verified user's new key is a separate, stronger event, and its entry says so", async () => {
   const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
   await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
   await changeKey(ben)
@@ -230,7 +230,7 @@ test("a verified user's new key is the stronger event, and the entry says so", a
 
 test.each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
   ["removed", async () => undefined],
-  ["put back from earlier", async (row) => row],
+  ["rolled back", async (row) => row],
 ])("a list of seen keys that is %s is noticed", async (_, change) => {
   const seen = { table: "peer", key: "seen" } as const
   const before = (await ann.store.read(id, [seen])).values[0]
@@ -251,7 +251,7 @@ test.each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
   expect(await timeline(again)).not.toContain("unseen")
 })
 
-test("a store that an earlier version wrote knows the keys of its groups", async () => {
+test("a store of an earlier version contains the keys of its groups", async () => {
   const { door } = await contextOf(ann)
   await door(id).change(async (held) => {
     if (held.record === undefined) throw new Error("no conversation")

@@ -1,4 +1,4 @@
-// The messengers that packages export, with all that is real: the engine's proof, strict signatures, a file, a box.
+// The exported messengers with all real parts: the engine's proof, strict signatures, a file, a secret box.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createMessenger as createPortableMessenger, openMemoryStore } from "@signet/client/messaging"
@@ -35,7 +35,7 @@ const sessionOf = (person: SignedIn) => ({
   renewToken: () => person.refresh(),
 })
 
-/** As cheap as is accepted: what it costs is not what this is about. */
+/** With the minimal cost of key derivation, which is not tested here. */
 const boxOf = (passphrase: string, whose = "ann") =>
   createPassphraseBox({
     shelf: createFileShelf(join(folder, `box of ${whose}`)),
@@ -47,7 +47,7 @@ const boxOf = (passphrase: string, whose = "ann") =>
 const textsIn = async ({ timeline }: Messenger, id: string) =>
   (await timeline(id)).flatMap((entry) => (entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : []))
 const messaging = () => ({ baseUrl: server.messagingUrl, issuerRootKeys: [server.issuerRootKey] })
-/** With a file in SQLite. */
+/** With a SQLite file. */
 const openAnn = (person: SignedIn, passphrase: string) =>
   createMessenger({
     messaging: messaging(),
@@ -101,7 +101,7 @@ test("two devices in Node, one with a file and one with a folder, write to each 
   })
 })
 
-test.skipIf(effort(true, false, false))("the portable messenger writes to one that a test has opened", async () => {
+test.skipIf(effort(true, false, false))("the portable messenger writes to one opened by test code", async () => {
   const person = await server.person("cid anywhere")
   const cid = await createPortableMessenger({
     messaging: messaging(),

@@ -1,4 +1,4 @@
-// A device gets a new key, and the answer, the process or the session is lost on the way: it stays the device that it is.
+// A device renews its key, and the answer, the process or the session is lost: it stays the same device.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -13,7 +13,7 @@ import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-/** One device for all of it: each test leaves it as good as it was. */
+/** All tests share one device, and each leaves it usable. */
 let ann: Seated
 let ben: Seated
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-/** The service does what it is asked for, but its first answers to a renewal do not arrive. */
+/** The service handles the requests, but its first answers to a renewal are lost. */
 function losing(count: number): Transport {
   let lost = 0
   const { unary, stream } = messengers.transport
@@ -47,7 +47,10 @@ async function contextOf({ person, store, box }: Seated, over: { transport?: Tra
   return (await openContext(...messengers.optionsFor(person, { store, box, ...over }))).context
 }
 
-/** It is who it was, calls are taken that it signs, and others read what it says with its new key. */
+/**
+ * Checks that it is the same device, that the service accepts its signatures, and that others read messages under its
+ * new key.
+ */
 async function goesOn(seated: Seated): Promise<void> {
   const anew = await messengers.open(seated.person, seated)
   expect(anew.messenger.deviceId).toBe(seated.messenger.deviceId)
@@ -62,7 +65,7 @@ test.each([2])("a device that loses the answer %i times has its new key in the e
   const transport = losing(count)
   const first = (await contextOf(ann)).device.credentialHash()
   for (let i = 0; i < count; i++) {
-    // Each time in a process of its own: what it knows is what it has stored.
+    // A new process each time: it knows only the stored state.
     await expect(renewCredential(await contextOf(ann, { transport }))).rejects.toThrow("lost on its way back")
   }
   const context = await contextOf(ann, { transport })
@@ -71,7 +74,7 @@ test.each([2])("a device that loses the answer %i times has its new key in the e
   await goesOn(ann)
 })
 
-test("a device whose process ends at any operation of its store goes on", async () => {
+test("a device whose process ends at any operation of its store continues", async () => {
   const counted = faultyStore(ann.store)
   await contextOf(ann, { store: counted })
   let ends = 0
@@ -86,24 +89,24 @@ test("a device whose process ends at any operation of its store goes on", async 
       () => undefined,
       (error: unknown) => error,
     )
-    // The service takes what it signs.
+    // The service accepts its signature.
     const { calls } = await contextOf(ann)
     await calls.keyPackages.retireKeyPackages({})
     if (ended === undefined) break
     expect(ended).toBeInstanceOf(StoreFault)
     ends++
   }
-  // Before and after the key is stored, and twice between the answer and its place in the store.
+  // Before and after the key is stored, and twice between the answer and its storage.
   expect(ends).toBe(5)
   await goesOn(ann)
 })
 
-test("a device that loses the answer, and whose user signs in anew, is the one that it was", async () => {
+test("a device that loses the answer, and whose user signs in again, is the same device", async () => {
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   await goesOn({ ...ann, person: await ann.person.again() })
 })
 
-test("a device that comes back when the key before is taken no more signs with the one that was made", async () => {
+test("a device that returns when its former key is no longer accepted signs with the new one", async () => {
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   const signed: string[] = []
   const { unary, stream } = messengers.transport

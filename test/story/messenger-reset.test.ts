@@ -1,5 +1,5 @@
-// Devices that were lost or replaced without being revoked: once no member was online for a minute, the direct
-// conversation goes on in a new group under the same id.
+// Devices that were lost or replaced without a revocation: once no member was online for a minute, the direct
+// conversation continues in a new group under the same id.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
@@ -26,7 +26,7 @@ afterAll(async () => {
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })
 
-/** By default, longer than a member counts as online. */
+/** Moves the clock, by default by longer than a member counts as online. */
 async function pass(ms = 61_000): Promise<void> {
   movedMs += ms
   server.advance(ms)
@@ -34,7 +34,7 @@ async function pass(ms = 61_000): Promise<void> {
   await server.keys.tick()
 }
 
-/** Another device of the same person, whose first one is lost with its store. */
+/** Another device of the same person, who has lost the first one with its store. */
 async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
   const seated = await messengers.open(await person.again(), { clock })
   await seated.messenger.sync()
@@ -48,7 +48,7 @@ async function syncAll(...all: readonly Seated[]): Promise<void> {
 const kindsIn = async ({ messenger }: Seated, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
 const statusOf = async ({ messenger }: Seated, id: string) => (await messenger.conversation(id))?.status
 
-/** A conversation whose two devices are lost with their stores, and those that came after them. */
+/** A conversation whose two devices are lost with their stores, and the devices that replaced them. */
 async function bothReplaced(name: string): Promise<{ ada: Seated; bob: Seated; id: string; lost: Seated[] }> {
   const [first, second] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
@@ -59,7 +59,7 @@ async function bothReplaced(name: string): Promise<{ ada: Seated; bob: Seated; i
   return { ada: await replaced(first), bob: await replaced(second), id, lost: [first, second] }
 }
 
-test("two people who have both replaced their devices write to each other, and nobody revokes any", async () => {
+test("two people who have both replaced their devices write to each other without a revocation", async () => {
   const { ada, bob, id, lost } = await bothReplaced("b")
   const { id: same, status } = await ada.messenger.createDirectConversation(bob.person.userId)
   expect({ same, status }).toEqual({ same: id, status: "active" })
@@ -69,7 +69,7 @@ test("two people who have both replaced their devices write to each other, and n
   await syncAll(ada)
   expect(await textsIn(bob, id)).toEqual(["hello", "hello back"])
   expect(await textsIn(ada, id)).toEqual(["hello", "hello back"])
-  // A device that was only away follows: what it read stays, and it is shown the break.
+  // A device that was only offline follows: it keeps its timeline, which shows the gap.
   const [first] = lost
   if (first === undefined) throw new Error("nobody")
   await syncAll(first)
@@ -80,7 +80,7 @@ test("two people who have both replaced their devices write to each other, and n
   expect((await textsIn(bob, id)).at(-1)).toBe("from the old one")
 })
 
-test("what was written between two resets, the second of which voids the welcomes of the first, is shown as a gap", async () => {
+test("messages between two resets, the second of which voids the welcomes of the first, are shown as a gap", async () => {
   const { ada, bob, id, lost } = await bothReplaced("twice")
   await ada.messenger.createDirectConversation(bob.person.userId)
   await ada.messenger.send(id, utf8("between the resets"))
@@ -105,7 +105,7 @@ test("what was written between two resets, the second of which voids the welcome
   expect(await textsIn(first, id)).toEqual(["before", "after both"])
 })
 
-/** A device that was away sees a reset in the log and joins by its welcome. Nobody has written in the new group. */
+/** A device that was offline finds a reset in the log and joins by its welcome. The new group has no message yet. */
 async function awayAndBack(name: string): Promise<{ ada: Seated; bob: Seated; id: string; away: Seated }> {
   const { ada, bob, id, lost } = await bothReplaced(name)
   const [away] = lost
@@ -115,7 +115,7 @@ async function awayAndBack(name: string): Promise<{ ada: Seated; bob: Seated; id
   return { ada, bob, id, away }
 }
 
-/** What is read page by page, each after the place of the last entry. */
+/** Reads page by page, each after the sequence number of the last entry. */
 async function readOn({ messenger }: Seated, id: string, read: TimelineEntry[]): Promise<void> {
   for (;;) {
     const last = read.at(-1)
@@ -128,7 +128,7 @@ async function readOn({ messenger }: Seated, id: string, read: TimelineEntry[]):
 const newDevicesIn = (entries: readonly TimelineEntry[]) =>
   entries.flatMap((entry) => (entry.is === "newKeys" ? entry.devices.map(({ deviceId }) => deviceId) : [])).sort()
 
-test("an app that reads on after each page misses nothing that follows a reset", async () => {
+test("an app that reads page by page misses nothing after a reset", async () => {
   const { ada, bob, id, away } = await awayAndBack("pages")
   const read: TimelineEntry[] = []
   await readOn(away, id, read)
@@ -142,7 +142,7 @@ test("an app that reads on after each page misses nothing that follows a reset",
   expect(newDevicesIn(read)).toEqual([ada.messenger.deviceId, bob.messenger.deviceId].sort())
 })
 
-test.runIf(isLong)("each of two tabs warns once of the keys that a reset brought", async () => {
+test.runIf(isLong)("each of two tabs warns once of a reset's new keys", async () => {
   const { ada, bob, id, lost } = await bothReplaced("tabs")
   const [here] = lost
   if (here === undefined) throw new Error("nobody")
@@ -162,7 +162,7 @@ test.runIf(isLong)("each of two tabs warns once of the keys that a reset brought
   for (const entries of heard) expect(entries).toEqual(["reset", "newKeys", "message"])
 })
 
-test.runIf(isLong)("a reset right after a reset is joined, and brings the warnings of both", async () => {
+test.runIf(isLong)("a device joins a reset right after a reset, and gets the warnings of both", async () => {
   const { ada, bob, id, away } = await awayAndBack("at once")
   const failures: unknown[] = []
   away.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
@@ -178,7 +178,7 @@ test.runIf(isLong)("a reset right after a reset is joined, and brings the warnin
   expect(newDevicesIn(await away.messenger.timeline(id))).toEqual(devices.sort())
 })
 
-test.runIf(isLong)("of two resets at once one counts, and all is delivered once", async () => {
+test.runIf(isLong)("of two resets at the same time one is used, and all is delivered once", async () => {
   const { ada, bob, id } = await bothReplaced("e")
   await Promise.all([
     ada.messenger.createDirectConversation(bob.person.userId),
@@ -192,11 +192,11 @@ test.runIf(isLong)("of two resets at once one counts, and all is delivered once"
   }
 })
 
-test("a peer whose key packages have all expired is waited for", async () => {
+test("messages wait for a peer whose key packages have all expired", async () => {
   const [first, second] = [await newcomer("ada c"), await newcomer("bob c")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
-  // A last resort lives for 90 days.
+  // A last resort is valid for 90 days.
   await pass(100 * 86_400_000)
   const ada = await replaced(first)
   const { id: same, status } = await ada.messenger.createDirectConversation(second.person.userId)
@@ -209,7 +209,7 @@ test("a peer whose key packages have all expired is waited for", async () => {
   expect(await textsIn(bob, id)).toEqual(["hello"])
 })
 
-/** Ada wrote what Bob did not read, and the answer to Bob's last message was lost, when he began to wait. */
+/** Bob has not read Ada's message, and the answer to Bob's last message was lost when he began to wait. */
 async function unreadAndUnanswered(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
   const ada = await newcomer(`ada ${name}`)
   const transport = lyingTransport(messengers.transport)

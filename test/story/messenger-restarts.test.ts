@@ -1,4 +1,4 @@
-// Everybody's process ends after every step of a story, and the story is the same as if none had.
+// Each process restarts after each step of a scenario, and the result equals that of a run without restarts.
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
@@ -67,7 +67,7 @@ const steps: readonly ((cast: Cast) => Promise<unknown>)[] = [
   ({ of }) => of.cid.sync(),
 ]
 
-/** What everybody has in the end, with names for ids. */
+/** The final state of all devices, with names instead of ids. */
 async function story(restarts: boolean, run: number) {
   const seated = {} as Record<Name, Seated>
   for (const name of names) seated[name] = await messengers.newcomer(`${name} ${run}`)
@@ -100,7 +100,7 @@ async function story(restarts: boolean, run: number) {
 }
 
 test.skipIf(effort(true, false, false))(
-  "with a restart after every step everybody has what they were to have",
+  "with a restart after each step all devices have the same state as without",
   async () => {
     const { ann, ben, cid } = await story(true, 0)
     const all = ["ann: one", "ben: two, which waits", "+ -cid", "ben: three, without Cid", "+cid -"]

@@ -1,4 +1,5 @@
-// What a messenger does with state that was put back, is somebody else's or was written before, and what of it lies open.
+// A messenger with rolled back state, with another user's state, and with state of an earlier version; and the
+// plaintext in a store.
 import { create } from "@bufbuild/protobuf"
 import { utf8 } from "@signet/canonical/bytes"
 import {
@@ -74,7 +75,7 @@ test.each([
   })
   await old.messenger.sync()
   expect(statuses).toEqual(["rolledBack", "waiting"])
-  // Stored, and encrypted once there are new keys.
+  // Stored now, and encrypted once there are new keys.
   expect((await old.messenger.send(id, utf8("never under an old key"))).state).toBe("queued")
   await ben.messenger.sync()
   await old.messenger.sync()
@@ -82,11 +83,11 @@ test.each([
   await old.messenger.send(id, utf8("with new keys"))
   await ben.messenger.sync()
   expect((await textsIn(ben, id)).slice(-2)).toEqual(["never under an old key", "with new keys"])
-  // The one with the newer state is out of date now, and the same device: it is not used any more.
+  // The device with the newer state is out of date now and is not used any more, because it is the same device.
   ann = await again({ ...ann, store: backup })
 })
 
-/** As somebody does who writes to the disk: the conversation's generation does not tell of it. */
+/** Writes as with disk access: the conversation's generation does not change. */
 async function overwrite({ store }: Pick<Seated, "store">, space: string, table: Table, row: Row | undefined) {
   if (row === undefined) throw new Error("no row")
   const { generation } = await store.read("device", [])
@@ -94,7 +95,7 @@ async function overwrite({ store }: Pick<Seated, "store">, space: string, table:
 }
 
 test.each(["state", "conversation"] as const)(
-  "a row of table %s that was put back is noticed, and nothing is changed",
+  "a rolled back row of table %s is detected, and nothing is changed",
   async (table) => {
     const id = await group()
     const [before] = await ann.store.list(id, table)
@@ -110,7 +111,7 @@ test.each(["state", "conversation"] as const)(
   },
 )
 
-test("a list of members that was put back is noticed when conversations are listed", async () => {
+test("a rolled back list of members is detected when conversations are listed", async () => {
   const id = await group()
   const members = async () => (await ann.store.list(id, "tree")).find(({ key }) => key === "members")
   const before = await members()
@@ -124,7 +125,7 @@ test("a list of members that was put back is noticed when conversations are list
   expect(listed?.memberUserIds).toEqual([ann.person.userId])
 })
 
-test("a conversation that was quarantined does not become active by a record from before", async () => {
+test("a quarantined conversation does not become active with an earlier record", async () => {
   const id = await group()
   const [before] = await ann.store.list(id, "conversation")
   const transport = lyingTransport(messengers.transport)
@@ -144,12 +145,12 @@ test("a conversation that was quarantined does not become active by a record fro
   await expect(messenger.send(id, utf8("as if nothing was"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("a message that was sent is not sent again because its row was put back", async () => {
+test("a sent message is not sent again after a rollback of its row", async () => {
   const id = await group()
   await ann.messenger.encryptMessage(id, utf8("once"))
   const [row] = await ann.store.list(id, "outbox")
   await ann.messenger.send(id, utf8("after it"))
-  // In another epoch it would be encrypted anew: nobody could tell it from a second message.
+  // In another epoch it would be encrypted anew, and nobody could distinguish it from a second message.
   await ann.messenger.refreshKeys(id)
   await overwrite(ann, id, "outbox", row)
   const { messenger } = await again(ann)
@@ -159,7 +160,7 @@ test("a message that was sent is not sent again because its row was put back", a
   expect(await textsIn(ben, id)).toEqual(["once", "after it", "last"])
 })
 
-test("what an earlier version wrote is gone on with, and cannot be put back afterwards", async () => {
+test("state of an earlier version is used, and cannot be rolled back to afterwards", async () => {
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
   await ann.messenger.encryptMessage(id, utf8("written before the update"))
@@ -167,7 +168,7 @@ test("what an earlier version wrote is gone on with, and cannot be put back afte
   if (record === undefined || seat === undefined) throw new Error("no state")
   const [waiting] = await context.door(id).due("outbox", OutboxRecordSchema)
   const { generation } = await ann.store.read(id, [])
-  // As the first format was written: nothing but the state names the generation.
+  // As in the first format: only the state contains the generation.
   const { rows, owner, device } = context
   const place = { ...owner, deviceId: device.id ?? "", conversationId: id }
   const snapshot = snapshotOf(id, generation + 1n, seat, undefined)
@@ -192,14 +193,14 @@ test("what an earlier version wrote is gone on with, and cannot be put back afte
   await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("a conversation that waited under an earlier version waits on, and is not put back to that afterwards", async () => {
+test("a conversation that waited under an earlier version still waits, and cannot be rolled back to it afterwards", async () => {
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
   const { record } = await context.door(id).held()
   if (record === undefined) throw new Error("no record")
   const { generation } = await ann.store.read(id, [])
   const place = { space: id, table: "conversation", key: "record" } as const
-  // With no state beside it there is nothing that names the generation.
+  // Without a state nothing contains the generation.
   const waiting = { ...record, status: ConversationRecord_Status.WAITING, generation: 0n, due: [] }
   const written = await ann.store.transact(id, generation, [
     { op: "remove", table: "state", key: "snapshot" },
@@ -228,7 +229,7 @@ test("a store opens for its user and its box, and for no other", async () => {
   await expect(messengers.open(ann.person, other)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("everything in a store but its header and the names of rows went through the secret box", async () => {
+test("the secret box encrypts everything in a store except its header and the names of rows", async () => {
   const sealed: Uint8Array[] = []
   const inner = testBox()
   const box = {
@@ -299,12 +300,12 @@ test.each(["close", "destroyLocalState"] as const)(
     expect([isWiped(epochAuthenticator(group)), isWiped(key)]).toEqual([true, true])
     const kept = Buffer.from(encodeSecrets(group)).toString("hex")
     expect(kept).not.toContain(Buffer.from(before).toString("hex"))
-    // And what would be sent with them is not.
+    // A message that would be sent with them is refused.
     await expect(fay.send(id, utf8("with no key"))).rejects.toMatchObject({ reason: "CLOSED" })
   },
 )
 
-test("after signing in anew the device is the one that it was", async () => {
+test("after a new sign-in the device is the same", async () => {
   const id = await group()
   const { store, box, messenger, person } = ann
   const anew = await messengers.open(await person.again(), { store, box })

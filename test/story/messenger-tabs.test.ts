@@ -1,4 +1,4 @@
-// One device in several tabs: one store, a messenger each, and every order of what they write.
+// One device in several tabs: one store, a messenger in each, and all orders of their writes.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-/** Stores on one memory, that hear of each other as tabs do. */
+/** Stores on one memory that notify each other as tabs do. */
 function sharedStore(): { tab(change?: Partial<MessagingStore>): MessagingStore } {
   const store = openMemoryStore()
   const listeners: { of: object; listener: (space: Space) => void }[] = []
@@ -81,13 +81,13 @@ const two = async (name: string): Promise<readonly [Tab, Tab]> => {
   return [here, there]
 }
 
-test("tabs that are opened at once become one device", async () => {
+test("tabs that are opened at the same time become one device", async () => {
   const [here, there] = await two("ann opens two")
   expect(there.messenger.deviceId).toBe(here.messenger.deviceId)
   expect(await here.messenger.devices()).toHaveLength(1)
 })
 
-test("what one tab takes in, the other tells too: once, in order, and what was before is for it to read", async () => {
+test("an entry that one tab applies is reported by the other too: once, in order, and without earlier entries", async () => {
   const [here, there] = await two("ann hears")
   const { id } = await here.messenger.createDirectConversation(ben.person.userId)
   await expect.poll(() => there.heard).toContain("lagged")
@@ -104,7 +104,7 @@ test("what one tab takes in, the other tells too: once, in order, and what was b
   await expect.poll(() => there.heard.at(-1)).toBe("waiting")
 })
 
-test("what one tab took in before it was removed, the other tells too: once, also when they are in again", async () => {
+test("entries applied before a removal are reported by the other tab too: once, also after a rejoin", async () => {
   const [here, there] = await two("ann is removed")
   const { userId } = here.person
   const { id } = await ben.messenger.createGroupConversation([userId])
@@ -123,7 +123,7 @@ test("what one tab took in before it was removed, the other tells too: once, als
   expect(here.heard).toEqual(there.heard)
 })
 
-test("what does not fit state that another tab has changed meanwhile is looked at again, and not refused", async () => {
+test("an envelope that conflicts with another tab's change is checked again, and not refused", async () => {
   const store = sharedStore()
   const plain = store.tab()
   const [box, person] = [testBox(), together(await server.person("ann is overtaken"))]
@@ -139,7 +139,7 @@ test("what does not fit state that another tab has changed meanwhile is looked a
   const here = await messengers.open(person, { store: plain, box, transport })
   let meanwhile: (() => Promise<unknown>) | undefined
   const overtaken = store.tab({
-    // Read once the state has been: what was sent waits here until it is taken in.
+    // Read after the state: an envelope waits here until it is applied.
     async read(space, wanted) {
       const work = meanwhile
       if (wanted[0]?.table === "outbox" && work !== undefined) {
@@ -151,7 +151,7 @@ test("what does not fit state that another tab has changed meanwhile is looked a
   })
   const there = await messengers.open(person, { store: overtaken, box })
   const { id } = await here.messenger.createDirectConversation(ben.person.userId)
-  // Before the first one of a process, the log is read.
+  // The log is read before a process's first message.
   await here.messenger.send(id, utf8("first"))
   isCut = true
   await expect(here.messenger.send(id, utf8("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
@@ -163,7 +163,7 @@ test("what does not fit state that another tab has changed meanwhile is looked a
   expect((await there.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("a tab goes on with the key that another one renewed", async () => {
+test("a tab continues with the key that another one renewed", async () => {
   const [here, there] = await two("ann renews")
   const { id } = await there.messenger.createDirectConversation(ben.person.userId)
   const { context } = await openContext(...messengers.optionsFor(here.person, here))

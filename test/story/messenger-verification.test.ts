@@ -1,4 +1,4 @@
-// Two people compare, and are told when what they compared is not what is there any more.
+// Two people compare safety numbers, and get a warning when the compared keys change.
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import { decode, encode } from "@signet/canonical/canonical"
 import { parseSigned } from "@signet/canonical/signed"
@@ -26,7 +26,7 @@ beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
 })
-// Others for each test: what was compared stays.
+// New people for each test, because a verification is stored.
 let count = 0
 beforeEach(async () => {
   lying = lyingTransport(messengers.transport)
@@ -50,7 +50,7 @@ const compare = async (seated: Seated, other: Seated) => {
 }
 const statusOfBen = () => ann.messenger.verification.status(ben.person.userId)
 const kinds = () => told.map((event) => (event.is === "entry" ? event.entry.is : event.is))
-/** A second device of Ben's, which is let in. */
+/** A second device of Ben, which is added. */
 async function secondDevice(): Promise<Seated> {
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -65,7 +65,7 @@ const isOf = ({ deviceLists: [signed] }: ListDeviceListsResponse, { person }: Se
 }
 const isDevices = (answer: object): answer is ListDevicesResponse => "devices" in answer && "nextPageToken" in answer
 
-test("two who compare see the same sixty digits, and say so by number or by code", async () => {
+test("two people who compare see the same sixty digits, and confirm by number or by code", async () => {
   const { verification } = ann.messenger
   const seen = await verification.of(ben.person.userId)
   expect(seen).toMatchObject({ status: "unverified", comparedBy: undefined, listFault: undefined })
@@ -87,7 +87,7 @@ test("two who compare see the same sixty digits, and say so by number or by code
   const scanned = await ben.messenger.verification.scan(ann.person.userId, code)
   expect(scanned).toMatchObject({ status: "verified", comparedBy: "qr" })
   expect(await ann.messenger.verification.groupCode(id)).toBe(await ben.messenger.verification.groupCode(id))
-  // It is there after a restart, on this device alone.
+  // It is still there after a restart, on this device only.
   const again = await messengers.open(ann.person, ann)
   expect(await again.messenger.verification.status(ben.person.userId)).toBe("verified")
 })
@@ -95,15 +95,15 @@ test("two who compare see the same sixty digits, and say so by number or by code
 const inScript = (zero: number) => (number: string) =>
   number.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(zero + Number(digit)))
 const wrongNumbers: Record<string, (number: string) => string> = {
-  "one digit that is another": (number) => (number.startsWith("1") ? "2" : "1") + number.slice(1),
+  "one different digit": (number) => (number.startsWith("1") ? "2" : "1") + number.slice(1),
   less: (number) => number.slice(0, -1),
   nothing: () => "",
   "digits of another script": inScript(0x660),
   "wide digits": inScript(0xff10),
-  "an invisible character among them": (number) => `${number.slice(0, 9)}\u200b${number.slice(9)}`,
+  "an invisible character in between": (number) => `${number.slice(0, 9)}\u200b${number.slice(9)}`,
 }
 
-test("what is not the number, digit by digit, is not it", async () => {
+test("a text that differs from the number in any digit is refused", async () => {
   const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
   for (const [what, change] of Object.entries(wrongNumbers)) {
     const marking = ann.messenger.verification.markVerified(ben.person.userId, change(safetyNumber))
@@ -112,7 +112,7 @@ test("what is not the number, digit by digit, is not it", async () => {
   expect(await statusOfBen()).toBe("unverified")
 })
 
-test("a code counts when it is the other side's, of these two, and of these keys", async () => {
+test("a code is accepted only from the other side, for these two people and these keys", async () => {
   const { verification } = ann.messenger
   const cid = await messengers.newcomer(`cid ${count++}`)
   await cid.messenger.createDirectConversation(ann.person.userId)
@@ -137,7 +137,7 @@ test("a code counts when it is the other side's, of these two, and of these keys
   expect(await statusOfBen()).toBe("unverified")
 })
 
-test("a new device of somebody who was compared is told before anything that it says, and stays told", async () => {
+test("a verified person's new device is reported before its messages, and the warning stays", async () => {
   await compare(ann, ben)
   const second = await secondDevice()
   await second.messenger.send(id, utf8("it is me"))
@@ -145,7 +145,7 @@ test("a new device of somebody who was compared is told before anything that it 
   expect(kinds()).toEqual(["keysChanged", "newKeys", "membership", "message"])
   expect(told[0]).toMatchObject({ userId: ben.person.userId, deviceIds: [second.messenger.deviceId] })
   expect(await statusOfBen()).toBe("changed")
-  // Also when it is gone again, and after a restart.
+  // Also after its removal, and after a restart.
   await ben.messenger.revokeDevice(second.messenger.deviceId)
   await ben.messenger.sync()
   await ann.messenger.sync()
@@ -157,7 +157,7 @@ test("a new device of somebody who was compared is told before anything that it 
   expect(await statusOfBen()).toBe("verified")
 })
 
-test("a new key of the same device is another key", async () => {
+test("a new key of the same device changes the status", async () => {
   await compare(ann, ben)
   const { context } = await openContext(...messengers.optionsFor(ben.person, ben))
   await renewCredential(context)
@@ -170,7 +170,7 @@ test("a new key of the same device is another key", async () => {
   expect(kinds()).toContain("keysChanged")
 })
 
-test("a new device that is in a group to which one is invited is told before anything that it says", async () => {
+test("a new device in a group that one is invited to is reported before its messages", async () => {
   await compare(ann, ben)
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -189,7 +189,7 @@ test("a new device that is in a group to which one is invited is told before any
   expect(await statusOfBen()).toBe("changed")
 })
 
-test("the list alone tells of a new device, too", async () => {
+test("the device list alone reveals a new device, too", async () => {
   await compare(ann, ben)
   const second = await messengers.open(await ben.person.again())
   expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
@@ -201,7 +201,7 @@ test("the list alone tells of a new device, too", async () => {
   expect(kinds()).toEqual(["keysChanged"])
 })
 
-test("who asked for it sends nothing to changed keys, until they are compared anew", async () => {
+test("with the strict setting nothing is sent to changed keys until they are verified again", async () => {
   await compare(ann, ben)
   await secondDevice()
   const [options, primitives] = messengers.optionsFor(ann.person, ann)
@@ -214,10 +214,10 @@ test("who asked for it sends nothing to changed keys, until they are compared an
   expect((await strict.send(id, utf8("secret"))).seq).toBeGreaterThan(0n)
 })
 
-test("a device that is in a conversation and in no list is a ghost: there is nothing to compare", async () => {
+test("a device in a conversation that is in no device list is a ghost: there is no number to compare", async () => {
   const second = await secondDevice()
   await ann.messenger.sync()
-  // The service shows the list of before.
+  // The service answers with the earlier list.
   lying.bend = {
     method: "ListDeviceLists",
     answer(answer) {
@@ -234,40 +234,37 @@ test("a device that is in a conversation and in no list is a ghost: there is not
 })
 
 test.each([
-  ["who was compared", "changed", true],
+  ["who was verified", "changed", true],
   ["who was not", "unverified", false],
-])(
-  "a service that goes back to an older list of somebody %s is refused, and that is remembered",
-  async (_, status, isCompared) => {
-    await messengers.open(await ben.person.again())
-    if (isCompared) await compare(ann, ben)
-    else await ann.messenger.verification.of(ben.person.userId)
-    lying.bend = {
-      method: "ListDeviceLists",
-      answer(answer) {
-        if (!isLists(answer) || !isOf(answer, ben)) return
-        answer.deviceLists = []
-        answer.newestVersion = 1n
-      },
-    }
-    await expect(ann.messenger.verification.of(ben.person.userId)).rejects.toMatchObject({
-      reason: "DEVICE_LIST_REFUSED",
-      cause: { code: "LIST_ROLLBACK" },
-    })
-    expect(told).toEqual([{ is: "keysChanged", userId: ben.person.userId, deviceIds: [], listFault: "LIST_ROLLBACK" }])
-    expect(await statusOfBen()).toBe(status)
-    lying.bend = undefined
-    expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
-      status,
-      listFault: "LIST_ROLLBACK",
-    })
-    expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
-  },
-)
+])("an older device list of somebody %s is refused, and the refusal is stored", async (_, status, isCompared) => {
+  await messengers.open(await ben.person.again())
+  if (isCompared) await compare(ann, ben)
+  else await ann.messenger.verification.of(ben.person.userId)
+  lying.bend = {
+    method: "ListDeviceLists",
+    answer(answer) {
+      if (!isLists(answer) || !isOf(answer, ben)) return
+      answer.deviceLists = []
+      answer.newestVersion = 1n
+    },
+  }
+  await expect(ann.messenger.verification.of(ben.person.userId)).rejects.toMatchObject({
+    reason: "DEVICE_LIST_REFUSED",
+    cause: { code: "LIST_ROLLBACK" },
+  })
+  expect(told).toEqual([{ is: "keysChanged", userId: ben.person.userId, deviceIds: [], listFault: "LIST_ROLLBACK" }])
+  expect(await statusOfBen()).toBe(status)
+  lying.bend = undefined
+  expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
+    status,
+    listFault: "LIST_ROLLBACK",
+  })
+  expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
+})
 
 test.each<[string, (answer: ListDeviceListsResponse) => void, string]>([
   ["that is not signed", ({ deviceLists }) => flip(deviceLists.at(-1)), "LIST_"],
-  ["that is somebody else's", (answer) => replaceAll(answer), "LIST_WRONG_USER"],
+  ["that is another user's", (answer) => replaceAll(answer), "LIST_WRONG_USER"],
 ])("a list %s is refused, and what was compared stays compared", async (_, change, code) => {
   await compare(ann, ben)
   await messengers.open(await ben.person.again())
@@ -299,7 +296,7 @@ test("a device with another credential than the signed list has is not shown as 
   await expect(refused).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("keys that came while two compared are not compared away, in whatever order the service answers", async () => {
+test("keys that changed during a comparison are not marked as verified, in any order of the answers", async () => {
   await compare(ann, ben)
   const stale: Partial<ListDeviceListsResponse> = {}
   lying.bend = {

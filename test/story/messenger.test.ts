@@ -1,4 +1,4 @@
-// Two people and more, each with the real client, on the real server.
+// Two and more people, each with the real client, on the real server.
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
@@ -44,7 +44,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ann, id)).toEqual(["hello", "hello back"])
   })
 
-  test("a direct conversation there is once, whoever asks, and at the same moment", async () => {
+  test("a direct conversation exists once, whoever creates it, also at the same time", async () => {
     const ann = await messengers.newcomer("ann at once")
     const ben = await messengers.newcomer("ben at once")
     const made = await Promise.all([
@@ -61,7 +61,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(await textsIn(ann, id))
   })
 
-  test("three people with five devices are in one group, and a new device of theirs comes in by itself", async () => {
+  test("three people with five devices are in one group, and a new device of theirs is added automatically", async () => {
     const ann = await messengers.newcomer("ann with two")
     const annToo = await messengers.open(await ann.person.again())
     const ben = await messengers.newcomer("ben with two")
@@ -84,7 +84,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(cidToo, id)).toEqual(["from a new device"])
   })
 
-  test("members come and go: who is removed reads no further, who is added reads from there", async () => {
+  test("members change: a removed one reads no further, an added one reads from there", async () => {
     const ann = await messengers.newcomer("ann adds")
     const ben = await messengers.newcomer("ben stays")
     const cid = await messengers.newcomer("cid goes")
@@ -106,7 +106,7 @@ describeStory("messengers", (kind) => {
     await expect(cid.messenger.send(id, utf8("let me in"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
   })
 
-  test("who asks to leave is let go by the others", async () => {
+  test("a member who requests to leave is removed by the others", async () => {
     const ann = await messengers.newcomer("ann remains")
     const ben = await messengers.newcomer("ben leaves")
     const cid = await messengers.newcomer("cid remains")
@@ -119,7 +119,7 @@ describeStory("messengers", (kind) => {
     expect((await ben.messenger.conversation(id))?.status).toBe("removed")
   })
 
-  test.each(["is lost", "comes"])("the last one who leaves is out when the answer %s", async (fate) => {
+  test.each(["is lost", "arrives"])("the last member has left when the answer %s", async (fate) => {
     const ben = await messengers.newcomer("ben is removed")
     const plain = messengers.transport
     const transport: Transport = {
@@ -132,7 +132,7 @@ describeStory("messengers", (kind) => {
       },
     }
     const ann = await messengers.newcomer("ann is the last", { transport })
-    // Another device of hers, which nobody asks.
+    // Another device of hers, which takes no part.
     const other = await messengers.open(await ann.person.again())
     await sync(other)
     const { id } = await ann.messenger.createGroupConversation(ids(ben))
@@ -150,7 +150,7 @@ describeStory("messengers", (kind) => {
     }
   })
 
-  test("a lost device is removed everywhere, and the user's other one goes on", async () => {
+  test("a lost device is removed everywhere, and the user's other one continues", async () => {
     const ann = await messengers.newcomer("ann loses one")
     const annLost = await messengers.open(await ann.person.again())
     const ben = await messengers.newcomer("ben of the lost")
@@ -182,7 +182,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(texts)
   })
 
-  test("two who change the members at once both get their way", async () => {
+  test("two members who change the members at the same time both succeed", async () => {
     const ann = await messengers.newcomer("ann also adds")
     const ben = await messengers.newcomer("ben also adds")
     const cid = await messengers.newcomer("cid is added")
@@ -201,7 +201,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(await textsIn(ann, id))
   })
 
-  test("the same account in two tabs: one store, one device, no message twice", async () => {
+  test("the same account in two tabs: one store, one device, no duplicate message", async () => {
     const ann = await messengers.newcomer("ann in two tabs")
     const ben = await messengers.newcomer("ben of the tabs")
     const tab = await messengers.open(ann.person, ann)
@@ -215,7 +215,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(tab, id)).toEqual(await textsIn(ben, id))
   })
 
-  test("a restart after anything is as good as none", async () => {
+  test("a restart after any step changes nothing", async () => {
     const ann = await messengers.newcomer("ann restarts")
     const ben = await messengers.newcomer("ben restarts")
     const again = (of: Seated) => messengers.open(of.person, { store: of.store, box: of.box })
@@ -237,7 +237,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(await again(other), id)).toEqual(texts)
   })
 
-  test("whoever follows the hints hears everything without asking", async () => {
+  test("a client that follows the hints gets everything without a sync", async () => {
     const ending = new AbortController()
     const ann = await messengers.newcomer("ann follows")
     const ben = await messengers.newcomer("ben follows")
@@ -259,7 +259,7 @@ describeStory("messengers", (kind) => {
     const all = [heard(ann, "to all"), heard(cid, "to all")]
     await ben.messenger.send(id, utf8("to all"))
     expect(await Promise.all(all)).toEqual([id, id])
-    // A directive is carried out by whoever hears of it.
+    // Each follower carries out a directive.
     const gone = new Promise<void>((resolve) => {
       cid.messenger.subscribe((event) => event.is === "status" && event.status === "removed" && resolve())
     })
@@ -270,7 +270,7 @@ describeStory("messengers", (kind) => {
     await Promise.all(running)
   })
 
-  test("the stream of events gives what happens from when it was asked for on, and ends with its signal", async () => {
+  test("the stream of events starts at its subscription, and ends with its signal", async () => {
     const ending = new AbortController()
     const ann = await messengers.newcomer("ann streams")
     const ben = await messengers.newcomer("ben streams")

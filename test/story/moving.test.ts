@@ -1,5 +1,5 @@
-// An app moves from one messaging backend to another, and back, while its people write: they notice a moment in which
-// nothing is taken, and nothing else.
+// An app moves from one messaging backend to another and back while its people write. They notice a short time without
+// writes, and nothing else.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -20,7 +20,7 @@ import { type Switchable, startSwitchable } from "../support/switchable.ts"
 
 const kind = noPostgres === undefined ? "postgres" : "pglite"
 
-/** Two backends of one auth service: where clients call each, and where whoever moves does. */
+/** Two backends of one auth service: the address of each for clients, and for the move command. */
 interface Pair {
   readonly server: MessagingServer
   readonly audience: string
@@ -103,7 +103,7 @@ describe.each(pairs)("between %s", (_, start) => {
   }
 
   test.runIf(isLong)(
-    "there and back under load: nothing lost, none twice, nobody rejoins, and who was verified is",
+    "a move and a move back under load: nothing is lost or duplicated, nobody rejoins, and verifications stay",
     async () => {
       const transport = connectTo(address.url)
       const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
@@ -120,7 +120,7 @@ describe.each(pairs)("between %s", (_, start) => {
         fileName: "a.bin",
         mediaType: "application/octet-stream",
       })
-      // Invited, and has not heard of it yet.
+      // Cid is invited, but has not synced yet.
       const cid = await messengers.newcomer("cid", { transport })
       const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
 
@@ -144,7 +144,7 @@ describe.each(pairs)("between %s", (_, start) => {
         })
         expect(moved.counts.attachmentPart).toBeGreaterThan(0)
         expect(moved.conversations).toBeGreaterThanOrEqual(3)
-        // Whoever still has the old address is told to try again, and no more.
+        // A client with the old address gets a retryable error only.
         const late = await messengers
           .open(ben.person, { ...ben, transport: connectTo(sourceUrl) })
           .catch(() => undefined)
@@ -156,7 +156,7 @@ describe.each(pairs)("between %s", (_, start) => {
       }
       await load.stop()
       await expectWhole(writers)
-      // Or by nobody: the connection was cut when the address was switched.
+      // Or without a reason: the switch of the address cut the connection.
       for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
       expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
 
@@ -164,7 +164,7 @@ describe.each(pairs)("between %s", (_, start) => {
       expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
       expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
       expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
-      // The welcome of before, and a commit whose receipt is another backend's.
+      // The welcome from before the move, and a commit whose receipt is of another backend.
       expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
       await cid.messenger.sync()
       const dee = await messengers.newcomer("dee", { transport })
@@ -181,7 +181,7 @@ describe.each(pairs)("between %s", (_, start) => {
   )
 
   test.skipIf(effort(true, false, false))(
-    "the command that is killed anywhere goes on or aborts, and nothing is ever open twice",
+    "the command that is killed anywhere continues or aborts, and at most one backend is open",
     async () => {
       const folder = mkdtempSync(join(fastTmpdir(), "signet-move-"))
       const asked = { appId: server.app.id, name: "command", messagingAudience: pair.audience, replaces: false }
@@ -211,12 +211,12 @@ describe.each(pairs)("between %s", (_, start) => {
         if (here.state === "HELD") {
           expect((await messagingCommand("abort", command)).code).toBe(0)
           expect((await source.status()).state).toBe("OPEN")
-          // Where it was begun it is closed; else nobody has heard of it.
+          // The target is closed if the command reached it; otherwise it has no state.
           expect(await target.status()).toMatchObject({ isEmpty: true })
           for (const writer of writers) await writeOnce(writer, false)
         } else {
           expect((await messagingCommand("abort", command)).said).toMatch(/finish the move|No transfer is in progress/i)
-          // Whoever says it without the command is refused as well.
+          // The same call without the command is refused, too.
           if (here.state === "GIVEN") {
             const aborted = refusal(source.change(here.transferId, "ABORT"))
             expect(await aborted).toBe("FailedPrecondition STATE_CONFLICT")
@@ -236,7 +236,7 @@ describe.each(pairs)("between %s", (_, start) => {
   )
 
   test.skipIf(effort(true, false, false))(
-    "a move that is aborted leaves everything as it was, and can be begun again",
+    "an aborted move changes nothing, and can be started again",
     async () => {
       const { first, other } = backends()
       const transport = connectTo(server.url)

@@ -1,5 +1,5 @@
-// What the README and docs/how-to/call-as-a-service.md tell newcomers to type, run as it stands there: with curl, against the program as
-// npm start runs it. Then a stock client finds everything by discovery alone.
+// The commands of the README and docs/how-to/call-as-a-service.md, run as printed there with curl against the program
+// of npm start. A standard OAuth client finds the endpoints by discovery.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     if (folder) rmSync(folder, { recursive: true, force: true })
   })
 
-  /** The answers of a script's commands, which come one behind the other. */
+  /** The answers of a script's commands, in order. */
   function run(script: string): unknown[] {
     const output = execFileSync("/bin/bash", ["-e", "-c", script], {
       cwd: folder,
@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     return JSON.parse(`[${output.replaceAll(/\}\s*\{/g, "},{")}]`)
   }
 
-  test("the README's first five minutes run, over REST and Connect, to a refreshed session", () => {
+  test("the README's first five minutes run over REST and Connect, up to a refreshed session", () => {
     const [me, again, refreshed, ...rest] = run(firstMinutes.replaceAll("http://127.0.0.1:8080", program.url))
     expect(me).toMatchObject({ identity: { primaryEmail: "ada@example.com" }, session: { current: true } })
     expect(again).toEqual(me)
@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the tour of docs/how-to/call-as-a-service.md runs, and ends with a token that is good no more", () => {
+  test("the tour of docs/how-to/call-as-a-service.md runs, and ends with a revoked token", () => {
     const answers = run(tour)
     expect(answers).toMatchObject([
       { scope: "notes.read notes.write", audience: "svc-notes" },
@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the one of IDP_B signs one person in twice", () => {
+  test("the tour of IDP_B signs one person in twice", () => {
     const [first, switched, second, ...rest] = run(withIdpB)
     expect(first).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
     expect(switched).toEqual({ down: false, delayMs: 0, issuer: "second" })
@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the one of IDP_C signs in with a password and with a link, as one person", () => {
+  test("the tour of IDP_C signs one person in with a password and with a link", () => {
     const [byPassword, byLink, ...rest] = run(withIdpC)
     expect(byPassword).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
     expect(byLink).toMatchObject({ identity: (byPassword as { identity: object }).identity })
@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the tour of docs/how-to/administer-an-app.md makes an app, its people and rights, and ends them", () => {
+  test("the tour of docs/how-to/administer-an-app.md creates an app, its members and roles, and archives them", () => {
     const answers = run(asAdministrator)
     expect(answers).toMatchObject([
       { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(answers[10]).not.toHaveProperty("app.settings.allowedOrigins")
   }, 60_000)
 
-  test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {
+  test("a standard client finds the endpoints by discovery (RFC 8414)", async () => {
     const issuer = new URL(program.url)
     const options = { algorithm: "oauth2", [oauth.allowInsecureRequests]: true } as const
     const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options))

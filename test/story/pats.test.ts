@@ -38,7 +38,7 @@ describeStory("a personal access token", (kind) => {
       clients = clientsOver(transportOf(protocol, server))
     })
 
-    test("is shown once, exchanged, listed without the token, and revoked with what came of it", async () => {
+    test("is shown once, exchanged, listed without the token, and revoked with its access tokens", async () => {
       const { token, principalId } = await person()
       const { token: secret, pat } = await clients.pats.createPat({ ...request, expiresInDays: 30 }, bearer(token))
       if (pat === undefined) throw new Error("no token")
@@ -73,7 +73,7 @@ describeStory("a personal access token", (kind) => {
       expect(await kindsOf(pat.id)).toEqual(["pat.created", "pat.used", "pat.revoked", "pat.rejected"])
     })
 
-    test("is somebody's own: another person can neither see nor end it", async () => {
+    test("belongs to one person: another can neither list nor revoke it", async () => {
       const owner = await person()
       const { pat, token: secret } = await clients.pats.createPat(request, bearer(owner.token))
       const stranger = await person()
@@ -85,7 +85,7 @@ describeStory("a personal access token", (kind) => {
       await clients.pats.exchangePat({ pat: secret })
     })
 
-    test("is no bearer token, and its owner can see who tried", async () => {
+    test("is no bearer token, and its owner can see the attempts", async () => {
       const { token, principalId } = await person()
       const { pat, token: secret } = await clients.pats.createPat(request, bearer(token))
       const unknown = buildOpaque("sgpat_", server.deps.random)
@@ -102,7 +102,7 @@ describeStory("a personal access token", (kind) => {
     })
   })
 
-  test("lives 90 days unless it is said, and never more than 365", async () => {
+  test("lives 90 days by default, and never more than 365", async () => {
     const { token } = await person()
     const { pat, token: secret } = await connect.pats.createPat(request, bearer(token))
     expect(seconds(pat?.expiresAt) - seconds(pat?.createdAt)).toBe((90 * day) / 1_000)
@@ -117,7 +117,7 @@ describeStory("a personal access token", (kind) => {
     expect((await connect.pats.listPats({}, bearer(token))).pats[0]?.status).toBe(Pat_Status.EXPIRED)
   })
 
-  test("is made by somebody who signed in within the last 15 minutes", async () => {
+  test("requires a sign-in within the last 15 minutes", async () => {
     const nowSeconds = Math.floor(server.deps.clock.nowMs() / 1_000)
     const recent = await connect.auth.externalLogin({
       ...(await server.login(subject(), { auth_time: nowSeconds - 890 })),
@@ -133,7 +133,7 @@ describeStory("a personal access token", (kind) => {
     expect((await connect.pats.listPats({}, bearer(late.accessToken))).pats).toEqual([])
   })
 
-  test("never allows more than its maker holds, then and when it is exchanged", async () => {
+  test("never allows more than its owner holds, at creation and at each exchange", async () => {
     const admin = await person({ scopes: ["notes.admin"], audiences: ["auth", "svc-notes"] })
     expect(claimsOf(admin.tokens["svc-notes"] ?? "").scp).toEqual(["notes.read", "notes.write", "notes.admin"])
     const asked = { ...request, scopes: ["notes.admin", "notes.read"] }
@@ -162,7 +162,7 @@ describeStory("a personal access token", (kind) => {
     expect(await refusal(gone)).toBe("PermissionDenied SCOPE_NOT_GRANTED")
   })
 
-  test("is bound to the tenant that it was made in", async () => {
+  test("is bound to the tenant that it was created in", async () => {
     const tenantId = newId("ten", 1, server.deps.random.bytes(10))
     const member = await person({ tenantId, scopes: ["notes.admin"] })
     const asked = { ...request, scopes: ["notes.admin"] }
@@ -181,7 +181,7 @@ describeStory("a personal access token", (kind) => {
     expect(await refusal(connect.pats.exchangePat({ pat: secret }))).toMatch(/MEMBERSHIP_INACTIVE$/)
   })
 
-  test("launders nothing: a token that came of it makes, lists and ends none, and makes no service", async () => {
+  test("cannot extend itself: its access token can neither create, list nor revoke one, nor create a service account", async () => {
     const scopes = ["auth.service_accounts.write", "auth.service_accounts.read"]
     const admin = await person({ scopes })
     const asked = { ...request, allowedAudiences: ["auth"], scopes }
@@ -197,7 +197,7 @@ describeStory("a personal access token", (kind) => {
       connect.services.createServiceAccount({ name: "x", authMethods: [1] }, withIt),
     ]
     const [make, ...others] = await Promise.all(refused.map((call) => refusal(call)))
-    // A token without a sign-in is never a recent one.
+    // A token without a sign-in never counts as recent.
     expect(make).toBe("PermissionDenied STEP_UP_REQUIRED")
     expect(others).toEqual(Array(4).fill("PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"))
     await connect.pats.revokePat({ patId: pat?.id ?? "" }, bearer(admin.token))
@@ -217,10 +217,10 @@ describeStory("a personal access token", (kind) => {
 
   test.each([
     ["a field of the answer", { status: "ACTIVE" }],
-    ["somebody else's principal", { principalId: "prn_00000000000000000000000000" }],
+    ["another user's principal", { principalId: "prn_00000000000000000000000000" }],
     ["a tenant", { tenantId: "ten_00000000000000000000000000" }],
     ["a token of the caller's choice", { token: "sgpat_x" }],
-    ["an end of the caller's choice", { expiresAt: "2099-01-01T00:00:00Z" }],
+    ["an expiry of the caller's choice", { expiresAt: "2099-01-01T00:00:00Z" }],
   ])("is not made with %s", async (_, extra) => {
     const { token } = await person()
     const response = await fetch(`${server.url}/auth/pats`, {
@@ -246,7 +246,7 @@ describeStory("a personal access token", (kind) => {
     expect(await refusal(stolen)).toBe("InvalidArgument INVALID_FIELD")
   })
 
-  test("that cannot be written down is not made, and one that cannot be is not ended", async () => {
+  test("is neither created nor revoked if the audit fails", async () => {
     const { token } = await person()
     const { pat, token: secret } = await connect.pats.createPat(request, bearer(token))
     const table = sql`audit_event`
@@ -264,7 +264,7 @@ describeStory("a personal access token", (kind) => {
     await connect.pats.exchangePat({ pat: secret })
   })
 
-  test("is never in an answer that may be stored, and nowhere in the database", async () => {
+  test("is never in a cacheable answer, and not in the database", async () => {
     const { token } = await person()
     const response = await fetch(`${server.url}/auth/pats`, {
       method: "POST",
@@ -289,7 +289,7 @@ describe("a garbled personal access token", () => {
       queries++
       return work()
     }
-    // Every way to the database, counted where it leaves the handlers and the guard.
+    // Counts all statements to the database from handlers and guard.
     counted = {
       ...opened,
       store: {
@@ -308,7 +308,8 @@ describe("a garbled personal access token", () => {
       liveness: { find: (question) => count(() => opened.liveness.find(question)) },
     }
     server = await startTestServer({ store: counted })
-    // The first are written down: the audit's budget of strangers in one network is used up for ten minutes.
+    // The first refusals are audited: these use up the audit's budget for unauthenticated callers of one network, which
+    // is renewed every ten minutes.
     server.advance(budgetWindowMs - (server.deps.clock.nowMs() % budgetWindowMs))
     const clients = clientsOver(transportOf("REST", server))
     for (let i = 0; i < 20; i++) await refusal(clients.pats.exchangePat({ pat: "sgpat_" }))

@@ -1,4 +1,4 @@
-// What is granted decides: here, where it is kept, and at another service that asks for it.
+// Decisions by granted permissions: at the server, in the cached snapshot, and at another service that asks for it.
 import { createKeyValueSnapshots } from "@signet/guard/kv-cache"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import type { PrincipalId } from "@signet/kernel/ids"
@@ -11,12 +11,12 @@ import { claimsOf, signIn } from "../support/people.ts"
 import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeStory("what is granted", (kind) => {
+describeStory("a granted permission", (kind) => {
   let server: TestServer
   let clients: Clients
   let world: AdministeredWorld
   let notes: Machine
-  /** What svc-notes is, and who may act there for users. */
+  /** The permissions of svc-notes, and the service that may act there for users. */
   let worker: Machine
   let editor: { roleId: string }
   let appId: string
@@ -60,16 +60,16 @@ describeStory("what is granted", (kind) => {
     }
   }
 
-  test("is let in by another service, and is refused when it is revoked: here at once", async () => {
+  test("is accepted by another service, and refused after its revocation: here at once", async () => {
     const { principalId, refreshToken, tokens } = await ofPerson("ada")
     const service = startNotes(server, notes, [note("n1"), note("n2")])
     expect(await service.edit(tokens["svc-notes"] ?? "", "n1")).toEqual([403, "MISSING_PERMISSION"])
 
     const on = { appId, principalId, ...editor, resource: { type: "note", id: "n1" } }
     const { grant } = await clients.admin.createGrant(on, root())
-    // What was known of the version before is held; a new token is of the version after.
+    // The service has cached the version before; a new token has the next version.
     expect(await service.edit(tokens["svc-notes"] ?? "", "n1")).toEqual([403, "MISSING_PERMISSION"])
-    // To a service that knows nothing yet the token is stale, and its caller refreshes once.
+    // For a service without a cache the token is stale, and its caller refreshes once.
     expect(await startNotes(server, notes, [note("n1")]).edit(tokens["svc-notes"] ?? "", "n1")).toEqual([
       401,
       "PERMISSIONS_STALE",
@@ -79,7 +79,7 @@ describeStory("what is granted", (kind) => {
     expect(await service.edit(granted.notes, "n2")).toEqual([403, "RESOURCE_NOT_GRANTED"])
     expect(await service.edit(granted.notes, "n3")).toEqual([403, "RESOURCE_UNRESOLVED"])
     expect(service.asked).toHaveLength(2)
-    // More is no reason to refuse what there was.
+    // More permissions are no reason to refuse the token.
     await clients.auth.me({}, bearer(tokens.auth ?? ""))
 
     const asking = { clientId: worker.account.clientId, clientSecret: worker.secret, token: granted.notes }
@@ -94,7 +94,7 @@ describeStory("what is granted", (kind) => {
     expect(await service.edit(after.notes, "n1")).toEqual([403, "MISSING_PERMISSION"])
   })
 
-  test("is kept in a key-value store, from which nothing is believed that was not signed for the token", async () => {
+  test("is cached in a key-value store, from which only statements signed for the token are accepted", async () => {
     const { principalId, tokens, refreshToken } = await ofPerson("kay")
     await clients.admin.createGrant({ appId, principalId, ...editor }, root())
     const kept = new Map<string, string>()
@@ -108,7 +108,7 @@ describeStory("what is granted", (kind) => {
     const again = startNotes(server, notes, [note("n1")], cache)
     expect(await again.edit(granted.notes, "n1")).toEqual([204])
     expect(again.asked).toEqual([])
-    // The whole of what was granted, planted where the poorer version before is looked for.
+    // The statement with all permissions, stored by an attacker under the key of the earlier version.
     const { perm_ver } = claimsOf(tokens["svc-notes"] ?? "")
     kept.set(String(entry?.[0]).replace(/\d+$/, String(perm_ver)), entry?.[1] ?? "")
     expect(await startNotes(server, notes, [note("n1")], cache).edit(tokens["svc-notes"] ?? "", "n1")).toEqual([
@@ -117,7 +117,7 @@ describeStory("what is granted", (kind) => {
     ])
   })
 
-  test("is told by every token: a session's, a service's, a personal access token's, and one on behalf", async () => {
+  test("is available with each token: of a session, a service, a personal access token, and a delegation", async () => {
     const { principalId, refreshToken } = await ofPerson("eve")
     const of = async (id: PrincipalId) => {
       const { principal, policy } = await server.deps.store.transaction((tx) => tx.authorities.find(id, world.app.id))
@@ -147,7 +147,7 @@ describeStory("what is granted", (kind) => {
     expect(claimsOf(told.service)).toMatchObject(await of(worker.account.principalId))
   })
 
-  test("has a version that rises with what changes authority, and with nothing else", async () => {
+  test("has a version that increases with each change of authority, and with nothing else", async () => {
     const { admin, account } = clients
     const { principalId, refreshToken } = await ofPerson("bob")
     const tenantId = world.otherTenant.id
@@ -158,7 +158,7 @@ describeStory("what is granted", (kind) => {
       } as never)
       return { current: facts.current as AuthorityVersions, minimum: facts.minimum }
     }
-    /** Runs it and says what rose: "+" with the minimum left where it was, "-" where it came along. */
+    /** Runs the call and returns the increased versions: "-" if the minimum increased too, otherwise "+". */
     const rise = async (call: () => Promise<unknown>): Promise<string> => {
       const before = await read()
       await call()

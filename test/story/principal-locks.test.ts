@@ -1,4 +1,4 @@
-// An administrator locks a person or a service for a time: everything is rejected meanwhile, and nothing is lost.
+// An administrator locks a person or a service for a time: each call is rejected until the end, and nothing is lost.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { parseId } from "@signet/kernel/ids"
 import { Principal_Status } from "@signet/proto/auth/v1/records"
@@ -59,7 +59,7 @@ describeStory("a lock of a principal", (kind) => {
     return body.reason ?? "issued"
   }
 
-  test("rejects token, refresh, sign-in and personal access token, and gives each back when it ends", async () => {
+  test("rejects token, refresh, sign-in and personal access token, and each works again after its end", async () => {
     const ada = await person("locked ada")
     const bystander = await person("a bystander")
     const { token: secret } = await addPat(server, ada)
@@ -96,7 +96,7 @@ describeStory("a lock of a principal", (kind) => {
     expect(await eventsOf(ada.principalId)).toEqual(["principal.locked", "principal.unlocked"])
   })
 
-  test("ends by itself at its time and once, and is written down", async () => {
+  test("ends automatically, once, at its time, and is audited", async () => {
     const bob = await person("locked bob")
     await lock(bob.principalId, 60_000)
     server.advance(59_000)
@@ -112,7 +112,7 @@ describeStory("a lock of a principal", (kind) => {
     expect(await endDue()).toBe(0)
   })
 
-  test("that is given another time ends at that, and one repeated is one event", async () => {
+  test("with a changed time ends then, and a repeated lock is one event", async () => {
     const cy = await person("locked cy")
     const until = inMs(60_000)
     const request = { principalId: cy.principalId, lockExpiresAt: until }
@@ -127,7 +127,7 @@ describeStory("a lock of a principal", (kind) => {
     expect(await endDue()).toBe(1)
   })
 
-  test("that was turned into a suspension does not end by itself", async () => {
+  test("that was changed to a suspension does not end automatically", async () => {
     const di = await person("locked di")
     await lock(di.principalId, 60_000)
     await clients.admin.suspendPrincipal({ principalId: di.principalId }, world.as("root"))
@@ -138,7 +138,7 @@ describeStory("a lock of a principal", (kind) => {
     expect(await refusal(lock(di.principalId))).toBe("FailedPrecondition STATE_CONFLICT")
   })
 
-  test("of a service keeps it from getting tokens, and its secret works afterwards", async () => {
+  test("of a service prevents new tokens, and its secret works afterwards", async () => {
     const machine = await addMachine(server, { allowedAudiences: ["svc-notes"] })
     const token = () =>
       postForm(`${server.url}/auth/token`, { grant_type: "client_credentials", audience: "svc-notes" }, basic(machine))
@@ -160,7 +160,7 @@ describeStory("a lock of a principal", (kind) => {
     expect(await refusal(lock(principalId, ms))).toBe("InvalidArgument INVALID_FIELD")
   })
 
-  test("is not for an app's administrator to make or to end", async () => {
+  test("cannot be set or removed by an app's administrator", async () => {
     const { principalId } = world.people.otherAdmin
     const admin = world.as("admin")
     expect(await refusal(clients.admin.lockPrincipal({ principalId, lockExpiresAt: inMs(hourMs) }, admin))).toBe(

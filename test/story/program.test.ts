@@ -1,4 +1,4 @@
-// The program as an operator meets it: what it refuses, what it says, and what it never says.
+// The program as operators see it: refused settings, its output, and secrets that it never prints.
 
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
@@ -32,7 +32,7 @@ const production = {
   SIGNET_PEPPERS: `1:${key}`,
 }
 
-/** Nothing but sentences for the operator: no stack, no object, no secret. */
+/** Expects messages for the operator only: no stack, no object, no secret. */
 function expectPlain({ stdout, stderr }: Refusal): void {
   const lines = stderr.trimEnd().split("\n")
   for (const line of lines) expect(line).toMatch(/^[A-Za-z][^{}[\]]{10,200}$/)
@@ -46,14 +46,14 @@ async function* listServices() {
 
 describe("settings", () => {
   test.concurrent.each<[string, Record<string, string>, RegExp]>([
-    ["an open address without a profile", { HOST: "0.0.0.0" }, /^The production profile requires DATABASE_URL/],
+    ["a public address without a profile", { HOST: "0.0.0.0" }, /^The production profile requires DATABASE_URL/],
     [
-      "a database without anything else that production needs",
+      "a database without the other required settings",
       { DATABASE_URL: production.DATABASE_URL },
       /^The production profile requires SIGNET_ISSUER\.\nThe production profile requires SIGNET_SEALING_KEY and SIGNET_PEPPERS\.$/m,
     ],
     [
-      "a secret of another length",
+      "a secret of the wrong length",
       { ...production, SIGNET_SEALING_KEY: "c2hvcnQgc2VjcmV0" },
       /^SIGNET_SEALING_KEY must be 32 bytes in base64\.$/m,
     ],
@@ -66,15 +66,15 @@ describe("settings", () => {
   })
 })
 
-describe("a start that cannot be", () => {
-  test("for want of a database, says so without its password", async () => {
+describe("a failing start", () => {
+  test("without a database prints the cause without the password", async () => {
     const refused = await refusedProgram({ ...production, PORT: "0" })
     expect(refused.code).toBe(1)
     expectPlain(refused)
     expect(refused.stderr).toContain("ECONNREFUSED")
   })
 
-  test.runIf(isLong)("because another process has the folder, says which in one sentence", async () => {
+  test.runIf(isLong)("because another process uses the folder names it in one sentence", async () => {
     const release = lockFolder(join(folder, "pglite"))
     const refused = await refusedProgram({ PORT: "0", SIGNET_DATA: folder })
     release()
@@ -86,7 +86,7 @@ describe("a start that cannot be", () => {
 })
 
 describeOnPostgres("production", () => {
-  test("has no stand-in provider, no reflection and no seeded app, and stops with 0", async () => {
+  test("has no stand-in provider, no reflection and no seeded app, and exits with 0", async () => {
     const database = await createTestDatabase()
     const program = await startProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
     const statusOf = async (path: string, method = "GET") => (await fetch(program.url + path, { method })).status
@@ -123,7 +123,7 @@ describeOnPostgres("production", () => {
     await database.drop()
   })
 
-  test.runIf(isLong)("says when its port is taken", async () => {
+  test.runIf(isLong)("reports that its port is in use", async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
     const address = taken.address()

@@ -1,4 +1,4 @@
-// Every provider on every platform, and whom its accounts are of.
+// Each provider on each platform, and the identities of its accounts.
 
 import type { newId } from "@signet/kernel/ids"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
@@ -46,7 +46,7 @@ describeStory("a person", (kind) => {
       expect(reason).toBe("PROVIDER_TOKEN_INVALID")
     })
 
-    test("signs in with IDP_C by password and by link, as one and the same", async () => {
+    test("signs in with IDP_C by password and by link, as one identity", async () => {
       const email = `c-${platform.toLowerCase()}@example.com`
       const { id } = await world.idpC.addPerson({ email, password, isConfirmed: true })
       const first = await world.signInC(email, { body: { platform } })
@@ -62,7 +62,7 @@ describeStory("a person", (kind) => {
     })
   })
 
-  test("is found by what the account's key says, and by nothing else", async () => {
+  test("is found by the account's key, and by nothing else", async () => {
     const email = "key@example.com"
     const { id } = await world.idpC.addPerson({ email, password, isConfirmed: true })
     const a = await world.signInA("key", { claims: { email, email_verified: true } })
@@ -115,7 +115,7 @@ describeStory("a person", (kind) => {
     const hints = { name: "Ada Lovelace", email: "Ada@Hints.example" }
     const kept = { name: "Ada Lovelace", email: "Ada@hints.example" }
 
-    test("may bring a name and an address along: kept for the membership, and never after", async () => {
+    test("may pass a name and an address: stored for the membership, and never later", async () => {
       const first = await world.signInB("hints", { body: { profileHints: hints } })
       expect(first.membership?.profile).toEqual(kept)
       expect(first.identity?.primaryEmail).toBe("ada@example.com")
@@ -125,12 +125,12 @@ describeStory("a person", (kind) => {
       expect(memberships).toMatchObject([{ profile: kept }])
     })
 
-    test("needs neither, and takes what is no address for none", async () => {
+    test("requires neither, and ignores an invalid address", async () => {
       const answer = await world.signInB("no hints", { body: { profileHints: { email: "not an address" } } })
       expect(answer.membership?.profile ?? {}).toEqual({})
     })
 
-    test("says whether the address is a relay's, and every later time says it anew", async () => {
+    test("stores whether the address is a relay's, and each later sign-in updates it", async () => {
       const relay = "x7@privaterelay.example"
       const rowOf = () =>
         world.server.store.db
@@ -147,7 +147,7 @@ describeStory("a person", (kind) => {
       expect(await rowOf()).toEqual({ email: "real@example.com", is_relay_email: false })
     })
 
-    test("keeps the provider's refresh token sealed, and the newest of them", async () => {
+    test("stores the provider's newest refresh token encrypted", async () => {
       const client = await world.clientOf(world.app.id, "IDP_B", "IOS")
       const { clientSecretSealed } = world.idpB.clientOf("IOS", { id: client.id })
       expect(clientSecretSealed).not.toBeNull()

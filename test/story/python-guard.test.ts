@@ -1,4 +1,4 @@
-// A service in Python that verifies tokens by itself, with what it follows and asks of a real issuer.
+// A service in Python that verifies tokens locally, and follows and calls a real issuer.
 import { type ChildProcess, spawn } from "node:child_process"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -15,7 +15,7 @@ import { signIn } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-// Some seconds, most of them waiting.
+// It takes seconds, mostly of waiting.
 const missing = effort(() => "the long form alone", pythonMissing, pythonMissing)()
 const script = join(import.meta.dirname, "../interop/python/guarded.py")
 
@@ -68,7 +68,7 @@ describe.skipIf(missing !== undefined)(`a service in Python${missing ? ` (skippe
     return body.reason === undefined ? [answer.status] : [answer.status, body.reason]
   }
 
-  test("knows its caller, and refuses the session within seconds of its logout", async () => {
+  test("identifies its caller, and refuses the session within seconds of its logout", async () => {
     const { tokens } = await person()
     const bystander = await person()
     const [notes = "", auth = ""] = [tokens["svc-notes"], tokens.auth]
@@ -79,17 +79,17 @@ describe.skipIf(missing !== undefined)(`a service in Python${missing ? ` (skippe
     expect(await ask("GET", "/whoami", bystander.tokens["svc-notes"] ?? "")).toEqual([200])
   })
 
-  test("asks the issuer about the token where a requirement wants to know how it is now", async () => {
+  test("introspects the token if a requirement demands its current state", async () => {
     const { tokens } = await person()
     const [notes = "", auth = ""] = [tokens["svc-notes"], tokens.auth]
-    // Older than the requirement takes, by then.
+    // By now the token is older than the requirement allows.
     await new Promise((resolve) => setTimeout(resolve, 2_000))
     expect(await ask("GET", "/now", notes)).toEqual([200])
     await clients.auth.logout({}, bearer(auth))
     expect(await ask("GET", "/now", notes)).toEqual([401, "TOKEN_REVOKED"])
   })
 
-  test("asks what its caller was granted", async () => {
+  test("requests its caller's permissions", async () => {
     const appId = world.app.id
     const { principalId, refreshToken } = await person()
     const role = { key: "editor", permissions: [editNote], inheritable: true }

@@ -1,5 +1,4 @@
-// What only happens when transactions meet: on real PostgreSQL, in the default isolation, and in the longer form in the
-// strictest.
+// Concurrent transactions on real PostgreSQL: in the default isolation level, and in the long form in the strictest.
 import { parseId } from "@signet/kernel/ids"
 import type { IsolationLevel } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -19,7 +18,7 @@ for (const isolationLevel of levels) {
     let clients: Clients[]
     beforeAll(async () => {
       store = await openTestStore("postgres", { isolationLevel, maxConnections: 30 })
-      // Two servers on one database, as two processes would be.
+      // Two servers on one database, like two processes.
       first = await startTestServer({ store })
       second = await startTestServer({ store })
       const transport = protocols["Connect JSON over HTTP/1.1"]
@@ -52,10 +51,10 @@ for (const isolationLevel of levels) {
       ).length
     }
 
-    /** Both servers know the second's issuer: the configuration is in the database. */
+    /** Both servers accept the second one's issuer, because the configuration is in the database. */
     const login = (subject: string) => second.login(subject)
 
-    test("50 parallel first sign-ins of one subject make one identity", async () => {
+    test("50 parallel first sign-ins of one subject create one identity", async () => {
       const subject = `race ${isolationLevel}`
       const logins = await Promise.all(fifty.map(() => login(subject)))
       const signedIn = await Promise.all(logins.map((request, i) => at(i).auth.externalLogin(request)))
@@ -76,7 +75,7 @@ for (const isolationLevel of levels) {
       expect(await liveTokens(session)).toBe(1)
     })
 
-    test("50 parallel refreshes without one give one winner and a dead family", async () => {
+    test("50 parallel refreshes without one give one winner and end the session", async () => {
       const { refreshToken, session } = await at(0).auth.externalLogin(await login("no key"))
       const outcomes = await Promise.allSettled(fifty.map((i) => at(i).auth.refresh({ refreshToken })))
       const won = outcomes.filter((outcome) => outcome.status === "fulfilled")
@@ -96,7 +95,7 @@ for (const isolationLevel of levels) {
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1)
     })
 
-    test("signing in while the principal is suspended leaves no session that lives on", async () => {
+    test("a sign-in during a suspension of the principal leaves no active session", async () => {
       for (let round = 0; round < 10; round++) {
         const { principal } = await at(0).auth.externalLogin(await login(`suspended ${round}`))
         const id = parseId("prn", principal?.id ?? "")

@@ -1,4 +1,5 @@
-// The messenger in React Native: JavaScript on one side of a bridge, a native stand-in with the real thing on the other.
+// The messenger in React Native: JavaScript on one side of a bridge, and on the other a stand-in for native code with
+// the real messenger.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
@@ -32,7 +33,7 @@ interface Phone {
   readonly crossed: readonly string[]
 }
 
-/** @param isLeaky The native side answers a question with a key. */
+/** @param isLeaky True if the native side returns a key by mistake. */
 async function phone(name: string, isLeaky = false): Promise<Phone> {
   const person = await server.person(name)
   const taint = createTaint()
@@ -79,7 +80,7 @@ test("two phones write to each other, and no secret crosses into JavaScript", as
   expect(texts).toEqual(["hello", "hello back", "later"])
   expect(heard).toContain("entry")
   expect(await ann.messenger.safetyNumber(ben.userId)).toMatch(/^\d{60}$/)
-  // One that has not ended gives way to nobody.
+  // A device that has not ended is not replaced.
   await ann.messenger.startAnew()
   expect(await ann.messenger.devices()).toMatchObject([{ id: ann.messenger.deviceId, isThisOne: true }])
   expect((await ben.messenger.conversations())[0]?.memberUserIds).toContain(ann.userId)
@@ -92,7 +93,7 @@ test("two phones write to each other, and no secret crosses into JavaScript", as
   }
 })
 
-test("a native side that lets a key out is found", async () => {
+test("a native side that leaks a key is detected", async () => {
   const { messenger, taint, crossed } = await phone("eve with a phone", true)
   expect(taint.in(crossed.join("\n"))).toEqual([])
   await messenger.safetyNumber("prn_01kdvdna00edmtevk5ehj6axhg")
@@ -104,8 +105,8 @@ describe("the taint", () => {
   const inside = Buffer.concat([utf8("before"), secret, utf8("after")])
   test.each<[string, string]>([
     ["in base64", Buffer.from(secret).toString("base64")],
-    ["inside of more, in base64", inside.toString("base64")],
-    ["inside of more, in base64url", inside.toString("base64url")],
+    ["within other bytes, in base64", inside.toString("base64")],
+    ["within other bytes, in base64url", inside.toString("base64url")],
     ["in hexadecimal", inside.toString("hex")],
     ["as an array of numbers", JSON.stringify([...inside])],
   ])("is seen %s", (_, text) => {
@@ -116,7 +117,7 @@ describe("the taint", () => {
   })
 })
 
-test("what the native side refuses has the same class and reason as anywhere", async () => {
+test("a refusal of the native side has the same class and reason as elsewhere", async () => {
   const { messenger, native } = await phone("cid with a phone")
   const unknown = "cnv_01kdvdna00edmtevk5ehj6axhg"
   await expect(messenger.send(unknown, utf8("x"))).rejects.toMatchObject({

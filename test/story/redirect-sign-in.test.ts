@@ -1,4 +1,4 @@
-// Signing in at a provider's page, without a browser: what is made, kept, checked and refused.
+// Signing in at a provider's page, without a browser: the created, stored, checked and refused values.
 import { newId } from "@signet/kernel/ids"
 import type { ProviderClient } from "@signet/kernel/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -20,7 +20,7 @@ const reasonOf = (call: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(Object(error).reason ?? error),
   )
 
-/** What a provider makes of the address: the person signs in, and comes back. */
+/** The provider's answer to the address: the person signs in and returns. */
 function answerOf(url: string, change: Record<string, string | null> = {}): string {
   const asked = new URL(url).searchParams
   const code = world.server.idp.issueCode({
@@ -42,7 +42,7 @@ const put = (change: Partial<ProviderClient>) => {
 }
 
 describe("a sign-in at a provider's page", () => {
-  test("asks with state, nonce and PKCE, and signs in once with what comes back", async () => {
+  test("requests with state, nonce and PKCE, and signs in once with the answer", async () => {
     const signet = world.open(world.browser().tab())
     const { url, state } = await signet.beginSignIn({
       redirectUri,
@@ -57,23 +57,23 @@ describe("a sign-in at a provider's page", () => {
       ...{ scope: "openid email profile", code_challenge_method: "S256", login_hint: "ada", prompt: "consent" },
     })
     expect(asked.state).toMatch(/^[\w-]{32}$/)
-    // The service's: a token that carries it signs nobody in without this browser's transaction.
+    // The service's nonce: a token with it signs in only together with this browser's transaction.
     expect(asked.nonce).toMatch(/^sgn_[\w-]{32}$/)
     const address = answerOf(url)
     const callback = await signet.openCallback(address)
     expect(callback).toMatchObject({ state, returnTo: "/notes?id=1#top", display: "page" })
     expect((await callback?.finish())?.created).toBe(true)
     expect(signet.session.current.is).toBe("signedIn")
-    // Again, as a reload or whoever reads the history would.
+    // Repeated, like a reload or a reader of the history does.
     expect(await reasonOf(signet.openCallback(address))).toBe("CALLBACK_INVALID")
   })
 
-  test("is finished by another tab of the browser, by one of two at once, and by no other browser", async () => {
+  test("is completed by another tab of the browser, by one of two at the same time, and by no other browser", async () => {
     const browser = world.browser()
     const { url } = await world.open(browser.tab()).beginSignIn({ redirectUri })
     const address = answerOf(url)
     const stranger = world.open(world.browser().tab())
-    // A login that somebody else began: their account would be this person's.
+    // Login CSRF: an attacker's sign-in would put this person into the attacker's account.
     expect(await reasonOf(finish(stranger, address))).toBe("CALLBACK_INVALID")
     const outcomes = await Promise.all(
       [browser, browser].map((one) => reasonOf(finish(world.open(one.tab()), address))),
@@ -85,23 +85,23 @@ describe("a sign-in at a provider's page", () => {
     ["another state", { state: "A".repeat(32) }, "CALLBACK_INVALID"],
     ["no state", { state: null }, "CALLBACK_INVALID"],
     ["another issuer (RFC 9207)", { iss: "https://evil.example" }, "CALLBACK_ISSUER_MISMATCH"],
-    ["an issuer that only begins the same", { iss: "http://127.0.0.1" }, "CALLBACK_ISSUER_MISMATCH"],
+    ["an issuer with the same prefix", { iss: "http://127.0.0.1" }, "CALLBACK_ISSUER_MISMATCH"],
     ["an error", { code: null, error: "access_denied" }, "PROVIDER_REFUSED"],
     ["an error beside a code", { error: "access_denied" }, "PROVIDER_REFUSED"],
     ["another issuer's error", { code: null, error: "x", iss: "https://evil.example" }, "CALLBACK_ISSUER_MISMATCH"],
-    ["a code that nobody gave out", { code: "made-up" }, "PROVIDER_TOKEN_INVALID"],
+    ["an unknown code", { code: "made-up" }, "PROVIDER_TOKEN_INVALID"],
   ])("refuses an answer with %s, and the real one signs nobody in afterwards", async (_, change, reason) => {
     const signet = world.open(world.browser().tab())
     const { url, state } = await signet.beginSignIn({ redirectUri })
     expect(await reasonOf(finish(signet, answerOf(url, change)))).toBe(reason)
     expect(signet.session.current.is).not.toBe("signedIn")
-    // Where the state was right, it is used up. A forger without it spoils nothing.
+    // A right state is consumed. An answer without it changes nothing.
     const isUsed = change.state === undefined
     expect(await reasonOf(finish(signet, answerOf(url)))).toBe(isUsed ? "CALLBACK_INVALID" : "none")
     expect(state).not.toBe(change.state)
   })
 
-  test("refuses what could be read in two ways, another address, and a code of another sign-in", async () => {
+  test("refuses an ambiguous answer, another address, and a code of another sign-in", async () => {
     const signet = world.open(world.browser().tab())
     const begin = async () => (await signet.beginSignIn({ redirectUri })).url
     const first = await begin()
@@ -114,13 +114,13 @@ describe("a sign-in at a provider's page", () => {
     const moved = answerOf(first).replace("/callback", "/elsewhere")
     expect(await reasonOf(finish(signet, moved))).toBe("CALLBACK_INVALID")
 
-    // An injected code: of another sign-in, whose challenge and nonce are others.
+    // An injected code of another sign-in, with another challenge and nonce.
     const [mine, theirs] = [await begin(), await begin()]
     const code = new URL(answerOf(theirs)).searchParams.get("code")
     expect(await reasonOf(finish(signet, answerOf(mine, { code })))).toBe("PROVIDER_TOKEN_INVALID")
   })
 
-  test("is forgotten after ten minutes, or when the clock was set back by as much", async () => {
+  test("expires after ten minutes, or when the clock is set back by as much", async () => {
     for (const ms of [600_000, -600_000]) {
       const signet = world.open(world.browser().tab())
       const { url } = await signet.beginSignIn({ redirectUri })
@@ -130,7 +130,7 @@ describe("a sign-in at a provider's page", () => {
     }
   })
 
-  test("is one of eight that are kept: the oldest goes first", async () => {
+  test("is one of at most eight: the oldest is dropped first", async () => {
     const signet = world.open(world.browser().tab())
     const urls: string[] = []
     for (let i = 0; i < 9; i++) urls.push((await signet.beginSignIn({ redirectUri })).url)
@@ -156,14 +156,14 @@ describe("a sign-in at a provider's page", () => {
     expect(await reasonOf(signet.beginSignIn({ redirectUri, returnTo }))).toBe("RETURN_PATH_INVALID")
   })
 
-  test("an address that is no answer is none", async () => {
+  test("an address without an answer is not a callback", async () => {
     const signet = world.open(world.browser().tab())
     expect(await signet.openCallback(`${redirectUri}?page=2&state=3`)).toBeUndefined()
   })
 })
 
 describe("connections", () => {
-  test("are listed, chosen by name, and an answer of one is none of the other", async () => {
+  test("are listed, selected by name, and one's answer is refused by the other", async () => {
     const { idp } = world.server
     await put({
       ...{ connection: "strict", displayName: "Strict", nonceMode: "SHA256_HEX", requiresResponseIssuer: true },
@@ -179,7 +179,7 @@ describe("connections", () => {
     const asked = new URL(url).searchParams
     expect([asked.get("client_id"), asked.get("scope")]).toEqual(["strict", "openid"])
     expect(asked.get("nonce")).toMatch(/^[0-9a-f]{64}$/)
-    // It names itself in every answer: one that does not is somebody else's.
+    // The issuer names itself in each answer: an answer without a name is of another issuer.
     expect(await reasonOf(finish(signet, answerOf(url, { iss: null })))).toBe("CALLBACK_ISSUER_MISMATCH")
     expect(await reasonOf(signet.beginSignIn({ redirectUri, connection: "okta" }))).toBe("CONNECTION_UNKNOWN")
     expect(await reasonOf(signet.beginSignIn({ redirectUri, connection: "Strict" }))).toBe("CONNECTION_UNKNOWN")

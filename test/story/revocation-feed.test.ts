@@ -1,4 +1,4 @@
-// What ends at the issuer ends at a service that asks nobody: it follows the revocation feed.
+// A revocation at the issuer takes effect at a service that verifies tokens locally and follows the revocation feed.
 import { Code } from "@connectrpc/connect"
 import { anyApp } from "@signet/guard/guard"
 import { newId, parseId } from "@signet/kernel/ids"
@@ -58,7 +58,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
   const inStore = <T>(work: (tx: Tx, nowMs: number) => Promise<T>) =>
     server.deps.store.transaction((tx) => work(tx, server.deps.clock.nowMs()))
 
-  /** Taken before, and refused as soon as the feed was read. */
+  /** Checks that the tokens are accepted before, and refused as soon as the feed was read. */
   async function ends(tokens: readonly string[], reason: string, end: () => Promise<unknown>): Promise<void> {
     const bystander = await signIn()
     await follower.feed.refresh()
@@ -80,13 +80,13 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await ends([notes], "SESSION_REVOKED", () => clients.auth.logoutAll({}, bearer(auth)))
     })
 
-    test("a session that is revoked by name", async () => {
+    test("a session that is revoked by id", async () => {
       const { notes, auth, claims } = await signIn()
       const end = () => clients.sessions.revokeSession({ sessionId: String(claims.sid) }, bearer(auth))
       await ends([notes], "SESSION_REVOKED", end)
     })
 
-    test("a refresh token that comes twice", async () => {
+    test("a reused refresh token", async () => {
       const { notes, refreshToken } = await signIn()
       await ends([notes], "SESSION_REVOKED", async () => {
         await clients.auth.refresh({ refreshToken })
@@ -142,8 +142,8 @@ describeStory("a service that follows the revocation feed", (kind) => {
     })
   })
 
-  describe("what comes back", () => {
-    /** Tokens from before stay refused; new ones count. */
+  describe("a reversible change", () => {
+    /** Checks that earlier tokens stay refused and that new ones are accepted. */
     async function comesBack(before: string, again: () => Promise<unknown>, next: () => Promise<string>) {
       server.advance(2_000)
       await again()
@@ -165,7 +165,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await comesBack(token, enable, () => ofService(machine))
     })
 
-    test("a service that acts, suspended as a principal", async () => {
+    test("an acting service, suspended as a principal", async () => {
       const actor = await addMachine(server, { allowedAudiences: ["svc-notes"], ownedAudiences: ["svc-actor"] })
       await addPolicy(server, actor)
       const login = { ...(await server.login("acted for")), audiences: ["svc-notes", "auth"] }
@@ -195,12 +195,12 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await resume()
       server.advance(2_000)
       await follower.feed.refresh()
-      // Its session has ended for good; what is signed in with anew counts.
+      // Its session has ended permanently; a new sign-in is accepted.
       expect(await follower.decide(notes)).not.toBe("allow")
       expect(await follower.decide(again(notes))).toBe("allow")
     })
 
-    test.each(["principal", "identity"] as const)("a %s that is gone for good", async (what) => {
+    test.each(["principal", "identity"] as const)("a deleted %s", async (what) => {
       const { notes, claims } = await signIn()
       const [id, identityId] = [parse("prn", claims.sub), parse("idn", claims.identity_id)]
       await ends([notes], "PRINCIPAL_INACTIVE", () =>
@@ -239,7 +239,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       }
     })
 
-    test("authority that was taken away: older versions are stale, newer ones count", async () => {
+    test("revoked authority: older versions are stale, newer ones are accepted", async () => {
       const { notes, claims } = await signIn()
       const [key, appId] = [parse("prn", claims.sub), parse("app", claims.app_id)]
       await ends([notes], "PERMISSIONS_STALE", () =>
@@ -252,8 +252,8 @@ describeStory("a service that follows the revocation feed", (kind) => {
     })
   })
 
-  describe("the issuer's own", () => {
-    test("a compromised key takes its tokens along, also those that were verified before", async () => {
+  describe("of the issuer itself", () => {
+    test("a compromised key invalidates its tokens, also those that were verified before", async () => {
       const { notes } = await signIn()
       await follower.feed.refresh()
       expect(await follower.decide(notes)).toBe("allow")
@@ -263,7 +263,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       expect(await follower.decide((await signIn()).notes)).toBe("allow")
     })
 
-    test("a compromised statement key signs no statements that are believed", async () => {
+    test("a compromised statement key's statements are refused", async () => {
       const { keys } = server
       const stolen = kidOf(keys.sign("rev+jwt", {}))
       await keys.compromise(stolen)
@@ -273,7 +273,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await ends([notes], "SESSION_REVOKED", () => clients.auth.logout({}, bearer(auth)))
     })
 
-    test("an issuer that begins anew: every token from before is refused, everywhere", async () => {
+    test("an issuer that starts anew: every earlier token is refused, everywhere", async () => {
       const { restartRevocationLog } = await import("../../server/store/postgres/token/revocation-log.ts")
       const { notes, auth, refreshToken } = await signIn()
       await follower.feed.refresh()

@@ -1,4 +1,4 @@
-// The revocation feed as its readers call it: who may, what it costs, and how soon it tells.
+// The revocation feed as its readers call it: permissions, limits and delays.
 import { type Client, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { maxReaders } from "@signet/kernel/revocation/limits"
@@ -40,8 +40,8 @@ const statementOf = (jws: string) =>
 const list = async (after: number, wait = 0) =>
   statementOf((await revocations.listRevocations({ after: BigInt(after), wait }, own)).statement)
 
-describe("only a service that was given the scope reads it", () => {
-  test("not a user, whatever the token says", async () => {
+describe("only a service with the scope reads it", () => {
+  test("not a user, whatever the token contains", async () => {
     const { accessToken } = await clients.auth.externalLogin(await server.login("ada"))
     const scp = ["auth.revocations.read"]
     const forged = server.keys.sign("at+jwt", { ...claimsOf(accessToken), scp })
@@ -67,7 +67,7 @@ describe("only a service that was given the scope reads it", () => {
   })
 })
 
-test("a call that waits is answered when something is revoked, and when nothing was", async () => {
+test("a waiting call is answered on a revocation, and at its timeout", async () => {
   const { head } = await list(0)
   const began = performance.now()
   const waiting = list(head, 20)
@@ -78,7 +78,7 @@ test("a call that waits is answered when something is revoked, and when nothing 
   expect(await list(head + 1, 1)).toMatchObject({ seq_from: head + 1, seq_to: head + 1, entries: [] })
 })
 
-test("over REST it is the same, and nobody keeps the answer", async () => {
+test("REST answers the same, and the answer is not cacheable", async () => {
   const response = await fetch(`${server.url}/auth/revocations?after=0&wait=0`, own)
   expect(response.headers.get("cache-control")).toBe("no-store")
   const { statement } = (await response.json()) as { statement: string }
@@ -96,12 +96,12 @@ test("over REST it is the same, and nobody keeps the answer", async () => {
   }
 })
 
-test("a place beyond the end is answered with the end", async () => {
+test("a number beyond the end is answered with the end", async () => {
   const { head } = await list(0)
   expect(await list(head + 5, 20)).toMatchObject({ seq_from: head, seq_to: head, head })
 })
 
-test("a stream tells what comes as it comes, and ends with its caller's token", async () => {
+test("a stream sends revocations as they occur, and ends with its caller's token", async () => {
   const token = await tokenOf(reader, "auth.revocations.read")
   const stream = revocations.watchRevocations({ after: 0n }, bearer(token))[Symbol.asyncIterator]()
   const next = async () => statementOf((await stream.next()).value?.statement ?? "")
@@ -116,7 +116,7 @@ test("a stream tells what comes as it comes, and ends with its caller's token", 
   own = bearer(await tokenOf(reader, "auth.revocations.read"))
 })
 
-test("whoever waits or streams is told no more once its secret was revoked", async () => {
+test("a waiting call or stream ends once its caller's secret was revoked", async () => {
   const stolen = await addMachine(server, { allowedAudiences: ["auth"], scopes: ["auth.revocations.read"] })
   const token = bearer(await tokenOf(stolen, "auth.revocations.read"))
   const stream = revocations.watchRevocations({ after: 0n }, token)[Symbol.asyncIterator]()
@@ -132,7 +132,7 @@ test("whoever waits or streams is told no more once its secret was revoked", asy
   expect(await Promise.all([ended, refused])).toEqual(Array(2).fill("Unauthenticated CREDENTIAL_REVOKED"))
 })
 
-test("a server that closes keeps nobody waiting", async () => {
+test("a closing server ends waiting calls", async () => {
   const other = await startTestServer({ store: storyStore })
   const token = await postForm(
     `${other.url}/auth/token`,
@@ -151,7 +151,7 @@ test("a server that closes keeps nobody waiting", async () => {
   expect(await ended).toBe("Unavailable UNAVAILABLE")
 }, 7_000)
 
-test("readers are bounded, one service's and all", () => {
+test("the readers of one service, and all readers, are limited", () => {
   const readers = createReaders({ ofOne: 2, ofAll: 3 })
   const leave = [readers.enter("a"), readers.enter("a")]
   expect(() => readers.enter("a")).toThrow("a limit is exceeded")
@@ -163,7 +163,7 @@ test("readers are bounded, one service's and all", () => {
   expect(maxReaders.ofOne).toBeLessThan(maxReaders.ofAll)
 })
 
-test("of a log that cannot be read nothing is said, and of one that stands nothing newer than it is", async () => {
+test("a log that cannot be read gives an error, and one with a pending write gives the time of its last known state", async () => {
   const clock = { ms: 10_000, nowMs: () => clock.ms }
   let part: "down" | { isPending: boolean } = { isPending: false }
   const feed = createRevocationFeed({
@@ -182,7 +182,7 @@ test("of a log that cannot be read nothing is said, and of one that stands nothi
   clock.ms += 5_000
   part = "down"
   await expect(feed.after(4)).rejects.toThrow("no database")
-  // What somebody is writing has no place yet: until it has, the end is as old as it was.
+  // A revocation in an uncommitted transaction has no number yet: until it has, the age of the end stays.
   part = { isPending: true }
   expect(await feed.after(4)).toMatchObject({ head: 4, asOfMs: 10_000 })
   part = { isPending: false }

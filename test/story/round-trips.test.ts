@@ -1,4 +1,4 @@
-// How often the busiest calls wait for the database: what they cost is mostly that.
+// The number of database round trips of the most frequent calls, which dominates their cost.
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { addMachine, assertion, basic, type Machine, postForm } from "../support/machines.ts"
@@ -6,7 +6,7 @@ import { describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 import { roundTrips } from "../support/statements.ts"
 
-/** Returns the fewest of three calls: a statement of a background job may fall into one of them, and takes nothing away. */
+/** Returns the minimum over three calls, because a background job's statement may add to one of them. */
 async function fewestRoundTrips(call: () => Promise<unknown>): Promise<number> {
   const counts: number[] = []
   while (counts.length < 3) counts.push((await roundTrips(call)).length)
@@ -48,7 +48,7 @@ describeOnPostgres("round trips to the database", () => {
     expect(await fewestRoundTrips(ask)).toBe(3)
   })
 
-  test("a sign-in of who was here before", async () => {
+  test("a sign-in of an existing user", async () => {
     const signIn = async () => clients.auth.externalLogin(await server.login("ada"))
     await signIn()
     expect(await fewestRoundTrips(signIn)).toBe(20)

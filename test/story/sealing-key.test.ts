@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 })
 const root = join(import.meta.dirname, "../..")
 const page = readFileSync(join(root, "docs/how-to/rotate-secrets.md"), "utf8")
 const steps = page.slice(page.indexOf("## The sealing key"), page.indexOf("## Keys of messaging"))
-/** The operator's commands of a step, in order. */
+/** The operator's commands of the page, in order. */
 const commands = [...steps.matchAll(/^ *npm run admin -- (.*)$/gm)].map(([, said = ""]) => said)
 
 const base64 = (fill: number) => Buffer.alloc(32, fill).toString("base64")
@@ -75,7 +75,7 @@ describeOnPostgres("a rotation of the sealing key, as the page says", () => {
         const exchanged = await fetch(`${url}/auth/pats/exchange`, { method: "POST", headers, body })
         expect(exchanged.status).toBe(200)
         const { accessToken } = (await exchanged.json()) as { accessToken: string }
-        // A token of each server is good at each.
+        // Each server accepts each server's token.
         for (const other of programs) {
           const listed = await fetch(`${other.url}/auth/apps`, { headers: { authorization: `Bearer ${accessToken}` } })
           expect(listed.status).toBe(200)
@@ -88,7 +88,7 @@ describeOnPostgres("a rotation of the sealing key, as the page says", () => {
     await serves(first)
     expect(await admin(verify, old)).toMatchObject({ isWhole: true })
 
-    // Step 1, and in the middle of it.
+    // Step 1, and its middle.
     const second = await start(both)
     await serves(first, second)
     await expect(admin(rotate, both)).rejects.toThrow("1 running servers do not have the new key")
@@ -101,7 +101,7 @@ describeOnPostgres("a rotation of the sealing key, as the page says", () => {
     await serves(second, third)
     expect(await admin(verify, both)).toMatchObject({ isWhole: true })
 
-    // Step 3, and in the middle of it.
+    // Step 3, and its middle.
     const fourth = await start(only)
     await serves(second, third, fourth)
     await expect(admin(finish, only)).rejects.toThrow("2 running servers still use the previous key")

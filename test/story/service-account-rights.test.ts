@@ -1,4 +1,4 @@
-// Whose a service account is, who manages it, and what it is not made with.
+// The ownership of service accounts: who manages one, and which permissions it cannot get.
 import { generateKeyPairSync } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
@@ -39,7 +39,7 @@ describeStory("a service account", (kind) => {
     await server.deps.store.transaction((tx) => tx.apps.putApp(server.app))
   })
 
-  test("gets no scope that the app lacks, nor one of the auth service that its maker does not hold", async () => {
+  test("gets no scope that the app lacks, nor a scope of the auth service that its creator does not hold", async () => {
     const greedy = { ...request, scopes: ["notes.read", "notes.fly"] }
     expect(await reasonOf(connect.services.createServiceAccount(greedy, world.asAdmin()))).toBe("INVALID_FIELD")
     const introspecting = { ...request, scopes: ["auth.introspect"], defaultScopes: [] }
@@ -72,7 +72,7 @@ describeStory("a service account", (kind) => {
     ])
   })
 
-  test("of another app or tenant looks like one that does not exist, and the audit knows which", async () => {
+  test("of another app or tenant looks unknown to the caller, and the audit contains the difference", async () => {
     const { id } = await world.make()
     const otherApp: App = { ...server.app, id: newId("app", 7, server.deps.random.bytes(10)) }
     await server.deps.store.transaction(async (tx) => {
@@ -117,7 +117,7 @@ describeStory("a service account", (kind) => {
     expect((await world.show(id)).secrets).toEqual([])
   })
 
-  test("of a tenant is the tenant's own", async () => {
+  test("of a tenant belongs to the tenant", async () => {
     const tenantId = newId("ten", 8, server.deps.random.bytes(10))
     const inside = await world.person({ scopes: rights, tenantId })
     const { serviceAccount } = await connect.services.createServiceAccount(request, bearer(inside.token))
@@ -126,7 +126,7 @@ describeStory("a service account", (kind) => {
     expect(await refusal(outside)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     const { serviceAccounts } = await connect.services.listServiceAccounts({}, bearer(inside.token))
     expect(serviceAccounts).toEqual([serviceAccount])
-    // It cannot take what the whole app uses.
+    // It cannot own an audience that the whole app uses.
     const owning = { ...request, ownedAudiences: ["svc-notes"] }
     const claim = connect.services.createServiceAccount(owning, bearer(inside.token))
     expect(await refusal(claim)).toBe("InvalidArgument INVALID_FIELD")
@@ -142,12 +142,12 @@ describeStory("a service account", (kind) => {
     expect(await refusal(connect.services.revokeKey(key, world.asAdmin()))).toBe("NotFound NOT_FOUND")
   })
 
-  test("takes no key that is no point of P-256, and no private one", async () => {
+  test("refuses a key that is no point of P-256, and a private key", async () => {
     const { id: serviceAccountId } = await world.make()
     const { x = "", y = "", d = "" } = freshKey()
     const bad = { serviceAccountId, x, y: x }
     expect(await refusal(connect.services.addKey(bad, world.asAdmin()))).toBe("InvalidArgument INVALID_FIELD")
-    // The same bytes in another spelling would be another thumbprint.
+    // Another encoding of the same bytes would have another thumbprint.
     const spare = { serviceAccountId, x: `${x.slice(0, -1)}B`, y }
     expect(await refusal(connect.services.addKey(spare, world.asAdmin()))).toBe("InvalidArgument INVALID_FIELD")
     const response = await world.post(`/auth/service-accounts/${serviceAccountId}/keys`, { x, y, d })
@@ -168,7 +168,7 @@ describeStory("a service account", (kind) => {
     expect([response.status, (await response.json()).reason]).toEqual([400, "UNKNOWN_FIELD"])
   })
 
-  test("is found by the address, which a body cannot contradict", async () => {
+  test("is identified by the URL path, which a body cannot contradict", async () => {
     const [one, other] = [await world.make(), await world.make()]
     const response = await world.post(`/auth/service-accounts/${one.id}/secrets`, { serviceAccountId: other.id })
     expect([response.status, (await response.json()).reason]).toEqual([400, "FIELD_CONFLICT"])

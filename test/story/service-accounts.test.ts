@@ -1,4 +1,4 @@
-// The secrets and keys of services, from the first to the last.
+// The life of services' secrets and keys.
 import { generateKeyPairSync } from "node:crypto"
 import { ServiceAccount_Status, ServiceSecret_Status } from "@signet/proto/auth/v1/service_account_service"
 import { calculateJwkThumbprint, SignJWT } from "jose"
@@ -33,7 +33,7 @@ describeStory("a service account", (kind) => {
       clients = clientsOver(transportOf(protocol, server))
     })
 
-    test("gets a secret, calls with it, rotates it with an overlap to the second, and loses it", async () => {
+    test("gets a secret, calls with it, rotates it with an exact overlap, and revokes it", async () => {
       const account = await world.make(clients)
       const serviceAccountId = account.id
       expect(account).toMatchObject({ ...request, clientId: account.id, status: ServiceAccount_Status.ACTIVE })
@@ -83,12 +83,12 @@ describeStory("a service account", (kind) => {
       ])
     })
 
-    test("is stopped and started again; its access tokens from before stay stopped", async () => {
+    test("is disabled and enabled; its earlier access tokens stay refused", async () => {
       const account = await world.make(clients)
       const serviceAccountId = account.id
       const { secret } = await clients.services.addSecret({ serviceAccountId }, world.asAdmin())
       const token = await world.tokenOf(account.clientId, secret, "auth")
-      // Known, and not of the kind that may ask.
+      // Authenticated, but of a kind that may not call it.
       expect(await refusal(clients.auth.me({}, bearer(token)))).toBe("PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED")
       await clients.services.disableServiceAccount({ serviceAccountId }, world.asAdmin())
       await clients.services.disableServiceAccount({ serviceAccountId }, world.asAdmin())
@@ -97,7 +97,7 @@ describeStory("a service account", (kind) => {
       expect(await reasonOf(world.tokenOf(account.clientId, secret))).toBe("CLIENT_INVALID")
       server.advance(1_000)
       await clients.services.enableServiceAccount({ serviceAccountId }, world.asAdmin())
-      // Verifiers that follow the revocation feed were told so too, and are told no other.
+      // Verifiers got the revocation from the feed, and the feed never withdraws it.
       expect(await refusal(clients.auth.me({}, bearer(token)))).toBe("Unauthenticated TOKEN_REVOKED")
       const next = await world.tokenOf(account.clientId, secret, "auth")
       expect(await refusal(clients.auth.me({}, bearer(next)))).toBe("PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED")
@@ -109,7 +109,7 @@ describeStory("a service account", (kind) => {
       ])
     })
 
-    test("has public keys, each known by its thumbprint, and a revoked one never again", async () => {
+    test("has public keys, identified by thumbprint, and cannot add a revoked one again", async () => {
       const account = await world.make(clients, keyed)
       const { x = "", y = "" } = freshKey()
       const key = { serviceAccountId: account.id, x, y }
@@ -153,7 +153,7 @@ describeStory("a service account", (kind) => {
     expect(await reasonOf(connect.services.rotateSecret(tooLong, world.asAdmin()))).toBe("INVALID_FIELD")
   })
 
-  test("gets one of two secrets that are asked for at once when one is there", async () => {
+  test("gets one of two secrets requested at the same time if it has one already", async () => {
     const { id: serviceAccountId } = await world.make()
     await connect.services.addSecret({ serviceAccountId }, world.asAdmin())
     const calls = Array.from({ length: 5 }, () => connect.services.addSecret({ serviceAccountId }, world.asAdmin()))
@@ -191,7 +191,7 @@ describeStory("a service account", (kind) => {
     await tokenBy(accounts[1].clientId)
   })
 
-  test("ends with its principal: no secret of it serves again", async () => {
+  test("ends with its principal: none of its secrets is accepted again", async () => {
     const { clientId, secret, id } = await world.serviceWithSecret()
     const { serviceAccount } = await world.show(id)
     const token = await world.tokenOf(clientId, secret, "auth")
@@ -204,8 +204,8 @@ describeStory("a service account", (kind) => {
     expect((await world.show(id)).secrets.map(({ status }) => status)).toEqual([ServiceSecret_Status.REVOKED])
   })
 
-  // The last: it moves the clock past everybody's access tokens.
-  test("a replaced secret serves to the end of its overlap and not longer", async () => {
+  // The last test, because it moves the clock past the expiry of all access tokens.
+  test("a replaced secret is valid until the end of its overlap", async () => {
     const { id, clientId, secret } = await world.serviceWithSecret()
     const overlap = { seconds: 3_600n, nanos: 0 }
     const next = await connect.services.rotateSecret({ serviceAccountId: id, overlap }, world.asAdmin())

@@ -1,4 +1,4 @@
-// Any history of sessions: the server and a model of the specification must tell the same of it, step by step.
+// Compares the server with a model of the specification, step by step over random histories of sessions.
 import { ConnectError } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import fc from "fast-check"
@@ -14,13 +14,13 @@ const seed = Number(process.env.SIGNET_SEED ?? Date.now() % 0x7fffffff)
 const limits: Limits = { idle: 400, absolute: 1_000, retryWindow: 60, accessToken: 600 + 30 }
 const keys = { none: "", own: "0123456789abcdefghijkl", another: "lkjihgfedcba9876543210" }
 
-/** What the clients of one history hold: as they came, so the model's numbers are places in these lists. */
+/** The values of one history's clients in order of arrival: the model's numbers are indexes of these lists. */
 interface Held {
   readonly sessions: readonly { readonly id: string; readonly accessToken: string }[]
   readonly tokens: readonly string[]
 }
 
-/** An answer, before it is known which token is new. */
+/** An answer, before the new tokens are known. */
 type Answer =
   | { readonly is: "said"; readonly text: string }
   | { readonly is: "tokens"; readonly session: string; readonly accessToken: string; readonly refreshToken: string }
@@ -28,7 +28,7 @@ type Answer =
 /** One step, or two at the same time. */
 type Moment = readonly [Step] | readonly [Step, Step]
 
-/** Mostly what came last: histories of one session in depth, and others beside it. */
+/** Mostly the newest values, which gives long histories of one session, and sometimes others. */
 const number = fc.oneof({ weight: 4, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(20) })
 const caller = number
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       is: fc.constant("refresh" as const),
       token: number,
       key: fc.oneof(
-        // Any other key soon ends the session, and the history with it.
+        // Another key soon ends the session, and so the history.
         { weight: 5, arbitrary: fc.constant("own" as const) },
         { weight: 1, arbitrary: fc.constantFrom("none" as const, "another" as const) },
       ),
@@ -53,7 +53,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 const wait = fc.record({
   is: fc.constant("wait" as const),
-  // The limits themselves and a second on either side of them.
+  // The limits themselves, and one second on either side.
   seconds: fc.constantFrom(1, 1, 1, 59, 59, 60, 61, 300, 399, 400, 630, 1_000),
 })
 const moment: fc.Arbitrary<Moment> = fc.oneof(
@@ -68,16 +68,16 @@ const history = fc.record({
 
 const signIn: Moment = [{ is: "signIn", person: 0 }]
 const rest = (seconds: number): Moment => [{ is: "wait", seconds }]
-/** @param back How many tokens came after the one that is presented. */
+/** @param back How many tokens were issued after the presented one. */
 const refresh = (back: number): Moment => [{ is: "refresh", token: back, key: "own" }]
 
-/** Histories that chance meets too seldom. */
+/** Histories that random choice reaches too rarely. */
 const examples: readonly (readonly Moment[])[] = [
-  // A retry to the last moment of its window, and one moment later.
+  // A retry at the last moment of its window, and one moment later.
   [signIn, refresh(0), rest(59), refresh(1), rest(1), refresh(1)],
   // A retry after the successor was used.
   [signIn, refresh(0), refresh(0), refresh(2)],
-  // A client that lost an answer comes back after its session's last moment: too late for it too.
+  // A client that lost an answer returns after its session's last moment, and is too late.
   [signIn, rest(399), refresh(0), rest(399), refresh(0), rest(201), refresh(0), rest(1), refresh(1)],
 ]
 
@@ -86,9 +86,9 @@ describe("sessions under any history (PGlite)", () => {
   let clients: Clients
   let histories = 0
   beforeAll(async () => {
-    // Time stands still but for the steps that wait: a limit is met to the millisecond.
+    // The clock advances only in waiting steps, so a limit is met to the millisecond.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-03-01T00:00:00Z") })
-    // One transaction after the other: elsewhere a caller may end between the guard's look and the call's own.
+    // Transactions are sequential on PGlite; elsewhere a caller may end between the guard's check and the call.
     server = await startTestServer({ store: "pglite", isClockStopped: true })
     clients = clientsOver(protocolOf("Connect JSON over HTTP/1.1")(server.url))
   })
@@ -127,7 +127,7 @@ describe("sessions under any history (PGlite)", () => {
       const steps = moment.flatMap((step) => resolve(model, step) ?? [])
       const given = held
       const answers = await Promise.all(steps.map((step) => act(step, given, people)))
-      // Two at once must be as if one had come first, whichever it was.
+      // Two parallel steps must equal one of the two sequential orders.
       const orders =
         steps.length === 2
           ? [
@@ -159,7 +159,7 @@ describe("sessions under any history (PGlite)", () => {
     switch (step.is) {
       case "wait":
         server.advance(step.seconds * 1_000)
-        // What is swept away is missed by nobody.
+        // A sweep must not change any answer.
         await sweep(server.store.db, server.deps.clock.nowMs())
         return said("done")
       case "signIn":
@@ -214,7 +214,7 @@ describe("sessions under any history (PGlite)", () => {
   }
 })
 
-/** The steps in this order, told by the model and done by the server; a difference ends the comparison. */
+/** Runs the steps in this order in the model, and compares with the server's answers; the first difference ends it. */
 function compare(
   model: Model,
   held: Held,
@@ -238,7 +238,7 @@ function compare(
   return { model, held, differences }
 }
 
-/** An answer in the model's words, and what the client holds after it. */
+/** The answer in the model's terms, and the client's values after it. */
 function name(held: Held, answer: Answer): { held: Held; text: string } {
   if (answer.is === "said") return { held, text: answer.text }
   const { session: id, accessToken, refreshToken } = answer

@@ -1,4 +1,5 @@
-// Every way of signing in, met well and badly with the log wide open: nothing of the person and no secret is in it.
+// Each way of signing in, successful and failed, with the most verbose log: the log contains no personal data and no
+// secret.
 import { defaultLimits } from "@signet/kernel/limits/policy"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -56,18 +57,18 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-test("the log has calls in it", () => {
+test("the log contains calls", () => {
   expect(lines.length).toBeGreaterThan(10)
   expect(lines.join("\n")).toContain("LOCKED_OUT")
 })
 
-test("no line of the log has anything of a person or a secret in it", () => {
+test("no line of the log contains personal data or a secret", () => {
   for (const line of lines) {
     for (const [text, what] of secrets) expect(line.includes(text), `${what} in ${line}`).toBe(false)
   }
 })
 
-test("nor has what is audited, counted or kept of links", async () => {
+test("nor do the audit, the rate limits and the magic links", async () => {
   const { db } = world.server.store
   const rows = [
     ...(await db.selectFrom("audit_event").selectAll().execute()),

@@ -52,7 +52,7 @@ describeStory("a session", (kind) => {
       expect((await clients.auth.me({}, bearer(second.accessToken))).session?.id).toBe(second.session?.id)
     })
 
-    test("a refresh token that comes twice ends its session and no other", async () => {
+    test("a reused refresh token ends its session and no other", async () => {
       const person = subject()
       const stolen = await clients.auth.externalLogin(await server.login(person))
       const other = await clients.auth.externalLogin(await server.login(person))
@@ -67,7 +67,7 @@ describeStory("a session", (kind) => {
       expect((await clients.auth.me({}, bearer(other.accessToken))).session?.id).toBe(other.session?.id)
     })
 
-    test("the same retry key brings the same successor, until it was used", async () => {
+    test("the same retry key gets the same successor, until it is used", async () => {
       const { refreshToken } = await clients.auth.externalLogin(await server.login(subject()))
       const request = { refreshToken, retryKey: "0123456789abcdefghijkl" }
       const answer = await clients.auth.refresh(request)
@@ -78,14 +78,14 @@ describeStory("a session", (kind) => {
       expect(await refusal(clients.auth.refresh(request))).toBe("Unauthenticated REFRESH_TOKEN_REUSED")
     })
 
-    test("another retry key is a second holder", async () => {
+    test("another retry key counts as reuse", async () => {
       const { refreshToken } = await clients.auth.externalLogin(await server.login(subject()))
       await clients.auth.refresh({ refreshToken, retryKey: "0123456789abcdefghijkl" })
       const other = { refreshToken, retryKey: "lkjihgfedcba9876543210" }
       expect(await refusal(clients.auth.refresh(other))).toBe("Unauthenticated REFRESH_TOKEN_REUSED")
     })
 
-    test("signing out everywhere ends every session, or all but the current one", async () => {
+    test("signing out everywhere ends all sessions, or all but the current one", async () => {
       const person = subject()
       const sessions = []
       for (let i = 0; i < 3; i++) sessions.push(await clients.auth.externalLogin(await server.login(person)))
@@ -99,7 +99,7 @@ describeStory("a session", (kind) => {
       expect(await refusal(clients.auth.me({}, bearer(mine.accessToken)))).toBe("Unauthenticated SESSION_REVOKED")
     })
 
-    test("tokens are for one audience each, and the service takes its own only", async () => {
+    test("each token is for one audience, and the service accepts only its own", async () => {
       const login = { ...(await server.login(subject())), audiences: ["svc-notes", "auth"] }
       const { accessToken, accessTokens } = await clients.auth.externalLogin(login)
       expect(Object.keys(accessTokens).sort()).toEqual(["auth", "svc-notes"])
@@ -110,13 +110,13 @@ describeStory("a session", (kind) => {
       expect(await refusal(clients.auth.externalLogin(greedy))).toBe("InvalidArgument AUDIENCE_NOT_REGISTERED")
     })
 
-    test("each provider token is taken once", async () => {
+    test("each provider token is accepted once", async () => {
       const login = await server.login(subject())
       await clients.auth.externalLogin(login)
       expect(await refusal(clients.auth.externalLogin(login))).toBe("Unauthenticated PROVIDER_TOKEN_REPLAYED")
     })
 
-    test("a provider's token, a refresh token or nothing is no bearer token", async () => {
+    test("a provider's token, a refresh token or an empty one is no bearer token", async () => {
       const login = await server.login(subject())
       const { refreshToken } = await clients.auth.externalLogin(login)
       expect(await refusal(clients.auth.me({}))).toBe("Unauthenticated NO_CREDENTIAL")
@@ -125,7 +125,7 @@ describeStory("a session", (kind) => {
       expect(await refusal(clients.auth.me({}, bearer(idToken)))).toBe("Unauthenticated PROVIDER_TOKEN_NOT_ACCEPTED")
     })
 
-    test("the key set has public keys only", async () => {
+    test("the key set contains public keys only", async () => {
       const { keys } = await clients.tokens.getJwks({})
       expect(keys.length).toBeGreaterThanOrEqual(2)
       for (const key of keys) expect(key).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" })

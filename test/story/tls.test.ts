@@ -1,4 +1,4 @@
-// One port with a certificate: ALPN decides between HTTP/1.1 and HTTP/2, and everything works as without.
+// One port with a certificate: ALPN selects HTTP/1.1 or HTTP/2, and each protocol works as without TLS.
 import { once } from "node:events"
 import { request } from "node:https"
 import { connect as connectPlain } from "node:net"
@@ -25,7 +25,7 @@ describe.skipIf(tls === undefined)(`TLS${tls ? "" : " (skipped: no openssl)"}`, 
   })
   afterAll(() => server?.close())
 
-  /** @returns The protocol that was agreed on; false for none. */
+  /** @returns The negotiated protocol; false for none. */
   async function agree(options: ConnectionOptions): Promise<string | false | null> {
     const socket = connect({ host: "127.0.0.1", port: server.port, ca, servername: "localhost", ...options })
     try {
@@ -37,15 +37,15 @@ describe.skipIf(tls === undefined)(`TLS${tls ? "" : " (skipped: no openssl)"}`, 
   }
 
   test.each<[string, string[] | undefined, string | false]>([
-    ["HTTP/2 with who speaks both", ["http/1.1", "h2"], "h2"],
-    ["HTTP/2 with who speaks only that", ["h2"], "h2"],
-    ["HTTP/1.1 with who speaks only that", ["http/1.1"], "http/1.1"],
-    ["nothing with who says nothing", undefined, false],
+    ["HTTP/2 with a client of both", ["http/1.1", "h2"], "h2"],
+    ["HTTP/2 with a client of HTTP/2 only", ["h2"], "h2"],
+    ["HTTP/1.1 with a client of HTTP/1.1 only", ["http/1.1"], "http/1.1"],
+    ["nothing with a client without ALPN", undefined, false],
   ])("agrees on %s", async (_, protocols, agreed) => {
     expect(await agree(protocols ? { ALPNProtocols: protocols } : {})).toBe(agreed)
   })
 
-  test("is not spoken in versions that are broken, nor left out", async () => {
+  test("is refused in broken versions, and required", async () => {
     await expect(
       agree({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }),
     ).rejects.toMatchObject({ code: "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION" })

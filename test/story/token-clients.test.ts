@@ -1,4 +1,4 @@
-// Stock OAuth clients against the token endpoint, unchanged.
+// Standard OAuth clients against the token endpoint, unmodified.
 import type { KeyObject } from "node:crypto"
 import * as oauth from "oauth4webapi"
 import * as oidc from "openid-client"
@@ -20,7 +20,7 @@ describeStory("a stock OAuth client", (kind) => {
 
   beforeAll(async () => {
     server = await startTestServer({ store: kind })
-    // The user's token for the gateway comes from a sign-in, so the app lists that audience.
+    // A sign-in gets the user's token for the gateway, so the app's audiences must contain it.
     await server.deps.store.transaction((tx) =>
       tx.apps.putApp({ ...server.app, audiences: ["svc-notes", "svc-gateway"] }),
     )
@@ -49,7 +49,7 @@ describeStory("a stock OAuth client", (kind) => {
   describe("oauth4webapi", () => {
     let as: oauth.AuthorizationServer
     beforeAll(async () => {
-      // The test server's issuer is not where it listens, so its own metadata is read and its addresses are moved.
+      // The test server's issuer is not its address, so the metadata is read and its endpoints are changed.
       const response = await fetch(`${server.url}/.well-known/oauth-authorization-server`)
       as = moved(await oauth.processDiscoveryResponse(new URL("https://auth.example"), response), server.url)
     })
@@ -167,7 +167,7 @@ async function ids(server: TestServer, token: string) {
   return { principalId, identityId }
 }
 
-/** The endpoints where the server listens. */
+/** The metadata with the server's own address in each endpoint. */
 function moved(as: { issuer: string }, url: string) {
   return {
     ...as,

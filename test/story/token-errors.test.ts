@@ -1,4 +1,4 @@
-// Every error of RFC 6749 section 5.2 and its relatives, as stock clients meet it; and the same refusals over RPC.
+// Each error of RFC 6749 section 5.2 and related ones, as standard clients get them; and the same refusals over RPC.
 import { Code, ConnectError } from "@connectrpc/connect"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -41,7 +41,7 @@ describe("the token endpoint answers", () => {
   const wrong = () => basic({ ...world.gateway, secret: world.notes.secret })
   type Row = [string, Record<string, string> | string, (() => Record<string, string>) | undefined, string]
   test.each<Row>([
-    ["nothing at all", "", undefined, "400 invalid_request INVALID_FIELD"],
+    ["an empty request", "", undefined, "400 invalid_request INVALID_FIELD"],
     ["no grant", { audience: "svc-notes" }, client, "400 invalid_request INVALID_FIELD"],
     ["an unknown grant", { grant_type: "password" }, client, "400 unsupported_grant_type GRANT_TYPE_UNSUPPORTED"],
     ["no client", credentials, undefined, "401 invalid_client CLIENT_INVALID"],
@@ -56,9 +56,9 @@ describe("the token endpoint answers", () => {
       client,
       "400 invalid_target AUDIENCE_NOT_ALLOWED",
     ],
-    ["a scope that nobody has", { ...credentials, scope: "notes.none" }, client, "400 invalid_scope SCOPE_NOT_GRANTED"],
+    ["an unknown scope", { ...credentials, scope: "notes.none" }, client, "400 invalid_scope SCOPE_NOT_GRANTED"],
     ["a malformed scope", { ...credentials, scope: 'a"b' }, client, "400 invalid_scope INVALID_FIELD"],
-    ["a client that may call nobody", credentials, () => basic(poor), "400 unauthorized_client CLIENT_NOT_ALLOWED"],
+    ["a client without audiences", credentials, () => basic(poor), "400 unauthorized_client CLIENT_NOT_ALLOWED"],
     [
       "a tenant that it is no member of",
       { ...credentials, tenant_id: `ten_${"0".repeat(26)}` },
@@ -89,16 +89,16 @@ describe("the token endpoint answers", () => {
       client,
       "400 invalid_request INVALID_FIELD",
     ],
-    ["an exchange of nothing", { grant_type: tokenExchange }, client, "400 invalid_request INVALID_FIELD"],
+    ["an exchange without a subject token", { grant_type: tokenExchange }, client, "400 invalid_request INVALID_FIELD"],
     ["a parameter of another grant", { ...credentials, job_id: "j" }, client, "400 invalid_request INVALID_FIELD"],
     ["a tenant with a personal access token", { ...pat, tenant_id: tenant }, undefined, misplaced],
     ["a job with a personal access token", { ...pat, job_id: "j" }, undefined, misplaced],
     ["a tenant with an exchange", { ...onBehalf, tenant_id: tenant }, client, misplaced],
     ["a context with an exchange", { ...onBehalf, context_id: place }, client, misplaced],
-    ["a tenant with somebody's context", { ...context, tenant_id: tenant }, client, misplaced],
-    ["a context with somebody's context", { ...context, context_id: place }, client, misplaced],
-    ["an audience with somebody's context", { ...context, audience: "svc-notes" }, client, misplaced],
-    ["a job with somebody's context", { ...context, job_id: "j" }, client, misplaced],
+    ["a tenant with a user's context", { ...context, tenant_id: tenant }, client, misplaced],
+    ["a context with a user's context", { ...context, context_id: place }, client, misplaced],
+    ["an audience with a user's context", { ...context, audience: "svc-notes" }, client, misplaced],
+    ["a job with a user's context", { ...context, job_id: "j" }, client, misplaced],
     ["an audience with its own context", { ...credentials, ...asContext }, client, misplaced],
     [
       "a scope of another audience, though it has both",
@@ -119,7 +119,7 @@ describe("the token endpoint answers", () => {
       "400 invalid_request INVALID_FIELD",
     ],
     [
-      "an assertion that is none",
+      "a malformed assertion",
       {
         ...credentials,
         client_assertion: "x",
@@ -135,7 +135,7 @@ describe("the token endpoint answers", () => {
     expect(answer.headers.get("content-type")).toBe("application/json")
     expect(Object.keys(answer.body).sort()).toEqual(["error", "error_description", "reason", "trace_id"])
     expect(answer.body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
-    // RFC 6749 section 5.2 wants the challenge with 401; RFC 9110 wants none with 400.
+    // RFC 6749 section 5.2 requires the challenge with 401; RFC 9110 has none with 400.
     const challenge = answer.headers.get("www-authenticate")
     if (answer.status === 401) expect(challenge).toMatch(/^Basic realm=/)
     else expect(challenge).toBeNull()
@@ -184,7 +184,7 @@ describe("the token endpoint answers", () => {
     expect(claimsOf(answer)).not.toHaveProperty("sid")
   })
 
-  test("a delegated token dies with the subject token, if that is sooner", async () => {
+  test("a delegated token expires no later than the subject token", async () => {
     const user = await world.signIn()
     world.server.advance(500_000)
     const answer = await world.exchange({ subject_token: user.tokens["svc-gateway"] })
@@ -197,14 +197,14 @@ describe("introspection answers", () => {
   test("a client without the scope with 403", async () => {
     expect(refused(await world.introspect("x", world.gateway))).toBe("403 insufficient_scope MISSING_SCOPE")
   })
-  test("nobody with 401", async () => {
+  test("an unauthenticated caller with 401", async () => {
     const answer = await postForm(`${world.server.url}/auth/token/introspect`, { token: "x" })
     expect(refused(answer)).toBe("401 invalid_client CLIENT_INVALID")
   })
-  test("no token with 400", async () => {
+  test("a missing token with 400", async () => {
     expect(refused(await world.introspect(""))).toBe("400 invalid_request INVALID_FIELD")
   })
-  test("whatever is no token of its own, with that and nothing else", async () => {
+  test("an unknown token with `active: false` and nothing else", async () => {
     const user = await world.signIn()
     for (const token of [
       "x",
@@ -245,7 +245,7 @@ describe("introspection answers", () => {
   })
 })
 
-test("what is issued, told or ended is kept by nobody, and the metadata for five minutes", async () => {
+test("answers about tokens are not cacheable, and the metadata is for five minutes", async () => {
   const { tokens, ...user } = await world.signIn()
   const { token: secret } = await addPat(world.server, user)
   const own = await world.token(credentials, basic(world.gateway))
@@ -260,7 +260,7 @@ test("what is issued, told or ended is kept by nobody, and the metadata for five
     exchange: await world.exchange({ subject_token: tokens["svc-gateway"] }),
     "personal access token": await world.token({ grant_type: "pat", pat: secret }),
     introspection: await world.introspect(token),
-    "introspection of nothing": await world.introspect("x"),
+    "introspection of no token": await world.introspect("x"),
     revocation: await world.revoke({ token }, basic(world.gateway)),
   }
   for (const [name, { status, headers }] of Object.entries(answers)) {
@@ -284,7 +284,7 @@ describe("revocation answers", () => {
       expect(answer.status).toBe(token === "" ? 400 : 200)
     },
   )
-  test("a caller that proves itself twice, or with a token that is not for this service, with its own reason", async () => {
+  test("a caller with two credentials, or with a token for another audience, with its own reason", async () => {
     const { account, secret } = world.gateway
     const twice = { client_id: account.clientId, client_secret: secret }
     const token = String((await world.token(credentials, basic(world.gateway))).body.access_token)
@@ -294,7 +294,7 @@ describe("revocation answers", () => {
     const by = async (value: string) => refused(await world.revoke({ token }, { authorization: `Bearer ${value}` }))
     expect(await by("x.y.z")).toBe("401 invalid_token MALFORMED_CREDENTIAL")
     expect(await by(unknownPat)).toBe("401 invalid_token PAT_NOT_BEARER")
-    // The service's own token, whose subject it is, but for another audience.
+    // The service's own token, but for another audience.
     expect(await by(token)).toBe("401 invalid_token AUDIENCE_MISMATCH")
     expect((await world.introspect(token)).body.active).toBe(true)
     const nowMs = world.server.deps.clock.nowMs()
@@ -303,7 +303,7 @@ describe("revocation answers", () => {
     expect((await world.revoke({ token, ...assertion(world.gateway, { nowMs }) })).status).toBe(200)
     expect((await world.introspect(token)).body).toEqual({ active: false })
   })
-  test("a refresh token that nobody was given, with 200", async () => {
+  test("an unknown refresh token with 200", async () => {
     const token = buildOpaque("sgrt_", world.server.deps.random)
     expect((await world.revoke({ token })).status).toBe(200)
   })
@@ -326,7 +326,7 @@ describe("revocation answers", () => {
     expect((await world.introspect(token)).body).toEqual({ active: false })
     expect((await world.revoke({ token }, basic(world.gateway))).status).toBe(200)
   })
-  test("an access token for as long as a clock that is behind takes it", async () => {
+  test("an access token for as long as a slow clock accepts it", async () => {
     const answer = await world.token(credentials, basic(world.gateway))
     const { jti, exp } = claimsOf(answer)
     await world.revoke({ token: String(answer.body.access_token) }, basic(world.gateway))
@@ -336,7 +336,7 @@ describe("revocation answers", () => {
       .where("key", "=", String(jti))
     expect((await revocation.executeTakeFirstOrThrow()).expires_at).toEqual(new Date((Number(exp) + 30) * 1_000))
   })
-  test("a refresh token and a personal access token to whoever has them", async () => {
+  test("a refresh token and a personal access token to their holder", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user)
     const exchanged = String((await world.token({ grant_type: "pat", pat: token })).body.access_token)
@@ -364,7 +364,7 @@ describe.each(["gRPC", "Connect JSON over HTTP/1.1", "gRPC-Web"])("over %s", (pr
     return [Code[error.code], info?.reason, info?.metadata.error]
   }
 
-  test("the same handler answers, with the same reasons and RFC 6749's code beside them", async () => {
+  test("the same handler answers with the same reasons, and with the error codes of RFC 6749", async () => {
     const { account, secret } = world.gateway
     const asked = { grantType: "client_credentials", clientId: account.clientId, audience: "svc-notes" }
     const answer = await tokens().token({ ...asked, clientSecret: secret })
@@ -394,7 +394,7 @@ describe.each(["gRPC", "Connect JSON over HTTP/1.1", "gRPC-Web"])("over %s", (pr
     const asking = { clientId, clientSecret: world.notes.secret }
     expect(await tokens().introspect({ ...asking, token: answer.accessToken })).toMatchObject({
       active: true,
-      // The membership that the account was made with, and the app's scopes.
+      // The membership that the account was created with, and the app's scopes.
       permVer: expect.any(Number),
       permVerCurrent: expect.any(Number),
     })

@@ -50,7 +50,7 @@ describe("the token endpoint", () => {
     return { accessToken, principal, identity }
   }
 
-  test("says slow_down with Retry-After, to the client that called too often and to no other", async () => {
+  test("answers slow_down with Retry-After only to the client that called too often", async () => {
     const [busy, other] = [await addMachine(server, { scopes }), await addMachine(server, { scopes })]
     for (const left of [1, 0]) {
       const { status, headers } = await ask(busy)
@@ -117,7 +117,7 @@ describe("the token endpoint", () => {
     expect(saidBy(await introspect())).toEqual(slow)
   })
 
-  describe("while a secret is guessed", () => {
+  describe("during guesses of a secret", () => {
     const wrong = (machine: Machine) => ({ ...machine, secret: `${machine.secret.slice(0, -1)}x` })
 
     test.each<[string, (machine: Machine) => Promise<FormAnswer>]>([
@@ -147,14 +147,14 @@ describe("the token endpoint", () => {
       expect((await call(machine)).status).toBe(200)
     })
 
-    test("the service itself goes on from its own address", async () => {
+    test("the service itself continues from its own address", async () => {
       const machine = await addMachine(server, { scopes })
       for (let i = 0; i < 12; i++) await ask(wrong(machine), "203.0.113.66")
       expect((await ask(machine, "203.0.113.66")).status).toBe(429)
       expect((await ask(machine, "198.51.100.9")).status).toBe(200)
     })
 
-    test("a client that does not exist is locked like one that does", async () => {
+    test("an unknown client is locked like an existing one", async () => {
       const machine = await addMachine(server, { scopes })
       const nobody = { ...machine, account: { ...machine.account, clientId: "sac_nobody" } }
       const statuses = []
@@ -162,7 +162,7 @@ describe("the token endpoint", () => {
       expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429])
     })
 
-    test("an assertion that somebody else signed counts as a guess", async () => {
+    test("an assertion with a wrong signature counts as a guess", async () => {
       const machine = await addMachine(server, { scopes })
       const claims = Buffer.from(JSON.stringify({ iss: machine.account.clientId })).toString("base64url")
       const forged = () =>

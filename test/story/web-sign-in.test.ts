@@ -1,4 +1,4 @@
-// A web app in Chromium against the development profile, as a newcomer has them: Vite's origin, and `npm start`.
+// A web app in Chromium against the development profile: with Vite's default origin, and `npm start`.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
@@ -10,10 +10,10 @@ import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const title = `a web app in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
-/** Where Vite serves a page unless it is told otherwise. */
+/** Vite's default origin. */
 const vite = "http://localhost:5173"
 const elsewhere = "http://localhost:6200"
-/** Where a browser finds the app: all of them lead to one server, whatever else this machine runs at those ports. */
+/** The app's origins in the browser: all lead to one server, whatever else uses those ports on this machine. */
 const origins = [vite, elsewhere, "http://127.0.0.1:5173", "http://localhost:3000"]
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
@@ -51,7 +51,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   const seen = (tab: Page) => tab.evaluate(() => window.app.seen)
   const callback = (tab: Page) => tab.evaluate(() => window.app.callback())
   const token = (tab: Page) => tab.evaluate(() => window.app.token())
-  /** At the provider's page: whoever they say they are. */
+  /** Signs in at the provider's page under this address. */
   async function vouchFor(tab: Page, email: string): Promise<void> {
     await tab.waitForURL(/\/dev\/(idp-a|partner)\/sign-in\//)
     await tab.fill("input[name=email]", email)
@@ -62,7 +62,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await vouchFor(tab, email)
     await tab.waitForURL(`${vite}/callback`)
   }
-  /** The provider's page is where the browser is; its answer is caught before the app sees it. */
+  /** Completes the provider's page, and intercepts its answer before the app gets it. */
   async function caughtAnswer(tab: Page, connection: string, email: string): Promise<URL> {
     await tab.evaluate(() => sessionStorage.setItem("hold", "1"))
     await tab.evaluate((given) => void window.app.redirect(given), { connection, prompt: "login" as const })
@@ -72,10 +72,10 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     return new URL(tab.url())
   }
 
-  test("the first visit tells that nobody is signed in, and nothing else", async () => {
+  test("the first visit reports signed out, and nothing else", async () => {
     const tab = await openTab(await person())
     await expect.poll(() => seen(tab)).toEqual(["starting", "NOT_SIGNED_IN"])
-    // After `pageshow`, and after the page was shown again.
+    // After `pageshow`, and after the page is shown again.
     await tab.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow")))
     await tab.waitForTimeout(200)
     expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN"])
@@ -87,7 +87,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
-  test.runIf(isLong)("a crafted address of the page does not keep a person from signing in", async () => {
+  test.runIf(isLong)("a crafted address of the page does not prevent a sign-in", async () => {
     const tab = await openTab(await person(), `${vite}/?q=a\\b`)
     await redirect(tab, "crafted@example.com")
     expect(await callback(tab)).toBe("/")
@@ -114,7 +114,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await second.evaluate(() => window.app.logout())).toBe(true)
     await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn", "LOGGED_OUT_ELSEWHERE"])
 
-    // The same address at the other connection is another person.
+    // The same email address at the other connection is another person.
     await redirect(second, "ada@example.com", { connection: "partner", returnTo: "/partner" })
     expect(await callback(second)).toBe("/partner")
     const other = await second.evaluate(() => window.app.signet.session.current)
@@ -122,51 +122,51 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
   })
 
-  test.runIf(isLong)("a pop-up signs its opener in, and closes; one that the person closes is a refusal", async () => {
-    const context = await person()
-    const tab = await openTab(context)
-    const opened = context.waitForEvent("page")
-    const done = tab.evaluate(() => window.app.popup({ connection: "partner" }))
-    const popup = await opened
-    const closed = popup.waitForEvent("close")
-    await vouchFor(popup, "grace@example.com")
-    expect(await done).toBe("grace@example.com")
-    await closed
-    expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
-    expect(await token(tab)).toBe("a token")
-
-    const again = context.waitForEvent("page")
-    const canceled = tab.evaluate(() => window.app.popup())
-    const unwanted = await again
-    await unwanted.waitForURL(/sign-in/)
-    expect(await unwanted.evaluate(() => window.opener)).toBeNull()
-    await unwanted.close()
-    expect(await canceled).toMatch(/^CANCELED: the window was closed/)
-    expect(await token(tab)).toBe("a token")
-  })
-
   test.runIf(isLong)(
-    "what the provider refuses, and names that the app does not have, are said to the app",
+    "a pop-up signs its opener in and closes; a pop-up that the person closes is a refusal",
     async () => {
-      const tab = await openTab(await person())
-      expect(await tab.evaluate(() => window.app.redirect({ connection: "okta" }))).toMatch(
-        /^CONNECTION_UNKNOWN: .*partner/,
-      )
-      const popup = tab.evaluate(() => window.app.popup({ connection: "okta" }))
-      expect(await popup).toMatch(/^CONNECTION_UNKNOWN/)
-      for (const returnTo of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
-        expect(await tab.evaluate((to) => window.app.redirect({ returnTo: to }), returnTo)).toMatch(
-          /^RETURN_PATH_INVALID/,
-        )
-      }
-      expect(new URL(tab.url()).origin).toBe(vite)
+      const context = await person()
+      const tab = await openTab(context)
+      const opened = context.waitForEvent("page")
+      const done = tab.evaluate(() => window.app.popup({ connection: "partner" }))
+      const popup = await opened
+      const closed = popup.waitForEvent("close")
+      await vouchFor(popup, "grace@example.com")
+      expect(await done).toBe("grace@example.com")
+      await closed
+      expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
+      expect(await token(tab)).toBe("a token")
+
+      const again = context.waitForEvent("page")
+      const canceled = tab.evaluate(() => window.app.popup())
+      const unwanted = await again
+      await unwanted.waitForURL(/sign-in/)
+      expect(await unwanted.evaluate(() => window.opener)).toBeNull()
+      await unwanted.close()
+      expect(await canceled).toMatch(/^CANCELED: the window was closed/)
+      expect(await token(tab)).toBe("a token")
     },
   )
 
-  test.runIf(isLong)("a forged answer, another issuer's and a replayed one sign nobody in", async () => {
+  test.runIf(isLong)("the app gets the provider's refusals, and an error for unknown connections", async () => {
+    const tab = await openTab(await person())
+    expect(await tab.evaluate(() => window.app.redirect({ connection: "okta" }))).toMatch(
+      /^CONNECTION_UNKNOWN: .*partner/,
+    )
+    const popup = tab.evaluate(() => window.app.popup({ connection: "okta" }))
+    expect(await popup).toMatch(/^CONNECTION_UNKNOWN/)
+    for (const returnTo of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
+      expect(await tab.evaluate((to) => window.app.redirect({ returnTo: to }), returnTo)).toMatch(
+        /^RETURN_PATH_INVALID/,
+      )
+    }
+    expect(new URL(tab.url()).origin).toBe(vite)
+  })
+
+  test.runIf(isLong)("a forged answer, another issuer's answer and a replayed one sign nobody in", async () => {
     const context = await person()
     const tab = await openTab(context)
-    // An attacker's answer in the victim's browser: the victim would write into the attacker's account.
+    // Login CSRF: an attacker's answer in the victim's browser would make the victim write into the attacker's account.
     const attacker = await openTab(await person())
     const theirs = await caughtAnswer(attacker, "", "mallory@example.com")
     const victim = await openTab(context, theirs.href)
@@ -174,7 +174,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(new URL(victim.url()).search).toBe("")
     expect(await token(victim)).toBe("NOT_SIGNED_IN")
 
-    // Mixed up: the answer of one issuer with the state of a sign-in at the other.
+    // Mix-up: one issuer's answer with the state of a sign-in at the other.
     const mine = await caughtAnswer(tab, "partner", "ada@example.com")
     const mixed = new URL(mine)
     mixed.searchParams.set("iss", `${program.url}/dev/idp-a`)
@@ -183,14 +183,14 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await victim.goto(mine.href)
     expect(await callback(victim)).toMatch(/^CALLBACK_INVALID/)
 
-    // And without its name, which these providers always send.
+    // The same without the issuer's name, which these providers always send.
     await tab.goto(`${vite}/`)
     const nameless = await caughtAnswer(tab, "", "ada@example.com")
     nameless.searchParams.delete("iss")
     await victim.goto(nameless.href)
     expect(await callback(victim)).toMatch(/^CALLBACK_ISSUER_MISMATCH/)
 
-    // Once, and never again: by a reload, from the history, in another tab.
+    // A good answer is accepted once: not again after a reload, from the history, or in another tab.
     await tab.goto(`${vite}/`)
     const good = await caughtAnswer(tab, "", "ada@example.com")
     await victim.goto(good.href)
@@ -202,13 +202,13 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(victim)).toBe("a token")
   })
 
-  test.runIf(isLong)("a page of another origin is told what the app's settings lack, and signs nobody in", async () => {
+  test.runIf(isLong)("a page of another origin gets the missing setting, and signs nobody in", async () => {
     const context = await person()
     const tab = await openTab(context, `${elsewhere}/`)
     const [said = ""] = await tab.evaluate(() => window.app.options())
     expect(said).toMatch(/^ORIGIN_NOT_ALLOWED: .* add http:\/\/localhost:6200 to the app's allowedOrigins$/)
     expect(await tab.evaluate(() => window.app.redirect())).toMatch(/^ORIGIN_NOT_ALLOWED/)
-    // A service that is not there is not an origin that is missing.
+    // An unreachable service is not reported as a missing origin.
     await context.route("**/.well-known/jwks.json", (route) => route.abort())
     expect(await tab.evaluate(() => window.app.options())).toEqual([expect.stringMatching(/^UNREACHABLE/)])
     expect(program.output()).toContain("http://localhost:6200")

@@ -1,4 +1,4 @@
-// Whoever changes credentials, or who may act for whom, is counted: with every method there is.
+// The rate limits of each method that changes credentials or delegations.
 
 import { generateKeyPairSync } from "node:crypto"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test("one change an hour is one change an hour, whichever it is, and reading goes on", async () => {
+test("a limit of one change an hour covers all methods, and reading is not limited", async () => {
   const transport = createGrpcTransport({ baseUrl: server.url })
   const pats = createClient(PatService, transport)
   const accounts = createClient(ServiceAccountService, transport)
@@ -98,7 +98,7 @@ test("one change an hour is one change an hour, whichever it is, and reading goe
   await pats.createPat(newPat, bearer(other.accessToken))
 })
 
-test("nor is administration done faster", async () => {
+test("administrative changes are limited, too", async () => {
   const { auth, pats } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
   const by = bearer((await auth.externalLogin(await server.login("in a hurry"))).accessToken)
   const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }
