@@ -351,12 +351,15 @@ describe("the layout", () => {
     expect(longFunctions(`const all = { async two() {${body}\n} }`)).toEqual(["two"])
   })
 
-  test("lets only the engine import the MLS library", () => {
+  test("lets one file of the engine import the MLS library, whose modules it names, in one version", () => {
     const found = sources.filter(
       (path) =>
         !path.startsWith("test/") && !isTest(path) && importsOf(read(path)).some((s) => /^ts-mls(\/|$)/.test(s)),
     )
-    expect(found.filter((path) => !path.startsWith("clients/core/messaging/"))).toEqual([])
+    expect(found).toEqual(["clients/core/messaging/engine/ts-mls.ts"])
+    const { version } = JSON.parse(read("node_modules/ts-mls/package.json"))
+    expect(JSON.parse(read("clients/core/package.json")).dependencies["ts-mls"]).toBe(version)
+    expect(version).toBe("1.6.4")
   })
 
   test("lets only tests run protovalidate: the compiled plans validate in production", () => {

@@ -1,4 +1,3 @@
-import { readdir, readFile } from "node:fs/promises"
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
@@ -331,16 +330,4 @@ test("messages and commits of another group, another epoch and one's own are ref
   const later = await a.engine.update(next.next, { aad })
   expect(await process(later.commit)).toBe("EPOCH_GAP")
   expect(await decrypt((await a.engine.encrypt(next.next, aad, aad)).message)).toBe("EPOCH_GAP")
-})
-
-test("only the engine's files import ts-mls", async () => {
-  const root = new URL("../../", import.meta.url)
-  const files = (await readdir(root, { recursive: true })).filter((name) => /(?<!\.test)\.ts$/.test(name))
-  const importers: string[] = []
-  for (const name of files.filter((file) => !file.includes("node_modules"))) {
-    if (/from "ts-mls/.test(await readFile(new URL(name, root), "utf8"))) importers.push(name)
-  }
-  const outside = importers.filter((name) => !/^core\/messaging\/(engine|testing)\//.test(name))
-  expect(outside).toEqual([])
-  expect(importers.length).toBeGreaterThan(10)
 })

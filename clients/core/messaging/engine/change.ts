@@ -1,13 +1,10 @@
-import type { Extension } from "ts-mls/extension.js"
-import type { KeyPackage } from "ts-mls/keyPackage.js"
-import type { LeafNode } from "ts-mls/leafNode.js"
-import type { Proposal } from "ts-mls/proposal.js"
 import { hex } from "../crypto/bytes.ts"
 import { checkKeyPackage } from "./key-package.ts"
 import { type Kit, maxLeaves } from "./kit.ts"
 import { credentialOf, type Member, memberOf } from "./leaf.ts"
 import { demand, EngineRefused } from "./refusal.ts"
 import { addLeaf, copyTree, leafAt, leaves, removeLeaf, shrink, type Tree } from "./tree.ts"
+import type { Extension, KeyPackage, LeafNode, Proposal } from "./ts-mls.ts"
 
 /** What the proposals of one commit do, expanded. */
 export interface Changes {

@@ -1,4 +1,3 @@
-import { decodeGroupContext, encodeGroupContext } from "ts-mls/groupContext.js"
 import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
@@ -7,6 +6,7 @@ import { closed, epochSecretList, type GroupState, opened } from "./state.ts"
 import { strictly } from "./strict.ts"
 import { treeHash } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
+import { decodeGroupContext, encodeGroupContext } from "./ts-mls.ts"
 
 const formatVersion = 1
 const maxContextBytes = 64 * 1024

@@ -1,15 +1,3 @@
-import type { Extension } from "ts-mls/extension.js"
-import { createContentCommitSignature } from "ts-mls/framedContent.js"
-import { type GroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
-import { encodeGroupSecrets } from "ts-mls/groupSecrets.js"
-import type { HPKECiphertext } from "ts-mls/hpkeCiphertext.js"
-import { type KeyPackage, makeKeyPackageRef } from "ts-mls/keyPackage.js"
-import { type LeafNodeTBSCommit, signLeafNodeCommit } from "ts-mls/leafNode.js"
-import { encodeMlsMessage } from "ts-mls/message.js"
-import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
-import type { Proposal } from "ts-mls/proposal.js"
-import type { UpdatePath } from "ts-mls/updatePath.js"
-import { encryptGroupInfo } from "ts-mls/welcome.js"
 import { copyOf, wipe } from "../crypto/bytes.ts"
 import { applyChanges, type Changes } from "./change.ts"
 import { advance, type NewEpoch } from "./epoch.ts"
@@ -23,6 +11,23 @@ import { closed, epochSecretList, type GroupState, type Inside, opened } from ".
 import { maxBytes } from "./strict.ts"
 import { encryptionKeyAt, leafAt, setNode, type Tree, treeHash } from "./tree.ts"
 import { encodeTree } from "./tree-bytes.ts"
+import {
+  createContentCommitSignature,
+  type Extension,
+  encodeGroupSecrets,
+  encodeMlsMessage,
+  encryptGroupInfo,
+  type GroupInfo,
+  type HPKECiphertext,
+  type KeyPackage,
+  type LeafNodeTBSCommit,
+  makeKeyPackageRef,
+  type Proposal,
+  protectPublicMessage,
+  signGroupInfo,
+  signLeafNodeCommit,
+  type UpdatePath,
+} from "./ts-mls.ts"
 
 /** What surrounds a commit. */
 export interface CommitOptions {

@@ -1,10 +1,14 @@
-import { nextEpochContext } from "ts-mls/clientState.js"
-import { createConfirmationTag, type FramedContentCommit } from "ts-mls/framedContent.js"
-import type { GroupContext } from "ts-mls/groupContext.js"
-import { initializeEpoch, type KeySchedule } from "ts-mls/keySchedule.js"
 import { wipe } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import type { EpochSecrets } from "./state.ts"
+import {
+  createConfirmationTag,
+  type FramedContentCommit,
+  type GroupContext,
+  initializeEpoch,
+  type KeySchedule,
+  nextEpochContext,
+} from "./ts-mls.ts"
 
 const noPsk = () => new Uint8Array(32)
 

@@ -1,8 +1,3 @@
-import { createConfirmationTag } from "ts-mls/framedContent.js"
-import type { GroupContext } from "ts-mls/groupContext.js"
-import { initializeKeySchedule } from "ts-mls/keySchedule.js"
-import type { LeafNodeTBSKeyPackage } from "ts-mls/leafNode.js"
-import { signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
 import { copyOf, wipe } from "../crypto/bytes.ts"
 import { keepNeeded } from "./epoch.ts"
 import type { Identity } from "./key-package.ts"
@@ -12,6 +7,13 @@ import { derive } from "./path.ts"
 import { makeSecretTree } from "./secret-tree.ts"
 import { closed, type GroupState } from "./state.ts"
 import { type Tree, treeHash } from "./tree.ts"
+import {
+  createConfirmationTag,
+  type GroupContext,
+  initializeKeySchedule,
+  type LeafNodeTBSKeyPackage,
+  signLeafNodeKeyPackage,
+} from "./ts-mls.ts"
 
 export interface NewGroup {
   /** 32 bytes: the conversation id and 16 random bytes. */

@@ -1,12 +1,16 @@
-import { encodeGroupContext, type GroupContext } from "ts-mls/groupContext.js"
-import { makeKeyPackageRef } from "ts-mls/keyPackage.js"
-import { decodeMlsMessage, encodeMlsMessage } from "ts-mls/message.js"
 import { equal } from "../crypto/bytes.ts"
 import { checkKeyPackage, readKeyPackage } from "./key-package.ts"
 import type { Kit } from "./kit.ts"
 import { credentialOf } from "./leaf.ts"
 import { EngineRefused } from "./refusal.ts"
 import { maxBytes, strictly, strictMessage } from "./strict.ts"
+import {
+  decodeMlsMessage,
+  encodeGroupContext,
+  encodeMlsMessage,
+  type GroupContext,
+  makeKeyPackageRef,
+} from "./ts-mls.ts"
 
 /** What a key package says of the device that made it. */
 export interface KeyPackageView {

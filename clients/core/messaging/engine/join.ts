@@ -1,14 +1,3 @@
-import {
-  decodeGroupInfo,
-  encodeGroupInfo,
-  extractWelcomeSecret,
-  type GroupInfo,
-  verifyGroupInfoSignature,
-} from "ts-mls/groupInfo.js"
-import { decodeGroupSecrets, encodeGroupSecrets, type GroupSecrets } from "ts-mls/groupSecrets.js"
-import { type KeyPackage, makeKeyPackageRef } from "ts-mls/keyPackage.js"
-import { deriveKeySchedule } from "ts-mls/keySchedule.js"
-import { type Welcome, welcomeKey, welcomeNonce } from "ts-mls/welcome.js"
 import { equal, wipe } from "../crypto/bytes.ts"
 import { keepNeeded } from "./epoch.ts"
 import { type Identity, readKeyPackage, readKeyPackageSecret } from "./key-package.ts"
@@ -23,6 +12,22 @@ import { encryptionKeyAt, leafAt, leaves, parentAt, sameLeaf, type Tree } from "
 import { decodeTree } from "./tree-bytes.ts"
 import { checkTree } from "./tree-check.ts"
 import { directPath, isWithin } from "./tree-math.ts"
+import {
+  decodeGroupInfo,
+  decodeGroupSecrets,
+  deriveKeySchedule,
+  encodeGroupInfo,
+  encodeGroupSecrets,
+  extractWelcomeSecret,
+  type GroupInfo,
+  type GroupSecrets,
+  type KeyPackage,
+  makeKeyPackageRef,
+  verifyGroupInfoSignature,
+  type Welcome,
+  welcomeKey,
+  welcomeNonce,
+} from "./ts-mls.ts"
 
 export interface JoinInput {
   /** MLSMessage of wire format mls_welcome; one that was split for us holds our secret alone. */

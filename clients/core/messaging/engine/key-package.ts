@@ -1,17 +1,18 @@
-import {
-  type KeyPackage,
-  type KeyPackageTBS,
-  makeKeyPackageRef,
-  signKeyPackage,
-  verifyKeyPackage,
-} from "ts-mls/keyPackage.js"
-import { type LeafNodeTBSKeyPackage, signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
-import { encodeMlsMessage } from "ts-mls/message.js"
 import { concat, copyOf, equal } from "../crypto/bytes.ts"
 import { type Kit, suiteName } from "./kit.ts"
 import { checkLeaf, ownCapabilities } from "./leaf.ts"
 import { demand } from "./refusal.ts"
 import { maxBytes, strictMessage } from "./strict.ts"
+import {
+  encodeMlsMessage,
+  type KeyPackage,
+  type KeyPackageTBS,
+  type LeafNodeTBSKeyPackage,
+  makeKeyPackageRef,
+  signKeyPackage,
+  signLeafNodeKeyPackage,
+  verifyKeyPackage,
+} from "./ts-mls.ts"
 
 /** Lifetime of the longest-lived key package that is accepted: a last resort's 90 days, and 10 more. */
 const maxLifetimeSeconds = 100n * 86_400n

@@ -1,8 +1,8 @@
-import type { CiphersuiteImpl } from "ts-mls/crypto/ciphersuite.js"
 import { equal } from "../crypto/bytes.ts"
 import { type Hpke, makeHpke } from "../crypto/hpke.ts"
 import type { Suite } from "../crypto/suite.ts"
 import { EngineRefused } from "./refusal.ts"
+import type { CiphersuiteImpl } from "./ts-mls.ts"
 
 /** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
 export const suiteName = "MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519"

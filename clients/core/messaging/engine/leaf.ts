@@ -1,10 +1,15 @@
-import type { Capabilities } from "ts-mls/capabilities.js"
-import { type Extension, extensionTypeToNumber } from "ts-mls/extension.js"
-import { type LeafNode, verifyLeafNodeSignature } from "ts-mls/leafNode.js"
-import { decodeRequiredCapabilities, encodeRequiredCapabilities } from "ts-mls/requiredCapabilities.js"
 import { type Kit, suiteName } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { maxBytes, strictly } from "./strict.ts"
+import {
+  type Capabilities,
+  decodeRequiredCapabilities,
+  type Extension,
+  encodeRequiredCapabilities,
+  extensionTypeToNumber,
+  type LeafNode,
+  verifyLeafNodeSignature,
+} from "./ts-mls.ts"
 
 /** GroupContext extension that binds a group to its conversation; private use (RFC 9420 section 17.3). */
 export const conversationBinding = 0xf0a1

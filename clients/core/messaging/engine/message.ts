@@ -1,19 +1,3 @@
-import {
-  type FramedContent,
-  signFramedContentApplicationOrProposal,
-  toTbs,
-  verifyFramedContentSignature,
-} from "ts-mls/framedContent.js"
-import { encodeMlsMessage } from "ts-mls/message.js"
-import {
-  decodePrivateMessageContent,
-  decryptSenderData,
-  encodePrivateContentAAD,
-  encodePrivateMessageContent,
-  encryptSenderData,
-  type PrivateMessage,
-} from "ts-mls/privateMessage.js"
-import { decodeReuseGuard, type SenderData } from "ts-mls/sender.js"
 import { equal, wipe } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { type Member, memberOf } from "./leaf.ts"
@@ -22,6 +6,21 @@ import { type MessageKey, takeKey } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
 import { maxBytes, strictly, strictMessage } from "./strict.ts"
 import { leafAt } from "./tree.ts"
+import {
+  decodePrivateMessageContent,
+  decodeReuseGuard,
+  decryptSenderData,
+  encodeMlsMessage,
+  encodePrivateContentAAD,
+  encodePrivateMessageContent,
+  encryptSenderData,
+  type FramedContent,
+  type PrivateMessage,
+  type SenderData,
+  signFramedContentApplicationOrProposal,
+  toTbs,
+  verifyFramedContentSignature,
+} from "./ts-mls.ts"
 
 const minPaddedBytes = 256
 const stepBytes = 32 * 1024

@@ -1,14 +1,17 @@
-import { encode } from "ts-mls/codec/tlsEncoder.js"
-import { varLenDataEncoder } from "ts-mls/codec/variableLength.js"
-import { expandWithLabel } from "ts-mls/crypto/kdf.js"
-import { encodeGroupContext, type GroupContext } from "ts-mls/groupContext.js"
-import { encodeParentHashInput } from "ts-mls/parentHash.js"
-import type { ParentNode } from "ts-mls/parentNode.js"
 import { concat, utf8 } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { parentAt, resolution, setNode, subtreeHashWithout, type Tree } from "./tree.ts"
 import { directPath, sibling } from "./tree-math.ts"
+import {
+  encode,
+  encodeGroupContext,
+  encodeParentHashInput,
+  expandWithLabel,
+  type GroupContext,
+  type ParentNode,
+  varLenDataEncoder,
+} from "./ts-mls.ts"
 
 const empty = new Uint8Array()
 

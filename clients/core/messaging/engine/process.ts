@@ -1,7 +1,3 @@
-import type { FramedContentCommit } from "ts-mls/framedContent.js"
-import { makeKeyPackageRef } from "ts-mls/keyPackage.js"
-import { unprotectPublicMessage } from "ts-mls/messageProtectionPublic.js"
-import type { PublicMessage } from "ts-mls/publicMessage.js"
 import { equal, wipe } from "../crypto/bytes.ts"
 import { type Applied, applyChanges, type Changes, changesOf } from "./change.ts"
 import { wipeEnded, wipeState } from "./commit.ts"
@@ -14,6 +10,7 @@ import { makeSecretTree } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
 import { maxBytes, strictMessage } from "./strict.ts"
 import { leafAt, treeHash } from "./tree.ts"
+import { type FramedContentCommit, makeKeyPackageRef, type PublicMessage, unprotectPublicMessage } from "./ts-mls.ts"
 import { checkPath, openPath } from "./update-path.ts"
 
 /** What a commit does, for the caller to compare with the proof that it carries. */

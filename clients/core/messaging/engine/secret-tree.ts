@@ -1,8 +1,8 @@
-import { deriveTreeSecret, expandWithLabel } from "ts-mls/crypto/kdf.js"
 import { utf8 } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { isWithin, left, right, root } from "./tree-math.ts"
+import { deriveTreeSecret, expandWithLabel } from "./ts-mls.ts"
 
 /** Generations that may be skipped at once: work that one message can cause. */
 const maxForwardSteps = 2000

@@ -1,7 +1,7 @@
-import type { GroupContext } from "ts-mls/groupContext.js"
 import { copyOf } from "../crypto/bytes.ts"
 import type { SecretTree } from "./secret-tree.ts"
 import type { Tree } from "./tree.ts"
+import type { GroupContext } from "./ts-mls.ts"
 
 /**
  * A device's place in a group at one epoch. A value: operations return a new one.

@@ -1,7 +1,6 @@
-import type { Decoder } from "ts-mls/codec/tlsDecoder.js"
-import { decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "ts-mls/message.js"
 import { copyOf, equal } from "../crypto/bytes.ts"
 import { demand, EngineRefused } from "./refusal.ts"
+import { type Decoder, decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "./ts-mls.ts"
 
 /** Bytes accepted before anything is parsed (the server's limits are the same or smaller). */
 export const maxBytes = {

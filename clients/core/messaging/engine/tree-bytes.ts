@@ -1,12 +1,9 @@
-import { decodeOptional } from "ts-mls/codec/optional.js"
-import { encode } from "ts-mls/codec/tlsEncoder.js"
-import { decodeVarLenType, lengthEncoder } from "ts-mls/codec/variableLength.js"
-import { decodeNode, encodeNode, type Node } from "ts-mls/ratchetTree.js"
 import { concat } from "../crypto/bytes.ts"
 import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { maxBytes, strictly } from "./strict.ts"
 import { encodedLeaf, type Tree } from "./tree.ts"
+import { decodeNode, decodeOptional, decodeVarLenType, encode, encodeNode, lengthEncoder, type Node } from "./ts-mls.ts"
 
 const absent = Uint8Array.of(0)
 const present = Uint8Array.of(1)

@@ -1,5 +1,3 @@
-import type { Extension } from "ts-mls/extension.js"
-import type { ParentNode } from "ts-mls/parentNode.js"
 import { equal } from "../crypto/bytes.ts"
 import { takenNames } from "./change.ts"
 import type { Kit } from "./kit.ts"
@@ -8,6 +6,7 @@ import { parentHashOf } from "./path.ts"
 import { demand } from "./refusal.ts"
 import { leafAt, leaves, parentAt, resolution, type Tree, treeHash } from "./tree.ts"
 import { directPath, isLeafIndex, isWithin, sibling } from "./tree-math.ts"
+import type { Extension, ParentNode } from "./ts-mls.ts"
 
 /**
  * Checks a tree that somebody sent (RFC 9420 section 12.4.3.1): its shape, every leaf, unmerged leaves, parent

@@ -1,12 +1,15 @@
-import { encode } from "ts-mls/codec/tlsEncoder.js"
-import { encodeLeafNode, type LeafNode } from "ts-mls/leafNode.js"
-import type { ParentNode } from "ts-mls/parentNode.js"
-import type { Node } from "ts-mls/ratchetTree.js"
-import { parentNodeHashInputEncoder } from "ts-mls/treeHash.js"
 import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { EngineRefused } from "./refusal.ts"
 import { directPath, isLeafIndex, isWithin, left, right, root } from "./tree-math.ts"
+import {
+  encode,
+  encodeLeafNode,
+  type LeafNode,
+  type Node,
+  type ParentNode,
+  parentNodeHashInputEncoder,
+} from "./ts-mls.ts"
 
 /**
  * A ratchet tree with the hashes of its subtrees, as far as they have been asked for.

@@ -1,4 +1,3 @@
-import type { UpdatePath } from "ts-mls/updatePath.js"
 import { equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { checkLeaf, credentialOf } from "./leaf.ts"
@@ -7,6 +6,7 @@ import { demand, EngineRefused } from "./refusal.ts"
 import type { Inside } from "./state.ts"
 import { encryptionKeyAt, leafAt, leaves, setNode, type Tree, treeHash } from "./tree.ts"
 import { isWithin } from "./tree-math.ts"
+import type { UpdatePath } from "./ts-mls.ts"
 
 /**
  * Compares the committer's new leaf with its old one (RFC 9420 section 12.4.2), and the path with the tree.
