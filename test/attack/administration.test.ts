@@ -247,3 +247,41 @@ describe("nobody gives what they do not hold", () => {
     expect(await refusal(admin.createGrant(other, world.as("tenantAdmin")))).toMatch(/RESOURCE_UNRESOLVED/)
   })
 })
+
+describe("what a request names", () => {
+  test("is one place: a context with its own tenant, or with none", async () => {
+    const { app_id: appId, context_id: contextId, tenant_id: own } = inTenant
+    const { app } = world
+    const { context } = await clients.admin.createContext(
+      { appId, context: { type: "project", name: "of no tenant" } },
+      world.as("admin"),
+    )
+    const list = (tenantId: string, of = contextId) =>
+      clients.admin.listMemberships({ appId: app.id, tenantId, contextId: of }, world.as("admin"))
+    for (const tenantId of [own, ""]) expect((await list(tenantId)).memberships).not.toEqual([])
+    await list("", context?.id)
+    const none = "PermissionDenied RESOURCE_UNRESOLVED"
+    expect(await refusal(list(inOtherTenant.tenant_id))).toBe(none)
+    expect(await refusal(list(own, context?.id))).toBe(none)
+  })
+
+  test("is no principal that was deleted, not even for the installation", async () => {
+    const { principalId } = await signIn(server, clients, "gone for good", { app: world.app })
+    const { deps, store } = server
+    const { identityId } = await deps.store.transaction(async (tx) => {
+      const principal = await tx.identities.findPrincipal(principalId)
+      return { identityId: principal?.identityId ?? expect.fail("no identity") }
+    })
+    await deps.store.transaction((tx) => tx.accounts.erase(identityId, deps.clock.nowMs()))
+    const appId = world.app.id
+    const { role_id: roleId } = own
+    const root = world.as("root")
+    const none = "PermissionDenied RESOURCE_UNRESOLVED"
+    expect(await refusal(clients.admin.createGrant({ appId, roleId, principalId }, root))).toBe(none)
+    const tenantId = world.tenant.id
+    expect(await refusal(clients.admin.createMembership({ appId, principalId, tenantId }, root))).toBe(none)
+    expect(await refusal(clients.admin.inviteMember({ appId, principalId, tenantId }, root))).toBe(none)
+    const rows = store.db.selectFrom("membership").select("id").where("principal_id", "=", principalId)
+    expect(await rows.where("tenant_id", "=", tenantId).execute()).toEqual([])
+  })
+})
