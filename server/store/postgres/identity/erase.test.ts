@@ -59,8 +59,10 @@ describeOnEachStore("the deletion of an identity", (kind) => {
       subjectPrincipalId: principal.id,
       actorPrincipalId: service.principal.id,
     }
+    const before = { ...standing, id: freshId("dlg"), revokedAtMs: 3 }
     const role = newRole()
     const grant = newGrant({ principalId: principal.id, roleId: role.id, reason: mark })
+    const lost = { ...grant, id: freshId("grt"), status: "REVOKED" as const, revokedAtMs: 3 }
     const [offered, given, taken] = [
       newInvitation({ principalId: principal.id }),
       newInvitation({ invitedBy: principal.id }),
@@ -74,13 +76,32 @@ describeOnEachStore("the deletion of an identity", (kind) => {
       await tx.refreshTokens.insert(token)
       await tx.pats.insert(pat)
       await tx.delegations.insertPolicy(policy)
-      await tx.delegations.insertDelegation(standing)
+      for (const each of [standing, before]) await tx.delegations.insertDelegation(each)
       await tx.roles.insert(role)
-      await tx.grants.insert(grant)
+      for (const each of [grant, lost]) await tx.grants.insert(each)
       for (const each of [offered, given, taken]) await tx.invitations.insert(each)
     })
-    return { ...person, session, ended, token, pat, standing, grant, offered, given, taken }
+    return { ...person, session, ended, token, pat, standing, before, grant, lost, offered, given, taken }
   }
+
+  /** The rows of a person, as they are stored. */
+  const rowsOf = ({ identity, ...of }: Awaited<ReturnType<typeof putMarked>>) =>
+    store.transaction(async (tx) => ({
+      identity: await tx.accounts.lockIdentity(identity.id),
+      principal: await tx.principals.lock(of.principal.id),
+      account: await tx.accounts.lockAccount(of.account.id),
+      membership: await tx.members.find(of.membership.id),
+      sessions: [await tx.sessions.find(of.session.id), await tx.sessions.find(of.ended.id)],
+      token: await tx.refreshTokens.find([of.token.tokenHash]),
+      pat: await tx.pats.lock(of.pat.id),
+      delegations: [
+        await tx.delegations.findDelegation(of.standing.id),
+        await tx.delegations.findDelegation(of.before.id),
+      ],
+      grants: [await tx.grants.find(of.grant.id), await tx.grants.find(of.lost.id)],
+      invitations: await Promise.all([of.offered, of.given, of.taken].map(({ id }) => tx.invitations.lock(id))),
+      authority: (await tx.authorities.find(of.principal.id, app.id)).principal,
+    }))
 
   /** The number of rows in each table of the database that contain the mark. */
   async function marked(): Promise<Record<string, number>> {
@@ -102,18 +123,14 @@ describeOnEachStore("the deletion of an identity", (kind) => {
   }
 
   test("leaves only the person's ids, and revokes all credentials", async () => {
-    const bystander = await putPerson(store)
+    const bystander = await putMarked()
+    const stays = await rowsOf(bystander)
+    const ofOne = await marked()
+    expect(ofOne).toEqual({ identity: 1, membership: 1, pat: 1, provider_account: 1, role_grant: 2, session: 2 })
     const person = await putMarked()
-    expect(await marked()).toEqual({
-      identity: 1,
-      membership: 1,
-      pat: 1,
-      provider_account: 1,
-      role_grant: 1,
-      session: 2,
-    })
     await store.transaction((tx) => tx.accounts.erase(person.identity.id, 5_000))
-    expect(await marked()).toEqual({})
+    expect(await marked()).toEqual(ofOne)
+    expect(await rowsOf(bystander)).toStrictEqual(stays)
 
     await store.transaction(async (tx) => {
       const { identity, account, principal, membership, session, ended, pat, standing, grant } = person
@@ -141,17 +158,15 @@ describeOnEachStore("the deletion of an identity", (kind) => {
       expect((await tx.refreshTokens.find([person.token.tokenHash]))?.revokedAtMs).toBe(5_000)
       expect((await tx.pats.lock(pat.id))?.revokeReason).toBe("PRINCIPAL_ENDED")
       expect((await tx.delegations.findDelegation(standing.id))?.revokedAtMs).toBe(5_000)
+      expect(await tx.delegations.findDelegation(person.before.id)).toStrictEqual(person.before)
       expect((await tx.grants.find(grant.id))?.status).toBe("REVOKED")
+      expect(await tx.grants.find(person.lost.id)).toStrictEqual({ ...person.lost, reason: "" })
       expect((await tx.invitations.lock(person.offered.id))?.status).toBe("REVOKED")
       expect((await tx.invitations.lock(person.given.id))?.status).toBe("REVOKED")
       expect(await tx.invitations.lock(person.taken.id)).toStrictEqual(person.taken)
       const keys = [principal.id, session.id, pat.id, standing.id]
       const kinds = (await tx.revocations.find(keys, 5_001)).map((one) => one.kind)
       expect(kinds.toSorted()).toEqual(["CREDENTIAL", "CREDENTIAL", "PRINCIPAL", "SESSION"])
-
-      expect(await tx.identities.findIdentity(bystander.identity.id)).toStrictEqual(bystander.identity)
-      expect(await tx.members.find(bystander.membership.id)).toStrictEqual(bystander.membership)
-      expect(await tx.accounts.lockAccount(bystander.account.id)).toStrictEqual(bystander.account)
     })
   })
 

@@ -112,6 +112,12 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
 
   test("a used account stores the newest email and is linked again, unless it is blocked", async () => {
     const { account, identity } = await putPerson(store)
+    const neighbor = await putPerson(store)
+    await opened.db
+      .updateTable("provider_account")
+      .set({ status: "REVOKED" })
+      .where("id", "=", neighbor.account.id)
+      .execute()
     const mark = (email: string | null) =>
       store.transaction((tx) => tx.identities.markAccountUsed(account.id, email, 9))
     const find = () => store.transaction((tx) => tx.identities.findAccount(account))
@@ -126,6 +132,11 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     await store.transaction((tx) => tx.identities.setPrimaryEmail(identity.id, "me@example.com", 77))
     const changed = await store.transaction((tx) => tx.identities.findIdentity(identity.id))
     expect(changed).toStrictEqual({ ...identity, primaryEmail: "me@example.com", updatedAtMs: 77 })
+    await store.transaction(async (tx) => {
+      const unchanged = { ...neighbor.account, status: "REVOKED" }
+      expect(await tx.identities.findAccount(neighbor.account)).toStrictEqual(unchanged)
+      expect(await tx.identities.findIdentity(neighbor.identity.id)).toStrictEqual(neighbor.identity)
+    })
   })
 
   test("a place has one membership, until it is removed", async () => {
