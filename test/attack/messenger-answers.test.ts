@@ -241,9 +241,9 @@ test("hints about conversations that nobody has heard of open no door, and malfo
   const opened = new Set<string>()
   const watched = {
     ...context,
-    door(name: string) {
+    conversation(name: string) {
       opened.add(name)
-      return context.door(name)
+      return context.conversation(name)
     },
   }
   const hint = (conversationId: string) => [

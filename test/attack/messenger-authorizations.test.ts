@@ -33,7 +33,7 @@ beforeAll(async () => {
   ben = await messengers.newcomer("ben")
   id = (await world.ann.messenger.createGroupConversation([ben.person.userId, world.mallory.userId])).id
   context = (await openContext(...messengers.optionsFor(world.ann.person, world.ann))).context
-  const { seat, ...rest } = await context.door(id).held()
+  const { seat, ...rest } = await context.conversation(id).held()
   held = { ...rest, seat: seat ?? expect.fail("no seat") }
 })
 afterAll(async () => {
@@ -93,7 +93,11 @@ async function adding(bend?: Parameters<typeof forgedKeyPackage>[2], change: Par
 
 type Answer = MessageInitShape<typeof AuthorizationSchema>
 const stage = (does: Authorized["does"], isAsked: Authorized["isAsked"], answer: Answer) =>
-  stageCommit(context, id, held, "an intent", { does, isAsked, authorization: create(AuthorizationSchema, answer) })
+  stageCommit(context.conversation(id), held, "an intent", {
+    does,
+    isAsked,
+    authorization: create(AuthorizationSchema, answer),
+  })
 
 test("what was asked for, with a proof for it, becomes a commit", async () => {
   expect((await stage("remove", isBen, await removing(ben.messenger.deviceId))).commit.length).toBeGreaterThan(100)
@@ -183,7 +187,7 @@ test("only a proof that creates begins a group", async () => {
   const begin = async (change: Partial<ProofFacts>) => {
     const facts = { baseEpoch: 0n, baseStateTag: stateTag(begun.seat.group), ...change }
     const authorization = create(AuthorizationSchema, await adding(undefined, facts))
-    return stageCommit(context, id, begun, "an intent", { does: "add", isAsked: isGhost, authorization })
+    return stageCommit(context.conversation(id), begun, "an intent", { does: "add", isAsked: isGhost, authorization })
   }
   expect((await begin({ op: "CREATE", baseStateTag: null })).welcome.length).toBeGreaterThan(100)
   await expect(begin({})).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })

@@ -43,7 +43,7 @@ afterAll(async () => {
 async function shown(...contents: Uint8Array[]) {
   const next = Uint8Array.of(7)
   for (const content of [...contents, next]) {
-    await sendContent(mallory, id, () => ({ content, ops: [] })).catch(() => undefined)
+    await sendContent(mallory.conversation(id), () => ({ content, ops: [] })).catch(() => undefined)
   }
   await ann.messenger.sync()
   const entries = (await ann.messenger.timeline(id, { limit: 1_000 })).slice(-1 - contents.length)

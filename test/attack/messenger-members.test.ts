@@ -100,7 +100,7 @@ test("a directive to let somebody in again lets nobody in who was never in", asy
       },
     },
   }
-  await carryOutDue(asDirective, id)
+  await carryOutDue({ ...context.conversation(id), ...asDirective })
   expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
   expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })
@@ -115,7 +115,7 @@ test("what was asked for before somebody was removed does not let their other de
   const { context } = await openContext(...messengers.optionsFor(ida.person, { ...ida, transport }))
   // Asked for when the device was new, and not done: the service could not be reached.
   const waiting = newIntent(context, { case: "add", value: { deviceIds: [second.messenger.deviceId] } })
-  await context.door(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
+  await context.conversation(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
   await ben.messenger.removeMembers(id, [jon.person.userId])
   await ida.messenger.sync()
   const left = [ida.person.userId, ben.person.userId].toSorted()

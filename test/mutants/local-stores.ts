@@ -84,15 +84,15 @@ export const localStoreMutants: readonly Mutant[] = [
   {
     fault: "a hint opens a door, whatever it names",
     file: `${core}/sync/stream.ts`,
-    from: "      if (!(await context.has(conversationId))) return\n      const { processedSeq }",
-    to: "      const { processedSeq }",
+    from: "      if (!(await context.has(conversationId))) return\n      const conversation = context.conversation(conversationId)\n      const { processedSeq }",
+    to: "      const conversation = context.conversation(conversationId)\n      const { processedSeq }",
     test: answers,
     name: "hints about conversations that nobody has heard of open no door, and malformed ones are refused",
   },
   {
     fault: "a conversation is closed on the service's word alone",
     file: `${core}/sync/sync.ts`,
-    from: " && isAlone(context, seat)",
+    from: " && isAlone(conversation, seat)",
     to: "",
     test: answers,
     name: "a conversation with others in it is not closed because the service says so",
@@ -100,7 +100,7 @@ export const localStoreMutants: readonly Mutant[] = [
   {
     fault: "secrets stay in memory when a messenger is closed",
     file: `${core}/create-messenger.ts`,
-    from: "    await context.forget()\n",
+    from: "    await context.wipeAll()\n",
     to: "",
     test: state,
     name: "after close no secret of a conversation or device is in memory",

@@ -195,7 +195,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
   {
     ...reset,
     fault: "a reset leads into a group of another conversation",
-    from: 'equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversationId)) &&',
+    from: 'equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversation.id)) &&',
     to: "",
     name: "this device begins no reset by the answer of a group of another conversation, with a proof for it",
   },

@@ -103,7 +103,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "the first message is sent from whatever state is there",
     file: `${client}/sending/outbox.ts`,
-    from: "  await readOnFirst(context, conversationId)\n",
+    from: "  await readOnFirst(conversation)\n",
     to: "",
     test: "test/attack/messenger-copies.test.ts",
     name: "what is sent first thing from a store that was put back is not sent under a key that was used, and not lost",

@@ -101,7 +101,7 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a receipt that nobody signed is evidence of another story",
     file: `${client}/receiving/story.ts`,
-    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(context, conversationId, seat.group, envelope))',
+    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, seat.group, envelope))',
     to: "if (verifyEvidence.length === 0) throw refusingAs",
     test: stories,
     name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",

@@ -102,7 +102,9 @@ test("a manifest of another sender's attachment is refused", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { context, manifest } = await manifestOf(ben)
   // A modified client, which sends the manifest in a message of its own.
-  await sendContent(context, id, () => ({ content: contentOfAttachment(manifest), ops: [] })).catch(() => undefined)
+  await sendContent(context.conversation(id), () => ({ content: contentOfAttachment(manifest), ops: [] })).catch(
+    () => undefined,
+  )
   await ann.messenger.sync()
   const entry = (await ann.messenger.timeline(id, { limit: 10_000 })).at(-1)
   expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
@@ -210,7 +212,7 @@ test("a file that a renewal of the sender's credential made unsendable is report
   const renewed = await openContext(options, primitives)
   const told: unknown[] = []
   renewed.events.subscribe((event) => (event.is === "failed" ? told.push(event.error) : undefined))
-  await ask(renewed.context, id, { case: "update", value: {} })
+  await ask(renewed.context.conversation(id), { case: "update", value: {} })
   await sync(renewed.context)
   expect(told).toEqual([expect.objectContaining({ reason: "ATTACHMENT_GONE" })])
   await ann.messenger.sync()

@@ -252,8 +252,8 @@ test.each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
 })
 
 test("a store of an earlier version contains the keys of its groups", async () => {
-  const { door } = await contextOf(ann)
-  await door(id).change(async (held) => {
+  const context = await contextOf(ann)
+  await context.conversation(id).change(async (held) => {
     if (held.record === undefined) throw new Error("no conversation")
     const record = create(ConversationRecordSchema, { ...held.record, seenKeysHash: new Uint8Array() })
     return { next: { ...held, record }, ops: [{ op: "remove", table: "peer", key: "seen" }], result: undefined }

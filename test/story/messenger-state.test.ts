@@ -164,9 +164,9 @@ test("state of an earlier version is used, and cannot be rolled back to afterwar
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
   await ann.messenger.encryptMessage(id, utf8("written before the update"))
-  const { record, seat } = await context.door(id).held()
+  const { record, seat } = await context.conversation(id).held()
   if (record === undefined || seat === undefined) throw new Error("no state")
-  const [waiting] = await context.door(id).due("outbox", OutboxRecordSchema)
+  const [waiting] = await context.conversation(id).due("outbox", OutboxRecordSchema)
   const { generation } = await ann.store.read(id, [])
   // As in the first format: only the state contains the generation.
   const { rows, owner, device } = context
@@ -196,7 +196,7 @@ test("state of an earlier version is used, and cannot be rolled back to afterwar
 test("a conversation that waited under an earlier version still waits, and cannot be rolled back to it afterwards", async () => {
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
-  const { record } = await context.door(id).held()
+  const { record } = await context.conversation(id).held()
   if (record === undefined) throw new Error("no record")
   const { generation } = await ann.store.read(id, [])
   const place = { space: id, table: "conversation", key: "record" } as const

@@ -18,14 +18,22 @@ export interface Context extends Ambient, Storage, Trust, Reports {
   readonly refusesChangedKeys: boolean
   /** Whether there ever was anything of it here. What others name is asked for so, before it is given a door. */
   has(conversationId: string): Promise<boolean>
-  /** The one way to a conversation's state. It stays as long as the messenger. */
-  door(conversationId: string): Door
-  /** Work on the network for one conversation, one after the other. */
-  lane<T>(conversationId: string, work: () => Promise<T>): Promise<T>
+  /** The handle of a conversation: one for each id, as long as the messenger. */
+  conversation(conversationId: string): Conversation
+  /** Runs work in the turn of a conversation that is perhaps not here, without a handle for it. */
+  inTurnFor<T>(conversationId: string, work: () => Promise<T>): Promise<T>
   /** Wipes the secrets that are in memory, once nothing can be stored any more: nothing is sent that was not. */
-  forget(): Promise<void>
+  wipeAll(): Promise<void>
   /** Entries of a conversation from now on. */
-  record(conversationId: string): { readonly entries: readonly TimelineEntry[]; readonly end: () => void }
+  recordEntries(conversationId: string): { readonly entries: readonly TimelineEntry[]; readonly end: () => void }
   /** Does the work. @returns The first event meanwhile that fits; undefined for none. */
   hear(fits: (event: MessengerEvent) => boolean, work: () => Promise<void>): Promise<MessengerEvent | undefined>
+}
+
+/** One conversation of this device: its id, the one way to its state, and everything that its procedures share. */
+export interface Conversation extends Context, Door {
+  /** `cnv_…` */
+  readonly id: string
+  /** Runs work that changes the service, one after the other, also among tabs. Reading needs no turn. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
-import type { Context } from "./context.ts"
+import type { Context, Conversation } from "./context.ts"
 import { groupToSend, statusOf, unknownConversation } from "./conversation/status.ts"
 import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
@@ -37,7 +37,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     closing.abort()
     events.close()
     await store.close()
-    await context.forget()
+    await context.wipeAll()
   }
 
   return {
@@ -46,27 +46,29 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     createDirectConversation: (peerUserId) => createAndJoin(context, { peerUserId }),
     createGroupConversation: (userIds) => createAndJoin(context, { userIds }),
-    encryptMessage: (conversationId, plaintext) => encryptMessage(context, conversationId, plaintext),
+    encryptMessage: (conversationId, plaintext) => encryptMessage(context.conversation(conversationId), plaintext),
     processIncoming: ({ conversationId, envelope }) => processIncoming(context, queue, conversationId, envelope),
     addMembers: (conversationId, userIds) =>
-      ask(context, conversationId, { case: "add", value: { userIds: [...userIds] } }),
+      ask(context.conversation(conversationId), { case: "add", value: { userIds: [...userIds] } }),
     removeMembers: (conversationId, userIds) =>
-      ask(context, conversationId, { case: "remove", value: { userIds: [...userIds] } }),
-    send: (conversationId, plaintext) => send(context, conversationId, plaintext),
-    outbox: (conversationId) => listOutbox(context, conversationId),
-    sendAttachment: (conversationId, source, attachment) => sendAttachment(context, conversationId, source, attachment),
-    openAttachment: (conversationId, seq) => openAttachment(context, conversationId, seq),
-    uploads: (conversationId) => listUploads(context, conversationId),
-    cancelUpload: (conversationId, uploadId) => cancelUpload(context, conversationId, uploadId),
-    leave: (conversationId) => leave(context, conversationId),
+      ask(context.conversation(conversationId), { case: "remove", value: { userIds: [...userIds] } }),
+    send: (conversationId, plaintext) => send(context.conversation(conversationId), plaintext),
+    outbox: (conversationId) => listOutbox(context.conversation(conversationId)),
+    sendAttachment: (conversationId, source, attachment) =>
+      sendAttachment(context.conversation(conversationId), source, attachment),
+    openAttachment: (conversationId, seq) => openAttachment(context.conversation(conversationId), seq),
+    uploads: (conversationId) => listUploads(context.conversation(conversationId)),
+    cancelUpload: (conversationId, uploadId) => cancelUpload(context.conversation(conversationId), uploadId),
+    leave: (conversationId) => leave(context.conversation(conversationId)),
     async rejoin(conversationId) {
-      const { record } = await context.door(conversationId).held()
+      const conversation = context.conversation(conversationId)
+      const { record } = await conversation.held()
       if (record === undefined) throw unknownConversation()
-      await context.lane(conversationId, () => requestRejoin(context, conversationId))
+      await conversation.inTurn(() => requestRejoin(conversation))
     },
-    refreshKeys: (conversationId) => ask(context, conversationId, { case: "update", value: {} }),
+    refreshKeys: (conversationId) => ask(context.conversation(conversationId), { case: "update", value: {} }),
     conversations: () => listConversations(context),
-    conversation: async (id) => describe(id, sketchOf(await context.door(id).held())),
+    conversation: async (id) => describe(id, sketchOf(await context.conversation(id).held())),
     timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
     devices: () => listOwnDevices(context),
     revokeDevice: (deviceId) => revokeDevice(context, deviceId),
@@ -87,38 +89,34 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
 
 /** Creates a conversation. If another device was first, this one joins, or waits for its welcome. */
 async function createAndJoin(context: Context, asked: NewConversation): Promise<ConversationInfo> {
-  const id = await createConversation(context, asked)
-  const made = await infoOf(context, id)
+  const conversation = context.conversation(await createConversation(context, asked))
+  const made = await infoOf(conversation)
   if (made.status !== "waiting" && made.status !== "stranded") return made
   await joinAll(context)
   // Without a member that could add this device, a direct conversation is reset.
-  if (made.waitsFor !== "keyPackages") await context.lane(id, () => readAndReset(context, id))
-  await trying(context, id, () => context.lane(id, () => flushIfActive(context, id)))
-  return infoOf(context, id)
+  if (made.waitsFor !== "keyPackages") await conversation.inTurn(() => readAndReset(conversation))
+  await trying(context, conversation.id, () => conversation.inTurn(() => flushIfActive(conversation)))
+  return infoOf(conversation)
 }
 
-async function send(
-  context: Context,
-  conversationId: string,
-  plaintext: Uint8Array,
-): Promise<SentMessage | QueuedMessage> {
-  const queued = await queueText(context, conversationId, plaintext)
-  if (queued === undefined) return sendText(context, conversationId, plaintext)
-  inBackground(context, conversationId, () => advance(context, conversationId))
+async function send(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage | QueuedMessage> {
+  const queued = await queueText(conversation, plaintext)
+  if (queued === undefined) return sendText(conversation, plaintext)
+  inBackground(conversation, conversation.id, () => advance(conversation))
   return queued
 }
 
-async function leave(context: Context, conversationId: string): Promise<void> {
-  groupToSend(await context.door(conversationId).held())
-  const { directive } = await context.calls.conversations.leaveConversation({ conversationId })
+async function leave(conversation: Conversation): Promise<void> {
+  groupToSend(await conversation.held())
+  const { directive } = await conversation.calls.conversations.leaveConversation({ conversationId: conversation.id })
   // Without a directive there was no other member, and the conversation is closed.
   const status = directive === undefined ? Status.REMOVED : Status.LEAVING
-  await changeRecord(context, conversationId, (record) => ({ ...record, status }))
+  await changeRecord(conversation, (record) => ({ ...record, status }))
 }
 
-async function listConversations({ store, door }: Context): Promise<ConversationInfo[]> {
+async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {
   const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
-  const found = await Promise.all(ids.map(async (id) => describe(id, await door(id).sketch())))
+  const found = await Promise.all(ids.map(async (id) => describe(id, await conversation(id).sketch())))
   return found.filter((one) => one !== undefined)
 }
 
@@ -134,8 +132,8 @@ async function listOwnDevices(context: Context): Promise<DeviceInfo[]> {
 }
 
 /** @throws MessagingError CONVERSATION_UNKNOWN */
-async function infoOf({ door }: Context, conversationId: string): Promise<ConversationInfo> {
-  const found = describe(conversationId, sketchOf(await door(conversationId).held()))
+async function infoOf(conversation: Conversation): Promise<ConversationInfo> {
+  const found = describe(conversation.id, sketchOf(await conversation.held()))
   if (found === undefined) throw unknownConversation()
   return found
 }

@@ -105,7 +105,7 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     refusesChangedKeys: options.whenKeysChange === "refuse",
     emit,
   }
-  const context: Context = { ...shared, ...openPlaces(shared), ...hearing(events) }
+  const context: Context = { ...shared, ...openPlaces(shared, () => context), ...hearing(events) }
   await bindRecords(context)
   if (device.marks.givesWay) await giveWay(context)
   else if (device.id === undefined) await becomeDevice(context)
@@ -119,7 +119,7 @@ function followTabs(context: Context): void {
   const follow = async (space: Space) => {
     if (space === deviceSpace) return device.reload()
     // Any script of the page's origin can say a name.
-    if (await context.has(space)) await context.door(space).follow()
+    if (await context.has(space)) await context.conversation(space).follow()
   }
   store.watch?.((space) => {
     follow(space).catch((error: unknown) => {
@@ -128,7 +128,7 @@ function followTabs(context: Context): void {
   })
 }
 
-function hearing(events: Events): Pick<Context, "hear" | "record"> {
+function hearing(events: Events): Pick<Context, "hear" | "recordEntries"> {
   return {
     async hear(fits, work) {
       let heard: Parameters<typeof fits>[0] | undefined
@@ -142,7 +142,7 @@ function hearing(events: Events): Pick<Context, "hear" | "record"> {
       }
       return heard
     },
-    record(conversationId) {
+    recordEntries(conversationId) {
       const entries: TimelineEntry[] = []
       const end = events.subscribe((event) => {
         if (event.is === "entry" && event.conversationId === conversationId) entries.push(event.entry)

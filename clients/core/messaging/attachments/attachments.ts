@@ -4,7 +4,7 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { contentOfAttachment } from "../content.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import { bytesOfId, idOf } from "../ids.ts"
 import { type SentMessage, sendContent } from "../sending/outbox.ts"
@@ -18,14 +18,13 @@ import { readUpload, removeUpload, uploadsIn } from "./upload-rows.ts"
 
 /** Uploads it, and sends the message that opens it. In one transaction the upload is gone and the message is there. */
 export async function sendAttachment(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   source: AttachmentSource,
   options: AttachmentOptions = {},
 ): Promise<SentMessage> {
-  const { id, manifest } = await upload(context, conversationId, source, options)
+  const { id, manifest } = await upload(conversation, source, options)
   const content = contentOfAttachment(manifest)
-  return sendContent(context, conversationId, ({ group }) => {
+  return sendContent(conversation, ({ group }) => {
     const isOurs = equalBytes(hash("device-credential", ownCredential(group)), manifest.senderCredentialHash)
     // Bound to the credential that the leaf had: under another one nobody would take it.
     if (!isOurs) throw new MessagingError("ATTACHMENT_GONE", "the credential has been renewed meanwhile")
@@ -33,10 +32,10 @@ export async function sendAttachment(
   })
 }
 
-export async function openAttachment(context: Context, conversationId: string, seq: bigint): Promise<OpenedAttachment> {
-  const { store, rows, owner } = context
-  const place = { space: conversationId, table: "attachment", key: keyOfSeq(seq) } as const
-  const [sealed] = (await store.read(conversationId, [place])).values
+export async function openAttachment(conversation: Conversation, seq: bigint): Promise<OpenedAttachment> {
+  const { store, rows, owner } = conversation
+  const place = { space: conversation.id, table: "attachment", key: keyOfSeq(seq) } as const
+  const [sealed] = (await store.read(conversation.id, [place])).values
   if (sealed === undefined) throw new MessagingError("ATTACHMENT_UNKNOWN", "no such attachment on this device")
   const manifest = await rows.read(place, AttachmentManifestSchema, sealed)
   return openedAttachment(
@@ -44,15 +43,15 @@ export async function openAttachment(context: Context, conversationId: string, s
     {
       tenant: owner.tenant,
       app: owner.app,
-      conversation: bytesOfId("cnv", conversationId),
+      conversation: bytesOfId("cnv", conversation.id),
       senderCredentialHash: manifest.senderCredentialHash,
     },
-    remoteCiphertext(context, idOf("att", manifest.locator), Number(manifest.ciphertextSize)),
+    remoteCiphertext(conversation, idOf("att", manifest.locator), Number(manifest.ciphertextSize)),
   )
 }
 
-export async function listUploads(context: Context, conversationId: string): Promise<UploadInfo[]> {
-  const found = await uploadsIn(context, conversationId)
+export async function listUploads(conversation: Conversation): Promise<UploadInfo[]> {
+  const found = await uploadsIn(conversation, conversation.id)
   return found.map(({ id, record: { manifest, startedAtMs } }) => ({
     id,
     fileName: manifest?.fileName ?? "",
@@ -63,8 +62,8 @@ export async function listUploads(context: Context, conversationId: string): Pro
 }
 
 /** What the service has of it is gone a day after it was begun. */
-export async function cancelUpload(context: Context, conversationId: string, id: string): Promise<void> {
-  const found = await readUpload(context, conversationId, id)
+export async function cancelUpload(conversation: Conversation, id: string): Promise<void> {
+  const found = await readUpload(conversation, conversation.id, id)
   if (found === undefined) throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")
-  await forgetUpload(context, conversationId, id)
+  await forgetUpload(conversation, id)
 }

@@ -5,7 +5,7 @@ import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto
 import { type UploadRecord, UploadRecordSchema } from "@signet/proto/client/v1/records"
 import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { groupToSend } from "../conversation/status.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
@@ -53,23 +53,20 @@ interface Upload {
 
 /** Uploads an attachment. @returns Its manifest, and the name of its upload: gone with the message that carries it. */
 export async function upload(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   source: AttachmentSource,
   options: AttachmentOptions,
 ): Promise<{ readonly id: string; readonly manifest: AttachmentManifest }> {
   const { resume } = options
   const going =
-    resume === undefined
-      ? await begin(context, conversationId, source, options)
-      : await goOn(context, conversationId, source, resume)
+    resume === undefined ? await begin(conversation, source, options) : await goOn(conversation, source, resume)
   try {
-    const attachmentId = await carryUp(context, conversationId, source, going, options)
+    const attachmentId = await carryUp(conversation, source, going, options)
     const locator = bytesOfId("att", answeredId("att", attachmentId))
     return { id: going.id, manifest: create(AttachmentManifestSchema, { ...going.manifest, locator }) }
   } catch (error) {
     if (error instanceof MessagingError && error.reason === "ATTACHMENT_GONE") {
-      await forgetUpload(context, conversationId, going.id)
+      await forgetUpload(conversation, going.id)
     }
     throw error
   }
@@ -77,8 +74,7 @@ export async function upload(
 
 /** Reads the source once, and stores what makes the same ciphertext again, before the network hears of it. */
 async function begin(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   source: AttachmentSource,
   { mediaType = "", fileName = "", signal }: AttachmentOptions,
 ): Promise<Upload> {
@@ -86,12 +82,12 @@ async function begin(
   if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "not a media type")
   const layout = layoutOf(source.size, chunkBytes)
   if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "larger than the service takes")
-  const { group } = groupToSend(await context.door(conversationId).held())
-  const { random, clock } = context
+  const { group } = groupToSend(await conversation.held())
+  const { random, clock } = conversation
   const manifest = create(AttachmentManifestSchema, {
     version: 1,
     attachmentId: random.bytes(16),
-    conversationId: bytesOfId("cnv", conversationId),
+    conversationId: bytesOfId("cnv", conversation.id),
     key: random.bytes(32),
     salt: random.bytes(saltBytes),
     chunkSize: layout.chunkSize,
@@ -102,7 +98,7 @@ async function begin(
     senderCredentialHash: hash("device-credential", ownCredential(group)),
   })
   const noncePrefix = random.bytes(prefixBytes)
-  const cipher = await cipherOf(context, manifest, layout, noncePrefix)
+  const cipher = await cipherOf(conversation, manifest, layout, noncePrefix)
   const tags = new Uint8Array(layout.chunkCount * tagBytes)
   const digest = sha256.create().update(cipher.header)
   for (let index = 0; index < layout.chunkCount; index++) {
@@ -114,13 +110,13 @@ async function begin(
   manifest.ciphertextSha256 = digest.digest()
   const id = hex(manifest.attachmentId)
   const record = create(UploadRecordSchema, { manifest, tags, noncePrefix, startedAtMs: BigInt(clock.nowMs()) })
-  const op = await putUpload(context, conversationId, id, record)
-  await context.door(conversationId).change(async () => ({ ops: [op], result: undefined }))
+  const op = await putUpload(conversation, conversation.id, id, record)
+  await conversation.change(async () => ({ ops: [op], result: undefined }))
   return { id, manifest, tags, cipher, layout }
 }
 
-async function goOn(context: Context, conversationId: string, source: AttachmentSource, id: string): Promise<Upload> {
-  const record = await readUpload(context, conversationId, id)
+async function goOn(conversation: Conversation, source: AttachmentSource, id: string): Promise<Upload> {
+  const record = await readUpload(conversation, conversation.id, id)
   const manifest = record?.manifest
   if (record === undefined || manifest === undefined) {
     throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")
@@ -135,7 +131,7 @@ async function goOn(context: Context, conversationId: string, source: Attachment
     manifest,
     layout,
     tags: record.tags,
-    cipher: await cipherOf(context, manifest, layout, record.noncePrefix),
+    cipher: await cipherOf(conversation, manifest, layout, record.noncePrefix),
   }
 }
 
@@ -159,19 +155,18 @@ const cipherOf = (
 
 /** Puts up what the service does not have yet. @returns Its id there. */
 async function carryUp(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   source: AttachmentSource,
   { manifest, tags, cipher, layout }: Upload,
   { onProgress, signal }: AttachmentOptions,
 ): Promise<string> {
-  const { attachments } = context.calls
+  const { attachments } = conversation.calls
   const total = layout.ciphertextSize
   const call = signal === undefined ? {} : { signal }
-  const created = await calling(context, signal, () =>
+  const created = await calling(conversation, signal, () =>
     attachments.createAttachment(
       {
-        conversationId,
+        conversationId: conversation.id,
         size: BigInt(total),
         sha256: manifest.ciphertextSha256,
         // The same for every attempt: it is the same attachment.
@@ -188,12 +183,12 @@ async function carryUp(
     for (const index of left) {
       const range = { from: index * partSize, to: Math.min((index + 1) * partSize, total) }
       const data = await sealRange(cipher, layout, source, tags, range)
-      await calling(context, signal, () => attachments.uploadPart({ attachmentId, index, data }, call))
+      await calling(conversation, signal, () => attachments.uploadPart({ attachmentId, index, data }, call))
       done += data.length
       onProgress?.(done, total)
     }
     try {
-      await calling(context, signal, () => attachments.completeAttachment({ attachmentId }, call))
+      await calling(conversation, signal, () => attachments.completeAttachment({ attachmentId }, call))
       break
     } catch (error) {
       // Something on the way has changed bytes: once more, all of them.
@@ -217,6 +212,6 @@ function checkCreated(attachment: Attachment | undefined, { ciphertextSize }: La
   return attachment
 }
 
-export async function forgetUpload(context: Context, conversationId: string, id: string): Promise<void> {
-  await context.door(conversationId).change(async () => ({ ops: [removeUpload(id)], result: undefined }))
+export async function forgetUpload(conversation: Conversation, id: string): Promise<void> {
+  await conversation.change(async () => ({ ops: [removeUpload(id)], result: undefined }))
 }

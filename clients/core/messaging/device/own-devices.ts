@@ -35,12 +35,12 @@ export async function addNewOwnDevices(context: Context): Promise<void> {
 
 /** Lets the user's other devices into every conversation that this one is in. @returns Whether all of them were in already. */
 export async function addOwnDevices(context: Context): Promise<boolean> {
-  const { door, owner } = context
-  return addMissing(context, owner.userId, async (conversationId, active) => {
-    const { outline } = (await door(conversationId).glance()) ?? {}
+  return addMissing(context, context.owner.userId, async (conversationId, active) => {
+    const conversation = context.conversation(conversationId)
+    const { outline } = (await conversation.glance()) ?? {}
     // All of them are in: the state is not opened for that.
     if (outline !== undefined && active.every((id) => outline.ownDeviceIds.includes(id))) return undefined
-    return door(conversationId).held()
+    return conversation.held()
   })
 }
 
@@ -52,9 +52,10 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
   const [byte = 0] = context.random.bytes(1)
   await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
   await addMissing(context, userId, async (conversationId) => {
-    const { record, memberUserIds } = await context.door(conversationId).sketch()
+    const conversation = context.conversation(conversationId)
+    const { record, memberUserIds } = await conversation.sketch()
     const isTheirs = memberUserIds.includes(userId) || record?.directUserIds.includes(userId) === true
-    return isTheirs ? context.door(conversationId).held() : undefined
+    return isTheirs ? conversation.held() : undefined
   })
 }
 
@@ -75,7 +76,7 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
       isAnyMissing ||= missing.length > 0
       for (const device of missing) await ensureTheirs(context, userId, device)
       const add = { case: "add", value: { deviceIds: missing.map(({ id }) => id) } } as const
-      if (missing.length > 0) await ask(context, conversationId, add)
+      if (missing.length > 0) await ask(context.conversation(conversationId), add)
     })
   }
   return !isAnyMissing

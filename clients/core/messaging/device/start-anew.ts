@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf"
 import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isMessagingError } from "../errors.ts"
 import { isTampered } from "../state/bind-records.ts"
 import { deviceSpace } from "../store/store.ts"
@@ -25,7 +25,7 @@ export async function startAnew(context: Context): Promise<void> {
 export async function giveWay(context: Context): Promise<void> {
   const { store, device } = context
   for (const id of await store.spaces()) {
-    if (id !== deviceSpace) await giveUpState(context, id)
+    if (id !== deviceSpace) await giveUpState(context.conversation(id))
   }
   const keyPackages = await store.list(deviceSpace, "keyPackage")
   const gone = keyPackages.map(({ key }) => ({ op: "remove", table: "keyPackage", key }) as const)
@@ -34,9 +34,9 @@ export async function giveWay(context: Context): Promise<void> {
   await becomeDevice(context)
 }
 
-async function giveUpState({ door }: Pick<Context, "door">, conversationId: string): Promise<void> {
+async function giveUpState(conversation: Pick<Conversation, "change">): Promise<void> {
   try {
-    await door(conversationId).change(async ({ record, seat, staged }) => {
+    await conversation.change(async ({ record, seat, staged }) => {
       if (record === undefined) return { result: undefined }
       const isOver = record.status === Status.LEAVING || record.status === Status.REMOVED
       const status = isOver ? Status.REMOVED : Status.WAITING

@@ -1,6 +1,6 @@
 // A conversation that waits is brought one step further: by its creation, by a welcome, or by a reset.
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import type { Ambient } from "../deps.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
@@ -11,21 +11,21 @@ import { trying } from "../sync/trying.ts"
 import { joinAll } from "./welcomes.ts"
 
 /** Tries once to become active, and sends what waits. Changes nothing where others have to act first. */
-export async function advance(context: Context, conversationId: string): Promise<void> {
-  const record = await context.door(conversationId).glance()
+export async function advance(conversation: Conversation): Promise<void> {
+  const record = await conversation.glance()
   if (record === undefined) return
-  if (isWaitingForKeyPackages(record)) await carryOutCreationOf(context, record.creationId)
+  if (isWaitingForKeyPackages(record)) await carryOutCreationOf(conversation, record.creationId)
   else if (isWanted({ record })) {
-    await joinAll(context)
-    await context.lane(conversationId, () => readAndReset(context, conversationId))
+    await joinAll(conversation)
+    await conversation.inTurn(() => readAndReset(conversation))
   }
-  await context.lane(conversationId, () => flushIfActive(context, conversationId))
+  await conversation.inTurn(() => flushIfActive(conversation))
 }
 
 /** Reads the log to its end before the reset, which drops the keys of everything that is unread. Part of a lane. */
-export async function readAndReset(context: Context, conversationId: string): Promise<void> {
-  await catchUp(context, conversationId)
-  await resetIfAllowed(context, conversationId)
+export async function readAndReset(conversation: Conversation): Promise<void> {
+  await catchUp(conversation)
+  await resetIfAllowed(conversation)
 }
 
 /** Nobody tells when key packages are uploaded, or a member has gone. */
@@ -41,10 +41,11 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
     for (const id of await context.store.spaces()) {
       if (id === deviceSpace) continue
       await trying(context, id, async () => {
-        const record = await context.door(id).glance()
+        const record = await context.conversation(id).glance()
         // A group's claim is counted for each of its users.
         if (record?.isDirect === false && round % groupRounds > 0) return
-        if (record?.status === Status.WAITING || record?.status === Status.STRANDED) await advance(context, id)
+        if (record?.status === Status.WAITING || record?.status === Status.STRANDED)
+          await advance(context.conversation(id))
       })
     }
   }

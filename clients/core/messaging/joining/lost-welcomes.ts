@@ -33,9 +33,9 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
   )
   if (isMoving) return false
   if (!(await context.has(id))) return true
-  const door = context.door(id)
-  const record = await door.glance()
+  const conversation = context.conversation(id)
+  const record = await conversation.glance()
   // Somebody else began it. A commit of its own that is staged may be the one that did, and is sent again.
-  if (record?.status === Status.CREATING) return (await door.held()).staged === undefined
+  if (record?.status === Status.CREATING) return (await conversation.held()).staged === undefined
   return record?.status === Status.WAITING || record?.status === Status.STRANDED || record?.status === Status.REMOVED
 }

@@ -14,7 +14,7 @@ import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason
 import { verificationContextOf } from "../checks/verification-context.ts"
 import { checkWelcome, isOfReset } from "../checks/welcome.ts"
 import { checkWelcomeOrder, lastSeqBefore } from "../checks/welcome-order.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { nowSeconds, type Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
@@ -39,7 +39,7 @@ export async function joinAll(context: Context): Promise<void> {
     try {
       answeredId("cnv", conversationId)
       answeredId("wel", welcome.id)
-      await context.lane(conversationId, () => joinOnce(context, welcome))
+      await context.inTurnFor(conversationId, () => joinOnce(context, welcome))
     } catch (error) {
       context.emit({ is: "failed", conversationId, error })
     }
@@ -55,15 +55,15 @@ export const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
 async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
   // A name that nobody was let in by gets no door: a service has any number of them.
-  const before = (await context.has(conversationId)) ? await context.door(conversationId).held() : nothingHeld
+  const before = (await context.has(conversationId)) ? await context.conversation(conversationId).held() : nothingHeld
   // Joined, and stopped before the service knew.
-  if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context, conversationId)
+  if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context.conversation(conversationId))
   if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {
     // By this very one, which the service had called by another name.
     if (before.record.joinedSeq === welcome.commitSeq) return consumeAgain(context, welcome)
     // It was removed and let in again while it was away: the log says so.
-    const { record } = await catchUp(context, conversationId)
-    const isStillIn = record?.status === Status.ACTIVE && !(await leaveOtherStory(context, conversationId))
+    const { record } = await catchUp(context.conversation(conversationId))
+    const isStillIn = record?.status === Status.ACTIVE && !(await leaveOtherStory(context.conversation(conversationId)))
     if (isStillIn) throw refused("the device is in already")
   }
   try {
@@ -73,7 +73,7 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
     await report(context, welcome, error)
     throw new MessagingError("WELCOME_REFUSED", verdictReason(error), { cause: error })
   }
-  await consume(context, conversationId)
+  await consume(context.conversation(conversationId))
 }
 
 async function joinVerified(context: Context, welcome: Welcome): Promise<void> {
@@ -129,7 +129,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     identityKey: keyPackage.identityKey,
     treeHash: treeHashOf({ group: joined.state }),
   }
-  await context.door(conversationId).change(async (held) => {
+  await context.conversation(conversationId).change(async (held) => {
     await ensureInOrder(context, welcome, held, joined)
     const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
     const keys = watchKeys(context, conversationId)
@@ -149,7 +149,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     // An app that has read that entry reads on after its place, so the next place has what is new.
     const newKeys = isTold ? [] : await keys.see(held, joined.state, at)
     // A reset that voided the welcome of the one before it: what was written between the two is lost here.
-    const lastSeq = isReset ? await lastPlace(context, conversationId, held) : at.seq
+    const lastSeq = isReset ? await lastPlace(context.conversation(conversationId), held) : at.seq
     const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
     const entries = former === undefined || isTold ? newKeys : [...lost, ...newKeys, entry]
     const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one)))
@@ -186,7 +186,7 @@ async function isBreak(
 }
 
 /** The last place of the log that this device read, or that its timeline tells of. */
-async function lastPlace({ store }: Context, conversationId: string, { record, seat }: Held): Promise<bigint> {
+async function lastPlace({ store, id: conversationId }: Conversation, { record, seat }: Held): Promise<bigint> {
   if (seat !== undefined) return seat.processedSeq
   let last = record?.joinedSeq ?? 0n
   for (let after = keyOfSeq(last); ; ) {
@@ -232,22 +232,22 @@ async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welco
 
 async function consumeAgain(context: Context, { id: welcomeId, conversationId }: Welcome): Promise<void> {
   const pendingConsume = create(PendingConsumeSchema, { welcomeId, idempotencyKey: context.random.bytes(16) })
-  await changeRecord(context, conversationId, (record) => ({ ...record, pendingConsume }))
-  await consume(context, conversationId)
+  await changeRecord(context.conversation(conversationId), (record) => ({ ...record, pendingConsume }))
+  await consume(context.conversation(conversationId))
 }
 
 /** Tells the service that the device is in. Its welcome is erased there by this, and only by this. */
-export async function consume(context: Context, conversationId: string): Promise<void> {
-  const { pendingConsume } = (await context.door(conversationId).held()).record ?? {}
+export async function consume(conversation: Conversation): Promise<void> {
+  const { pendingConsume } = (await conversation.held()).record ?? {}
   if (pendingConsume === undefined) return
   const { welcomeId, idempotencyKey } = pendingConsume
   try {
-    await context.calls.welcomes.consumeWelcome({ welcomeId, idempotencyKey })
+    await conversation.calls.welcomes.consumeWelcome({ welcomeId, idempotencyKey })
   } catch (error) {
     // Gone: consumed with a key that was lost, void or expired. There is nothing left to erase.
     if (!isFailure(error, "NOT_FOUND", "WELCOME_ALREADY_CONSUMED")) throw error
   }
-  await changeRecord(context, conversationId, ({ pendingConsume: _, ...record }) => record)
+  await changeRecord(conversation, ({ pendingConsume: _, ...record }) => record)
 }
 
 function refused(message: string): MessagingError {

@@ -21,7 +21,7 @@ export async function applyCommit(context: Context, draft: Draft, envelope: Enve
   }
   // Of two first commits, the service accepted the other one.
   if (isCreating && !isStaged) return leave(draft, Status.WAITING)
-  const followed = await followCommit(context, draft.conversationId, draft.held, seat, envelope).catch(
+  const followed = await followCommit(context.conversation(draft.conversationId), draft.held, seat, envelope).catch(
     (error: unknown) => {
       // The sender of the envelope is the service's word. It counts with a valid receipt, if the commit names our leaf.
       if (isOwn && error instanceof EngineRefused && error.reason === "MLS_BAD_SENDER") return undefined

@@ -1,6 +1,6 @@
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isVerdict, mayBeOwnClock, mayBeStaleKeys } from "../checks/verdict.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { positionOf } from "../conversation/order.ts"
 import { MessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
@@ -32,31 +32,29 @@ type End = "end" | "needsIssuerKeys"
  * @throws MessagingError ENVELOPE_INVALID for an envelope of a caller; CLOCK_WRONG
  */
 export async function applyEnvelopes(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   envelopes: readonly Envelope[],
   source: Source = "log",
 ): Promise<Applied> {
-  const applied = await applyOnce(context, conversationId, envelopes, source, true)
+  const applied = await applyOnce(conversation, envelopes, source, true)
   if (applied.end === "end") return applied
   // The envelopes before that one are applied and stored.
-  await context.issuer.refresh()
-  return applyOnce(context, conversationId, envelopes, source, false)
+  await conversation.issuer.refresh()
+  return applyOnce(conversation, envelopes, source, false)
 }
 
 /** @param mayRefresh a verdict that newer issuer keys may change ends the batch, instead of counting. */
 function applyOnce(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   envelopes: readonly Envelope[],
   source: Source,
   mayRefresh: boolean,
 ): Promise<Applied & { readonly end: End }> {
-  return context.door(conversationId).change(async (held) => {
-    const draft = await openDraft(context, conversationId, held)
-    const end = await applyInOrder(context, draft, envelopes, source, mayRefresh)
+  return conversation.change(async (held) => {
+    const draft = await openDraft(conversation, held)
+    const end = await applyInOrder(conversation, draft, envelopes, source, mayRefresh)
     const { entries } = draft
-    return changeOf(context, draft, { entries, processedSeq: draft.held.seat?.processedSeq, end })
+    return changeOf(conversation, draft, { entries, processedSeq: draft.held.seat?.processedSeq, end })
   })
 }
 

@@ -6,7 +6,7 @@ import {
 } from "@signet/proto/client/v1/records"
 import { type Envelope, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { Forked, faultOf, type Verdict, verdictReason } from "../checks/verdict.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isAway } from "../conversation/status.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { type Waiting, waitingHere } from "../sending/outbox-rows.ts"
@@ -36,17 +36,17 @@ export interface Draft {
   readonly waiting: readonly Waiting[]
 }
 
-export async function openDraft(context: Context, conversationId: string, held: Held): Promise<Draft> {
+export async function openDraft(conversation: Conversation, held: Held): Promise<Draft> {
   return {
-    conversationId,
+    conversationId: conversation.id,
     held,
     ops: [],
     due: [],
     entries: [],
     wipe: [],
     warnings: [],
-    keys: watchKeys(context, conversationId),
-    waiting: await waitingHere(context, conversationId, held),
+    keys: watchKeys(conversation, conversation.id),
+    waiting: await waitingHere(conversation, conversation.id, held),
   }
 }
 

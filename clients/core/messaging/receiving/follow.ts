@@ -14,7 +14,7 @@ import { personOf } from "../checks/credential.ts"
 import { isOfOtherGroup } from "../checks/reset.ts"
 import { difference } from "../checks/roster.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isAway } from "../conversation/status.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
@@ -38,24 +38,23 @@ export interface Followed {
  * @throws CanonicalError, EngineRefused, Forked for one that is not accepted: nothing has changed then.
  */
 export async function followCommit(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   { record, staged }: Held & { record: ConversationRecord | undefined },
   seat: Seat,
   envelope: Envelope,
 ): Promise<Followed> {
   if (record === undefined) throw new TypeError("a seat has a record")
-  const verification = verificationContextOf(context, conversationId, record)
+  const verification = verificationContextOf(conversation, conversation.id, record)
   const isOwn = staged !== undefined && equalBytes(hash("commit", envelope.message), staged.commitHash)
-  if (!isOwn && isOfOtherGroup(seat.group, envelope)) return followReset(context, verification, seat, envelope)
+  if (!isOwn && isOfOtherGroup(seat.group, envelope)) return followReset(conversation, verification, seat, envelope)
   const isOwnReset = isOwn && record.status === Status.CREATING && seat.group.epoch > 0n
   const verified = verifyCommit(verification, seat, envelope, isOwnReset)
   const at = { seq: envelope.seq, atMs: Number(verified.receipt.body.acceptedAtMs) }
-  if (isOwn) return acceptOwn(context, record, seat, staged, verified, at)
+  if (isOwn) return acceptOwn(conversation, record, seat, staged, verified, at)
 
   const members = membersOf(seat.group)
   const judged: { by?: unknown; change?: CommitChange } = {}
-  const processed = await context.engine
+  const processed = await conversation.engine
     .process(seat.group, envelope.message, judge, Number(verified.atSeconds))
     // What the judge found says more than that it refused.
     .catch((error: unknown) => Promise.reject(judged.by ?? error))

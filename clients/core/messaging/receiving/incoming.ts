@@ -1,7 +1,7 @@
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { groupToRead, unknownConversation } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
@@ -62,8 +62,8 @@ export async function processIncoming(
   envelope: Envelope,
 ): Promise<Incoming> {
   if (!(await context.has(conversationId))) throw unknownConversation()
-  const door = context.door(conversationId)
-  const seatNow = async () => groupToRead(await door.held())
+  const conversation = context.conversation(conversationId)
+  const seatNow = async () => groupToRead(await conversation.held())
   const seat = await seatNow()
   checkFrame(seat, envelope)
   if (envelope.seq <= seat.processedSeq) return { is: "replay" }
@@ -71,32 +71,32 @@ export async function processIncoming(
   const before = seat.processedSeq
   const drain = async (after: bigint) => {
     const waiting = queue.after(conversationId, after)
-    return (await applyEnvelopes(context, conversationId, waiting, "caller")).entries
+    return (await applyEnvelopes(conversation, waiting, "caller")).entries
   }
   try {
     const entries = await drain(before)
-    const now = await seatAfter(context, conversationId)
+    const now = await seatAfter(conversation)
     if (now === undefined || now.processedSeq >= envelope.seq) return { is: "processed", entries }
   } catch (error) {
     if (!isMessagingError(error, "ENVELOPE_INVALID")) throw error
     queue.after(conversationId, envelope.seq)
-    await catchUpIfReachable(context, conversationId)
+    await catchUpIfReachable(conversation)
     throw error
   }
-  const heard = context.record(conversationId)
+  const heard = context.recordEntries(conversationId)
   try {
-    await catchUpIfReachable(context, conversationId)
+    await catchUpIfReachable(conversation)
   } finally {
     heard.end()
   }
-  const now = await seatAfter(context, conversationId)
+  const now = await seatAfter(conversation)
   queue.after(conversationId, now?.processedSeq ?? envelope.seq)
   if (now !== undefined && now.processedSeq < envelope.seq) return { is: "queued" }
   return { is: "processed", entries: heard.entries }
 }
 
-async function seatAfter(context: Context, conversationId: string): Promise<Seat | undefined> {
-  return (await context.door(conversationId).held()).seat
+async function seatAfter(conversation: Conversation): Promise<Seat | undefined> {
+  return (await conversation.held()).seat
 }
 
 /** Before anything is stored or fetched for it. */
@@ -115,9 +115,9 @@ function checkFrame({ group }: Seat, { seq, kind, message, contentHash }: Envelo
   throw new MessagingError("ENVELOPE_INVALID", "of another conversation or kind")
 }
 
-async function catchUpIfReachable(context: Context, conversationId: string): Promise<void> {
+async function catchUpIfReachable(conversation: Conversation): Promise<void> {
   try {
-    await catchUp(context, conversationId)
+    await catchUp(conversation)
   } catch (error) {
     if (!isUnreachable(error)) throw error
   }

@@ -4,9 +4,13 @@ import {
   ConversationRecordSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
-import { type Conversation, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
+import {
+  Directive_Status,
+  DirectiveKind,
+  type Conversation as ServiceConversation,
+} from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { isAway, isReading } from "../conversation/status.ts"
 import type { Held } from "../state/held.ts"
@@ -15,38 +19,41 @@ import { applyEnvelopes, batchSize } from "./apply.ts"
 const pageSize = 200
 
 /** Takes in everything that there is, and says how far it came. */
-export async function catchUp(context: Context, conversationId: string): Promise<Held> {
-  const door = context.door(conversationId)
-  const { conversations } = context.calls
+export async function catchUp(conversation: Conversation): Promise<Held> {
+  const { conversations } = conversation.calls
   let from: bigint | undefined
   for (;;) {
-    const { record, seat } = await door.held()
+    const { record, seat } = await conversation.held()
     if (seat === undefined || !isReading(record)) break
     from ??= seat.processedSeq
     let page: Awaited<ReturnType<typeof conversations.listMessages>>
     try {
-      page = await conversations.listMessages({ conversationId, afterSeq: seat.processedSeq, limit: pageSize })
+      page = await conversations.listMessages({
+        conversationId: conversation.id,
+        afterSeq: seat.processedSeq,
+        limit: pageSize,
+      })
     } catch (error) {
       if (isFailure(error, "RESOURCE_UNRESOLVED") && record?.status === Status.CREATING)
-        await waitForWelcome(context, conversationId)
-      else if (isFailure(error, "LOG_PRUNED")) await requestRejoin(context, conversationId)
+        await waitForWelcome(conversation)
+      else if (isFailure(error, "LOG_PRUNED")) await requestRejoin(conversation)
       else throw error
       break
     }
     if (page.headSeq < seat.processedSeq) {
-      if (await isPastHead(context, conversationId, seat.processedSeq)) await requestRejoin(context, conversationId)
+      if (await isPastHead(conversation, seat.processedSeq)) await requestRejoin(conversation)
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
-      await applyEnvelopes(context, conversationId, page.envelopes.slice(at, at + batchSize))
+      await applyEnvelopes(conversation, page.envelopes.slice(at, at + batchSize))
     }
-    const now = (await door.held()).seat
+    const now = (await conversation.held()).seat
     if (page.envelopes.length === 0 || now === undefined || now.processedSeq === seat.processedSeq) break
     if (now.processedSeq >= page.headSeq) break
   }
-  await reportQuarantine(context, conversationId)
-  const held = await door.held()
-  if (held.seat !== undefined && held.seat.processedSeq !== from) await acknowledge(context, conversationId, held.seat)
+  await reportQuarantine(conversation)
+  const held = await conversation.held()
+  if (held.seat !== undefined && held.seat.processedSeq !== from) await acknowledge(conversation, held.seat)
   return held
 }
 
@@ -54,37 +61,40 @@ export async function catchUp(context: Context, conversationId: string): Promise
  * Whether what was read is not in the log: other places were told for it, and none of them counts any more. One page may
  * be late, so the conversation itself is asked, too.
  */
-async function isPastHead({ calls }: Context, conversationId: string, processedSeq: bigint): Promise<boolean> {
+async function isPastHead({ calls, id: conversationId }: Conversation, processedSeq: bigint): Promise<boolean> {
   const { conversation } = await calls.conversations.getConversation({ conversationId })
   return conversation !== undefined && conversation.headSeq < processedSeq
 }
 
 /** Only moves the device's cursor: one that fails is made up for by the next. */
-async function acknowledge(context: Context, conversationId: string, seat: NonNullable<Held["seat"]>): Promise<void> {
+async function acknowledge(conversation: Conversation, seat: NonNullable<Held["seat"]>): Promise<void> {
   const { processedSeq, group } = seat
   if (processedSeq === 0n) return
   try {
     const processedEpoch = group.epoch
-    await context.calls.conversations.ackMessages({ conversationId, processedSeq, processedEpoch })
+    await conversation.calls.conversations.ackMessages({
+      conversationId: conversation.id,
+      processedSeq,
+      processedEpoch,
+    })
   } catch (error) {
-    context.emit({ is: "failed", conversationId, error })
+    conversation.emit({ is: "failed", conversationId: conversation.id, error })
   }
 }
 
 /** Tells the service what was found, until it knows. */
-export async function reportQuarantine(context: Context, conversationId: string): Promise<void> {
-  const door = context.door(conversationId)
-  const { quarantine } = (await door.held()).record ?? {}
+export async function reportQuarantine(conversation: Conversation): Promise<void> {
+  const { quarantine } = (await conversation.held()).record ?? {}
   if (quarantine === undefined || quarantine.isReported) return
   const { epoch, seq, fault, stateTag } = quarantine
   try {
-    await context.calls.conversations.reportFork({ conversationId, epoch, seq, fault, stateTag })
+    await conversation.calls.conversations.reportFork({ conversationId: conversation.id, epoch, seq, fault, stateTag })
   } catch (error) {
-    context.emit({ is: "failed", conversationId, error })
+    conversation.emit({ is: "failed", conversationId: conversation.id, error })
     // A service that does not take it, since its log says something else now, is not asked again.
     if (isUnreachable(error) || failureOf(error) === undefined) return
   }
-  await changeRecord(context, conversationId, (record) => ({
+  await changeRecord(conversation, (record) => ({
     ...record,
     quarantine: { ...quarantine, isReported: true },
   }))
@@ -96,27 +106,27 @@ export async function reportQuarantine(context: Context, conversationId: string)
  * Somebody else has to do both. What is held stays until the welcome comes. Where the service knows of nobody who could,
  * the conversation is stranded: the person begins another one.
  */
-export async function requestRejoin(context: Context, conversationId: string): Promise<void> {
-  await context.calls.conversations.requestRejoin({ conversationId })
-  const status = await statusAway(context, conversationId)
-  await changeRecord(context, conversationId, (record) => ({ ...record, status }))
+export async function requestRejoin(conversation: Conversation): Promise<void> {
+  await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })
+  const status = await statusAway(conversation)
+  await changeRecord(conversation, (record) => ({ ...record, status }))
 }
 
 /** Looks again for whoever could let this device in: others may have come, or have asked for the same meanwhile. */
-export async function lookForHelp(context: Context, { id, directives }: Conversation): Promise<void> {
-  const { device, owner } = context
+export async function lookForHelp(conversation: Conversation, { directives }: ServiceConversation): Promise<void> {
+  const { device, owner } = conversation
   const isAsked = directives.some(({ kind, status, userId, deviceId }) => {
     const isOwn = userId === owner.userId && deviceId === device.id
     return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
   })
   if (!isAsked) return
-  const status = await statusAway(context, id)
-  const { record } = await context.door(id).held()
-  if (isAway(record) && record?.status !== status) await changeRecord(context, id, (before) => ({ ...before, status }))
+  const status = await statusAway(conversation)
+  const { record } = await conversation.held()
+  if (isAway(record) && record?.status !== status) await changeRecord(conversation, (before) => ({ ...before, status }))
 }
 
 /** Whether a member is in that is not itself to go, or to be let in again, is the service's word: it ends nothing. */
-async function statusAway({ calls, device }: Context, conversationId: string): Promise<Status> {
+async function statusAway({ calls, device, id: conversationId }: Conversation): Promise<Status> {
   const { conversation } = await calls.conversations.getConversation({ conversationId })
   const { members = [], directives = [] } = conversation ?? {}
   const isAnyoneLeft = members.some(
@@ -130,8 +140,8 @@ async function statusAway({ calls, device }: Context, conversationId: string): P
 }
 
 /** Somebody else's first commit was taken, and this device is not in by it. */
-async function waitForWelcome(context: Context, conversationId: string): Promise<void> {
-  await context.door(conversationId).change(async ({ record }) => {
+async function waitForWelcome(conversation: Conversation): Promise<void> {
+  await conversation.change(async ({ record }) => {
     if (record === undefined) return { result: undefined }
     const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
     return { next: { record: waiting, seat: undefined, staged: undefined }, result: undefined }
@@ -139,11 +149,10 @@ async function waitForWelcome(context: Context, conversationId: string): Promise
 }
 
 export async function changeRecord(
-  context: Pick<Context, "door">,
-  conversationId: string,
+  conversation: Conversation,
   next: (record: ConversationRecord) => Parameters<typeof create<typeof ConversationRecordSchema>>[1],
 ): Promise<void> {
-  await context.door(conversationId).change(async (held) => {
+  await conversation.change(async (held) => {
     if (held.record === undefined) return { result: undefined }
     return { next: { ...held, record: create(ConversationRecordSchema, next(held.record)) }, result: undefined }
   })

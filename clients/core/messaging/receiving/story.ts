@@ -13,7 +13,7 @@ import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/mess
 import { failureOf } from "../../errors.ts"
 import { verifyEvidence } from "../checks/evidence.ts"
 import { Forked, faultOf } from "../checks/verdict.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { isReading } from "../conversation/status.ts"
 import { stateTag } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
@@ -34,12 +34,11 @@ export function mayTellAnother(error: unknown): boolean {
  * @returns Whether it is so. Part of a lane.
  * @throws MessagingError ANSWER_REFUSED for a receipt that does not verify.
  */
-export async function leaveOtherStory(context: Context, conversationId: string): Promise<boolean> {
-  const door = context.door(conversationId)
-  const held = await door.held()
-  const told = await toldOtherwise(context, conversationId, held)
+export async function leaveOtherStory(conversation: Conversation): Promise<boolean> {
+  const held = await conversation.held()
+  const told = await toldOtherwise(conversation, held)
   if (told === undefined) return false
-  const isDone = await door.change(async (now) => {
+  const isDone = await conversation.change(async (now) => {
     const { record, seat } = now
     const isStill = seat !== undefined && seat.group.epoch === held.seat?.group.epoch && isReading(record)
     if (record === undefined || !isStill) return { result: false }
@@ -55,7 +54,7 @@ export async function leaveOtherStory(context: Context, conversationId: string):
     const next = create(ConversationRecordSchema, { ...record, status: Status.QUARANTINED, quarantine })
     return { next: { ...now, record: next }, result: true }
   })
-  if (isDone) await comeBack(context, conversationId)
+  if (isDone) await comeBack(conversation)
   return isDone
 }
 
@@ -64,23 +63,19 @@ export const isOfOtherStory = (record: ConversationRecord | undefined): boolean 
   record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
 
 /** Tells the service, and asks to be let in again. What cannot be done now is done by the next sync. */
-export async function comeBack(context: Context, conversationId: string): Promise<void> {
-  await reportQuarantine(context, conversationId)
-  await requestRejoin(context, conversationId)
+export async function comeBack(conversation: Conversation): Promise<void> {
+  await reportQuarantine(conversation)
+  await requestRejoin(conversation)
 }
 
 /** The commit that the log has now in the place of the one that was followed; undefined where it is that one, or none. */
-async function toldOtherwise(
-  context: Context,
-  conversationId: string,
-  { record, seat }: Held,
-): Promise<Envelope | undefined> {
+async function toldOtherwise(conversation: Conversation, { record, seat }: Held): Promise<Envelope | undefined> {
   if (seat === undefined || seat.receipt === "first" || !isReading(record)) return undefined
-  const envelope = await commitBefore(context, conversationId, seat, record?.joinedSeq ?? 0n)
+  const envelope = await commitBefore(conversation, seat, record?.joinedSeq ?? 0n)
   if (envelope === undefined) return undefined
   if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined
-  await context.issuer.refresh()
-  await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(context, conversationId, seat.group, envelope))
+  await conversation.issuer.refresh()
+  await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, seat.group, envelope))
   return envelope
 }
 
@@ -88,8 +83,7 @@ const pageSize = 200n
 
 /** The commit that led to the epoch of the seat, as the log has it now: looked for backwards from where this device is. */
 async function commitBefore(
-  { calls }: Context,
-  conversationId: string,
+  { calls, id: conversationId }: Conversation,
   { processedSeq, group }: Seat,
   joinedSeq: bigint,
 ): Promise<Envelope | undefined> {

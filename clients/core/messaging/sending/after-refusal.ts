@@ -1,6 +1,6 @@
 import { equalBytes } from "@signet/canonical/bytes"
 import { failureOf } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { pause } from "../conversation/backoff.ts"
 import { reactionTo, type Step, waitBeforeRetry } from "../conversation/retry.ts"
 import { MessagingError } from "../errors.ts"
@@ -29,8 +29,7 @@ export type SendItem =
  * @param tries attempts so far, from 1.
  */
 export async function afterRefusal(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   item: SendItem,
   error: unknown,
   tries: number,
@@ -43,16 +42,16 @@ export async function afterRefusal(
       if (item.kind === "message") return item.drop(error)
       throw error
     case "reject":
-      if (await isSettledBy(reaction.steps, context, conversationId, item, error)) return
+      if (await isSettledBy(reaction.steps, conversation, item, error)) return
       throw error
     case "retry": {
-      if (await isSettledBy(reaction.steps, context, conversationId, item, error)) return
+      if (await isSettledBy(reaction.steps, conversation, item, error)) return
       const askedMs = failureOf(error)?.retryAfterMs
-      const waitMs = waitBeforeRetry(reaction.wait, { tries, askedMs, random: context.random })
+      const waitMs = waitBeforeRetry(reaction.wait, { tries, askedMs, random: conversation.random })
       if (waitMs === undefined) {
         throw new MessagingError(reaction.exhausted, "refused too often: the next sync tries again", { cause: error })
       }
-      if (waitMs > 0) await pause(context.clock, waitMs)
+      if (waitMs > 0) await pause(conversation.clock, waitMs)
     }
   }
 }
@@ -60,29 +59,27 @@ export async function afterRefusal(
 /** Runs the steps of a reaction. @returns True if a step has changed the conversation, so that waiting is of no use. */
 async function isSettledBy(
   steps: readonly Step[],
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   item: SendItem,
   error: unknown,
 ): Promise<boolean> {
-  const door = context.door(conversationId)
   for (const step of steps) {
     switch (step) {
       case "readLog":
-        await catchUp(context, conversationId)
+        await catchUp(conversation)
         break
       case "discard":
-        if (item.kind === "commit") await discardStaged(context, conversationId, item.commitHash)
+        if (item.kind === "commit") await discardStaged(conversation, item.commitHash)
         break
       case "carryOutDirectives":
         if (item.kind === "message") await item.carryOutDirectives()
         break
       case "checkEquivocation":
-        if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return true
+        if (mayTellAnother(error) && (await leaveOtherStory(conversation))) return true
         break
       case "rejoinIfLeafOutdated":
-        if (isLeafOutdated(context, await door.held(), error)) {
-          await requestRejoin(context, conversationId)
+        if (isLeafOutdated(conversation, await conversation.held(), error)) {
+          await requestRejoin(conversation)
           return true
         }
     }
@@ -94,12 +91,8 @@ async function isSettledBy(
  * Drops a refused commit: it is in no log, and its state is never entered. A commit that another tab has staged since stays:
  * it may be in the log, and a device that does not know its own commit must rejoin.
  */
-async function discardStaged(
-  context: Context,
-  conversationId: string,
-  commitHash: Uint8Array | undefined,
-): Promise<void> {
-  await context.door(conversationId).change(async (held) => {
+async function discardStaged(conversation: Conversation, commitHash: Uint8Array | undefined): Promise<void> {
+  await conversation.change(async (held) => {
     const isRefused =
       commitHash !== undefined && held.staged !== undefined && equalBytes(held.staged.commitHash, commitHash)
     if (!isRefused) return { result: undefined }

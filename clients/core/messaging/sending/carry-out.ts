@@ -2,7 +2,7 @@ import { utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import type { Directive } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
@@ -16,14 +16,14 @@ const maxRounds = 8
 /**
  * Commits the removals, and what follows them, that a conversation waits for: whoever leases one does it. Part of a lane.
  */
-export async function carryOutDue(context: Context, conversationId: string): Promise<void> {
-  const { conversations } = context.calls
+export async function carryOutDue(conversation: Conversation): Promise<void> {
+  const { conversations } = conversation.calls
   // Twice for a device that is to be removed and added again.
   for (let round = 0; round < maxRounds; round++) {
-    const { directives } = await conversations.listDirectives({ conversationId })
-    const due = directives.filter((directive) => !isAboutUs(context, directive))
+    const { directives } = await conversations.listDirectives({ conversationId: conversation.id })
+    const due = directives.filter((directive) => !isAboutUs(conversation, directive))
     let isAnyDone = false
-    for (const directive of due) isAnyDone = (await carryOut(context, conversationId, directive)) || isAnyDone
+    for (const directive of due) isAnyDone = (await carryOut(conversation, directive)) || isAnyDone
     if (!isAnyDone) return
   }
 }
@@ -32,21 +32,21 @@ function isAboutUs({ owner, device }: Context, { userId, deviceId }: Directive):
   return deviceId === "" ? userId === owner.userId : deviceId === device.id
 }
 
-async function carryOut(context: Context, conversationId: string, directive: Directive): Promise<boolean> {
-  const { conversations } = context.calls
+async function carryOut(conversation: Conversation, directive: Directive): Promise<boolean> {
+  const { conversations } = conversation.calls
   const directiveId = directive.id
   try {
-    await conversations.leaseDirective({ conversationId, directiveId })
-    const done = await commit(context, conversationId, directiveIntent, async ({ group }) => {
+    await conversations.leaseDirective({ conversationId: conversation.id, directiveId })
+    const done = await commit(conversation, directiveIntent, async ({ group }) => {
       const { authorization } = await conversations.authorizeMembership({
-        conversationId,
+        conversationId: conversation.id,
         baseEpoch: group.epoch,
         baseStateTag: stateTag(group),
-        change: { case: "carryOut", value: { directiveId, claimId: claimIdFor(context, directive) } },
+        change: { case: "carryOut", value: { directiveId, claimId: claimIdFor(conversation, directive) } },
       })
       if (authorization === undefined) return "nothing"
       const isAdding = authorization.keyPackageRefs.length > 0
-      if (isAdding) await ensureWasIn(context, conversationId, directive)
+      if (isAdding) await ensureWasIn(conversation, directive)
       return { does: "directive", authorization, isAsked: isTarget(directive) }
     })
     return done === "done"
@@ -56,7 +56,7 @@ async function carryOut(context: Context, conversationId: string, directive: Dir
     if (failureOf(error)?.reason === "NO_KEY_PACKAGE") return false
     if (!isMessagingError(error, "ANSWER_REFUSED")) throw error
     // It does not hold up the others.
-    context.emit({ is: "failed", conversationId, error })
+    conversation.emit({ is: "failed", conversationId: conversation.id, error })
     return false
   }
 }
@@ -72,7 +72,7 @@ const isTarget =
  *
  * @throws MessagingError ANSWER_REFUSED where this device has not seen the target go.
  */
-async function ensureWasIn({ store, rows }: Context, conversationId: string, directive: Directive): Promise<void> {
+async function ensureWasIn({ store, rows, id: conversationId }: Conversation, directive: Directive): Promise<void> {
   for await (const entry of timelineAfter(store, rows, conversationId, 0n)) {
     if (entry.is === "membership" && entry.removed.some(isTarget(directive))) return
   }

@@ -3,7 +3,7 @@ import { hash } from "@signet/canonical/hash"
 import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { groupToCommit } from "../conversation/status.ts"
 import { treeOf } from "../mls.ts"
 import { dueIn } from "../state/due.ts"
@@ -23,12 +23,10 @@ export type Planning = (seat: Seat, attempt: number) => Promise<Plan | "nothing"
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function commit(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   intentId: string,
   planning: Planning,
 ): Promise<"done" | "nothing"> {
-  const door = context.door(conversationId)
   /** Counts the claims of key packages: a new one has a new claim id. */
   let claims = 0
   /** The commit that the current attempt sends. */
@@ -36,25 +34,24 @@ export async function commit(
 
   async function attempt(): Promise<"done" | "nothing" | "again"> {
     sent = undefined
-    const held = await door.held()
+    const held = await conversation.held()
     const seat = groupToCommit(held)
     sent = held.staged
     // Of any intent: a commit from before a restart, or of another tab, is settled first.
     if (sent !== undefined) {
-      await sendStaged(context, conversationId, held, seat, sent)
+      await sendStaged(conversation, held, seat, sent)
       return sent.intentId === intentId ? "done" : "again"
     }
     const plan = await planning(seat, claims)
     if (plan === "nothing") return "nothing"
-    return stage(context, conversationId, seat, intentId, plan).catch((error: unknown) => {
+    return stage(conversation, seat, intentId, plan).catch((error: unknown) => {
       if (claims > 0 || !isStaleClaim(error)) throw error
       claims++
       return "again"
     })
   }
   return sendUntilDone(
-    context,
-    conversationId,
+    conversation,
     () =>
       attempt().catch((error: unknown) => {
         if (isFailure(error, "KEY_PACKAGE_NOT_CLAIMED")) claims++
@@ -69,12 +66,12 @@ export async function commit(
  *
  * @returns "done" if another tab has carried out the intent since.
  */
-function stage(context: Context, conversationId: string, seat: Seat, intentId: string, plan: Plan) {
-  return context.door(conversationId).change<"done" | "again">(async (held) => {
+function stage(conversation: Conversation, seat: Seat, intentId: string, plan: Plan) {
+  return conversation.change<"done" | "again">(async (held) => {
     const now = groupToCommit(held)
     if (intentId !== directiveIntent && !isStored(held, intentId)) return { result: "done" }
     if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: "again" }
-    const staged = await stageCommit(context, conversationId, { ...held, seat: now }, intentId, plan)
+    const staged = await stageCommit(conversation, { ...held, seat: now }, intentId, plan)
     return { next: { ...held, staged }, result: "again" }
   })
 }
@@ -84,27 +81,26 @@ const isStored = ({ record }: Held, intentId: string): boolean =>
 
 /** Sends the staged commit, and returns once it is applied. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
 async function sendStaged(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   { record }: Held,
   seat: Seat,
   staged: StagedCommit,
 ): Promise<void> {
-  await append(context, conversationId, seat, {
+  await append(conversation, seat, {
     kind: Envelope_Kind.COMMIT,
     epoch: staged.epoch,
     idempotencyKey: staged.idempotencyKey,
     message: staged.commit,
     contentHash: hash("commit", staged.commit),
-    payload: { case: "commit", value: await payloadOf(context, staged) },
+    payload: { case: "commit", value: await payloadOf(conversation, staged) },
     beginsGroup: record?.status === Status.CREATING,
   })
-  await checkApplied(context, conversationId, staged)
+  await checkApplied(conversation, staged)
 }
 
 /** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log does not have the commit */
-async function checkApplied(context: Context, conversationId: string, staged: StagedCommit): Promise<void> {
-  const held = await context.door(conversationId).held()
+async function checkApplied(conversation: Conversation, staged: StagedCommit): Promise<void> {
+  const held = await conversation.held()
   const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
   if (!isStaged && !isStored(held, staged.intentId)) return
   groupToCommit(held)

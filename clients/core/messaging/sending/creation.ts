@@ -11,14 +11,14 @@ import {
 import type { CreateConversationResponse } from "@signet/proto/messaging/v1/conversation_service"
 import {
   type Authorization,
-  type Conversation,
   ConversationKind,
   ConversationSchema,
+  type Conversation as ServiceConversation,
 } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Authorized } from "../checks/authorization.ts"
 import { usersIn } from "../checks/roster.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
@@ -69,7 +69,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       await waitForKeyPackages(context, made, intent, peerUserId)
       return id
     }
-    await context.door(id).change(async (held) => {
+    await context.conversation(id).change(async (held) => {
       const { record } = held
       if (record !== undefined) await checkHeld(context, held, intent.id, peerUserId)
       const isUnbegun = record === undefined || isWaitingForKeyPackages(record) || isOver(record)
@@ -88,7 +88,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       if (peerUserId === "") throw refused("a group that somebody else has begun")
       return { next: { ...held, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
     })
-    await finishCreation(context, id, intent.id)
+    await finishCreation(context.conversation(id), intent.id)
     return id
   } catch (error) {
     if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
@@ -106,7 +106,7 @@ async function askToCreate(context: Context, { id, record: { change, claimId } }
   if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
   const { peerUserId, userIds, idempotencyKey } = change.value
   const waiting = await waitingUnder(context, id)
-  if (waiting !== undefined) return askAgain(context, waiting, claimId)
+  if (waiting !== undefined) return askAgain(context.conversation(waiting), claimId)
   try {
     return await context.calls.conversations.createConversation({
       kind: peerUserId === "" ? { case: "group", value: { userIds } } : { case: "direct", value: { peerUserId } },
@@ -123,18 +123,18 @@ async function askToCreate(context: Context, { id, record: { change, claimId } }
 }
 
 /** Asks for the first commit of a conversation that is there: creations are few an hour, and this is tried often. */
-async function askAgain(context: Context, conversationId: string, claimId: string): Promise<Created> {
-  const { owner, calls, door } = context
-  const record = (await door(conversationId).held()).record
+async function askAgain(conversation: Conversation, claimId: string): Promise<Created> {
+  const { owner, calls } = conversation
+  const { record } = await conversation.held()
   if (record === undefined) throw new TypeError("a conversation that waits has a record")
   const { isDirect, mlsGroupId, directUserIds: userIds } = record
   const kind = isDirect ? ConversationKind.DIRECT : ConversationKind.GROUP
   const place = { appId: owner.appId, tenantId: owner.tenantId ?? "" }
   const at = (epoch: bigint) =>
-    create(ConversationSchema, { id: conversationId, kind, mlsGroupId, userIds, epoch, ...place })
+    create(ConversationSchema, { id: conversation.id, kind, mlsGroupId, userIds, epoch, ...place })
   try {
     const change = { case: "create", value: { claimId } } as const
-    const { authorization } = await calls.conversations.authorizeMembership({ conversationId, change })
+    const { authorization } = await calls.conversations.authorizeMembership({ conversationId: conversation.id, change })
     return { conversation: at(0n), ...(authorization && { authorization }) }
   } catch (error) {
     if (isFailure(error, "NO_KEY_PACKAGE")) return { conversation: at(0n) }
@@ -152,11 +152,11 @@ export const isWaitingForKeyPackages = ({ status, creationId }: ConversationReco
 /** The conversation is there, and has nobody to write to yet: its creation stays, and is carried out again. */
 async function waitForKeyPackages(
   context: Context,
-  made: Conversation,
+  made: ServiceConversation,
   { id, record }: Intent,
   peerUserId: string,
 ): Promise<void> {
-  await context.door(made.id).change(async (held) => {
+  await context.conversation(made.id).change(async (held) => {
     const known = held.record
     // Another tab ended this creation meanwhile, in the transaction that this one would compare with.
     const [begun] = (await context.store.read(deviceSpace, [creationPlace(id)])).values
@@ -184,7 +184,7 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
   const conversationId = await waitingUnder(context, id)
   if (conversationId === undefined) return false
   if (!isFailure(error, "RESOURCE_UNRESOLVED", "INVALID_FIELD")) return true
-  await context.door(conversationId).change(async (held) => {
+  await context.conversation(conversationId).change(async (held) => {
     if (held.record?.creationId !== id) return { result: undefined }
     const over = create(ConversationRecordSchema, { ...held.record, status: Status.REMOVED, creationId: "" })
     const { due, emit } = dropAll(conversationId, held.record, error)
@@ -194,10 +194,10 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
   return true
 }
 
-async function waitingUnder({ store, door }: Context, creationId: string): Promise<string | undefined> {
+async function waitingUnder({ store, conversation }: Context, creationId: string): Promise<string | undefined> {
   for (const space of await store.spaces()) {
     if (space === deviceSpace) continue
-    const record = await door(space).glance().catch(untrusted)
+    const record = await conversation(space).glance().catch(untrusted)
     if (record?.creationId === creationId) return space
   }
   return undefined
@@ -217,18 +217,22 @@ export async function carryOutCreationOf(context: Context, creationId: string): 
 }
 
 /** Whoever was first with the first commit lets this device in: it waits then. */
-async function finishCreation(context: Context, id: string, intentId: string): Promise<void> {
+async function finishCreation(conversation: Conversation, intentId: string): Promise<void> {
   try {
-    await context.lane(id, () => carryOutIntents(context, id, intentId))
+    await conversation.inTurn(() => carryOutIntents(conversation, intentId))
   } catch (error) {
-    const { record } = await context.door(id).held()
+    const { record } = await conversation.held()
     const isToWait = isMessagingError(error, "CONVERSATION_NOT_ACTIVE") || isFailure(error, "NO_KEY_PACKAGE")
     if (!isToWait || record?.status !== Status.WAITING) throw error
   }
 }
 
 /** @throws MessagingError ANSWER_REFUSED for a conversation other than what was asked for. */
-function checkedConversation({ owner }: Context, made: Conversation | undefined, peerUserId: string): Conversation {
+function checkedConversation(
+  { owner }: Context,
+  made: ServiceConversation | undefined,
+  peerUserId: string,
+): ServiceConversation {
   const isDirect = peerUserId !== ""
   const fits =
     made !== undefined &&
@@ -269,16 +273,17 @@ async function checkHeld(
 
 const refused = (message: string): MessagingError => new MessagingError("ANSWER_REFUSED", message)
 
-function recordOf(made: Conversation, status: Status): ConversationRecord {
+function recordOf(made: ServiceConversation, status: Status): ConversationRecord {
   const { kind, mlsGroupId } = made
   const isDirect = kind === ConversationKind.DIRECT
   return create(ConversationRecordSchema, { status, isDirect, mlsGroupId, directUserIds: directUsers(made) })
 }
 
-const directUsers = ({ kind, userIds }: Conversation): string[] => (kind === ConversationKind.DIRECT ? userIds : [])
+const directUsers = ({ kind, userIds }: ServiceConversation): string[] =>
+  kind === ConversationKind.DIRECT ? userIds : []
 
 /** A group of one, and the commit that lets the others in. */
-async function begin(context: Context, made: Conversation, authorization: Authorization, intent: Intent) {
+async function begin(context: Context, made: ServiceConversation, authorization: Authorization, intent: Intent) {
   const isDirect = made.kind === ConversationKind.DIRECT
   const at = { conversationId: made.id, mlsGroupId: made.mlsGroupId, isDirect, epoch: 0n, processedSeq: 0n }
   const seat = await firstSeat(context, at)
@@ -286,13 +291,15 @@ async function begin(context: Context, made: Conversation, authorization: Author
   const asked = membersAsked(context, intent.record)
   const held = { record, seat, staged: undefined }
   const isAsked: Authorized["isAsked"] = ({ userId }) => asked.includes(userId)
-  const staged = await stageCommit(context, made.id, held, intent.id, { does: "add", authorization, isAsked }).catch(
-    (error: unknown) => {
-      // Its intent asks again, for what is claimed then.
-      if (isStaleClaim(error)) return undefined
-      throw error
-    },
-  )
+  const staged = await stageCommit(context.conversation(made.id), held, intent.id, {
+    does: "add",
+    authorization,
+    isAsked,
+  }).catch((error: unknown) => {
+    // Its intent asks again, for what is claimed then.
+    if (isStaleClaim(error)) return undefined
+    throw error
+  })
   return { record, seat, staged }
 }
 

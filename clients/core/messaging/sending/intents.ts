@@ -7,7 +7,7 @@ import {
 } from "@signet/proto/client/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import { rosterOf, usersIn } from "../checks/roster.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { groupToCommit } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
@@ -27,13 +27,13 @@ import {
 import type { Plan } from "./staging.ts"
 
 /** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
-export async function ask(context: Context, conversationId: string, change: IntentChange): Promise<void> {
-  const asked = await context.door(conversationId).change(async (held) => {
+export async function ask(conversation: Conversation, change: IntentChange): Promise<void> {
+  const asked = await conversation.change(async (held) => {
     groupToCommit(held)
-    const intent = newIntent(context, change, dueIn(held.record, "intent").at(-1)?.key)
+    const intent = newIntent(conversation, change, dueIn(held.record, "intent").at(-1)?.key)
     return { due: [putIntent(intent)], result: intent }
   })
-  await context.lane(conversationId, () => carryOutIntents(context, conversationId, asked.id))
+  await conversation.inTurn(() => carryOutIntents(conversation, asked.id))
 }
 
 /**
@@ -41,15 +41,15 @@ export async function ask(context: Context, conversationId: string, change: Inte
  *
  * @param upTo the last one to do; what is refused for it is thrown. Of those before it, it was told already.
  */
-export async function carryOutIntents(context: Context, conversationId: string, upTo?: string): Promise<void> {
-  for (const intent of await context.door(conversationId).due("intent", IntentRecordSchema)) {
+export async function carryOutIntents(conversation: Conversation, upTo?: string): Promise<void> {
+  for (const intent of await conversation.due("intent", IntentRecordSchema)) {
     try {
-      await carryOutIntent(context, conversationId, intent)
+      await carryOutIntent(conversation, intent)
     } catch (error) {
       if (!isRefusedForGood(error)) throw error
-      await giveUp(context, conversationId, intent, error)
+      await giveUp(conversation, intent, error)
       if (intent.id === upTo) throw error
-      context.emit({ is: "failed", conversationId, error })
+      conversation.emit({ is: "failed", conversationId: conversation.id, error })
     }
     if (intent.id === upTo) return
   }
@@ -61,22 +61,22 @@ function isRefusedForGood(error: unknown): boolean {
   return failureOf(error) !== undefined
 }
 
-async function carryOutIntent(context: Context, conversationId: string, { id, record }: Intent): Promise<void> {
-  const done = await commit(context, conversationId, id, async ({ group }, attempt) => {
-    const claimId = attempt === 0 ? record.claimId : newClaimId(context)
-    return planOf(context, conversationId, group, record, claimId)
+async function carryOutIntent(conversation: Conversation, { id, record }: Intent): Promise<void> {
+  const done = await commit(conversation, id, async ({ group }, attempt) => {
+    const claimId = attempt === 0 ? record.claimId : newClaimId(conversation)
+    return planOf(conversation, group, record, claimId)
   })
-  if (done === "nothing") await giveUp(context, conversationId, { id, record })
+  if (done === "nothing") await giveUp(conversation, { id, record })
 }
 
 /**
  * Forgets an intent. A group that this device began, and that nobody else is in, goes with it: the conversation waits
  * again, and what waits to be sent stays.
  */
-async function giveUp(context: Context, conversationId: string, intent: Intent, error?: unknown): Promise<void> {
+async function giveUp(conversation: Conversation, intent: Intent, error?: unknown): Promise<void> {
   const { id, record: asked } = intent
-  const again = create(IntentRecordSchema, { ...asked, claimId: newClaimId(context) })
-  await context.door(conversationId).change(async (held) => {
+  const again = create(IntentRecordSchema, { ...asked, claimId: newClaimId(conversation) })
+  await conversation.change(async (held) => {
     const due = [removeIntent(id)]
     const { record } = held
     // Key packages that were claimed have expired, and the peer has no others now.
@@ -89,19 +89,18 @@ async function giveUp(context: Context, conversationId: string, intent: Intent, 
       seat: undefined,
       staged: undefined,
     }
-    const op = { ...(await context.rows.put(creationPlace(id), IntentRecordSchema, again)), space: deviceSpace }
+    const op = { ...(await conversation.rows.put(creationPlace(id), IntentRecordSchema, again)), space: deviceSpace }
     return { next, due, ops: isUnbegun ? [op] : [], result: undefined }
   })
 }
 
 async function planOf(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   group: GroupState,
   { change }: IntentRecord,
   claimId: string,
 ): Promise<Plan | "nothing"> {
-  const { conversations } = context.calls
+  const { conversations } = conversation.calls
   const base = { baseEpoch: group.epoch, baseStateTag: stateTag(group) }
   try {
     switch (change.case) {
@@ -112,12 +111,12 @@ async function planOf(
         if (group.epoch > 0n) return "nothing"
         const first = { ...base, baseStateTag: new Uint8Array() }
         const { authorization } = await conversations.authorizeMembership({
-          conversationId,
+          conversationId: conversation.id,
           ...first,
           change: { case: "create", value: { claimId } },
         })
         const { peerUserId, userIds } = change.value
-        const isAsked = isOneOf({ userIds: [context.owner.userId, peerUserId, ...userIds], deviceIds: [] })
+        const isAsked = isOneOf({ userIds: [conversation.owner.userId, peerUserId, ...userIds], deviceIds: [] })
         return authorization === undefined ? "nothing" : { does: "add", authorization, isAsked }
       }
       case "add":
@@ -125,7 +124,7 @@ async function planOf(
         const { userIds, deviceIds } = change.value
         const subjects = { userIds, deviceIds }
         const { authorization } = await conversations.authorizeMembership({
-          conversationId,
+          conversationId: conversation.id,
           ...base,
           change:
             change.case === "add"
@@ -133,8 +132,7 @@ async function planOf(
               : { case: "remove", value: subjects },
         })
         if (authorization === undefined) return nothingLeft(group, change)
-        const isAsked =
-          change.case === "add" ? await isToAdd(context, conversationId, group, subjects) : isOneOf(subjects)
+        const isAsked = change.case === "add" ? await isToAdd(conversation, group, subjects) : isOneOf(subjects)
         return { does: change.case, authorization, isAsked }
       }
       // What was staged for it was refused: another one is asked for with the next sync.
@@ -163,9 +161,9 @@ interface Subjects {
 }
 
 /** A device is let in beside its user: of one who was removed since it was asked for, no other device comes in. */
-async function isToAdd(context: Context, conversationId: string, group: GroupState, { userIds, deviceIds }: Subjects) {
-  const { record } = await context.door(conversationId).held()
-  const present = new Set([...usersIn(group), ...(record?.directUserIds ?? []), context.owner.userId])
+async function isToAdd(conversation: Conversation, group: GroupState, { userIds, deviceIds }: Subjects) {
+  const { record } = await conversation.held()
+  const present = new Set([...usersIn(group), ...(record?.directUserIds ?? []), conversation.owner.userId])
   return ({ userId, deviceId }: Person) =>
     userIds.includes(userId) || (deviceIds.includes(deviceId) && present.has(userId))
 }

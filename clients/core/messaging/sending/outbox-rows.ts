@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { type OutboxRecord, OutboxRecordSchema } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import type { Storage } from "../deps.ts"
 import { type DueChange, readDue } from "../state/due.ts"
 import type { Held } from "../state/held.ts"
@@ -15,8 +15,8 @@ export interface Waiting {
 }
 
 /** Own messages that the log has not brought back yet, in the order that they were written in. */
-export const waitingIn = (context: Pick<Context, "door">, conversationId: string): Promise<Waiting[]> =>
-  context.door(conversationId).due("outbox", OutboxRecordSchema)
+export const waitingIn = (conversation: Conversation): Promise<Waiting[]> =>
+  conversation.due("outbox", OutboxRecordSchema)
 
 /** The same inside a change. */
 export const waitingHere = (context: Storage, space: Space, { record }: Held): Promise<Waiting[]> =>

@@ -7,7 +7,7 @@ import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import { contentOfText, parseContent } from "../content.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { groupToSend } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
@@ -49,51 +49,47 @@ export interface SentMessage {
 }
 
 /** Encrypts a message. The turned ratchet and the ciphertext are stored in one, before anybody sees either. */
-export async function encryptMessage(
-  context: Context,
-  conversationId: string,
-  plaintext: Uint8Array,
-): Promise<OutgoingEnvelope> {
-  return encryptContent(context, conversationId, () => ({ content: contentOfText(plaintext), ops: [] }))
+export async function encryptMessage(conversation: Conversation, plaintext: Uint8Array): Promise<OutgoingEnvelope> {
+  return encryptContent(conversation, () => ({ content: contentOfText(plaintext), ops: [] }))
 }
 
 /** What a message is to hold, and what else is written with it. */
 type MakeContent = (seat: Seat) => { readonly content: Uint8Array; readonly ops: readonly Op[] }
 
-async function encryptContent(context: Context, conversationId: string, make: MakeContent): Promise<OutgoingEnvelope> {
-  return context.door(conversationId).change(async (held) => {
+async function encryptContent(conversation: Conversation, make: MakeContent): Promise<OutgoingEnvelope> {
+  return conversation.change(async (held) => {
     const seat = groupToSend(held)
-    if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
+    if (conversation.refusesChangedKeys) await ensureCompared(conversation, held.record, seat.group)
     const { content, ops } = make(seat)
     const newest = dueIn(held.record, "outbox").at(-1)
     const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
-      encrypted(context, conversationId, seat, content),
+      encrypted(conversation, seat, content),
     )
-    const id = nextId(newest?.key, context.random)
+    const id = nextId(newest?.key, conversation.random)
     return {
       next: { ...held, seat: { ...seat, group } },
       ops,
       due: [putWaiting({ id, record })],
       wipe: [finish],
-      result: outgoing(conversationId, { id, record }),
+      result: outgoing(conversation.id, { id, record }),
     }
   })
 }
 
-async function encrypted(context: Context, conversationId: string, seat: Seat, plaintext: Uint8Array) {
+async function encrypted(conversation: Conversation, seat: Seat, plaintext: Uint8Array) {
   const aad = buildEnvelopeAad({
-    conversationId: bytesOfId("cnv", conversationId),
+    conversationId: bytesOfId("cnv", conversation.id),
     kind: EnvelopeKind.APPLICATION,
     lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,
   })
-  const { message, next, finish } = await context.engine.encrypt(seat.group, plaintext, aad)
+  const { message, next, finish } = await conversation.engine.encrypt(seat.group, plaintext, aad)
   const record = create(OutboxRecordSchema, {
     plaintext,
     epoch: seat.group.epoch,
     message,
     contentHash: hash("content", message),
-    idempotencyKey: context.random.bytes(16),
-    writtenAtMs: BigInt(context.clock.nowMs()),
+    idempotencyKey: conversation.random.bytes(16),
+    writtenAtMs: BigInt(conversation.clock.nowMs()),
   })
   return { record, group: next, finish }
 }
@@ -114,31 +110,31 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
  * @param awaited the message that the caller waits for: what it is refused for is thrown, and of others told as an event.
  * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
  */
-export async function flush(context: Context, conversationId: string, awaited?: string): Promise<void> {
-  await readOnFirst(context, conversationId)
+export async function flush(conversation: Conversation, awaited?: string): Promise<void> {
+  await readOnFirst(conversation)
   let sent: Waiting | undefined
 
   async function attempt(): Promise<"done" | "again"> {
     sent = undefined
-    const held = await context.door(conversationId).held()
-    const [next] = await waitingIn(context, conversationId)
+    const held = await conversation.held()
+    const [next] = await waitingIn(conversation)
     if (next === undefined) return "done"
     const seat = groupToSend(held)
-    if (next.record.epoch !== seat.group.epoch) await encryptAnew(context, conversationId)
+    if (next.record.epoch !== seat.group.epoch) await encryptAnew(conversation)
     else {
       sent = next
-      await append(context, conversationId, seat, itemOf(next))
-      await checkApplied(context, conversationId, next)
+      await append(conversation, seat, itemOf(next))
+      await checkApplied(conversation, next)
     }
     return "again"
   }
-  await sendUntilDone(context, conversationId, attempt, () => ({
+  await sendUntilDone(conversation, attempt, () => ({
     kind: "message",
     drop(error) {
       if (sent === undefined) throw error
-      return drop(context, conversationId, sent.id, sent.id === awaited, error)
+      return drop(conversation, sent.id, sent.id === awaited, error)
     },
-    carryOutDirectives: () => carryOutDue(context, conversationId),
+    carryOutDirectives: () => carryOutDue(conversation),
   }))
 }
 
@@ -159,22 +155,21 @@ const readOn = new WeakSet<Door>()
  * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys were
  * used, and nobody would read what is written under them.
  */
-async function readOnFirst(context: Context, conversationId: string): Promise<void> {
-  const door = context.door(conversationId)
-  if (readOn.has(door)) return
+async function readOnFirst(conversation: Conversation): Promise<void> {
+  if (readOn.has(conversation)) return
   try {
-    await catchUp(context, conversationId)
+    await catchUp(conversation)
   } catch (error) {
     if (!isUnreachable(error)) throw error
     throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
   }
-  readOn.add(door)
+  readOn.add(conversation)
 }
 
 /** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log of this epoch does not have the message */
-async function checkApplied(context: Context, conversationId: string, { record }: Waiting): Promise<void> {
-  if (withHash(await waitingIn(context, conversationId), record.contentHash) === undefined) return
-  const { group } = groupToSend(await context.door(conversationId).held())
+async function checkApplied(conversation: Conversation, { record }: Waiting): Promise<void> {
+  if (withHash(await waitingIn(conversation), record.contentHash) === undefined) return
+  const { group } = groupToSend(await conversation.held())
   if (group.epoch === record.epoch) throw notInLog()
 }
 
@@ -191,12 +186,12 @@ function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
  * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the current
  * epoch never change, so that two tabs that send the same message get the same position.
  */
-async function encryptAnew(context: Context, conversationId: string): Promise<void> {
-  await context.door(conversationId).change(async (held) => {
+async function encryptAnew(conversation: Conversation): Promise<void> {
+  await conversation.change(async (held) => {
     let seat = groupToSend(held)
-    const waiting = await waitingHere(context, conversationId, held)
+    const waiting = await waitingHere(conversation, conversation.id, held)
     if (waiting[0]?.record.epoch === seat.group.epoch) return { result: undefined }
-    if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
+    if (conversation.refusesChangedKeys) await ensureCompared(conversation, held.record, seat.group)
     const due: DueChange[] = []
     const wipe: (() => void)[] = []
     const emit: MessengerEvent[] = []
@@ -205,10 +200,10 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
       if (isOutlived(record.plaintext, seat)) {
         due.push(removeWaiting(id))
         const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
-        emit.push({ is: "failed", conversationId, error })
+        emit.push({ is: "failed", conversationId: conversation.id, error })
         continue
       }
-      const again = await encrypted(context, conversationId, seat, record.plaintext)
+      const again = await encrypted(conversation, seat, record.plaintext)
       again.record.writtenAtMs = record.writtenAtMs
       due.push(putWaiting({ id, record: again.record }))
       wipe.push(again.finish)
@@ -219,63 +214,54 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
 }
 
 /** Removes a message that the service never accepts, and that blocks the messages after it. */
-async function drop(context: Context, conversationId: string, id: string, isAwaited: boolean, error: unknown) {
-  await context.door(conversationId).change(async () => ({ due: [removeWaiting(id)], result: undefined }))
+async function drop(conversation: Conversation, id: string, isAwaited: boolean, error: unknown) {
+  await conversation.change(async () => ({ due: [removeWaiting(id)], result: undefined }))
   if (isAwaited) throw error
-  context.emit({ is: "failed", conversationId, error })
+  conversation.emit({ is: "failed", conversationId: conversation.id, error })
 }
 
 /** Sends a message. @returns Its place, once the log has it. */
-export function sendText(context: Context, conversationId: string, plaintext: Uint8Array): Promise<SentMessage> {
-  return sendContent(context, conversationId, () => ({ content: contentOfText(plaintext), ops: [] }))
+export function sendText(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage> {
+  return sendContent(conversation, () => ({ content: contentOfText(plaintext), ops: [] }))
 }
 
-export async function sendContent(context: Context, conversationId: string, make: MakeContent): Promise<SentMessage> {
-  const { outboxId } = await encryptContent(context, conversationId, make)
-  const sent = await context
+export async function sendContent(conversation: Conversation, make: MakeContent): Promise<SentMessage> {
+  const { outboxId } = await encryptContent(conversation, make)
+  const sent = await conversation
     .hear(
       (event) => event.is === "entry" && isOwn(event.entry, outboxId),
-      () => context.lane(conversationId, () => flush(context, conversationId, outboxId)),
+      () => conversation.inTurn(() => flush(conversation, outboxId)),
     )
-    .catch((error: unknown) => unlessWaiting(context, conversationId, outboxId, error))
-  const entry = sent?.is === "entry" ? sent.entry : await findSent(context, conversationId, outboxId)
-  return { state: "sent", conversationId, outboxId, seq: entry.seq, atMs: entry.atMs }
+    .catch((error: unknown) => unlessWaiting(conversation, outboxId, error))
+  const entry = sent?.is === "entry" ? sent.entry : await findSent(conversation, outboxId)
+  return { state: "sent", conversationId: conversation.id, outboxId, seq: entry.seq, atMs: entry.atMs }
 }
 
 const isOwn = (entry: TimelineEntry, outboxId: string): boolean =>
   (entry.is === "message" || entry.is === "attachment") && entry.outboxId === outboxId
 
 /** What is stored is sent by the next flush that can, or was by another tab: whatever kept this one, it is not refused. */
-async function unlessWaiting(
-  context: Context,
-  conversationId: string,
-  outboxId: string,
-  cause: unknown,
-): Promise<undefined> {
+async function unlessWaiting(conversation: Conversation, outboxId: string, cause: unknown): Promise<undefined> {
   if (isMessagingError(cause, "QUEUED", "CONFLICT_EXHAUSTED")) throw cause
   const isRefusal = isMessagingError(cause) || failureOf(cause) !== undefined
   if (!isRefusal) throw cause
-  const isWaiting = (await waitingIn(context, conversationId)).some(({ id }) => id === outboxId)
+  const isWaiting = (await waitingIn(conversation)).some(({ id }) => id === outboxId)
   if (isWaiting) throw new MessagingError("QUEUED", "stored, and not sent yet", { cause })
-  if ((await sentEntry(context, conversationId, outboxId)) === undefined) throw cause
+  if ((await sentEntry(conversation, outboxId)) === undefined) throw cause
   return undefined
 }
 
 /** Another tab has taken the echo in. */
-async function findSent(context: Context, conversationId: string, outboxId: string): Promise<TimelineEntry> {
-  const found = await sentEntry(context, conversationId, outboxId)
+async function findSent(conversation: Conversation, outboxId: string): Promise<TimelineEntry> {
+  const found = await sentEntry(conversation, outboxId)
   if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
   return found
 }
 
-async function sentEntry(
-  context: Context,
-  conversationId: string,
-  outboxId: string,
-): Promise<TimelineEntry | undefined> {
-  const { seat } = await context.door(conversationId).held()
+async function sentEntry(conversation: Conversation, outboxId: string): Promise<TimelineEntry | undefined> {
+  const { seat } = await conversation.held()
   const afterSeq = (seat?.processedSeq ?? 0n) - 1_000n
   const range = afterSeq > 0n ? { afterSeq, limit: 1_000 } : { limit: 1_000 }
-  const entries = await readTimeline(context.store, context.rows, conversationId, range)
+  const entries = await readTimeline(conversation.store, conversation.rows, conversation.id, range)
   return entries.find((entry) => isOwn(entry, outboxId))
 }

@@ -2,7 +2,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import type { AppendMessageRequestSchema } from "@signet/proto/messaging/v1/conversation_service"
 import { type Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
@@ -27,22 +27,22 @@ export interface StoredItem {
  * Appends a stored item, and applies the log up to it. The answer only supplies the position: the caller checks that the
  * item was applied.
  */
-export async function append(context: Context, conversationId: string, seat: Seat, item: StoredItem): Promise<void> {
+export async function append(conversation: Conversation, seat: Seat, item: StoredItem): Promise<void> {
   const { idempotencyKey, epoch, payload, kind, message, contentHash } = item
-  const { seq, acceptedAt, receipt } = await context.calls.conversations.appendMessage({
-    conversationId,
+  const { seq, acceptedAt, receipt } = await conversation.calls.conversations.appendMessage({
+    conversationId: conversation.id,
     idempotencyKey,
     expectedEpoch: epoch,
     payload,
   })
   if (!item.beginsGroup && seq !== seat.processedSeq + 1n) {
-    await catchUp(context, conversationId)
+    await catchUp(conversation)
     return
   }
-  const senderDeviceId = context.device.id ?? ""
+  const senderDeviceId = conversation.device.id ?? ""
   const echo = { seq, epoch, kind, message, contentHash, senderDeviceId, receipt }
   const envelope = create(EnvelopeSchema, { ...echo, ...(acceptedAt === undefined ? {} : { acceptedAt }) })
-  await applyEnvelopes(context, conversationId, [envelope])
+  await applyEnvelopes(conversation, [envelope])
 }
 
 /** Thrown for an item that the service claims to have, and the log does not have: it stays stored. */
@@ -59,8 +59,7 @@ type Attempt<Result> = () => Promise<Result | "again">
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function sendUntilDone<Result>(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   attempt: Attempt<Result>,
   itemOf: () => SendItem,
 ): Promise<Result> {
@@ -69,7 +68,7 @@ export async function sendUntilDone<Result>(
       const result = await attempt()
       if (result !== "again") return result
     } catch (error) {
-      await afterRefusal(context, conversationId, itemOf(), error, tries)
+      await afterRefusal(conversation, itemOf(), error, tries)
       tries++
     }
   }

@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf"
 import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { contentOfText, parseContent } from "../content.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { isQueueing } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent } from "../events.ts"
@@ -47,36 +47,32 @@ export const queuedAs = (conversationId: string, outboxId: string): QueuedMessag
  *
  * @throws MessagingError MESSAGE_TOO_LARGE
  */
-export async function queueText(
-  context: Context,
-  conversationId: string,
-  plaintext: Uint8Array,
-): Promise<QueuedMessage | undefined> {
+export async function queueText(conversation: Conversation, plaintext: Uint8Array): Promise<QueuedMessage | undefined> {
   const content = contentOfText(plaintext)
-  return context.door(conversationId).change(async (held) => {
+  return conversation.change(async (held) => {
     if (!isQueueing(held.record)) return { result: undefined }
     if (content.length > maxPlaintextBytes) {
       throw new MessagingError("MESSAGE_TOO_LARGE", "a message has at most 220 KiB")
     }
-    const id = nextId(dueIn(held.record, "outbox").at(-1)?.key, context.random)
-    const writtenAtMs = BigInt(context.clock.nowMs())
+    const id = nextId(dueIn(held.record, "outbox").at(-1)?.key, conversation.random)
+    const writtenAtMs = BigInt(conversation.clock.nowMs())
     const record = create(OutboxRecordSchema, { plaintext: content, writtenAtMs })
     return {
       due: [putWaiting({ id, record })],
-      emit: [{ is: "queued", conversationId, outboxId: id }],
-      result: queuedAs(conversationId, id),
+      emit: [{ is: "queued", conversationId: conversation.id, outboxId: id }],
+      result: queuedAs(conversation.id, id),
     }
   })
 }
 
 /** Sends what waits, if the conversation is active by now. Part of a lane. */
-export async function flushIfActive(context: Context, conversationId: string): Promise<void> {
-  const record = await context.door(conversationId).glance()
-  if (record?.status === Status.ACTIVE && dueIn(record, "outbox").length > 0) await flush(context, conversationId)
+export async function flushIfActive(conversation: Conversation): Promise<void> {
+  const record = await conversation.glance()
+  if (record?.status === Status.ACTIVE && dueIn(record, "outbox").length > 0) await flush(conversation)
 }
 
-export async function listOutbox(context: Pick<Context, "door">, conversationId: string): Promise<OutboxEntry[]> {
-  return (await waitingIn(context, conversationId)).map(({ id, record }) => {
+export async function listOutbox(conversation: Conversation): Promise<OutboxEntry[]> {
+  return (await waitingIn(conversation)).map(({ id, record }) => {
     const content = parseContent(record.plaintext)
     return {
       outboxId: id,

@@ -8,7 +8,7 @@ import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@
 import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import type { Authorization } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { isAway } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
@@ -44,15 +44,14 @@ export const isWanted = ({ record }: Pick<Held, "record">): boolean =>
  *
  * @throws MessagingError ANSWER_REFUSED; QUEUED where the service cannot be reached
  */
-export async function resetIfAllowed(context: Context, conversationId: string): Promise<void> {
-  const door = context.door(conversationId)
-  if (!mayReset(await door.held())) return
-  const authorization = await authorized(context, conversationId)
+export async function resetIfAllowed(conversation: Conversation): Promise<void> {
+  if (!mayReset(await conversation.held())) return
+  const authorization = await authorized(conversation)
   if (authorization === undefined) return
-  const intent = newIntent(context, { case: "reset", value: {} })
-  const isBegun = await door.change(async (held) => {
+  const intent = newIntent(conversation, { case: "reset", value: {} })
+  const isBegun = await conversation.change(async (held) => {
     if (!mayReset(held)) return { result: false }
-    const next = await begin(context, conversationId, held, authorization, intent)
+    const next = await begin(conversation, held, authorization, intent)
     if (next === undefined) return { result: false }
     // Of a group that nobody is left in, nothing is read any more.
     const wipe = () => held.seat && wipeState(held.seat.group)
@@ -60,7 +59,7 @@ export async function resetIfAllowed(context: Context, conversationId: string): 
   })
   if (!isBegun) return
   try {
-    await carryOutIntents(context, conversationId, intent.id)
+    await carryOutIntents(conversation, intent.id)
   } catch (error) {
     // Somebody else's commit was first: its welcome is waited for.
     if (!isMessagingError(error, "CONVERSATION_NOT_ACTIVE") && !isLost(error)) throw error
@@ -70,7 +69,7 @@ export async function resetIfAllowed(context: Context, conversationId: string): 
 const isLost = (error: unknown): boolean =>
   isFailure(error, "NOT_MEMBER", "COMMIT_CONFLICT", "PROOF_STALE", "PROOF_REFUSED", "NOTHING_TO_DO")
 
-async function authorized({ calls, random }: Context, conversationId: string): Promise<Authorization | undefined> {
+async function authorized({ calls, random, id: conversationId }: Conversation): Promise<Authorization | undefined> {
   try {
     const { authorization } = await calls.conversations.authorizeMembership({
       conversationId,
@@ -93,8 +92,7 @@ async function authorized({ calls, random }: Context, conversationId: string): P
 
 /** A group of one that goes on where the replaced one stands, and the commit that lets the others in. */
 async function begin(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   { record, seat: before }: Held,
   authorization: Authorization,
   intent: Intent,
@@ -103,7 +101,7 @@ async function begin(
   const { mlsGroupId, proof } = authorization
   const isNew =
     mlsGroupId.length === 32 &&
-    equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversationId)) &&
+    equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversation.id)) &&
     !equalBytes(mlsGroupId, record.mlsGroupId)
   if (!isNew) throw new MessagingError("ANSWER_REFUSED", "not the id of a new group of this conversation")
   // Believed once it is verified, which `stageCommit` does before anything is made of it.
@@ -114,15 +112,21 @@ async function begin(
   if (baseEpoch === 0n || isBehind) throw new MessagingError("ANSWER_REFUSED", "a reset of an earlier state")
   const processedSeq =
     before !== undefined && before.processedSeq > record.joinedSeq ? before.processedSeq : record.joinedSeq
-  const seat = await firstSeat(context, { conversationId, mlsGroupId, isDirect: true, epoch: baseEpoch, processedSeq })
+  const seat = await firstSeat(conversation, {
+    conversationId: conversation.id,
+    mlsGroupId,
+    isDirect: true,
+    epoch: baseEpoch,
+    processedSeq,
+  })
   // A record with a quarantine is never read on, so its own commit would never be applied.
   const { quarantine: _, ...kept } = record
   const creating = create(ConversationRecordSchema, { ...kept, status: Status.CREATING, joinedSeq: processedSeq })
   const held = { record: creating, seat, staged: undefined }
-  const users = [context.owner.userId, ...record.directUserIds]
+  const users = [conversation.owner.userId, ...record.directUserIds]
   const isAsked = ({ userId }: { userId: string }) => users.includes(userId)
   const plan = { does: "reset", authorization, isAsked } as const
-  const staged = await stageCommit(context, conversationId, held, intent.id, plan).catch((error: unknown) => {
+  const staged = await stageCommit(conversation, held, intent.id, plan).catch((error: unknown) => {
     // Claimed packages that have expired since: asked for again with the next sync.
     if (isStaleClaim(error)) return undefined
     throw error

@@ -12,7 +12,7 @@ import {
 } from "../checks/authorization.ts"
 import { realmOf } from "../checks/credential.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
-import type { Context } from "../context.ts"
+import type { Conversation } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import { isMessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
@@ -35,8 +35,7 @@ export type Plan = Authorized | "update"
  * @throws MessagingError ANSWER_REFUSED
  */
 export async function stageCommit(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   held: Held & { readonly seat: Seat },
   intentId: string,
   plan: Plan,
@@ -44,18 +43,18 @@ export async function stageCommit(
   const proof = plan === "update" ? undefined : plan.authorization.proof
   const { seat } = held
   const aad = buildEnvelopeAad({
-    conversationId: bytesOfId("cnv", conversationId),
+    conversationId: bytesOfId("cnv", conversation.id),
     kind: EnvelopeKind.COMMIT,
     membershipProof: proof,
     lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,
   })
   const options: CommitOptions = { aad, ...(proof === undefined ? {} : { proof }) }
-  const made = await refusingAs("ANSWER_REFUSED", () => make(context, conversationId, held, plan, options))
-  const renewed = plan === "update" ? context.device.identity() : undefined
+  const made = await refusingAs("ANSWER_REFUSED", () => make(conversation, held, plan, options))
+  const renewed = plan === "update" ? conversation.device.identity() : undefined
   return create(StagedCommitSchema, {
     intentId,
     epoch: seat.group.epoch,
-    idempotencyKey: context.random.bytes(16),
+    idempotencyKey: conversation.random.bytes(16),
     commitHash: hash("commit", made.commit),
     commit: made.commit,
     groupInfo: made.groupInfo,
@@ -75,22 +74,21 @@ export const isStaleClaim = (error: unknown): boolean =>
   error.cause.reason === "MLS_BAD_KEY_PACKAGE"
 
 async function make(
-  context: Context,
-  conversationId: string,
+  conversation: Conversation,
   { record, seat: { group } }: Held & { readonly seat: Seat },
   plan: Plan,
   options: CommitOptions,
 ): Promise<EngineCommit> {
-  const { engine } = context
-  if (plan === "update") return engine.update(group, { ...options, identity: context.device.identity() })
+  const { engine } = conversation
+  if (plan === "update") return engine.update(group, { ...options, identity: conversation.device.identity() })
   if (record === undefined) throw new TypeError("a seat has a record")
-  const proof = verifyAuthorization(verificationContextOf(context, conversationId, record), group, plan)
+  const proof = verifyAuthorization(verificationContextOf(conversation, conversation.id, record), group, plan)
   const claimed = allowedKeyPackages(plan.authorization)
-  const realm = realmOf(context)
+  const realm = realmOf(conversation)
   const added = await Promise.all(
     claimed.map(async (one) => {
       const view = await engine.inspectKeyPackage(one.keyPackage)
-      return checkKeyPackage(realm, one, view, plan.isAsked, nowSeconds(context))
+      return checkKeyPackage(realm, one, view, plan.isAsked, nowSeconds(conversation))
     }),
   )
   const removed = checkAuthorizedChange(group, plan, proof, added)

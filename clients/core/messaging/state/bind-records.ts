@@ -7,13 +7,17 @@ import { deviceSpace } from "../store/store.ts"
  * Writes every record anew that an earlier version wrote without its generation, once, and says so: one that is found
  * later was put back. Safe to stop and repeat anywhere.
  */
-export async function bindRecords({ store, door, device }: Pick<Context, "store" | "door" | "device">): Promise<void> {
+export async function bindRecords({
+  store,
+  conversation,
+  device,
+}: Pick<Context, "store" | "conversation" | "device">): Promise<void> {
   if (device.marks.bindsRecords) return
   for (const id of await store.spaces()) {
     if (id === deviceSpace) continue
     try {
-      if ((await door(id).glance()) !== undefined) continue
-      await door(id).change(async (held) =>
+      if ((await conversation(id).glance()) !== undefined) continue
+      await conversation(id).change(async (held) =>
         held.record === undefined ? { result: undefined } : { next: { ...held }, result: undefined },
       )
     } catch (error) {

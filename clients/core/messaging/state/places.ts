@@ -1,39 +1,44 @@
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isId } from "../ids.ts"
-import { type Door, openDoor } from "./door.ts"
+import { openDoor } from "./door.ts"
 
-type Places = Pick<Context, "has" | "door" | "lane" | "forget">
+type Places = Pick<Context, "has" | "conversation" | "inTurnFor" | "wipeAll">
 
-/** Doors and lanes: one of each for a conversation. */
-export function openPlaces(shared: Parameters<typeof openDoor>[0]): Places {
-  const doors = new Map<string, Door>()
-  const lanes = new Map<string, Promise<unknown>>()
+/** The handles of conversations: one for each id. @param context what every handle shares. */
+export function openPlaces(shared: Parameters<typeof openDoor>[0], context: () => Context): Places {
+  const handles = new Map<string, Conversation>()
+  const turns = new Map<string, Promise<unknown>>()
   const { store, device, rows } = shared
+
+  const inTurnFor: Places["inTurnFor"] = (id, work) => {
+    const start = () => store.inTurn?.(id, work) ?? work()
+    const turn = (turns.get(id) ?? Promise.resolve()).then(start, start)
+    const settled = turn
+      .catch(() => undefined)
+      .finally(() => {
+        if (turns.get(id) === settled) turns.delete(id)
+      })
+    turns.set(id, settled)
+    return turn
+  }
+
   return {
+    inTurnFor,
     async has(conversationId) {
-      if (doors.has(conversationId)) return true
+      if (handles.has(conversationId)) return true
       return isId("cnv", conversationId) && (await store.read(conversationId, [])).generation > 0n
     },
-    door(conversationId) {
-      const door = doors.get(conversationId) ?? openDoor(shared, conversationId)
-      doors.set(conversationId, door)
-      return door
+    conversation(id) {
+      const found = handles.get(id)
+      if (found !== undefined) return found
+      const opened: Conversation = { ...context(), ...openDoor(shared, id), id, inTurn: (work) => inTurnFor(id, work) }
+      handles.set(id, opened)
+      return opened
     },
-    lane(conversationId, work) {
-      const start = () => store.inTurn?.(conversationId, work) ?? work()
-      const turn = (lanes.get(conversationId) ?? Promise.resolve()).then(start, start)
-      const settled = turn
-        .catch(() => undefined)
-        .finally(() => {
-          if (lanes.get(conversationId) === settled) lanes.delete(conversationId)
-        })
-      lanes.set(conversationId, settled)
-      return turn
-    },
-    async forget() {
+    async wipeAll() {
       device.forget()
       rows.release()
-      await Promise.all([...doors.values()].map((door) => door.forget()))
+      await Promise.all([...handles.values()].map((handle) => handle.forget()))
     },
   }
 }

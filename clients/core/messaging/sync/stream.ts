@@ -85,16 +85,18 @@ export async function follow(context: Context, event: Hint): Promise<void> {
       const { headSeq, envelopes } = event.value
       const conversationId = answeredId("cnv", event.value.conversationId)
       if (!(await context.has(conversationId))) return
-      const { processedSeq } = await applyEnvelopes(context, conversationId, envelopes)
-      if (processedSeq !== undefined && processedSeq < headSeq) await catchUp(context, conversationId)
+      const conversation = context.conversation(conversationId)
+      const { processedSeq } = await applyEnvelopes(conversation, envelopes)
+      if (processedSeq !== undefined && processedSeq < headSeq) await catchUp(conversation)
       return
     }
     case "welcomeAvailable": {
       const conversationId = answeredId("cnv", event.value.conversationId)
       await joinAll(context)
       if (!(await context.has(conversationId))) return
-      await catchUp(context, conversationId)
-      return context.lane(conversationId, () => flushIfActive(context, conversationId))
+      const conversation = context.conversation(conversationId)
+      await catchUp(conversation)
+      return conversation.inTurn(() => flushIfActive(conversation))
     }
     case "keyPackageLow":
       return refillKeyPackages(context)
@@ -106,9 +108,10 @@ export async function follow(context: Context, event: Hint): Promise<void> {
     case "directiveIssued": {
       const conversationId = answeredId("cnv", event.value.conversationId)
       if (!(await context.has(conversationId))) return
-      const { record } = await context.door(conversationId).held()
+      const conversation = context.conversation(conversationId)
+      const { record } = await conversation.held()
       if (record?.status !== Status.ACTIVE) return
-      return context.lane(conversationId, () => carryOutDue(context, conversationId))
+      return conversation.inTurn(() => carryOutDue(conversation))
     }
     case "heartbeat":
     case undefined:

@@ -1,8 +1,8 @@
 import { equalBytes } from "@signet/canonical/bytes"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { type Conversation, Conversation_Status } from "@signet/proto/messaging/v1/records"
+import { Conversation_Status, type Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
 import { usersIn } from "../checks/roster.ts"
-import type { Context } from "../context.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isAway } from "../conversation/status.ts"
 import { nowSeconds } from "../deps.ts"
 import { keepBound } from "../device/binding.ts"
@@ -46,9 +46,10 @@ export async function sync(context: Context): Promise<void> {
   const here = (await context.store.spaces()).filter((space) => space !== deviceSpace)
   // What is shown and not here has no way in but a welcome.
   for (const id of here) {
+    const conversation = context.conversation(id)
     await trying(context, id, async () => {
-      if (await isQuiet(context, id, shown.get(id))) return
-      await context.lane(id, () => settle(context, id, shown.get(id)))
+      if (await isQuiet(conversation, shown.get(id))) return
+      await conversation.inTurn(() => settle(conversation, shown.get(id)))
     })
   }
   await trying(context, undefined, () => askForLostWelcomes(context, shown.values()))
@@ -59,48 +60,47 @@ export async function sync(context: Context): Promise<void> {
  * Whether nothing is to be done for a conversation, here or there: then its state is not opened. Of many, most are quiet.
  * The record says so, which is of the state's own moment.
  */
-async function isQuiet(context: Context, id: string, shown: Conversation | undefined): Promise<boolean> {
-  const record = await context.door(id).glance()
+async function isQuiet(conversation: Conversation, shown: ServiceConversation | undefined): Promise<boolean> {
+  const record = await conversation.glance()
   if (shown?.status !== Conversation_Status.ACTIVE || record?.status !== Status.ACTIVE) return false
   const { outline, due, pendingConsume } = record
   if (outline === undefined || outline.isStaged || due.length > 0 || pendingConsume !== undefined) return false
   const { epoch, processedSeq, receiptHead } = outline
   const isThere = shown.headSeq === processedSeq && shown.epoch === epoch && isSameStory(receiptHead, shown)
   const isAhead = shown.cursor !== undefined && shown.cursor.processedSeq > processedSeq
-  const isFresh = nowSeconds(context) - Number(outline.leafRenewedAt) < leafAgeSeconds
+  const isFresh = nowSeconds(conversation) - Number(outline.leafRenewedAt) < leafAgeSeconds
   return isThere && !isAhead && isFresh && shown.directives.length === 0
 }
 
 /** One conversation, as far as it can be brought. Part of a lane. */
-export async function settle(context: Context, conversationId: string, shown: Conversation | undefined): Promise<void> {
-  const door = context.door(conversationId)
-  await trying(context, conversationId, () => consume(context, conversationId))
-  if (shown !== undefined) await checkRollback(context, shown)
-  const { record: recordBefore, seat: before } = await door.held()
+export async function settle(conversation: Conversation, shown: ServiceConversation | undefined): Promise<void> {
+  await trying(conversation, conversation.id, () => consume(conversation))
+  if (shown !== undefined) await checkRollback(conversation, shown)
+  const { record: recordBefore, seat: before } = await conversation.held()
   if (before !== undefined && shown !== undefined && shown.epoch - before.group.epoch > maxCommitsBehind) {
     // To be let in again costs the others less than to read all of it costs this one.
-    return recordBefore?.status === Status.ACTIVE ? requestRejoin(context, conversationId) : undefined
+    return recordBefore?.status === Status.ACTIVE ? requestRejoin(conversation) : undefined
   }
   const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
-  const { record, seat, staged } = isBehind ? await catchUp(context, conversationId) : await door.held()
-  if (record?.status === Status.ROLLED_BACK) return requestRejoin(context, conversationId)
+  const { record, seat, staged } = isBehind ? await catchUp(conversation) : await conversation.held()
+  if (record?.status === Status.ROLLED_BACK) return requestRejoin(conversation)
   // Of what the service has counted, a commit was kept from this device, or something else told in its place.
   const isWhole = seat === undefined || shown === undefined || isFollowed(seat, shown)
-  if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(context, conversationId)
+  if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(conversation)
   if (record?.status === Status.ACTIVE && seat !== undefined && shown?.epoch === seat.group.epoch) {
     const { receipt } = seat
     const isOther = receipt !== "first" && !isSameStory(receipt.hash, shown)
-    if (isOther && (await leaveOtherStory(context, conversationId))) return
+    if (isOther && (await leaveOtherStory(conversation))) return
   }
-  if (isOfOtherStory(record)) return comeBack(context, conversationId)
-  if (isAway(record) && shown !== undefined) await lookForHelp(context, shown)
+  if (isOfOtherStory(record)) return comeBack(conversation)
+  if (isAway(record) && shown !== undefined) await lookForHelp(conversation, shown)
   if (isAway(record)) {
-    if (isWanted(await door.held())) await resetIfAllowed(context, conversationId)
-    return flushIfActive(context, conversationId)
+    if (isWanted(await conversation.held())) await resetIfAllowed(conversation)
+    return flushIfActive(conversation)
   }
   const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
-  if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(context, seat)) {
-    return changeRecord(context, conversationId, (before) => ({ ...before, status: Status.REMOVED }))
+  if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(conversation, seat)) {
+    return changeRecord(conversation, (before) => ({ ...before, status: Status.REMOVED }))
   }
   const isIn = record?.status === Status.ACTIVE || record?.status === Status.CREATING
   if (seat === undefined || !isIn) return
@@ -108,25 +108,24 @@ export async function settle(context: Context, conversationId: string, shown: Co
   // A quarantined one takes nothing but what directives ask for: that is how its quarantine ends.
   const isTaking = shown === undefined || shown.status === Conversation_Status.ACTIVE
   if (isTaking && (staged !== undefined || dueIn(record, "intent").length > 0)) {
-    await carryOutIntents(context, conversationId)
+    await carryOutIntents(conversation)
   }
   // By a former credential no commit but this one is taken for long: it comes next, whatever becomes of the others.
-  const isFormer = !equalBytes(seat.identityKey, context.device.identity().signatureKey)
-  if (isFormer && dueIn(record, "intent").length === 0) renewLeafLater(context, conversationId)
-  if (shown === undefined || shown.directives.length > 0) await carryOutDue(context, conversationId)
+  const isFormer = !equalBytes(seat.identityKey, conversation.device.identity().signatureKey)
+  if (isFormer && dueIn(record, "intent").length === 0) renewLeafLater(conversation)
+  if (shown === undefined || shown.directives.length > 0) await carryOutDue(conversation)
   if (!isTaking) return
-  if (dueIn(record, "outbox").length > 0) await flush(context, conversationId)
-  const now = (await door.held()).seat
-  if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
-    renewLeafLater(context, conversationId)
+  if (dueIn(record, "outbox").length > 0) await flush(conversation)
+  const now = (await conversation.held()).seat
+  if (now !== undefined && nowSeconds(conversation) - now.leafRenewedAt >= leafAgeSeconds) renewLeafLater(conversation)
 }
 
 /** Whether who has read as far as the service was, is in the epoch that the service was in. */
-const isFollowed = ({ processedSeq, group }: Seat, { headSeq, epoch }: Conversation): boolean =>
+const isFollowed = ({ processedSeq, group }: Seat, { headSeq, epoch }: ServiceConversation): boolean =>
   processedSeq < headSeq || group.epoch >= epoch
 
 /** Whether the service counts the receipt that was followed. None is named by what was stored before it was kept there. */
-const isSameStory = (receiptHead: Uint8Array, shown: Conversation): boolean =>
+const isSameStory = (receiptHead: Uint8Array, shown: ServiceConversation): boolean =>
   receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
 /**
@@ -137,24 +136,24 @@ const isAlone = ({ owner }: Context, seat: Seat | undefined): boolean =>
   seat !== undefined && usersIn(seat.group).every((userId) => userId === owner.userId)
 
 /** In its own turn of the lane. */
-function renewLeafLater(context: Context, conversationId: string): void {
+function renewLeafLater(conversation: Conversation): void {
   const update = { case: "update", value: {} } as const
-  inBackground(context, conversationId, () => ask(context, conversationId, update))
+  inBackground(conversation, conversation.id, () => ask(conversation, update))
 }
 
 /**
  * The service knows how far this device once was. A state that is behind it was put back, and its ratchets were used: two
  * messages under one key would open each other.
  */
-async function checkRollback(context: Context, { id, cursor }: Conversation): Promise<void> {
+async function checkRollback(conversation: Conversation, { cursor }: ServiceConversation): Promise<void> {
   // Read after the service was asked: another tab acknowledges only what is stored.
-  const { record, seat } = await context.door(id).held()
+  const { record, seat } = await conversation.held()
   if (record?.status !== Status.ACTIVE || seat === undefined || cursor === undefined) return
   if (cursor.processedSeq <= seat.processedSeq) return
-  await changeRecord(context, id, (before) => ({ ...before, status: Status.ROLLED_BACK }))
+  await changeRecord(conversation, (before) => ({ ...before, status: Status.ROLLED_BACK }))
 }
 
-const listConversations = ({ calls }: Context): Promise<Conversation[]> =>
+const listConversations = ({ calls }: Context): Promise<ServiceConversation[]> =>
   allPages(async (pageToken) => {
     const { conversations, nextPageToken } = await calls.conversations.listConversations({ pageToken, pageSize: 200 })
     return { items: conversations, nextPageToken }
@@ -179,6 +178,6 @@ export async function renewCredential(context: Context): Promise<void> {
 async function useCredential(context: Context): Promise<void> {
   await replaceKeyPackages(context)
   for (const id of await context.store.spaces()) {
-    if (id !== deviceSpace) renewLeafLater(context, id)
+    if (id !== deviceSpace) renewLeafLater(context.conversation(id))
   }
 }

@@ -111,7 +111,7 @@ async function conversation(
     ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
   }
   const next = { record: create(ConversationRecordSchema, record), seat, staged: undefined }
-  await context.door(id).change(async () => ({ next, result: undefined }))
+  await context.conversation(id).change(async () => ({ next, result: undefined }))
   return id
 }
 
@@ -271,7 +271,7 @@ test("a comparison answers the resets of the direct conversation with that user,
   const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
   await conversation(without, { ...asked, directUserIds: [own, idOf("prn", world.id(0x5a))] })
   for (const one of [with_, without]) await compare(one)
-  const asks = async ({ context }: typeof with_) => (await context.door(id).held()).record?.asksConfirmation
+  const asks = async ({ context }: typeof with_) => (await context.conversation(id).held()).record?.asksConfirmation
   expect([await asks(with_), await asks(without)]).toEqual([false, true])
 })
 

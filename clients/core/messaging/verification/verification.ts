@@ -107,7 +107,7 @@ export function verification(context: Context): Verification {
       return describe(context, userId, await numberOf(parts, userId))
     },
     async groupCode(conversationId) {
-      const { seat } = await context.door(conversationId).held()
+      const { seat } = await context.conversation(conversationId).held()
       if (seat === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
       return digits(epochAuthenticator(seat.group))
     },
@@ -167,13 +167,13 @@ async function describe(
 
 /** A comparison answers every reset of the direct conversation with the user that came before it. */
 async function confirmResets(context: Context, userId: string): Promise<void> {
-  const { store, door } = context
-  for (const space of await store.spaces()) {
+  for (const space of await context.store.spaces()) {
     if (space === deviceSpace) continue
+    const conversation = context.conversation(space)
     await trying(context, space, async () => {
-      const seen = await door(space).glance()
+      const seen = await conversation.glance()
       if (!seen?.asksConfirmation || !seen.directUserIds.includes(userId)) return
-      await door(space).change(async (held) => {
+      await conversation.change(async (held) => {
         if (held.record === undefined) return { result: undefined }
         const record = create(ConversationRecordSchema, { ...held.record, asksConfirmation: false })
         return { next: { ...held, record }, result: undefined }
@@ -316,7 +316,7 @@ async function presentKeys(context: Context, userId: string): Promise<DeviceKey[
   const found: DeviceKey[] = []
   for (const space of await context.store.spaces()) {
     if (space === deviceSpace) continue
-    const { seat } = await context.door(space).held()
+    const { seat } = await context.conversation(space).held()
     if (seat !== undefined) found.push(...deviceKeysIn(context, seat.group).filter((one) => one.userId === userId))
   }
   return found
