@@ -86,7 +86,7 @@ async function device({ whileAsked, whileSearched }: Happens = {}, lists: readon
     engine,
     device: { id: idOf("dev", world.id(0x59)), marks: { bindsRecords: true } },
     emit: (event: MessengerEvent) => events.push(event),
-    door: (id: string): Door => openDoor(context, id),
+    conversation: (id: string): Door => openDoor(context, id),
   }
   // The parts of a messenger that comparing keys needs.
   const context = needed as unknown as Context
