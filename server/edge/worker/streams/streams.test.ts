@@ -54,7 +54,16 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 const publish = (hints: readonly Hint[]) => fetch(objects.address("/publish"), { method: "POST", body: toText(hints) })
-const soon = () => new Promise((resolve) => setTimeout(resolve, 150))
+
+/** Publishes one more hint to the stream's device: what was sent before it has arrived when it does. */
+async function allBefore(
+  stream: { readonly hints: readonly Hint[] },
+  { id }: MessagingDevice,
+): Promise<readonly Hint[]> {
+  await publish([{ is: "keyPackageLow", deviceId: id }])
+  await until(() => stream.hints.at(-1)?.is === "keyPackageLow")
+  return stream.hints.slice(0, -1)
+}
 
 async function group() {
   const { devices } = await putUser(store)
@@ -108,8 +117,7 @@ test("a lost hint is found when a subscription is renewed", async () => {
     { is: "envelopes", conversationId: conversation.id, headSeq },
     { is: "directive", conversationId: conversation.id, directiveId: issued.id },
   ])
-  await soon()
-  expect(stream.hints).toHaveLength(3)
+  expect(await allBefore(stream, device)).toHaveLength(3)
 })
 
 test("the user's object reports a device list, also to other users' devices", async () => {
@@ -153,10 +161,14 @@ test("a closed stream gets no hints, and its subscription expires soon", async (
 })
 
 test("a subscription to an unknown conversation creates no table", async () => {
-  const { device } = await group()
+  const { device, conversation } = await group()
   const none = { id: freshId("cnv") } as unknown as Conversation
-  await listen(device, [[none, 0n]])
-  await soon()
+  await listen(device, [
+    [none, 0n],
+    [conversation, 0n],
+  ])
+  // Both are asked at once.
+  await isHeard(conversation, device)
   expect(await objects.env.CONVERSATIONS.getByName(none.id).blank?.()).toBe(true)
 })
 
@@ -166,8 +178,7 @@ test("a non-member gets no hints of a conversation, whatever its Worker requests
   const stream = await listen(stranger, [[conversation, 0n]])
   await until(() => stream.hints.length > 0)
   await append(conversation, device)
-  await soon()
-  expect(new Set(stream.hints.map(({ is }) => is))).toEqual(new Set(["member"]))
+  expect(new Set((await allBefore(stream, stranger)).map(({ is }) => is))).toEqual(new Set(["member"]))
   // Not even in the name of a member's device.
   const hints = await objects.env.CONVERSATIONS.getByName(conversation.id).listen({
     deviceId: device.id,
