@@ -1,4 +1,4 @@
-// What others try at somebody's account, and people at the limits of their own.
+// Attacks on another person's account, and calls at the limits of one's own account.
 import { parseId } from "@signet/kernel/ids"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -41,7 +41,7 @@ const setStatus = (id: string | undefined, status: "BLOCKED" | "LINKED") =>
     .where("id", "=", id as never)
     .execute()
 
-test("a personal access token looks after no account, however fresh it is", async () => {
+test("a personal access token cannot manage an account, even if it is new", async () => {
   const own = { key: "auth.self", audience: "auth", isDefault: true }
   await world.server.deps.store.transaction((tx) =>
     tx.apps.putApp({ ...world.app, scopes: [...world.app.scopes, own] }),
@@ -68,7 +68,7 @@ test("a personal access token looks after no account, however fresh it is", asyn
   }
 })
 
-test("a fresh ID token of a sign-in that the provider gives no time of is no recent sign-in", async () => {
+test("a new ID token without auth_time does not count as a recent sign-in", async () => {
   const ida = await world.signInA("ida", { claims: { auth_time: undefined } })
   expect(await refusal(clients.account.exportIdentity({}, as(ida)))).toBe("PermissionDenied STEP_UP_REQUIRED")
   const { session } = await clients.auth.me({}, as(ida))
@@ -77,7 +77,7 @@ test("a fresh ID token of a sign-in that the provider gives no time of is no rec
   expect(await refusal(clients.account.exportIdentity({}, as(again)))).toBe("PermissionDenied STEP_UP_REQUIRED")
 })
 
-test("a token that was made for another app's client links nothing", async () => {
+test("an ID token for another app's client links no account", async () => {
   const amy = await world.signInB("amy")
   const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")
   const refused = "Unauthenticated PROVIDER_TOKEN_INVALID"
@@ -86,7 +86,7 @@ test("a token that was made for another app's client links nothing", async () =>
   expect((await world.audited()).filter(({ kind }) => kind === "provider_account.linked").length).toBeGreaterThan(1)
 })
 
-test("what an administrator has blocked is not washed clean by unlinking and linking it", async () => {
+test("a blocked account stays blocked after it is unlinked and linked again", async () => {
   const bob = await world.signInB("bob")
   const { providerAccount } = await linkA(bob, "bob-at-a")
   await setStatus(providerAccount?.id, "BLOCKED")
@@ -97,7 +97,7 @@ test("what an administrator has blocked is not washed clean by unlinking and lin
   expect(await refusal(linkA(eve, "bob-at-a"))).toBe("AlreadyExists PROVIDER_ACCOUNT_IN_USE")
 })
 
-test("whoever links what somebody else unlinked finds nothing of theirs; who had it finds it again", async () => {
+test("a user who links an account that another user unlinked gets none of its data; the former owner gets it back", async () => {
   const kept = { email: "had@example.com", refresh_token_sealed: Uint8Array.of(7) }
   const rowOf = async (id = "") => {
     const query = world.server.store.db
@@ -125,7 +125,7 @@ test("whoever links what somebody else unlinked finds nothing of theirs; who had
   expect(await rowOf(id)).toEqual({ email: null, isSealed: false, identityId: next.identity?.id })
 })
 
-test("an address becomes a contact address when the provider has verified it, and where there was none", async () => {
+test("an address becomes the contact address only if the provider has verified it and there was none", async () => {
   const who = await world.signInB("no address", { claims: { email: undefined } })
   const addressOf = async () => (await clients.auth.me({}, as(who))).identity?.primaryEmail ?? ""
   const link = (subject: string, email: string, verified: boolean) =>
@@ -139,7 +139,7 @@ test("an address becomes a contact address when the provider has verified it, an
   expect(await addressOf()).toBe("verified@example.com")
 })
 
-test("an app that is not trusted with accounts changes, shows and ends none", async () => {
+test("an app without account access can neither read, change nor delete accounts", async () => {
   const tim = await world.signInB("tim")
   const [own] = (await clients.account.listProviderAccounts({}, as(tim))).providerAccounts
   await world.changeApp(world.app, { managesIdentity: false })
@@ -160,7 +160,7 @@ test("an app that is not trusted with accounts changes, shows and ends none", as
   await linkA(tim, "tim-a")
 })
 
-test("nothing of another app is reached with a session of this one", async () => {
+test("a session of one app gives no access to data of another app", async () => {
   const [here, there] = [await world.signInA("both"), await world.signInA("both", { app: world.otherApp })]
   expect(here.identity?.id).toBe(there.identity?.id)
   const leave = clients.account.leaveMembership({ membershipId: there.membership?.id ?? "" }, as(here))
@@ -173,7 +173,7 @@ test("nothing of another app is reached with a session of this one", async () =>
   await clients.account.acceptInvitation({ code }, as(there))
 })
 
-test("whoever is suspended comes back by no invitation, and does not leave to come back", async () => {
+test("a suspended member can neither accept an invitation nor leave the app and rejoin", async () => {
   const sam = await world.signInA("sam")
   const { code, invitation } = await addInvitation(world.server)
   const { membership } = await clients.account.acceptInvitation({ code }, as(sam))

@@ -1,4 +1,4 @@
-// What administrators of one place try on another, and what they try to give away.
+// Attempts by administrators to act outside their scope, and to grant more than they hold.
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import {
@@ -38,9 +38,9 @@ const isOfInstallation = ({ name }: DescMethod) => ofInstallation.has(name) || /
 
 const missing = () => noIds(() => server.deps.random.bytes(10))
 
-describe("what is out of reach answers as what does not exist, byte for byte", () => {
-  // First: of each caller so many denials are written, and the tests below make more.
-  test("the audit knows which it was", async () => {
+describe("a resource out of the caller's scope gets the same bytes as one that does not exist", () => {
+  // Runs first: the audit writes a limited number of denials for each caller, and the tests below cause more.
+  test("the audit records which of the two it was", async () => {
     const [method] = administrationMethods.filter(({ name }) => name === "GetTenant")
     if (method === undefined) throw new Error("no method")
     const denials = async () => {
@@ -81,7 +81,7 @@ describe("what is out of reach answers as what does not exist, byte for byte", (
 
     test.each(named(administrationMethods.filter((method) => idPaths(method).length > 0)))("%s", async (_, method) => {
       const { mine, foreign } = of()
-      // What is the same here and there is nothing to try: a tenant's administrator is of the same app.
+      // Skips ids that are equal on both sides: a tenant's administrator is in the same app.
       const paths = idPaths(method).filter((path) => pick(mine, path) !== pick(foreign, path))
       const each = how === "one by one" && paths.length > 1 ? paths.map((path) => [path]) : []
       for (const change of paths.length === 0 ? [] : [...each, paths]) {
@@ -91,18 +91,18 @@ describe("what is out of reach answers as what does not exist, byte for byte", (
         }
         const [there, nowhere] = [await ask(foreign), await ask(missing())]
         expect(there, `${change}`).toEqual(nowhere)
-        // A filter that nothing meets lists nothing.
+        // A list with a filter that matches nothing is empty.
         const isFilter = method.name.startsWith("List") && /^(principal_id|role_id)/.test(`${change}`)
         if (!isFilter) expect([change, there.status, there.reason]).toEqual([change, 403, "RESOURCE_UNRESOLVED"])
       }
     })
 
-    test("and nothing has changed", async () => {
+    test("changes nothing", async () => {
       expect(await snapshot(server)).toBe(before)
     })
   })
 
-  test("while what is in reach is answered", async () => {
+  test("a resource in the caller's scope is returned", async () => {
     const reads = administrationMethods.filter((method) => isRead(method) && !isOfInstallation(method))
     for (const method of reads) {
       expect([method.name, (await call(method, requestOf(server, method, own), "admin")).status]).toEqual([
@@ -112,15 +112,18 @@ describe("what is out of reach answers as what does not exist, byte for byte", (
     }
   })
 
-  test.each(named(administrationMethods.filter(isOfInstallation)))("%s is the installation's", async (_, method) => {
-    for (const by of ["admin", "tenantAdmin"] as const) {
-      const answer = await call(method, requestOf(server, method, own), by)
-      const expected = method.name === "CreateApp" ? "APP_MISMATCH" : "RESOURCE_UNRESOLVED"
-      expect([answer.status, answer.reason]).toEqual([403, expected])
-    }
-  })
+  test.each(named(administrationMethods.filter(isOfInstallation)))(
+    "only the installation's administrator may call %s",
+    async (_, method) => {
+      for (const by of ["admin", "tenantAdmin"] as const) {
+        const answer = await call(method, requestOf(server, method, own), by)
+        const expected = method.name === "CreateApp" ? "APP_MISMATCH" : "RESOURCE_UNRESOLVED"
+        expect([answer.status, answer.reason]).toEqual([403, expected])
+      }
+    },
+  )
 
-  test.each(named(administrationMethods))("%s asks for its scope", async (_, method) => {
+  test.each(named(administrationMethods))("%s requires its scope", async (_, method) => {
     const { token } = await plain()
     const answer = await callRaw(server, method, requestOf(server, method, own), bearer(token))
     expect([answer.status, answer.reason]).toEqual([403, "MISSING_SCOPE"])
@@ -134,7 +137,7 @@ const plain = () => {
 }
 
 describe("a page token", () => {
-  test("is of one list, one place and one filter", async () => {
+  test("is valid only for its own list, place and filter", async () => {
     const { admin } = clients
     const appId = world.app.id
     const page = { appId, pageSize: 1 }
@@ -163,13 +166,13 @@ describe("a page token", () => {
       () => admin.listApps({ pageToken: tokens.apps.replace(/^./, (c) => (c === "A" ? "B" : "A")) }, world.as("root")),
     ]
     for (const ask of wrong) expect(await refusal(ask())).toBe("InvalidArgument INVALID_FIELD")
-    // It is the same list for who is in the tenant and for who asks for the tenant alone.
+    // A caller in the tenant and a caller who names the tenant read the same list.
     await admin.listMemberships({ ...page, pageToken: tokens.membersOfTenant }, world.as("tenantAdmin"))
   })
 })
 
 describe("lists", () => {
-  test("show an administrator what is theirs, and no more", async () => {
+  test("show an administrator only resources in their scope", async () => {
     const { admin } = clients
     const appId = world.app.id
     const by = world.as("tenantAdmin")
@@ -194,9 +197,9 @@ describe("lists", () => {
   })
 })
 
-describe("nobody gives what they do not hold", () => {
+describe("an administrator cannot grant a scope that they do not hold", () => {
   const scopes = ["auth.apps.write"]
-  test("in a membership, a new one or an old one, or in an invitation", async () => {
+  test("in a new or existing membership, or in an invitation", async () => {
     const { admin } = clients
     const mere = await signIn(server, clients, "mere", {
       app: world.app,
@@ -220,7 +223,7 @@ describe("nobody gives what they do not hold", () => {
     expect(await refusal(admin.inviteMember({ appId, scopes: ["notes.burn"] }, by))).toMatch(/INVALID_FIELD/)
   })
 
-  test("nor do apps define scopes and permissions of this service", async () => {
+  test("an app cannot define scopes or permissions of the auth service", async () => {
     const { admin } = clients
     const appId = world.app.id
     const by = world.as("admin")
@@ -235,7 +238,7 @@ describe("nobody gives what they do not hold", () => {
     expect(await refusal(admin.createPermission({ appId, permission }, by))).toMatch(/INVALID_FIELD/)
   })
 
-  test("nor is a tenant's role granted outside of it, or in another tenant", async () => {
+  test("a tenant's role cannot be granted outside the tenant or in another tenant", async () => {
     const { admin } = clients
     const appId = world.app.id
     const { principalId } = world.people.tenantAdmin

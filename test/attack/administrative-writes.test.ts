@@ -1,5 +1,5 @@
-// Every administrative write leaves its one audit event or nothing at all, is no second write when it is repeated, and
-// keeps its secrets.
+// Each administrative write records one audit event or changes nothing. A repetition is not a second write, and no
+// secret appears in an answer.
 import { generateKeyPairSync } from "node:crypto"
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf"
 import { sql } from "kysely"
@@ -34,7 +34,10 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-/** Every write in an order in which each is possible. What is made goes by the name after the arrow. */
+/**
+ * Every write, in an order in which each one is possible. `-> name` stores the id of the created resource under that
+ * name.
+ */
 const order = `
 CreateApp -> app_id
 CreateProviderClient -> provider_client_id
@@ -59,7 +62,7 @@ BlockProviderAccount UnblockProviderAccount
 LockPrincipal UnlockPrincipal SuspendPrincipal ResumePrincipal DeactivatePrincipal ReactivatePrincipal
 `
 const steps = order.match(/\w+( -> \w+)?/g)?.map((each) => each.split(" -> ")) ?? []
-/** Again is another one, or there is nothing left. */
+/** Writes whose repetition creates another resource or finds nothing. */
 const notIdempotent = /^(Create|Invite|Delete)/
 
 const ask = (method: DescMethod, request: JsonObject) => callRaw(server, method, request, world.as("root"))
@@ -68,7 +71,7 @@ async function events(): Promise<{ kind: string; target_type: string | null }[]>
   return server.store.db.selectFrom("audit_event").select(["kind", "target_type"]).orderBy("id").execute()
 }
 
-/** While the audit takes nothing. */
+/** Runs `work` while the database refuses every audit event. */
 async function withoutAudit<T>(work: () => Promise<T>): Promise<T> {
   await sql`alter table audit_event add constraint nothing check (false) not valid`.execute(server.store.db)
   try {
@@ -78,8 +81,8 @@ async function withoutAudit<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test("every write is tried", () => {
-  // A look-up writes an event every time, and nothing else: test/attack/find-users.test.ts.
+test("the list has every administrative write", () => {
+  // FindUsers changes nothing but writes an audit event with each call: see test/attack/find-users.test.ts.
   const writes = administrationMethods
     .filter((method) => !isRead(method) && method.name !== "FindUsers")
     .map(({ name }) => name)
@@ -89,7 +92,7 @@ test("every write is tried", () => {
 describe("a write", () => {
   let ids: Ids
   beforeAll(() => {
-    // The named permission is the one that is made here; who becomes a member is known to the installation.
+    // The permission is the one that this test creates, and the new member is a user whom the installation knows.
     ids = { ...own, permission_key: "named.thing.do" }
   })
 
@@ -119,11 +122,11 @@ describe("a write", () => {
     expect(await events()).toHaveLength(eventsBefore.length + 1)
   })
 
-  /** States that no administrator makes. */
+  /** Sets up states that no administrator's call produces. */
   async function prepare(name: string): Promise<void> {
     const { store, app } = { store: server.store.db, app: ids.app_id }
     if (name === "CreateMembership") {
-      // In the new app as a whole first: who is a member inside is one there.
+      // A member of a tenant must be a member of the whole app.
       const { membership } = await clients.admin.createMembership(
         { appId: app, principalId: ids.principal_id },
         world.as("root"),
@@ -181,7 +184,7 @@ describe("a secret", () => {
     return ask(method, { appId: world.app.id, providerClient })
   }
 
-  test("of a provider client goes in and never out", async () => {
+  test("of a provider client is stored and never returned", async () => {
     const answers: string[] = []
     const made = [
       await create(of("IDP_A", { clientSecret: secrets.idpA })),
@@ -219,7 +222,7 @@ describe("a secret", () => {
     expect(log).toContain("CreateProviderClient")
   })
 
-  test("is replaced when it is named, and taken away when it is empty", async () => {
+  test("is replaced by a new value, and removed by an empty one", async () => {
     const { admin } = clients
     const { providerClients } = await admin.listProviderClients({ appId: world.app.id }, world.as("root"))
     const client = providerClients.find(({ provider, platform }) => provider === 1 && platform === 2)

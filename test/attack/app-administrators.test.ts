@@ -1,4 +1,4 @@
-// What the administrators of one app try on what is everybody's, and those who were sent away on what was theirs.
+// Attempts by one app's administrators on shared resources, and by removed members on what they once had.
 import { generateKeyPairSync } from "node:crypto"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { ClientAuthMethod } from "@signet/proto/auth/v1/service_account_service"
@@ -26,13 +26,13 @@ describe("an app's administrator", () => {
     expect(await refusal(clients.admin.updateApp({ appId, app: change }, by))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
     const { app } = await clients.admin.updateApp({ appId, app: change }, world.as("root"))
     expect(app?.audiences).toEqual(change.audiences)
-    // What is there may stay, and go.
+    // Audiences that the app already has may stay, and may be removed.
     await clients.admin.updateApp({ appId, app: { ...change, name: "Renamed" } }, by)
     const fewer = await clients.admin.updateApp({ appId, app: { audiences: own } }, by)
     expect(fewer.app?.audiences).toEqual(own)
   })
 
-  test("is not another app to a provider, and so takes neither its tokens nor its news", async () => {
+  test("cannot configure another app's client id, and so gets neither its tokens nor its notifications", async () => {
     const { issuers, jwksUri, clientId } = server.client
     const client = { provider: Provider.IDP_A, platform: Platform.ANDROID, issuers: [...issuers], jwksUri }
     const create = (of: object) =>
@@ -52,7 +52,7 @@ describe("an app's administrator", () => {
   })
 })
 
-describe("an invitation that gives a scope of this service", () => {
+describe("an invitation that grants a scope of the auth service", () => {
   const scopes = ["auth.members.write"]
   const invite = async () => {
     const giver = await signIn(server, clients, `giver ${Math.random()}`, { app: world.app, scopes })
@@ -68,12 +68,12 @@ describe("an invitation that gives a scope of this service", () => {
     return clients.auth.externalLogin({ ...login, appId: world.app.id, invitationCode })
   }
 
-  test("is taken while its giver holds it", async () => {
+  test("is accepted while its inviter holds the scope", async () => {
     const { code } = await invite()
     expect((await take(code)).membership?.scopes).toEqual(scopes)
   })
 
-  test("is worth nothing once its giver was removed, suspended, or lost the scope", async () => {
+  test("is refused once its inviter was removed, was suspended or lost the scope", async () => {
     const { admin } = clients
     const by = world.as("admin")
     const endings = [
@@ -94,7 +94,7 @@ describe("an invitation that gives a scope of this service", () => {
     }
   })
 
-  test("gives no more than was left of it", async () => {
+  test("grants only the scopes that the inviter still holds", async () => {
     const { admin, account } = clients
     const by = world.as("admin")
     const { token, principalId } = await signIn(server, clients, "invited", { app: world.app })
@@ -107,7 +107,7 @@ describe("an invitation that gives a scope of this service", () => {
   })
 })
 
-test("who is suspended in a tenant is let in nowhere in it", async () => {
+test("a member who is suspended in a tenant has no access to its contexts", async () => {
   const { admin, auth, pats } = clients
   const appId = world.app.id
   const place = { tenantId: world.tenant.id, contextId: world.context.id }
@@ -140,7 +140,7 @@ test("who is suspended in a tenant is let in nowhere in it", async () => {
   await admin.resumeMembership(of, world.as("tenantAdmin"))
   const again = await signInThere()
   await pats.exchangePat({ pat })
-  // Also for who came in at the same moment: the service asks with every call.
+  // Also if the membership is suspended at the same moment: the service reads it with every call.
   await server.deps.store.transaction(async (tx) => {
     const found = membership && (await tx.members.lock(membership.id as never))
     if (found) await tx.members.update({ ...found, status: "SUSPENDED" })
@@ -151,7 +151,7 @@ test("who is suspended in a tenant is let in nowhere in it", async () => {
   expect(await refusal(refreshed)).toMatch(/MEMBERSHIP_INACTIVE/)
 })
 
-test("a personal access token of who was removed serves no more, also when they are back", async () => {
+test("a personal access token of a removed member stays invalid after they return", async () => {
   const { admin, auth, pats } = clients
   const appId = world.app.id
   const { token, principalId } = await signIn(server, clients, "back again", { app: world.app })
@@ -168,7 +168,7 @@ test("a personal access token of who was removed serves no more, also when they 
   expect(revoked).toEqual({ kind: "CREDENTIAL" })
 })
 
-test("nobody becomes a service that may administer more than they", async () => {
+test("nobody can create a secret for a service that has more administrative scopes than they have", async () => {
   const { services } = clients
   const scopes = ["auth.service_accounts.write"]
   const all = [...world.app.scopes, ...scopes.map((key) => ({ key, audience: "auth", isDefault: false }))]
@@ -194,7 +194,7 @@ test("nobody becomes a service that may administer more than they", async () => 
     expect(await refusal(tried())).toBe("PermissionDenied SCOPE_NOT_GRANTED")
   }
   const { serviceSecret } = await services.addSecret({ serviceAccountId }, bearer(mighty.token))
-  // To end one, nobody needs to be able to have one.
+  // Revoking a secret does not require the service's scopes.
   await services.revokeSecret({ serviceAccountId, secretId: serviceSecret?.id ?? "" }, bearer(mere.token))
 })
 

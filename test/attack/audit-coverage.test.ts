@@ -1,4 +1,5 @@
-// Every kind of refused call has its event, on every protocol: whose credential it was and why, and never the credential.
+// Each kind of refused call writes an audit event over each protocol. The event names the owner of the credential and
+// the reason, and never contains the credential.
 import { budgetWindowMs } from "@signet/kernel/limits/audit-budget"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { Platform } from "@signet/proto/auth/v1/records"
@@ -33,7 +34,7 @@ async function rowsOf(kind: string) {
   }))
 }
 
-/** The one event of this kind that the call makes. */
+/** Returns the one event of this kind that the call writes. */
 async function eventOf(kind: string, expected: string, call: () => Promise<unknown>) {
   const before = (await rowsOf(kind)).length
   expect((await refusal(call())).split(" ")[1]).toBe(expected)
@@ -46,7 +47,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
   let user: User
   beforeEach(async () => {
     clients = clientsOver(transport(world.server.url))
-    // Each test has a budget, and limits, of its own.
+    // Starts a new window, so that each test has its full budget and limits.
     world.server.advance(Math.max(budgetWindowMs, 3_600_000))
     user = await world.signIn()
   })
@@ -84,19 +85,19 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(ended?.session).toMatch(/^ses_/)
   })
 
-  test("what every client meets in ordinary use is not written down", async () => {
+  test("refusals of ordinary use are not audited", async () => {
     const before = (await rowsOf("authz.denied")).length
     expect(await refusal(clients.auth.me({}))).toBe("Unauthenticated NO_CREDENTIAL")
     world.server.advance(3_600_000)
     expect(await refusal(clients.auth.me({}, bearer(user.tokens.auth ?? "")))).toBe("Unauthenticated TOKEN_EXPIRED")
-    // A denial after them is there, and it alone.
+    // The next denial is audited, and it is the only one.
     await eventOf("authz.denied", "SIGNATURE_INVALID", () =>
       clients.auth.me({}, bearer(`${user.tokens.auth?.slice(0, -4)}AAAA`)),
     )
     expect(await rowsOf("authz.denied")).toHaveLength(before + 1)
   })
 
-  test("a refresh token that is not accepted: garbage, and that of a session that has ended", async () => {
+  test("a refused refresh token: a malformed one, and one of an ended session", async () => {
     const kind = "session.refresh_rejected"
     const refresh = (refreshToken: string) => () => clients.auth.refresh({ refreshToken })
     const of = { outcome: "DENIED", reason: "REFRESH_TOKEN_INVALID", route: auth("AuthService/Refresh"), actor: null }
@@ -108,7 +109,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(ended?.session).toMatch(/^ses_/)
   })
 
-  test("a personal access token that is not exchanged: garbage, and one that was revoked", async () => {
+  test("a refused personal access token: a malformed one, and a revoked one", async () => {
     const kind = "pat.rejected"
     const of = { outcome: "DENIED", reason: "PAT_INVALID", route: auth("TokenService/Token"), actor: null }
     const garbage = await eventOf(kind, "PAT_INVALID", () => pat("sgpat_garbage"))
@@ -119,7 +120,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(told).toMatchObject({ ...of, subject: user.principalId, target: `pat ${own.pat.id}` })
   })
 
-  test("a cookie call that a page of another origin makes", async () => {
+  test("a cookie call from a page of another origin", async () => {
     const appId = world.server.app.id
     const cookie = `__Host-sgrt-${appId}=${user.refreshToken}`
     const headers = { cookie, origin: "https://evil.example", "x-signet-client": "web" }
@@ -130,7 +131,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(event).toMatchObject({ outcome: "DENIED", reason: "ORIGIN_NOT_ALLOWED", app: appId, actor: null, route })
   })
 
-  test("a limit that is exceeded: one event, and the count of what else it refused", async () => {
+  test("an exceeded limit: one event, and one with the count of the other refusals", async () => {
     const list = () => clients.auth.listSignInOptions({ appId: world.server.app.id, platform: Platform.WEB })
     for (let i = 0; i < 2; i++) await list()
     const event = await eventOf("ratelimit.exceeded", "RATE_LIMITED", list)
@@ -145,7 +146,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(counted).toMatchObject([{ reason: "RATE_LIMITED", route, target: "events_not_written 4" }])
   })
 
-  test("a lock of a client that guesses", async () => {
+  test("the lock of a client after failed guesses", async () => {
     const grant = { grantType: "client_credentials", audience: "svc-notes" }
     const { account } = world.stranger
     const guess = () => clients.tokens.token(grant, { headers: basic({ account, secret: world.notes.secret }) })
@@ -154,7 +155,7 @@ describe.each(Object.entries(protocols))("over %s", (_, transport) => {
     expect(event).toMatchObject({ outcome: "DENIED", reason: "RATE_LIMITED", target: "lockout client", actor: null })
   })
 
-  test("no event has a credential in it", async () => {
+  test("no event contains a credential", async () => {
     const rows = JSON.stringify(await world.server.store.db.selectFrom("audit_event").selectAll().execute())
     for (const secret of [user.refreshToken, user.tokens.auth ?? "", world.gateway.secret, world.notes.secret]) {
       expect(rows).not.toContain(secret)

@@ -1,4 +1,4 @@
-// What callers do to make the audit large, or to keep something out of it.
+// Attempts to fill the audit, or to keep an event out of it.
 import { budgetWindowMs } from "@signet/kernel/limits/audit-budget"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
@@ -10,7 +10,7 @@ let server: TestServer
 let clients: Clients
 let world: AdministeredWorld
 beforeAll(async () => {
-  // One connection: what a call leaves to be written is written before the next call is answered.
+  // With one connection, the deferred events of a call are written before the next call is answered.
   server = await startTestServer({ store: "pglite" })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
@@ -27,7 +27,7 @@ const rowsOf = (kind: string) =>
     .orderBy("id")
     .execute()
 const countOf = (kind: string) => rowsOf(kind).then(({ length }) => length)
-/** What was not written one by one, by whom it was of. */
+/** The number of counted refusals, by actor or network. */
 const counted = async () =>
   Object.fromEntries(
     (await rowsOf("audit.counted")).map((row) => [
@@ -35,13 +35,13 @@ const counted = async () =>
       [row.target_type, row.target_id],
     ]),
   )
-/** To the beginning of a window, so that a test is in one. */
+/** Advances the clock to the start of a window, so that a test runs in one window. */
 async function nextWindow() {
   server.advance(budgetWindowMs - (server.deps.clock.nowMs() % budgetWindowMs))
   await server.deps.refusals.flush()
 }
 
-test("a signed-in caller who is denied again and again is written down so many times, and then counted", async () => {
+test("repeated denials of a signed-in caller are audited up to the budget and then counted", async () => {
   const deny = () =>
     clients.admin.getTenant({ appId: world.app.id, tenantId: world.otherTenant.id }, world.as("tenantAdmin"))
   await nextWindow()
@@ -53,7 +53,7 @@ test("a signed-in caller who is denied again and again is written down so many t
   expect((await counted())[principalId]).toEqual(["events_not_written", "15"])
 })
 
-test("whoever shows a personal access token as a bearer again and again is written down so many times, too", async () => {
+test("repeated use of a personal access token as a bearer token is audited up to the budget", async () => {
   const owner = await signIn(server, clients, "who misuses a token")
   const asked = { name: "flood", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
   const { token } = await clients.pats.createPat(asked, bearer(owner.token))
@@ -71,7 +71,7 @@ test("whoever shows a personal access token as a bearer again and again is writt
   expect(await countOf("pat.misused")).toBe(20)
 })
 
-test("two hundred garbage sign-ins of a network write twenty rows and one that counts the others", async () => {
+test("two hundred failed sign-ins from one network write twenty rows, and one with the count of the others", async () => {
   await nextWindow()
   const [before, all] = [await countOf("login.failed"), await countOf("audit.counted")]
   const garbage = { ...(await server.login("nobody")), credential: { case: "idToken", value: "a.b.c" } } as const
@@ -84,7 +84,7 @@ test("two hundred garbage sign-ins of a network write twenty rows and one that c
   expect((await counted()).strangers).toEqual(["events_not_written", "180"])
 })
 
-test("what is not yet counted is written when the server stops", async () => {
+test("pending counts are written when the server stops", async () => {
   await nextWindow()
   const garbage = { ...(await server.login("nobody")), credential: { case: "idToken", value: "a.b.c" } } as const
   for (let i = 0; i < 23; i++) await refusal(clients.auth.externalLogin(garbage))

@@ -1,4 +1,4 @@
-// What administrators of one place try to learn of another from the audit.
+// Attempts by the administrators of one place to read audit events of another.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { newId } from "@signet/kernel/ids"
 import type { AuditEvent, ListAuditEventsRequestSchema } from "@signet/proto/auth/v1/audit_service"
@@ -20,7 +20,7 @@ beforeAll(async () => {
   world = await administeredWorld(server, clients)
   const { app, other, tenant, otherTenant, context, otherContext, people } = world
   const nowMs = server.deps.clock.nowMs()
-  // At every place, and at none, something that happened to everybody.
+  // One event at every place, and one at no place.
   const places = [
     { appId: null, tenantId: null, contextId: null },
     { appId: other.id, tenantId: null, contextId: null },
@@ -68,7 +68,7 @@ describe("events of a place that the caller does not administer never appear", (
     ],
     ["contextAdmin", () => [`${world.app.id} ${world.tenant.id} ${world.context.id}`]],
   ]
-  test.each(reach)("to %s, whatever is filtered by", async (by, expected) => {
+  test.each(reach)("to %s, with any filter", async (by, expected) => {
     const filters: (Asked | undefined)[] = [
       {},
       { kinds: ["grant.created"] },
@@ -81,7 +81,7 @@ describe("events of a place that the caller does not administer never appear", (
     expect(await placesSeen(by, own)).toEqual(new Set(expected()))
   })
 
-  test("to an app's administrator: those of other apps, and of none", async () => {
+  test("to an app's administrator: events of other apps, and of no app", async () => {
     const seen = await placesSeen("admin")
     expect(new Set([...seen].map((place) => place.split(" ")[0]))).toEqual(new Set([world.app.id]))
     expect(seen.size).toBe(5)
@@ -89,7 +89,7 @@ describe("events of a place that the caller does not administer never appear", (
   })
 })
 
-test("a place out of reach and one that does not exist answer alike", async () => {
+test("a place out of the caller's scope and one that does not exist get the same answer", async () => {
   const missing = <K extends "app" | "ten" | "ctx">(kind: K) => newId(kind, Date.now(), server.deps.random.bytes(10))
   const { app, other, otherTenant, otherContext } = world
   const asked: [AdministratorName, Asked][] = [
@@ -113,7 +113,7 @@ test("a place out of reach and one that does not exist answer alike", async () =
   }
 })
 
-test("a page token is of one place and one filter", async () => {
+test("a page token is valid only for its own place and filter", async () => {
   const first = { pageSize: 1 }
   const { nextPageToken: pageToken } = await list("admin", first)
   expect(pageToken).not.toBe("")
@@ -136,17 +136,17 @@ test("a page token is of one place and one filter", async () => {
   for (const [by, request] of wrong) {
     expect([by, request, await refusal(list(by, request))]).toEqual([by, request, "InvalidArgument INVALID_FIELD"])
   }
-  // The same list, whether the place is said or is the token's.
+  // The request may name the place or leave it to the page token: both read the same list.
   await list("admin", { pageToken, appId: world.app.id })
 })
 
-test("without its scope nobody reads it, whatever else they administer", async () => {
+test("a caller without auth.audit.read reads nothing, even with all other administrative scopes", async () => {
   const scopes = ["auth.apps.read", "auth.apps.write", "auth.members.read", "auth.principals.read"]
   const { token } = await signIn(server, clients, "administers all but this", { app: world.app, scopes })
   expect(await refusal(clients.audit.listAuditEvents({}, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
 })
 
-describe("a request that makes no sense is refused before the store sees it", () => {
+describe("an invalid request is refused before the store is queried", () => {
   test.each([
     "startTime=yesterday",
     "startTime=0000-00-00T00:00:00Z",

@@ -1,5 +1,5 @@
-// Where attacks by messaging backends happen: an account with its scope, two people with devices, and what the backend asks
-// for them, to be bent out of shape.
+// The setup for attacks by messaging backends: a service account with the backend's scope, two users with devices, and
+// valid requests that tests alter.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type Client, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
@@ -26,7 +26,7 @@ export let authority: Client<typeof AuthorityService>
 export let own: { headers: Record<string, string> }
 export let alice: TestDevice
 export let bob: TestDevice
-/** Alice's other device. */
+/** Alice's second device. */
 export let phone: TestDevice
 
 export async function openScene(): Promise<void> {
@@ -45,7 +45,9 @@ export async function openScene(): Promise<void> {
   phone = await registered(await alice.session.again())
 }
 
-/** "REASON", with `caller_reason`, `code` or `field` where the answer has one; or "taken". */
+/**
+ * Returns "REASON", followed by `caller_reason`, `code` or `field` if the error has one; "taken" if the call succeeds.
+ */
 export async function why(call: Promise<unknown>): Promise<string> {
   try {
     await call
@@ -61,7 +63,7 @@ export const at = (ms = 0) => timestampFromMs(now() + ms)
 export const place = () => ({ appId: server.app.id, tenantId: "" })
 export const tokenOf = (device: TestDevice) => device.session.accessToken
 
-/** The same token with other claims, by the issuer's own key. */
+/** Signs the device's token again with other claims and the issuer's key. */
 export const forged = (device: TestDevice, change: object) =>
   server.keys.sign("at+jwt", { ...claimsOf(tokenOf(device)), ...change })
 

@@ -1,4 +1,5 @@
-// Claims and welcomes from whoever may not; and races for the last package and for one welcome.
+// Claims of key packages and uses of welcomes by devices that may not, and races for the last package and for one
+// welcome.
 import { ConnectError } from "@connectrpc/connect"
 import { idOf, newId, parseId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -31,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-/** The reason that a call is refused for. */
+/** Returns the reason of the refusal. */
 async function why(call: Promise<unknown>): Promise<string | undefined> {
   const error = await call.then(
     () => expect.fail("the call was not refused"),
@@ -58,7 +59,7 @@ describe("a claim", () => {
   const refsOf = (answer: Awaited<ReturnType<typeof claim>>) =>
     answer.claim?.keyPackages.map(({ keyPackageRef }) => hexOf(keyPackageRef))
 
-  test("again under its id gives the same, whatever the order, and with other targets nothing", async () => {
+  test("repeated under its id returns the same packages in any order, and is refused with other targets", async () => {
     const claimId = newClaimId()
     const eve = await registered("claimed eve")
     await eve.upload(2)
@@ -69,20 +70,20 @@ describe("a claim", () => {
     expect(again.claim?.ticket).toEqual(first.claim?.ticket)
     expect(await why(claim({ claimId }))).toBe("IDEMPOTENCY_MISMATCH")
     expect(await why(claim({ claimId, deviceIds: [bob.id] }))).toBe("IDEMPOTENCY_MISMATCH")
-    // An id is its device's own: the same one of somebody else, who is in the conversation too, gets others.
+    // A claim id belongs to its device: the same id of another member gets other packages.
     const others = await claim({ claimId, userIds: [eve.userId] }, bob)
     expect(others.claim?.ticket).not.toEqual(first.claim?.ticket)
     expect(refsOf(first)).not.toContain(refsOf(others)?.[0] ?? expect.fail())
   })
 
-  test("for a conversation that the caller is not in, or that is not, is refused alike", async () => {
+  test("gets the same refusal for a conversation without the caller and for one that does not exist", async () => {
     const stranger = await registered("stranger")
     const missing = newId("cnv", Date.now(), randomBytes(10))
     expect(await refusal(claim({}, stranger))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     expect(await refusal(claim({ conversationId: missing }, stranger))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
   })
 
-  test("of users and devices elsewhere, or that are not, is refused alike", async () => {
+  test("gets the same refusal for users and devices in other tenants and for missing ones", async () => {
     const tenantId = newId("ten", Date.now(), randomBytes(10))
     await openPlace(server.deps.store, { appId: server.app.id, tenantId, contextId: null })
     const elsewhere = await newDevice(connect(), await server.person("elsewhere", { tenantId }))
@@ -91,21 +92,21 @@ describe("a claim", () => {
     for (const change of [{ userIds: [user] }, { userIds: [], deviceIds: [device] }, { deviceIds: [elsewhere.id] }]) {
       expect(await refusal(claim(change))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     }
-    // Of the tenant's own conversations nothing is seen from outside of it, and the other way round.
+    // A caller outside the tenant sees none of its conversations, and the other way round.
     expect(await refusal(claim({}, elsewhere))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     expect(await refusal(elsewhere.calls.devices.listDevices({ userId: ada.userId }))).toBe(
       "PermissionDenied RESOURCE_UNRESOLVED",
     )
   })
 
-  test("of whoever has none says which devices have none", async () => {
+  test("names the devices that have no key package", async () => {
     const empty = await registered("empty")
     const error = await claim({ userIds: [empty.userId] }).catch((thrown) => ConnectError.from(thrown))
     if (!(error instanceof ConnectError)) return expect.fail()
     expect(error.findDetails(NoKeyPackageSchema)[0]?.deviceIds).toEqual([empty.id])
   })
 
-  test("gives a package once: of fifty at once for ten packages, ten get one, and the rest the last resort", async () => {
+  test("gives each package once: of fifty concurrent claims for ten packages, ten get one and forty get the last resort", async () => {
     const rich = await registered("rich")
     await rich.upload(10)
     await rich.upload(1, { isLastResort: true })
@@ -122,7 +123,7 @@ describe("a claim", () => {
     })
   })
 
-  test("gets nothing of a device that was revoked", async () => {
+  test("gets no key package of a revoked device", async () => {
     const session = await server.person("revoked rosa")
     const gone = await newDevice(connect(), session)
     await gone.register()
@@ -134,7 +135,7 @@ describe("a claim", () => {
 })
 
 describe("a welcome", () => {
-  test("is its device's alone, is consumed once, and by one key", async () => {
+  test("can be read only by its device, and consumed once with one idempotency key", async () => {
     const [ann, ben] = [await registered("ann"), await registered("ben")]
     await ben.upload(2)
     const { id } = await ann.createGroup([ben.userId])
@@ -159,7 +160,7 @@ describe("a welcome", () => {
     expect((await ben.calls.welcomes.listWelcomes({})).welcomes).toEqual([])
   })
 
-  test("is void once its device is revoked, and members are told to remove it", async () => {
+  test("is void once its device is revoked, and members get a directive to remove the device", async () => {
     const [cat, dan] = [await registered("cat"), await registered("dan")]
     await dan.upload(2)
     const room = await cat.createGroup([dan.userId])

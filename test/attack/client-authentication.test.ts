@@ -1,4 +1,4 @@
-// What an attacker tries to be taken for a client, and to learn which clients there are.
+// Attempts to authenticate as another client, and to find out which clients exist.
 import { newId, parseId } from "@signet/kernel/ids"
 import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -19,13 +19,13 @@ const credentials = { grant_type: "client_credentials", audience: "svc-notes" }
 
 describe("a client's assertion", () => {
   const use = (form: Record<string, string>) => world.token({ ...credentials, ...form })
-  test("is taken once", async () => {
+  test("is accepted once", async () => {
     const form = assertion(world.gateway)
     expect((await use(form)).status).toBe(200)
     expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
   })
 
-  test("is used up by a call that is refused for something else", async () => {
+  test("is used up by a call that is refused for another reason", async () => {
     const form = assertion(world.gateway)
     expect(refused(await use({ ...form, audience: "svc-mail" }))).toBe("400 invalid_target AUDIENCE_NOT_ALLOWED")
     expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
@@ -57,7 +57,7 @@ describe("a client's assertion", () => {
     expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
   })
 
-  test("is not an access token, and an access token is no assertion", async () => {
+  test("is not accepted as an access token, and an access token is not accepted as an assertion", async () => {
     const token = String((await world.token(credentials, basic(world.gateway))).body.access_token)
     expect(refused(await use({ ...assertion(world.gateway), client_assertion: token }))).toBe(
       "401 invalid_client CLIENT_INVALID",
@@ -68,7 +68,7 @@ describe("a client's assertion", () => {
 })
 
 describeOnPostgres("a client's assertion at two servers of one database", () => {
-  test("is taken once, also at the same moment", async () => {
+  test("is accepted once by concurrent calls", async () => {
     const store = await openTestStore("postgres", { maxConnections: 20 })
     const [first, second] = [await startTestServer({ store }), await startTestServer({ store })]
     try {
@@ -90,7 +90,7 @@ describeOnPostgres("a client's assertion at two servers of one database", () => 
   })
 })
 
-describe("a client is refused, with a secret and a key that are good,", () => {
+describe("a client with a valid secret and key is refused", () => {
   const end = {
     "once its account is disabled": ({ account }: Machine) =>
       world.server.store.db.updateTable("service_account").set({ status: "DISABLED" }).where("id", "=", account.id),
@@ -128,12 +128,12 @@ describe("a client is refused, with a secret and a key that are good,", () => {
   })
 })
 
-describe("telling clients apart", () => {
-  test("unknown, unproven and disabled clients: one body, and the same statements", async () => {
+describe("clients cannot be told apart", () => {
+  test("unknown, unauthenticated and disabled clients get the same body after the same statements", async () => {
     const store = await openTestStore(storyStore)
     const calls: string[] = []
     let statements = 0
-    // Counts every statement that reaches the database, whoever sends it.
+    // Counts every statement that reaches the database.
     const counted = store.db.withPlugin({
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
@@ -160,7 +160,7 @@ describe("telling clients apart", () => {
       const unknown = { ...machine, account: { ...machine.account, clientId: newId("sac", 5, new Uint8Array(10)) } }
       let networks = 0
       const ask = async (form: Record<string, string>, own: Record<string, string>) => {
-        // Each from a network of its own: the audit's budget is one for all calls of a network.
+        // Each call comes from its own network, because the audit's budget is per network.
         const headers = { ...own, "x-forwarded-for": `198.51.100.${++networks}` }
         calls.length = 0
         statements = 0
@@ -176,7 +176,7 @@ describe("telling clients apart", () => {
         }
       }
       const post = ({ account, secret }: Machine) => ({ client_id: account.clientId, client_secret: secret })
-      // The first event of a day makes the key that networks of that day are sealed under.
+      // The first event of a day creates the key that encrypts the networks of that day.
       await ask({}, basic(unknown))
       const bySecret = [
         await ask({}, basic(unknown)),
@@ -198,7 +198,7 @@ describe("telling clients apart", () => {
         expect(answers[0]?.calls).toContain("clients.countAndFind")
         for (const answer of answers) expect(answer).toEqual(answers[0])
       }
-      // The statement reads another client in the place of an unknown one, whose credentials open nothing.
+      // For an unknown client, the statement reads another client, whose secrets never match.
       for (const other of [machine, bare]) {
         const { client_secret } = post(other)
         const ids = [`${other.account.clientId.slice(0, -1)}`, "", "sac_", `${other.account.clientId}0`, "zzz"]
@@ -208,7 +208,7 @@ describe("telling clients apart", () => {
           expect(await ask(assertion(named), {})).toEqual(byKey[0])
         }
       }
-      // The counter sees what it should: a client that is let in writes.
+      // Shows that the counter works: a successful authentication writes.
       expect((await ask({}, basic(machine))).calls).toContain("clients.countAndAppend")
     } finally {
       await server.close()
@@ -217,7 +217,7 @@ describe("telling clients apart", () => {
   })
 })
 
-/** The store, with the name of every port that is called. */
+/** Returns the store with ports that record the name of every call. */
 function recorded(store: Store, calls: string[]): Store {
   const recordedPort = <Port extends object>(name: string, port: Port): Port =>
     Object.fromEntries(

@@ -1,4 +1,4 @@
-// Whether the time of a refusal tells which clients there are.
+// Compares the response times of refusals for known and for unknown clients.
 import { randomBytes } from "node:crypto"
 import { Agent, request } from "node:http"
 import { newId } from "@signet/kernel/ids"
@@ -10,9 +10,12 @@ import { addMachine, assertion, type Machine } from "../support/machines.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-/** Rounds, each of a known client and two unknown ones in random order. Times are compared at night alone: other tests run by day. */
+/**
+ * Number of rounds. Each calls one known and two unknown clients in random order. Only nightly runs compare the times,
+ * because other tests run at the same time during the day.
+ */
 const samples = effort(30, 300, 10_000)
-/** Known and unknown clients may differ by this, in microseconds: a fifth of what a look-up of its facts costs. */
+/** Microseconds by which known and unknown clients may differ: a fifth of the cost of looking up a client's facts. */
 const tolerance = 20
 
 vi.setConfig({ testTimeout: effort(60_000, 120_000, 7_200_000) })
@@ -20,7 +23,7 @@ vi.setConfig({ testTimeout: effort(60_000, 120_000, 7_200_000) })
 let server: TestServer
 let known: Machine
 let stranger: Machine
-/** Nothing is locked in this test: a lock answers before anybody looks for the client. */
+/** Limits that no call reaches: a lock would answer before the client is looked up. */
 const limits: Limits = JSON.parse(
   JSON.stringify(defaultLimits, (name, value) => (name === "limit" || name === "failures" ? value * 1_000_000 : value)),
 )
@@ -28,7 +31,7 @@ beforeAll(async () => {
   server = await startTestServer({ store: storyStore, limits })
   known = await addMachine(server)
   stranger = await addMachine(server)
-  // Neighbors on both sides: an installation has more than one client.
+  // Adds more clients, so that the known one has neighbors in the index.
   for (let i = 0; i < 5; i++) await addMachine(server)
 })
 afterAll(() => server?.close())
@@ -36,7 +39,7 @@ afterAll(() => server?.close())
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 afterAll(() => agent.destroy())
 
-/** Microseconds until the whole answer is here, and its status. */
+/** Measures the microseconds until the whole answer has arrived. */
 function timed(path: string, form: Record<string, string>): Promise<{ us: number; status: number | undefined }> {
   const body = new URLSearchParams(form).toString()
   const headers = { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(body) }
@@ -56,7 +59,7 @@ const unknownId = () => newId("sac", Date.now(), random.bytes(10))
 const wrong = () => buildOpaque("sgsec_", random)
 const quantile = (sorted: readonly number[], at: number) => sorted[Math.floor(sorted.length * at)] ?? Number.NaN
 
-/** Each call is made by a known client and by two unknown ones: what the unknown ones differ by is noise. */
+/** Each round calls a known client and two unknown ones. The difference between the unknown ones is the noise. */
 const kinds = ["known", "unknown", "unknown too"] as const
 type Kind = (typeof kinds)[number]
 
@@ -77,12 +80,12 @@ test.each<[string, string, (id: string) => Record<string, string>]>([
     (id) => ({ grant_type: "client_credentials", audience: "svc-notes", ...byAssertion(id) }),
   ],
   ["revocation by a secret", "/auth/token/revoke", (id) => ({ token: `sgpat_${"A".repeat(50)}`, ...bySecret(id) })],
-])("%s takes as long for a client that exists as for one that does not", async (name, path, formOf) => {
-  // Asked again and again, as the known one is: the first failure of an id costs more than the next.
+])("%s takes the same time for an existing client and for a missing one", async (name, path, formOf) => {
+  // The ids stay the same, because the first failure of an id costs more than the next ones.
   const ids = { known: known.account.clientId, unknown: unknownId(), "unknown too": unknownId() }
   const times: Record<Kind, number[]> = { known: [], unknown: [], "unknown too": [] }
   for (let i = 0; i < samples; i++) {
-    // Another order each time: whoever comes after a slow answer is not always the same.
+    // The order is random, so that no kind always follows a slow answer.
     for (const kind of kinds.toSorted(() => Math.random() - 0.5)) {
       const { us, status } = await timed(path, formOf(ids[kind]))
       expect(status).toBe(401)
@@ -91,7 +94,7 @@ test.each<[string, string, (id: string) => Record<string, string>]>([
   }
   const sorted = kinds.map((kind) => times[kind].slice(Math.floor(samples / 50)).toSorted((a, b) => a - b))
   const [ofKnown = [], ofUnknown = [], ofOthers = []] = sorted
-  // The fast answers: the slow ones show what else the machine does.
+  // Compares the fast quantiles, since slow answers show other load of the machine.
   const found = [0.02, 0.05, 0.1, 0.25].map((at) => {
     const [a, b, c] = [quantile(ofKnown, at), quantile(ofUnknown, at), quantile(ofOthers, at)]
     return { at, known: a, unknown: b, difference: a - (b + c) / 2, noise: Math.abs(b - c) }

@@ -1,4 +1,5 @@
-// A database that goes, hangs and comes back: calls are refused with a reason, nobody is let in, and nothing stays broken.
+// The database goes down, hangs and comes back. Calls are refused with a reason, nobody is admitted meanwhile, and the
+// service recovers.
 
 import { randomBytes } from "node:crypto"
 import { connect, createServer, type Socket } from "node:net"
@@ -18,7 +19,7 @@ import { isLong } from "../support/effort.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-/** Stands before the database, and can go away. */
+/** A TCP proxy in front of the database that can refuse or hang connections. */
 async function startDoor(databaseUrl: string) {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
@@ -95,7 +96,7 @@ describeOnPostgres("a database that goes", () => {
   const clients = (name: string) => clientsOver(protocols[name]?.(server.url) as never)
   const ready = async () => (await fetch(`${server.url}/readyz`)).status
 
-  test("is told as UNAVAILABLE over every protocol, and comes back as if nothing was", async () => {
+  test("is answered with UNAVAILABLE over every protocol, and works again once it is back", async () => {
     const { auth } = clients("gRPC")
     const user = await auth.externalLogin(await server.login("survivor"))
     expect(await ready()).toBe(200)
@@ -129,7 +130,7 @@ describeOnPostgres("a database that goes", () => {
   })
 
   test.runIf(isLong)(
-    "is waited for no longer than a connection, when it hangs and all connections are taken",
+    "that hangs with all connections in use delays calls no longer than the connection timeout",
     async () => {
       const { auth } = clients("Connect JSON over HTTP/1.1")
       const user = await auth.externalLogin(await server.login("patient"))
@@ -140,7 +141,7 @@ describeOnPostgres("a database that goes", () => {
       const late = await Promise.all(
         Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
       )
-      // Not DeadlineExceeded: the server gave up before the callers did.
+      // The code is not DeadlineExceeded: the server gave up before the callers' deadline.
       expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
       expect(await ready()).toBe(503)
       door.turn("open")
@@ -150,7 +151,7 @@ describeOnPostgres("a database that goes", () => {
     },
   )
 
-  test("loses no connection to callers who go away in the middle", async () => {
+  test("loses no connection when callers disconnect during a call", async () => {
     const { auth } = clients("Connect JSON over HTTP/1.1")
     const user = await auth.externalLogin(await server.login("leaver"))
     const calls = Array.from({ length: 40 }, (_, i) => {
@@ -162,7 +163,7 @@ describeOnPostgres("a database that goes", () => {
     await Promise.all(calls)
     const after = await Promise.all(Array.from({ length: 10 }, () => auth.me({}, bearer(user.accessToken))))
     expect(after.length).toBe(10)
-    // A call whose caller left still ends its transaction.
+    // A call whose caller disconnected still ends its transaction.
     await expect.poll(idleInTransaction, { timeout: 30_000 }).toEqual([])
   })
 

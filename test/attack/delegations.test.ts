@@ -1,4 +1,4 @@
-// What an administrator of another place, and a user of one, tries with policies and delegations that are not theirs.
+// Attempts by an administrator and a user of one place to use policies and delegations of another.
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
@@ -11,7 +11,7 @@ const scopes = ["auth.delegation.write", "notes.read"]
 const tenantId = newId("ten", 1, new Uint8Array(10).fill(3))
 const asked = { audiences: ["svc-notes"], scopes: ["notes.read"] }
 
-/** By place: an administrator of it, a service of it, and its policy. */
+/** One owner per place: its administrator, its service and its policy. */
 const places = ["the app", "a tenant", "another tenant", "another app"] as const
 interface Owner {
   admin: SignedInPerson
@@ -53,17 +53,17 @@ const pairs = places.flatMap((place) =>
   places.filter((other) => other !== place).map((other) => [place, other] as const),
 )
 
-describe.each(pairs)("an administrator of %s, and what is of %s", (place, other) => {
+describe.each(pairs)("an administrator of %s, with resources of %s", (place, other) => {
   const by = () => bearer(owner(place).admin.token)
 
-  test("lets no service of there act", async () => {
+  test("cannot let a service of that place act", async () => {
     const of = { ...asked, actorPrincipalId: owner(other).machine.account.principalId }
     expect(await refusal(world.clients.delegations.createDelegationPolicy(of, by()))).toBe(
       "InvalidArgument INVALID_FIELD",
     )
   })
 
-  test("neither sees nor ends its policies", async () => {
+  test("can neither list nor end its policies", async () => {
     const { delegations } = world.clients
     const { policyId } = owner(other)
     const { policies } = await delegations.listDelegationPolicies({}, by())
@@ -76,11 +76,11 @@ describe.each(pairs)("an administrator of %s, and what is of %s", (place, other)
   })
 })
 
-// A policy of the whole app is for its tenants too.
+// A policy of the whole app also covers its tenants.
 describe.each(pairs.filter(([place, other]) => place === "another app" || other !== "the app"))(
   "a user of %s",
   (place, other) => {
-    test(`gives no leave under a policy of ${other}`, async () => {
+    test(`cannot delegate under a policy of ${other}`, async () => {
       const { policyId } = owner(other)
       const given = world.clients.delegations.createDelegation({ ...asked, policyId }, bearer(owner(place).admin.token))
       expect(await refusal(given)).toBe("PermissionDenied DELEGATION_NOT_ALLOWED")
@@ -88,7 +88,7 @@ describe.each(pairs.filter(([place, other]) => place === "another app" || other 
   },
 )
 
-test("a user sees and takes back what they gave in this app, and nothing of another", async () => {
+test("a user lists and revokes their delegations in this app only", async () => {
   const { delegations } = world.clients
   const by = (place: string) => bearer(owner(place).admin.token)
   const give = async (place: string) => {
@@ -104,7 +104,7 @@ test("a user sees and takes back what they gave in this app, and nothing of anot
   expect(await refusal(taken)).toBe("NotFound NOT_FOUND")
 })
 
-test("a user sees and ends a personal access token in its own app only", async () => {
+test("a user lists and revokes a personal access token in its own app only", async () => {
   const { pats } = world.clients
   const by = (place: string) => bearer(owner(place).admin.token)
   const made = { name: "cli", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
@@ -117,7 +117,7 @@ test("a user sees and ends a personal access token in its own app only", async (
   expect(await refusal(pats.exchangePat({ pat: token }))).toBe("Unauthenticated PAT_INVALID")
 })
 
-test("a policy of a tenant is not one of the app, whatever the request says", async () => {
+test("a tenant's policy does not cover the app, even if the request claims so", async () => {
   const actorPrincipalId = owner("a tenant").machine.account.principalId
   const named = { ...asked, actorPrincipalId, tenantId, allowStanding: true }
   const { delegations } = world.clients

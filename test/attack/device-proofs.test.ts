@@ -1,4 +1,4 @@
-// Calls that want a device's proof, from whoever has no right one. Every one of them is refused, and does nothing.
+// Calls that require a device proof, without a valid one. Each is refused and changes nothing.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { ConnectError } from "@connectrpc/connect"
 import { issueDeviceProof } from "@signet/canonical/device-proof"
@@ -39,7 +39,7 @@ const keyOf = ({ id, key }: TestDevice) => ({ id: bytesOf("dev", id), signer: ke
 const send = (proof: string, device = ada, message = request) =>
   device.calls.keyPackages.retireKeyPackages(message, { headers: { [proofHeader]: proof } })
 
-/** "code REASON" and the code of what is wrong with the proof. */
+/** Returns "CODE REASON" of the refusal, followed by the code of the proof's fault. */
 async function whyRefused(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => undefined,
@@ -50,7 +50,7 @@ async function whyRefused(call: Promise<unknown>): Promise<string> {
 }
 
 describe.each(Object.entries(protocols))("over %s", (_, over) => {
-  test("a proof is needed, and is good once", async () => {
+  test("a proof is required and is accepted once", async () => {
     const device = await newDevice(over(server.url), ada.session)
     Object.assign(device, { id: ada.id, key: ada.key })
     expect(await refusal(device.calls.keyPackages.retireKeyPackages(request))).toBe(
@@ -64,7 +64,7 @@ describe.each(Object.entries(protocols))("over %s", (_, over) => {
 
 describe("a proof", () => {
   test.each<[string, string, () => Promise<string>]>([
-    ["that is none", "DEVICE_PROOF_MALFORMED", async () => "no proof"],
+    ["that is malformed", "DEVICE_PROOF_MALFORMED", async () => "no proof"],
     ["that is empty bytes", "DEVICE_PROOF_MALFORMED", async () => "AA"],
     ["that is too long", "DEVICE_PROOF_MALFORMED", async () => "A".repeat(513)],
     [
@@ -124,7 +124,7 @@ describe("a proof", () => {
     expect(await whyRefused(send(await proof()))).toBe(`DEVICE_PROOF_INVALID ${code}`)
   })
 
-  test("that was refused used no nonce up", async () => {
+  test("that was refused does not use up its nonce", async () => {
     const nonce = randomBytes(16)
     const call = { deviceId: bytesOf("dev", ada.id), method: "/x/y", request: toBinary(retire.input, request) }
     const wrong = await issueDeviceProof(call, nonce, BigInt(Math.floor(Date.now() / 1_000)), ada.key.signer)
@@ -132,19 +132,19 @@ describe("a proof", () => {
     await send(await proofOf(keyOf(ada), retire, request, { nonce }))
   })
 
-  test("with a nonce of another device's is this one's first", async () => {
+  test("with a nonce that another device used is accepted", async () => {
     const nonce = randomBytes(16)
     await send(await proofOf(keyOf(ada), retire, request, { nonce }))
     await send(await proofOf(keyOf(bob), retire, request, { nonce }), bob)
   })
 
-  test("replayed by many at once is taken once", async () => {
+  test("in concurrent calls is accepted once", async () => {
     const proof = await proofOf(keyOf(ada), retire, request)
     const done = await Promise.allSettled(Array.from({ length: 8 }, () => send(proof)))
     expect(done.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
   })
 
-  test("by the key before a renewal is taken until that key's credential has ended", async () => {
+  test("by the key before a renewal is accepted until the former credential expires", async () => {
     const device = await newDevice(connect(), await server.person("cleo"))
     await device.register()
     const former = keyOf(device)
@@ -155,7 +155,7 @@ describe("a proof", () => {
 })
 
 describe("without a device", () => {
-  test("what only a device may do is refused, with a device's proof as well", async () => {
+  test("a call that requires a device is refused, even with a device's proof", async () => {
     const session = await server.person("dora")
     const nobody = await newDevice(connect(), session)
     expect(await refusal(nobody.calls.keyPackages.getInventory({}))).toBe("Unauthenticated DEVICE_REQUIRED")
@@ -163,7 +163,7 @@ describe("without a device", () => {
     expect(await whyRefused(send(await proofOf(keyOf(ada), retire, request), nobody))).toBe("DEVICE_REQUIRED")
   })
 
-  test("a token of before the registration names none", async () => {
+  test("a token from before the registration names no device", async () => {
     const session = await server.person("eve")
     const device = await newDevice(connect(), session)
     const before = session.accessToken
@@ -174,11 +174,11 @@ describe("without a device", () => {
 })
 
 describe("a token", () => {
-  test("of a device that was revoked under it is refused in each call", async () => {
+  test("of a device that was revoked later is refused in each call", async () => {
     const device = await newDevice(connect(), await server.person("fay"))
     await device.register()
     const id = parseId("dev", device.id) ?? expect.fail()
-    // As when the session's end is not known yet: the device alone says so.
+    // Revokes the device but not its session, as if the session's end had not been propagated yet.
     const revoke = "update messaging_device set status = 'REVOKED', revoked_at = now() where id = $1"
     await server.store.db.executeQuery(CompiledQuery.raw(revoke, [id]))
     expect(await refusal(device.calls.keyPackages.getInventory({}))).toBe("PermissionDenied DEVICE_REVOKED")
@@ -186,7 +186,7 @@ describe("a token", () => {
     expect(await refusal(device.renew())).toBe("PermissionDenied DEVICE_REVOKED")
   })
 
-  test("may not renew another device, nor one that is not: both alike", async () => {
+  test("cannot renew another device or a missing one, with the same refusal", async () => {
     const missing = idOf("dev", randomBytes(16))
     const ask = (deviceId: string) =>
       refusal(ada.calls.devices.renewCredential({ deviceId, deviceRequest: new Uint8Array(1) }))
@@ -194,20 +194,20 @@ describe("a token", () => {
     expect(await ask(missing)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
   })
 
-  test("may not revoke another user's device, nor one that is not: both alike", async () => {
+  test("cannot revoke another user's device or a missing one, with the same refusal", async () => {
     const ask = (deviceId: string) => refusal(ada.calls.devices.revokeDevice({ deviceId }))
     expect(await ask(bob.id)).toBe("NotFound NOT_FOUND")
     expect(await ask(idOf("dev", randomBytes(16)))).toBe("NotFound NOT_FOUND")
   })
 })
 
-test("a request that is not in binary is proven as if it were", async () => {
+test("the proof of a JSON request covers its binary encoding", async () => {
   const message = create(UploadKeyPackagesRequestSchema, { packages: [{ keyPackage: new Uint8Array([1]) }] })
   for (const over of Object.values(protocols)) {
     const device = await newDevice(over(server.url), ada.session)
     device.credentials.token = ada.session.accessToken
     device.credentials.device = keyOf(ada)
-    // The proof is taken: what is refused is the package.
+    // The proof is accepted; the package is refused.
     expect(await refusal(device.calls.keyPackages.uploadKeyPackages(message))).toBe("InvalidArgument MLS_MALFORMED")
   }
 })

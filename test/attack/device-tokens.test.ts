@@ -1,4 +1,5 @@
-// Strangers use up an address's password attempts: what they learn of its owner, and what a stolen device token is worth.
+// Strangers use up the password attempts for an address. What they can learn about its owner, and what a stolen device
+// token gives.
 import type { ConnectError } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { deviceTokenSeconds, formatDeviceToken, parseDeviceToken } from "@signet/kernel/identity/device-token"
@@ -12,7 +13,10 @@ import { password, redirectUri, type SignInWorld, startSignInWorld } from "../su
 
 const origin = "https://notes.example"
 const [perHour, perDevice, perDevices] = [12, 4, 10]
-/** Fewer attempts than by default, so that they are soon used up; many for a network, which every test has the same. */
+/**
+ * Lower limits than the default, so that tests reach them soon. The limit per network is high, because all tests share
+ * one.
+ */
 const limits: Limits = {
   ...defaultLimits,
   windows: {
@@ -79,10 +83,14 @@ const tokenOf = async (email: string, change: Attempt = {}): Promise<string> => 
 }
 
 let networks = 0
-/** A network that nobody has called from. */
+/** Returns a network from which nobody has called yet. */
 const elsewhere = () => `2001:db8:${(++networks).toString(16)}::1`
 
-/** Wrong passwords from everywhere, until none is taken any more. @returns How many were. */
+/**
+ * Tries wrong passwords, each from another network, until an attempt is refused by the limit.
+ *
+ * @returns The number of attempts that were checked.
+ */
 async function useUp(email: string): Promise<number> {
   for (let taken = 0; ; taken++) {
     const { status, body } = await signIn(email, { password: "wrong", network: elsewhere() })
@@ -90,15 +98,15 @@ async function useUp(email: string): Promise<number> {
     expect(body.reason).toBe("INVALID_CREDENTIALS")
   }
 }
-/** What an answer tells, without what differs at every call. */
+/** The parts of an answer that do not differ between any two calls. */
 const told = ({ status, body, retryAfter, policy, cookies }: Told) => {
   const { instance, requestId, ...rest } = Object(body)
   return { status, rest, retryAfter, policy, cookies }
 }
 
-test("an address that is used up is answered alike, known or not, from wherever, right or wrong", async () => {
+test("a locked address gets the same answer, whether known or not, from any network, with a right or wrong password", async () => {
   const [known, unknown] = [await person(), "nobody-at-all@example.com"]
-  // The owner's own sign-ins are not seen in what is left for strangers.
+  // The owner's own sign-ins do not reduce the attempts that are left for strangers.
   for (let i = 0; i < 7; i++) await tokenOf(known)
   expect([await useUp(known), await useUp(unknown)]).toEqual([perHour, perHour])
   const asked = world.idpC.requests.length
@@ -107,14 +115,14 @@ test("an address that is used up is answered alike, known or not, from wherever,
       const refused = told(await signIn(known, { network, password: typed }))
       expect(refused).toMatchObject({ status: 429, retryAfter: "300", rest: { reason: "RATE_LIMITED" } })
       expect(told(await signIn(unknown, { network, password: typed }))).toEqual(refused)
-      // Time that passes does not show when others called.
+      // The elapsed time does not reveal when others called.
       world.server.advance(7_000)
     }
   }
   expect(world.idpC.requests.length).toBe(asked)
 })
 
-test("another way of writing an address, which a project takes for the same, brings no attempts", async () => {
+test("another spelling of an address that the project treats as equal brings no new attempts", async () => {
   const email = await person()
   await useUp(email)
   for (const same of [email.toUpperCase(), email.replace("i", "\u0130"), ` ${email.replace("d", "\uff24")}`]) {
@@ -122,7 +130,7 @@ test("another way of writing an address, which a project takes for the same, bri
   }
 })
 
-test("the owner's device signs in meanwhile, also where strangers locked its network out", async () => {
+test("the owner's device can sign in while its address and its network are locked", async () => {
   const email = await person()
   const deviceToken = await tokenOf(email)
   await useUp(email)
@@ -134,7 +142,7 @@ test("the owner's device signs in meanwhile, also where strangers locked its net
   expect((await signIn(email, { network: home })).status).toBe(429)
 })
 
-test("strangers in the network of the device lock others out, and not the device", async () => {
+test("strangers in the device's network lock out others but not the device", async () => {
   const email = await person()
   const deviceToken = await tokenOf(email)
   for (let i = 0; i < 5; i++) await signIn(email, { password: "wrong" })
@@ -142,7 +150,7 @@ test("strangers in the network of the device lock others out, and not the device
   await tokenOf(email, { deviceToken })
 })
 
-test("over gRPC the token is carried as well", async () => {
+test("the device token works over gRPC", async () => {
   const email = await person()
   const { auth } = clientsOver(createGrpcTransport({ baseUrl: world.server.url }))
   const login = { appId: world.app.id, platform: Platform.WEB, email, password }
@@ -154,7 +162,7 @@ test("over gRPC the token is carried as well", async () => {
   )
 })
 
-test("a magic link marks its device", async () => {
+test("a sign-in by magic link returns a device token", async () => {
   const email = await person()
   const asked = await post(
     "/auth/magic-link/start",
@@ -169,7 +177,7 @@ test("a magic link marks its device", async () => {
   await tokenOf(email, { deviceToken: body.deviceToken ?? "" })
 })
 
-test("in cookie mode no script and no body has the token, and it outlives the session", async () => {
+test("in cookie mode neither a script nor a body can read the token, and it outlives the session", async () => {
   const email = await person()
   const page = { origin, "x-signet-client": "web", "sec-fetch-site": "same-site" }
   const appId = world.app.id
@@ -189,13 +197,13 @@ test("in cookie mode no script and no body has the token, and it outlives the se
   const token = cookie.slice(cookie.indexOf("=") + 1)
   expect((await post("/auth/login/email", login, home, page)).status).toBe(429)
   expect((await post("/auth/login/email", { ...login, deviceToken: token }, home, page)).status).toBe(429)
-  // A page of another origin is refused before a password is looked at.
+  // A page of another origin is refused before its password is checked.
   const foreign = { ...page, origin: "https://evil.example", cookie }
   expect((await post("/auth/login/email", login, home, foreign)).body.reason).toBe("ORIGIN_NOT_ALLOWED")
   expect((await post("/auth/login/email", login, home, { ...page, cookie })).status).toBe(200)
 })
 
-test("a token of another address, another app or another key, an expired and a changed one are none", async () => {
+test("a token for another address or app, by another key, expired or altered has no effect", async () => {
   const [email, other] = [await person(), await person()]
   const own = await tokenOf(email)
   const nowMs = world.server.deps.clock.nowMs()
@@ -213,14 +221,14 @@ test("a token of another address, another app or another key, an expired and a c
   for (const [what, deviceToken] of Object.entries(stolen)) {
     expect([what, (await signIn(email, { deviceToken })).status]).toEqual([what, 429])
   }
-  // The address itself is no obstacle: the one that is its own passes.
+  // Shows that the address itself works: its own token is accepted.
   await tokenOf(email, { deviceToken: own })
   world.server.advance(deviceTokenSeconds * 1_000)
   await useUp(email)
   expect((await signIn(email, { deviceToken: own })).status).toBe(429)
 })
 
-test("a stolen token has few guesses an hour, from however many networks, and locks nobody out", async () => {
+test("a stolen token allows few guesses an hour from all networks together, and locks nobody out", async () => {
   const email = await person()
   const deviceToken = await tokenOf(email)
   await useUp(email)
@@ -229,7 +237,7 @@ test("a stolen token has few guesses an hour, from however many networks, and lo
     reasons.push((await signIn(email, { password: "wrong", network: elsewhere(), deviceToken })).body.reason)
   }
   expect(reasons).toEqual([...Array(perDevice).fill("INVALID_CREDENTIALS"), ...Array(3).fill("RATE_LIMITED")])
-  // A renewal under the owner's password keeps the device's id: it brings no attempts.
+  // A renewal with the right password keeps the device's id, so it brings no new attempts.
   world.server.advance((3_600 / perDevice) * 1_000 + 1)
   const renewed = await tokenOf(email, { deviceToken })
   const next = [deviceToken, renewed].map((token) => () => signIn(email, { password: "wrong", deviceToken: token }))
@@ -239,7 +247,7 @@ test("a stolen token has few guesses an hour, from however many networks, and lo
   expect(after).toEqual(["INVALID_CREDENTIALS", "RATE_LIMITED"])
 })
 
-test("tokens that somebody hoarded while they knew the password bring few guesses together", async () => {
+test("many tokens that somebody collected while they knew the password allow few guesses in total", async () => {
   const email = await person()
   const hoard: string[] = []
   for (let i = 0; i < 5; i++) hoard.push(await tokenOf(email))

@@ -1,4 +1,4 @@
-// The second backend under attack: the Worker on workerd, as strangers, members and thieves meet it.
+// Attacks on the Worker on workerd, by strangers, members and holders of stolen tokens.
 import { ConnectError } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -14,7 +14,7 @@ import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
 
-/** A Worker and an auth service are started for it. */
+/** These tests start a Worker and an auth service, so they do not run in short runs. */
 const isWorthIt = effort(false, true, true)
 
 let server: EdgeServer
@@ -41,7 +41,7 @@ async function why(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The same token with other claims, by the issuer's own key. */
+/** Signs the token again with other claims and the issuer's key. */
 const forged = (of: TestDevice, change: object) =>
   server.node.keys.sign("at+jwt", { ...claimsOf(of.session.accessToken), ...change })
 const as = async (token: string | Promise<string>) => bearer(await token)
@@ -77,7 +77,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     expect(answer).not.toMatch(/taken|INTERNAL/)
   })
 
-  test("answers a stranger of a conversation as of one that is not there", async () => {
+  test("gives a stranger the same answer for a conversation as for a missing one", async () => {
     const { conversations } = eve.calls
     for (const conversationId of [room.id, id("cnv")]) {
       const calls = {
@@ -91,7 +91,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     }
   })
 
-  test("has no path to an object, whatever is asked of it and by which header", async () => {
+  test("offers no path or header that reaches a Durable Object directly", async () => {
     for (const path of [
       "/stream",
       `/${alice.id}`,
@@ -107,7 +107,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     }
   })
 
-  test("has no place behind every log that it stumbles over", async () => {
+  test("answers a position past the end of any log without a fault", async () => {
     for (const far of [2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]) {
       const { conversations } = alice.calls
       const read = await conversations.listMessages({ conversationId: room.id, afterSeq: far })
@@ -118,7 +118,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     }
   })
 
-  test("takes no page token of somebody else", async () => {
+  test("refuses a page token of another user", async () => {
     await alice.createGroup([bob.userId])
     const { nextPageToken } = await alice.calls.conversations.listConversations({ pageSize: 1 })
     expect(nextPageToken).not.toBe("")
@@ -127,7 +127,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     )
   })
 
-  test("has each of many callers at once signed for by their own token", async () => {
+  test("signs each of many concurrent requests with its own caller's token", async () => {
     const people = await Promise.all(Array.from({ length: 8 }, () => server.person(crypto.randomUUID())))
     const devices = await Promise.all(people.map((one) => registered(one)))
     await Promise.all(
@@ -139,7 +139,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     )
   }, 60_000)
 
-  test("ends the stream of a device that is revoked, and takes nothing more from it", async () => {
+  test("ends the stream of a revoked device and refuses its calls", async () => {
     const lost = await registered(await bob.session.again())
     const leaving = new AbortController()
     const stream = lost.calls.conversations.subscribe({}, { signal: leaving.signal })
@@ -155,7 +155,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
     expect(await why(lost.calls.conversations.listConversations({}))).toMatch(/DEVICE_REVOKED|SESSION_REVOKED/)
   })
 
-  test("writes no token, key or message into its log", () => {
+  test("logs no token, key or message", () => {
     const log = lines.join("\n")
     expect(log).toContain('"msg":"call"')
     for (const { session } of [alice, bob, eve]) expect(log).not.toContain(session.accessToken.slice(-40))

@@ -1,4 +1,4 @@
-// What an attacker tries with envelopes: one who reads and writes the transport, and one who is a service.
+// Attacks with envelopes: by somebody who reads and writes the transport, and by a service.
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { createActors, type Forged } from "@signet/guard/testing/actors"
 import { ids } from "@signet/guard/testing/issuer"
@@ -12,11 +12,11 @@ const { access } = actors
 
 const day = 86_400
 
-test("what is forged below is taken while it is not", async () => {
+test("the envelope is accepted before a test alters it", async () => {
   expect(await said(web)).toBe("taken")
 })
 
-describe("on the way", () => {
+describe("in transit", () => {
   const altered = async (change: (posted: ReturnType<typeof parsed>) => void) => {
     const posted = parsed(await sealed())
     change(posted)
@@ -24,14 +24,14 @@ describe("on the way", () => {
   }
   const parsed = (bytes: Uint8Array) => fromBinary(PostedEnvelopeSchema, bytes)
 
-  test("a message is put in place of another", async () => {
+  test("a message is replaced", async () => {
     expect(await altered((posted) => posted.message.set([9]))).toBe("ENVELOPE_MESSAGE_ALTERED")
     expect(await altered((posted) => void Object.assign(posted, { message: new Uint8Array() }))).toBe(
       "ENVELOPE_MESSAGE_ALTERED",
     )
   })
 
-  test("a bit of a payload or a signature is changed, or a signature cut", async () => {
+  test("a bit of a payload or signature is flipped, or a signature is truncated", async () => {
     expect(await altered(({ chain }) => chain[0]?.payload.set([1], 5))).toBe("ENVELOPE_SIGNATURE_INVALID")
     expect(await altered(({ chain }) => chain[0]?.sig.set([1, 2], 5))).toBe("ENVELOPE_SIGNATURE_INVALID")
     const cut = altered(({ chain }) => {
@@ -40,10 +40,10 @@ describe("on the way", () => {
     expect(await cut).toBe("ENVELOPE_SIGNATURE_INVALID")
   })
 
-  test("bytes are written over while they are verified", async () => {
+  test("the bytes are overwritten during verification", async () => {
     const bytes = await sealed()
     const liveness = async () => {
-      // The message is at the end.
+      // The message is at the end of the envelope.
       bytes.fill(9, bytes.length - post().message.length)
       return { facts: active, asOfMs: access.clock.nowMs() }
     }
@@ -60,7 +60,7 @@ describe("on the way", () => {
     expect(await reasonOf(other.receive(await sealed()))).toBe("ENVELOPE_MAILBOX_MISMATCH")
   })
 
-  test("an envelope is delivered twice, at once and later", async () => {
+  test("an envelope is delivered again, concurrently and later", async () => {
     const { receive, handled } = mailboxOf()
     const envelope = await sealed()
     const reasons = await Promise.all([receive(envelope), receive(envelope), receive(envelope)].map(reasonOf))
@@ -69,7 +69,7 @@ describe("on the way", () => {
     expect(handled).toHaveLength(1)
   })
 
-  test("an envelope with another message and the id of one that is to come uses up nothing", async () => {
+  test("an altered envelope with the id of one that is still to come does not use up that id", async () => {
     const { receive, handled } = mailboxOf()
     const envelope = await sealed()
     const posted = parsed(envelope)
@@ -85,7 +85,7 @@ describe("on the way", () => {
     ])
   })
 
-  test("an envelope that is refused for want of authority can be delivered when there is some", async () => {
+  test("an envelope that is refused for missing authority can be delivered again later", async () => {
     let status = "SUSPENDED"
     const liveness = async () => ({
       facts: Object.assign({}, active, { principal: status }),
@@ -99,7 +99,7 @@ describe("on the way", () => {
     expect(handled).toHaveLength(1)
   })
 
-  test("bytes are anything", async () => {
+  test("the bytes are arbitrary", async () => {
     const { receive, handled } = mailboxOf()
     const good = await sealed()
     let seed = 7
@@ -120,7 +120,7 @@ describe("on the way", () => {
     expect(await reasonOf(receive(new Uint8Array(2_000_000)))).toBe("ENVELOPE_MALFORMED")
   })
 
-  test("fields that nobody knows come along", async () => {
+  test("unknown fields are added", async () => {
     const unknown = [{ no: 99, wireType: 0, data: new Uint8Array([1]) }]
     const inPosted = altered((posted) => void Object.assign(posted, { $unknown: unknown }))
     expect(await inPosted).toBe("ENVELOPE_MALFORMED")
@@ -150,12 +150,12 @@ describe("a sender", () => {
     expect(await said(web, payload === undefined ? {} : { payload })).toBe(reason)
   })
 
-  test("carries less than its context has, and that is all there is", async () => {
+  test("narrows the scopes of its context, and only those count", async () => {
     const payload = { scopeSubset: [] }
     expect(await said(web, { payload })).toBe("MISSING_SCOPE")
   })
 
-  test("is not one of those that the mailbox takes from", async () => {
+  test("is not among the senders that the mailbox allows", async () => {
     expect(await said(web, {}, { senders: ["svc-web"] })).toBe("taken")
     expect(await said(web, {}, { senders: ["svc-mail", "svc-notes"] })).toBe("ENVELOPE_SENDER_NOT_ALLOWED")
   })
@@ -164,7 +164,7 @@ describe("a sender", () => {
 describe("a certificate", () => {
   const with_ = (certificate: string, change: Forged = {}) => said(web, { ...change, envelope: { certificate } })
 
-  test("is of another key, or signed by anybody, or another kind of token", async () => {
+  test("is for another key, is signed by a stranger, or is another kind of token", async () => {
     expect(await with_(mail.certificate())).toBe("ENVELOPE_CERTIFICATE_INVALID")
     const stranger = createActors()
     const theirs = await stranger.actor({ clientId: "svc-web", principalId: web.principalId })
@@ -176,7 +176,7 @@ describe("a certificate", () => {
     expect(await with_("")).toBe("ENVELOPE_CERTIFICATE_INVALID")
   })
 
-  test("is of another issuer, for longer than a day, or says too little", async () => {
+  test("is by another issuer, is valid for more than a day, or lacks a claim", async () => {
     expect(await with_(web.certificate({ iss: "https://other.example" }))).toBe("ENVELOPE_CERTIFICATE_INVALID")
     expect(await with_(web.certificate({ exp: nowSeconds() + day + 1 }))).toBe("ENVELOPE_CERTIFICATE_INVALID")
     for (const name of ["sub", "client_id", "app_id", "cnf", "mbx", "own", "iat", "exp"]) {
@@ -186,11 +186,11 @@ describe("a certificate", () => {
     expect(await with_(web.certificate({ cnf }))).toBe("ENVELOPE_CERTIFICATE_INVALID")
   })
 
-  test("names no mailbox that the sender may post to", async () => {
+  test("does not name the mailbox", async () => {
     expect(await with_(web.certificate({ mbx: ["svc-mail/*"] }))).toBe("ENVELOPE_SENDER_NOT_ALLOWED")
   })
 
-  test("has expired, and its key has no newer one", async () => {
+  test("has expired without a newer one for its key", async () => {
     const past = { iat: nowSeconds() - day - 31, nbf: nowSeconds() - day - 31, exp: nowSeconds() - 31 }
     const envelope = { certificate: web.certificate(past) }
     expect(await said(web, { envelope })).toBe("ENVELOPE_CERTIFICATE_EXPIRED")
@@ -202,7 +202,7 @@ describe("a certificate", () => {
     expect(await said(web, { envelope }, down)).toBe("UNAVAILABLE")
   })
 
-  test("is of a key, or of a service, that was revoked; and who cannot tell takes nothing", async () => {
+  test("is of a revoked key or service, or the revocation state is unknown", async () => {
     const revoked = (key: string) => ({ isRevoked: (of: { key: string }) => of.key === key })
     expect(await said(web, {}, revoked(web.key.kid))).toBe("ENVELOPE_KEY_REVOKED")
     expect(await said(web, {}, revoked(web.principalId))).toBe("PRINCIPAL_INACTIVE")
@@ -210,7 +210,7 @@ describe("a certificate", () => {
     expect(await said(web, {}, { isRevoked: () => Promise.reject(new Error("stale")) })).toBe("UNAVAILABLE")
   })
 
-  test("is the sender's, and somebody else signs", async () => {
+  test("is the sender's, but another service signs the envelope", async () => {
     expect(await said(web, { signer: mail })).toBe("ENVELOPE_SIGNATURE_INVALID")
   })
 })

@@ -1,5 +1,5 @@
-// What the look-up of people tells, and to whom: administrators of one place about people of another, and everybody who
-// guesses addresses. test/story/write-limits.test.ts shows that each look-up is counted.
+// What FindUsers discloses: to administrators of another place, and to callers who guess addresses.
+// test/story/write-limits.test.ts shows that each look-up is counted.
 import { Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
@@ -11,7 +11,7 @@ import type { TestServer } from "../support/server.ts"
 let server: TestServer
 let clients: Clients
 let world: AdministeredWorld
-/** Of the app; of the app and its tenant; of the other app alone. */
+/** A member of the app; a member of the app and its tenant; a member of the other app only. */
 let ada: SignedInPerson
 let tom: SignedInPerson
 let eve: SignedInPerson
@@ -58,7 +58,7 @@ describe("an administrator finds", () => {
     }
   })
 
-  test("the address in whatever case, and no part of it", async () => {
+  test("a user by the address in any case, and by no part of it", async () => {
     const address = await addressOf(ada)
     expect(await idsOf("admin", byEmail(address.toUpperCase()))).toEqual([ada.principalId])
     for (const part of [address.slice(1), `${address}x`, address.replace("ada", "%"), address.replace("a", "_")]) {
@@ -86,8 +86,8 @@ describe("an administrator finds", () => {
   })
 })
 
-describe("what is told of a person", () => {
-  test("is memberships in reach; identity and accounts are the installation's", async () => {
+describe("the answer about a user", () => {
+  test("has the memberships in the caller's scope; only the installation's administrator sees identity and accounts", async () => {
     const [mine] = await find("tenantAdmin", bySubject("tom"))
     expect(mine?.memberships.map(({ tenantId }) => tenantId)).toEqual([world.tenant.id])
     expect([mine?.identity, mine?.providerAccounts]).toEqual([undefined, []])
@@ -99,7 +99,7 @@ describe("what is told of a person", () => {
     expect(all?.providerAccounts.map(({ subject }) => subject)).toEqual(["tom"])
   })
 
-  test("by an app's administrator is as little of who is elsewhere as of who does not exist, byte for byte", async () => {
+  test("is the same for an app's administrator, byte for byte, if the user is elsewhere and if there is none", async () => {
     const ask = async (email: string) => {
       const response = await fetch(`${server.url}/auth/users/find`, {
         method: "POST",
@@ -112,7 +112,7 @@ describe("what is told of a person", () => {
   })
 })
 
-describe("a place that is not the caller's", () => {
+describe("a place out of the caller's scope", () => {
   test.each<[AdministratorName, () => string]>([
     ["admin", () => world.other.id],
     ["tenantAdmin", () => world.other.id],
@@ -123,13 +123,13 @@ describe("a place that is not the caller's", () => {
     expect(await refusal(find(by, bySubject("ada"), appId()))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
   })
 
-  test("is narrowed for the installation by the app that it names", async () => {
+  test("narrows the installation administrator's search to the named app", async () => {
     expect(await idsOf("root", bySubject("eve"), world.app.id)).toEqual([])
     expect(await idsOf("root", bySubject("eve"), world.other.id)).toEqual([eve.principalId])
   })
 })
 
-test("a scope of its own is asked for: members and principals do not let anybody search", async () => {
+test("the search requires its own scope: scopes for members and principals do not suffice", async () => {
   const scopes = ["auth.members.read", "auth.members.write", "auth.principals.read"]
   const reader = await signIn(server, clients, "reader", { app: world.app, scopes })
   expect(await refusal(clients.admin.findUsers(bySubject("ada"), bearer(reader.token)))).toBe(
@@ -152,7 +152,7 @@ test.each<[string, object]>([
   expect([response.status, (await response.json()).reason]).toEqual([400, "INVALID_FIELD"])
 })
 
-test("each look-up is in the audit, with whom it found and never with what was searched", async () => {
+test("each look-up is audited with the users that it found and without the search term", async () => {
   server.advance(60_000)
   const address = await addressOf(ada)
   const events = () =>

@@ -1,4 +1,4 @@
-// What a service tries that was a receiver once: with what it received, and with what it only read.
+// Attempts by a service that received an envelope, or that only read one, to forward more than it may.
 import { create, fromBinary } from "@bufbuild/protobuf"
 import type { Forged } from "@signet/guard/testing/actors"
 import { ids } from "@signet/guard/testing/issuer"
@@ -22,21 +22,21 @@ describe("a forwarder", () => {
     return envelope.received
   }
 
-  test("hands on what it received, and no more", async () => {
+  test("forwards the authority that it received, and no more", async () => {
     const { receive, handled } = toMail()
     await receive(await notes.sender.forward(await received(), { ...post("svc-mail/inbox"), lifeSeconds: 3_600 }))
     expect(handled[0]).toMatchObject({ sender: { clientId: "svc-notes" }, auth: { principal: { id: ids.principal } } })
     expect(handled[0]?.causationId).not.toBeNull()
-    // Not beyond the envelope that it came from.
+    // The forwarded envelope does not outlive the received one.
     expect(handled[0]?.received.last.exp).toBe(nowSeconds() + 600)
   })
 
-  test("narrows, and what was narrowed stays so", async () => {
+  test("narrows the scopes, and the next receivers cannot widen them", async () => {
     const narrow = await notes.sender.forward(await received(), post("svc-mail/inbox", []))
     expect(await reasonOf(toMail().receive(narrow))).toBe("MISSING_SCOPE")
   })
 
-  test("widens: beyond what it was given, though the context has it", async () => {
+  test("widens the scopes beyond those received, although the context has them", async () => {
     const contextToken = actors.contextToken(web, { scp: ["notes.read", "mail.send"] })
     const first = mailboxOf()
     await first.receive(await web.sender.seal({ ...post(), contextToken }))
@@ -46,7 +46,7 @@ describe("a forwarder", () => {
     expect(await reasonOf(toMail().receive(wide))).toBe("ENVELOPE_SCOPES_WIDENED")
   })
 
-  test("hands a service's own authority to the mailbox of a system, which takes only that of who posts there", async () => {
+  test("forwards a service's own authority to an internal mailbox, which accepts only its sender's own", async () => {
     const own = { sub: web.principalId, principal_type: "service", gty: "client_credentials" }
     const contextToken = actors.contextToken(web, { ...own, sid: undefined, identity_id: undefined })
     const first = mailboxOf()
@@ -58,13 +58,13 @@ describe("a forwarder", () => {
     expect(await reasonOf(system.receive(forwarded))).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
   })
 
-  test("makes its own chain of one that it has read, without having been its receiver", async () => {
+  test("extends a chain that it has read but did not receive", async () => {
     const thief = await actors.actor({ clientId: "svc-thief", mailboxes: ["svc-mail/*"] })
     const stolen = await thief.sender.forward(await received(), post("svc-mail/inbox"))
     expect(await reasonOf(toMail().receive(stolen))).toBe("ENVELOPE_NOT_FORWARDERS")
   })
 
-  test("takes the context out of an envelope and begins a chain of its own", async () => {
+  test("takes the context token from an envelope and starts its own chain", async () => {
     const { last } = await received()
     const own = await notes.sender.seal({ ...post("svc-mail/inbox"), contextToken: last.contextToken })
     expect(await reasonOf(toMail().receive(own))).toBe("AUDIENCE_MISMATCH")
@@ -82,7 +82,7 @@ describe("a forwarder", () => {
     expect(await forged({ contextToken: actors.contextToken(notes) })).toBe("ENVELOPE_CHAIN_BROKEN")
     const bent = create(PostedEnvelopeSchema, { chain: [{ ...parent, payload: parent.payload.with(3, 7) }] }).chain
     expect(await forged({}, bent)).toBe("ENVELOPE_SIGNATURE_INVALID")
-    // Signed by the forwarder, in the name of the first sender.
+    // Signed by the forwarder in the name of the first sender.
     const inTheName = fromBinary(PostedEnvelopeSchema, await actors.forge(web, { signer: notes })).chain
     expect(await forged({}, inTheName)).toBe("ENVELOPE_SIGNATURE_INVALID")
   })
@@ -101,7 +101,7 @@ describe("a forwarder", () => {
     expect(await reasonOf(last.receive(bytes))).toBe("ENVELOPE_HOP_LIMIT")
   })
 
-  test("is revoked, and so is what it forwarded", async () => {
+  test("forwards an envelope of a revoked key", async () => {
     const world = { isRevoked: ({ key }: { key: string }) => key === web.key.kid }
     const forwarded = await notes.sender.forward(await received(), post("svc-mail/inbox"))
     expect(await reasonOf(toMail(world).receive(forwarded))).toBe("ENVELOPE_KEY_REVOKED")

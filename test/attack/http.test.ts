@@ -1,4 +1,4 @@
-// Requests that two readers could read in two ways, or that should make the server stumble.
+// Ambiguous and malformed HTTP requests, such as those used for request smuggling.
 import { connect as connectHttp2 } from "node:http2"
 import { connect } from "node:net"
 import { createClient } from "@connectrpc/connect"
@@ -27,7 +27,7 @@ describe("the port", () => {
   beforeEach(() => void faults.splice(0))
   afterAll(() => server?.close())
 
-  /** One request over HTTP/1, byte by byte as it is given; the connection ends with its answer. */
+  /** Sends one request over HTTP/1, byte by byte; the connection ends after the answer. */
   function send(head: string, body = ""): Promise<{ status: number; reason: string; head: string }> {
     return new Promise((resolve, reject) => {
       const socket = connect(server.port, "127.0.0.1")
@@ -59,7 +59,7 @@ describe("the port", () => {
     })
   }
 
-  /** A GET of `me` over HTTP/2 by hand, for what Node's client does not send. What comes back, as it is. */
+  /** Sends a GET of `me` over HTTP/2 with raw fields, which Node's client would refuse. Returns the raw answer. */
   function sendFields(fields: [string, string][]): Promise<string> {
     const all = [[":method", "GET"], [":scheme", "http"], [":path", "/auth/session/me"], [":authority", "a"], ...fields]
     const block = Buffer.concat(
@@ -91,13 +91,13 @@ describe("the port", () => {
     expect(rpc).toMatchObject({ status: 401, reason: "MALFORMED_CREDENTIAL" })
   })
 
-  test.each(["", "{", '{"a":1}'])("knows no route, whatever the body %j says", async (body) => {
+  test.each(["", "{", '{"a":1}'])("answers an unknown path the same with the body %j", async (body) => {
     const head = { method: "POST", headers: { "content-type": "application/json" }, body }
     const response = await fetch(`${server.url}/auth/nothing`, head)
     expect([response.status, ((await response.json()) as { reason: string }).reason]).toEqual([404, "METHOD_UNKNOWN"])
   })
 
-  test("takes no two hosts and no two content types", async () => {
+  test("refuses two hosts and two content types", async () => {
     const authorization = `authorization: Bearer ${token}`
     const hosts = await send(`GET /auth/session/me HTTP/1.1\nhost: a\nhost: b\n${authorization}`)
     expect(hosts).toMatchObject({ status: 400 })
@@ -119,17 +119,17 @@ describe("the port", () => {
     expect(faults).toEqual([])
   })
 
-  test("refuses an authority that is none over HTTP/2 without a fault", async () => {
+  test("refuses a malformed authority over HTTP/2 without a fault", async () => {
     expect(await sendHttp2({ ":path": `${me}?encoding=json&message=%7B%7D`, ":authority": "[" })).toBe(400)
     expect(faults).toEqual([])
   })
 
-  test("answers a probe of HTTP/1.0, which names no host", async () => {
+  test("answers an HTTP/1.0 probe without a host", async () => {
     expect(await send("GET /livez HTTP/1.0")).toMatchObject({ status: 200 })
     expect(await send("GET /.well-known/jwks.json HTTP/1.0")).toMatchObject({ status: 200 })
   })
 
-  test.each(["HEAD", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "PROPFIND"])("knows no %s", async (verb) => {
+  test.each(["HEAD", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "PROPFIND"])("refuses %s", async (verb) => {
     const authorization = `authorization: Bearer ${token}`
     for (const path of ["/auth/session/me", me]) {
       expect(await send(`${verb} ${path} HTTP/1.1\nhost: a\n${authorization}`)).toMatchObject({ status: 404 })
@@ -176,7 +176,7 @@ describe("the port", () => {
     },
   )
 
-  test("takes no two credentials over HTTP/2", async () => {
+  test("refuses two credentials over HTTP/2", async () => {
     const good: [string, string] = ["authorization", `Bearer ${token}`]
     expect(await sendFields([good])).toContain('"principal"')
     for (const fields of [
@@ -188,7 +188,7 @@ describe("the port", () => {
     }
   })
 
-  test("tells shared caches that answers depend on the origin, whoever asks", async () => {
+  test("sends Vary: Origin with every answer, for shared caches", async () => {
     for (const more of ["", "\norigin: https://evil.example", "\norigin: null", "\norigin: https://notes.example"]) {
       const { head } = await send(`GET /.well-known/jwks.json HTTP/1.1\nhost: a${more}`)
       expect(head).toContain("\r\nvary: origin")
@@ -210,8 +210,8 @@ describe("the port", () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 400, reason: "MALFORMED_REQUEST" })
   })
 
-  test("waits as long as a caller who waits for months, and not a millisecond", async () => {
-    // Connect's own clients would set a timer of their own to it, so the headers are set by hand.
+  test("treats a timeout of months as no timeout, not as a millisecond", async () => {
+    // The headers are set by hand, because Connect's own clients would set a timer for the timeout.
     const headers = { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999S" }
     for (const open of Object.values(protocols)) {
       const { auth } = clientsOver(open(server.url))
@@ -220,7 +220,7 @@ describe("the port", () => {
     }
   })
 
-  test("keeps a stream open for a caller who waits for months", async () => {
+  test("keeps a stream open for a caller with a timeout of months", async () => {
     const health = createClient(Health, createGrpcTransport({ baseUrl: server.url }))
     const abort = new AbortController()
     const statuses: number[] = []
@@ -245,7 +245,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload])
 }
 
-/** A string literal of HPACK (RFC 7541 section 5.2), without Huffman. */
+/** A string literal of HPACK (RFC 7541 section 5.2), without Huffman coding. */
 function text(of: string): Buffer {
   const length = of.length < 127 ? [of.length] : [127]
   let rest = of.length - 127

@@ -1,4 +1,4 @@
-// What somebody can do with what IDP_B signed, or with what looks as if it had.
+// Attacks with tokens that IDP_B signed, or that look as if it had.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { teamId } from "../../server/node/development/idp-b-clients.ts"
@@ -32,7 +32,7 @@ describeStory("a credential of IDP_B", (kind) => {
   const tokenOf = (options: MintBOptions = {}) =>
     idp.mint({ ...options, claims: { jti: String(Math.random()), ...options.claims } })
 
-  test("serves once, and not on another platform either", async () => {
+  test("is accepted once, and only on its own platform", async () => {
     const idToken = await tokenOf()
     expect(await post({ idToken })).toHaveProperty("identity")
     expect((await post({ idToken })).reason).toBe("PROVIDER_TOKEN_REPLAYED")
@@ -41,7 +41,7 @@ describeStory("a credential of IDP_B", (kind) => {
     expect(await post({ idToken: forIos, platform: "IOS" })).toHaveProperty("identity")
   })
 
-  test("of a code serves once, of whichever client asks", async () => {
+  test("from a code is accepted once across all clients", async () => {
     const { code, redirectUri } = { code: idp.issueCode(), redirectUri: idp.clientOf("WEB").redirectUris[0] }
     expect(await post({ authorizationCode: { code, redirectUri } })).toHaveProperty("identity")
     expect((await post({ authorizationCode: { code, redirectUri } })).reason).toBe("PROVIDER_TOKEN_INVALID")
@@ -49,13 +49,13 @@ describeStory("a credential of IDP_B", (kind) => {
     expect((await post({ authorizationCode: { code: stolen, redirectUri } })).reason).toBe("PROVIDER_TOKEN_INVALID")
   })
 
-  test("of somebody else's sign-in is refused: codes are tied by their nonce", async () => {
+  test("from another user's sign-in is refused: the nonce binds the code", async () => {
     const injected = { authorizationCode: { code: idp.issueCode({ platform: "IOS" }) }, platform: "IOS" }
     expect((await post({ ...injected, nonce: "mine" })).reason).toBe("NONCE_MISMATCH")
     expect((await post({ ...injected, nonce: "" })).reason).toBe("NONCE_MISMATCH")
   })
 
-  test("is nothing to IDP_A, and IDP_A's is nothing to IDP_B", async () => {
+  test("is refused as IDP_A's, and IDP_A's token is refused as IDP_B's", async () => {
     const { clientId } = server.client
     const claims = { iss: server.client.canonicalIssuer, aud: clientId, azp: clientId }
     expect((await post({ idToken: await tokenOf({ claims }) }, "idp-a")).reason).toBe("PROVIDER_TOKEN_INVALID")
@@ -74,18 +74,18 @@ describeStory("a credential of IDP_B", (kind) => {
     expect((await post({ idToken: await tokenOf(options) })).reason).toBe("PROVIDER_TOKEN_INVALID")
   })
 
-  test("signs nobody in through a client that is disabled", async () => {
+  test("is refused for a disabled client", async () => {
     expect((await post({ idToken: await tokenOf({ platform: "ANDROID" }), platform: "ANDROID" })).reason).toBe(
       "PROVIDER_DISABLED",
     )
   })
 
-  test("is no bearer token", async () => {
+  test("is refused as a bearer token", async () => {
     const headers = { authorization: `Bearer ${await tokenOf()}` }
     expect((await fetch(`${server.url}/auth/session/me`, { headers })).status).toBe(401)
   })
 
-  test("is not a notification either", async () => {
+  test("is refused if it is a notification", async () => {
     expect((await post({ idToken: await idp.notify() })).reason).toBe("PROVIDER_TOKEN_INVALID")
   })
 })

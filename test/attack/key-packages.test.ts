@@ -1,4 +1,4 @@
-// Key packages and requests for credentials from whoever may not, or not like this.
+// Key packages and credential requests from callers who may not make them, or in a form that is not allowed.
 import { ConnectError } from "@connectrpc/connect"
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { SyncSigner } from "@signet/canonical/ed25519"
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-/** "REASON code" of what a call is refused for. */
+/** Returns "REASON CODE" of the refusal. */
 async function why(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => expect.fail("the call was not refused"),
@@ -99,12 +99,12 @@ describe("a request for a credential", () => {
     )
   })
 
-  test("for a key that is another user's is refused", async () => {
+  test("for another user's key is refused", async () => {
     const device = await newDevice(connect(), await server.person("mallory"))
     expect(await refusal(device.register(bob.key))).toBe("AlreadyExists DEVICE_KEY_TAKEN")
   })
 
-  test("for a key that the device gave up is refused", async () => {
+  test("for the device's former key is refused", async () => {
     const device = await registered("nina")
     const former = device.key
     await device.renew(newLeafKey())
@@ -114,11 +114,11 @@ describe("a request for a credential", () => {
 })
 
 describe("an upload", () => {
-  test("of another device's package is refused", async () => {
+  test("of another device's key package is refused", async () => {
     expect(await why(upload(await one(bob)))).toBe("CREDENTIAL_INVALID CRED_WRONG_DEVICE")
   })
 
-  test("of a package with a former credential is refused", async () => {
+  test("of a key package with a former credential is refused", async () => {
     const device = await registered("olga")
     const before = await one(device)
     await device.renew(newLeafKey())
@@ -171,7 +171,7 @@ describe("an upload", () => {
     expect(await why(upload(keyPackage))).toBe(`CREDENTIAL_INVALID ${code}`)
   })
 
-  test("of a package with a leaf key that its credential does not name is refused", async () => {
+  test("of a key package whose leaf key is not in its credential is refused", async () => {
     const stolen = { ...ada, identity: { ...ada.identity, ...keysOf(newLeafKey()) } }
     const forged = await forgedKeyPackage(await one(), stolen.identity, ({ leafNode }) => ({
       leafNode: { ...leafNode, signaturePublicKey: stolen.identity.signatureKey },
@@ -179,7 +179,7 @@ describe("an upload", () => {
     expect(await why(upload(forged))).toBe("CREDENTIAL_INVALID CRED_LEAF_KEY_MISMATCH")
   })
 
-  test("of a package whose signature is not good is refused", async () => {
+  test("of a key package with an invalid signature is refused", async () => {
     const bytes = await one()
     expect(await why(upload(bytes.with(bytes.length - 1, (bytes.at(-1) ?? 0) ^ 1)))).toBe(
       "KEY_PACKAGE_INVALID KEY_PACKAGE_SIGNATURE",
@@ -196,24 +196,24 @@ describe("an upload", () => {
     )
   })
 
-  test("of a package that is not of the use that is said is refused", async () => {
+  test("of a key package that is not of the stated use is refused", async () => {
     const [once, last] = [await one(), await one(ada, { isLastResort: true })]
     expect(await why(upload(once, { isLastResort: true }))).toBe("KEY_PACKAGE_INVALID KEY_PACKAGE_LAST_RESORT")
     expect(await why(upload(last))).toBe("KEY_PACKAGE_INVALID KEY_PACKAGE_LAST_RESORT")
   })
 
-  test("of bytes that are no package, or not in its one encoding, is refused", async () => {
+  test("of bytes that are no key package, or not in canonical encoding, is refused", async () => {
     const bytes = await one()
     expect(await why(upload(new Uint8Array(64)))).toContain("MLS_")
     expect(await why(upload(new Uint8Array([...bytes, 0])))).toContain("MLS_NON_CANONICAL")
     expect(await why(upload(bytes.subarray(0, -1)))).toContain("MLS_MALFORMED")
   })
 
-  test("of an init key that was seen before is refused, by the same device and by another", async () => {
+  test("of an init key that was uploaded before is refused, by the same device and by another", async () => {
     const device = await registered("pia")
     const bytes = await one(device)
     await upload(bytes, { by: device })
-    // The same bytes again are the same upload.
+    // The same bytes again are a repetition of the upload.
     await upload(bytes, { by: device })
     const again = await forgedKeyPackage(bytes, device.identity, ({ leafNode }) => ({
       leafNode: { ...leafNode, hpkePublicKey: randomBytes(32) },
@@ -225,7 +225,7 @@ describe("an upload", () => {
     expect(await why(device.calls.keyPackages.uploadKeyPackages({ packages: twice }))).toBe("KEY_PACKAGE_DUPLICATE")
   })
 
-  test("that has one package at fault adds none", async () => {
+  test("with one invalid key package adds none", async () => {
     const device = await registered("quin")
     const packages = [await one(device), await one(bob)].map((keyPackage) => ({ keyPackage }))
     expect(await why(device.calls.keyPackages.uploadKeyPackages({ packages }))).toContain("CREDENTIAL_INVALID")

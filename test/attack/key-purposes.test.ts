@@ -1,4 +1,5 @@
-// One kind of JWT presented as another. Each purpose has its own keys, so a key that was taken is good for its own only.
+// Attempts to present one kind of JWT as another. Each purpose has its own keys, so a stolen key signs only for its
+// purpose.
 
 import { createPrivateKey, sign } from "node:crypto"
 import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
@@ -22,7 +23,7 @@ const decode = (part: string | undefined): Record<string, unknown> =>
 const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString("base64url")
 const me = (token: string) => refusal(clients.auth.me({}, bearer(token)))
 
-test("ada's claims, signed by the service as anything but an access token, are no bearer", async () => {
+test("a JWT with valid access claims but another type is refused as a bearer token", async () => {
   const claims = decode(accessToken.split(".")[1])
   for (const typ of ["rev+jwt", "perm+jwt", "aud-cp+jwt", "ctx+jwt", "ekc+jwt"] as const) {
     expect(await me(server.keys.sign(typ, claims))).toBe("Unauthenticated TYP_NOT_ALLOWED")
@@ -30,21 +31,18 @@ test("ada's claims, signed by the service as anything but an access token, are n
   await clients.auth.me({}, bearer(server.keys.sign("at+jwt", claims)))
 })
 
-test.each(["STATEMENT", "CONTEXT"] as const)(
-  "whoever takes a %s key makes no access token with it",
-  async (purpose) => {
-    const claims = decode(accessToken.split(".")[1])
-    const [key] = (await server.store.signingKeys.list()).filter((one) => one.purpose === purpose)
-    const pkcs8 = key && server.secrets.open(signingKeyLabel(key), key.privateSealed)
-    if (key === undefined || pkcs8 === undefined) throw new Error("no key was taken")
-    const input = `${encode({ alg: "ES256", typ: "at+jwt", kid: key.kid })}.${encode(claims)}`
-    const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })
-    const signature = sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" })
-    expect(await me(`${input}.${signature.toString("base64url")}`)).toBe("Unauthenticated KEY_UNKNOWN")
-  },
-)
+test.each(["STATEMENT", "CONTEXT"] as const)("a stolen %s key cannot sign an access token", async (purpose) => {
+  const claims = decode(accessToken.split(".")[1])
+  const [key] = (await server.store.signingKeys.list()).filter((one) => one.purpose === purpose)
+  const pkcs8 = key && server.secrets.open(signingKeyLabel(key), key.privateSealed)
+  if (key === undefined || pkcs8 === undefined) throw new Error("no key was taken")
+  const input = `${encode({ alg: "ES256", typ: "at+jwt", kid: key.kid })}.${encode(claims)}`
+  const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })
+  const signature = sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" })
+  expect(await me(`${input}.${signature.toString("base64url")}`)).toBe("Unauthenticated KEY_UNKNOWN")
+})
 
-test("each purpose has an address of its own, and no key is at two", async () => {
+test("each purpose has its own key set address, and no key is in two sets", async () => {
   const addresses = ["jwks", "statement-keys", "context-keys"].map((name) => `${server.url}/.well-known/${name}.json`)
   const sets = await Promise.all(
     addresses.map(async (address) => {

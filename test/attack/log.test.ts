@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createLog } from "../../server/node/log.ts"
 
-test("a fault's message does not come into the log in the clothes of a stack", () => {
+test("the message of a fault is not logged as part of its stack trace", () => {
   const lines: string[] = []
   const log = createLog("info", (line) => lines.push(line))
   const fault = new Error('bad input: "\n    at sgrt_secret (/of/a/person:1:1)\n"', {

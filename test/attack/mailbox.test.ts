@@ -1,4 +1,4 @@
-// What an attacker tries with the authority that comes with a message.
+// Attacks with the authority that a mailbox message carries.
 import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
@@ -26,7 +26,7 @@ const day = 86_400
 describe("a context", () => {
   const with_ = (contextToken: string, world: MailboxWorld = {}) => said(web, { payload: { contextToken } }, world)
 
-  test("is written by the sender itself", async () => {
+  test("is signed by the sender itself", async () => {
     const claims = { ...access.claims(), aud: web.principalId }
     const stranger = createIssuer()
     const own = stranger.token(claims, { typ: "ctx+jwt", kid: "context-1" })
@@ -34,7 +34,7 @@ describe("a context", () => {
     expect(await with_(actors.contextToken(web, {}, { alg: "none" }))).toBe("ALG_NOT_ALLOWED")
   })
 
-  test("is an access token, also one that says that it is none", async () => {
+  test("is an access token, also with the type of a context token", async () => {
     expect(await with_(access.token({ aud: web.principalId }))).toBe("TYP_NOT_ALLOWED")
     expect(await with_(access.token({ aud: web.principalId }, { typ: "ctx+jwt" }))).toBe("KEY_UNKNOWN")
   })
@@ -43,7 +43,7 @@ describe("a context", () => {
     expect(await with_(web.certificate())).toBe("TYP_NOT_ALLOWED")
   })
 
-  test("is no bearer token, also when it says that it is one", async () => {
+  test("is refused as a bearer token, also with the type of an access token", async () => {
     const keySet = createLocalKeySet(access, nodeTokenCrypto)
     const guard = createGuard({ ...access, keySet, crypto: nodeTokenCrypto })
     const aud = { aud: access.audience }
@@ -52,17 +52,17 @@ describe("a context", () => {
     expect(await guard.authenticate(`Bearer ${renamed}`)).toBe("KEY_UNKNOWN")
   })
 
-  test("was given to another sender, or is for a service and not for a sender", async () => {
+  test("was issued to another sender, or is addressed to a service", async () => {
     expect(await with_(actors.contextToken(mail))).toBe("AUDIENCE_MISMATCH")
     expect(await with_(actors.contextToken(web, { aud: "svc-notes" }))).toBe("AUDIENCE_MISMATCH")
   })
 
-  test("is good for longer than a day, or not any more", async () => {
+  test("is valid for more than a day, or has expired", async () => {
     expect(await with_(actors.contextToken(web, { exp: nowSeconds() + 2 * day }))).toBe("TOKEN_EXPIRED")
     expect(await with_(actors.contextToken(web, { iat: 1, nbf: 1, exp: nowSeconds() - 31 }))).toBe("TOKEN_EXPIRED")
   })
 
-  test("is of a service that acts for the user, where no service may", async () => {
+  test("is of a service that acts for the user, where delegation is not allowed", async () => {
     const act = { sub: ids.service, principal_type: "service", client_id: "svc-jobs" }
     const delegated = { gty: "on_behalf_of", sid: undefined, osid: ids.session, job_id: "job", act }
     const contextToken = actors.contextToken(web, delegated)
@@ -98,9 +98,9 @@ describe("between sending and delivery", () => {
     expect(await during({ minimum: { principal: 2, policy: 0 } })).toBe("PERMISSIONS_STALE")
   })
 
-  test("nobody knows what became of the user", async () => {
+  test("the user's state is unknown", async () => {
     const contextToken = actors.contextToken(web, { iat: nowSeconds() - 1_000, exp: nowSeconds() + 1_000 })
-    // Without anything to ask, a context counts for as long as an access token would.
+    // Without introspection, a context token is valid for as long as an access token.
     expect(await said(web, { payload: { contextToken } })).toBe("REVOCATION_STATE_STALE")
     const asked: string[] = []
     const introspect = async (_: unknown, token: string) => {
@@ -114,14 +114,14 @@ describe("between sending and delivery", () => {
   })
 })
 
-describe("the mailbox of a system", () => {
+describe("an internal mailbox", () => {
   const requirement: Requirement = {
     is: "scope",
     scope: "notes.read",
     freshness: { maxStalenessMs: 60_000, onStale: "ALLOW" },
   }
 
-  test("alone takes the authority of the time of sending", () => {
+  test("is the only kind that may accept the authority at the time of sending", () => {
     expect(() => mailboxOf({ requirement })).toThrow("mailbox of internal messages")
     expect(() => mailboxOf({ requirement: { is: "allOf", of: [requirement] } })).toThrow("mailbox of internal messages")
     const { freshness, ...unsaid } = requirement
@@ -135,7 +135,7 @@ describe("the mailbox of a system", () => {
     expect(() => mailboxOf({ requirement, isSystem: true })).not.toThrow()
   })
 
-  test("takes nobody's but a service's own", async () => {
+  test("accepts only a service's own authority", async () => {
     const system = { requirement, isSystem: true }
     expect(await said(web, {}, system)).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
     const own = { sub: web.principalId, principal_type: "service", gty: "client_credentials" }

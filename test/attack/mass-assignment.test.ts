@@ -1,4 +1,4 @@
-// Mass assignment: whatever a body says, nobody sets what the service sets.
+// Mass assignment: a request cannot set a field that only the service sets.
 import { type DescField, type DescMethod, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { isClosed, type Use } from "../../server/rpc/field-behavior.ts"
@@ -22,7 +22,7 @@ const call = (method: DescMethod, request: JsonObject | string, by: Administrato
   callRaw(server, method, request, world.as(by))
 const named = (methods: readonly DescMethod[]) => methods.map((method) => [method.name, method] as const)
 
-describe("nobody sets what the service sets", () => {
+describe("a request cannot set the service's fields", () => {
   const writes = administrationMethods.filter((method) => !isRead(method))
   const useOf = ({ name }: DescMethod): Use => (name.startsWith("Create") ? "create" : "update")
 
@@ -38,7 +38,7 @@ describe("nobody sets what the service sets", () => {
       : [],
   )
 
-  test("and there is something that it sets in every one of them", () => {
+  test("covers every method", () => {
     expect(new Set(closed.map(([, method]) => method.name)).size).toBe(
       writes.filter(({ name }) => /^(Create|Update)(?!Membership|Grant)/.test(name)).length + 1,
     )
@@ -62,13 +62,13 @@ describe("nobody sets what the service sets", () => {
     expect([masked.status, masked.reason, masked.field]).toEqual(expected)
   })
 
-  test("and nothing has changed", async () => {
+  test("changes nothing", async () => {
     expect(await snapshot(server)).toBe(before)
   })
 
-  // As text, since an object's own literal would set the prototype.
+  // Names as text: in an object literal, `__proto__` would set the prototype.
   const strangers = ["__proto__", "permVer", "identityId", "isInstallation", "constructor"].slice(0, effort(2, 5, 5))
-  test.each(named(administrationMethods))("%s takes no member that it does not know", async (_, method) => {
+  test.each(named(administrationMethods))("%s refuses an unknown member", async (_, method) => {
     const request = JSON.stringify(requestOf(server, method, own))
     const comma = request === "{}" ? "" : ","
     for (const name of strangers) {
@@ -83,7 +83,7 @@ describe("nobody sets what the service sets", () => {
     }
   })
 
-  test("and no path is contradicted by its body", async () => {
+  test("refuses a body that contradicts the path", async () => {
     const url = `${server.url}/auth/apps/${world.app.id}/tenants/${own.tenant_id}`
     const headers = { ...world.as("admin").headers, "content-type": "application/json" }
     for (const body of [{ tenantId: inTenant.tenant_id }, { appId: world.other.id }]) {
@@ -110,7 +110,7 @@ describe("nobody sets what the service sets", () => {
   }
 })
 
-/** A value that is not the field's empty one. */
+/** Returns a value that is not the field's default. */
 function sampleOf(field: DescField): JsonValue {
   if (field.fieldKind === "enum") return field.enum.values[1]?.name ?? ""
   if (field.fieldKind === "message") return "2030-01-01T00:00:00Z"

@@ -1,5 +1,6 @@
-// The scope of messaging backends at AuthorityService. A backend of a tenant, of an app or of the installation serves its own
-// scope. A caller's token, a credential and a device list count in their own app and tenant, for their own user and device.
+// The scopes of messaging backends at AuthorityService. A backend of a tenant, an app or the installation serves only
+// that scope. A caller's token, a credential and a device list are valid only in their app and tenant, for their user
+// and device.
 import { decode } from "@signet/canonical/canonical"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
@@ -41,7 +42,7 @@ const { ACTIVE, REVOKED } = ListedDevice_Status
 type Headers = { headers: Record<string, string> }
 
 let tenantId: TenantId
-/** Alice, with her tenant. */
+/** Alice, in her tenant. */
 let inside: TestDevice
 let tenants: Headers
 let installations: Headers
@@ -104,7 +105,7 @@ describe("a tenant's backend", () => {
 })
 
 describe("the installation's backend", () => {
-  test("serves every app, for callers of that app alone", async () => {
+  test("serves every app, but only for callers of that app", async () => {
     expect(await why(authority.getSession({ sessionId: sessionOf(alice.session) }, installations))).toBe("taken")
     expect(await why(authority.issueProof(proofFor(alice), installations))).toBe("taken")
     const elsewhere = { appId: newId("app", now(), randomBytes(10)), tenantId: "" }
@@ -137,7 +138,7 @@ test("an event keeps its outcome and reason, and has no target without a type", 
 })
 
 describe("a credential", () => {
-  test("says whether its storage may vanish, as its holder did", async () => {
+  test("records whether the device's storage is ephemeral, as its holder requested", async () => {
     const asked = await credentialFor(alice)
     const { credential } = await authority.issueCredential(asked, own)
     const schema = DeviceCredentialBodyV1Schema
@@ -167,7 +168,7 @@ test("a list does not count revoked devices against the limit", async () => {
   expect(await why(authority.signDeviceList(listOf(alice, { entries }), own))).toBe("taken")
 })
 
-test("a user who is not in a tenant is gone from it, though not from its app", async () => {
+test("a user without a membership in a tenant counts as removed there, but not in its app", async () => {
   const list = (where: object) => listOf(bob, { callerToken: "", place: where }, REVOKED)
   expect(await why(authority.signDeviceList(list(insidePlace()), own))).toBe("taken")
   expect(await why(authority.signDeviceList(list(place()), own))).toBe("NOT_THE_CALLERS user_id")
@@ -193,7 +194,7 @@ describe("a proof is not signed", () => {
     expect(await withCredential(await issued(bob))).toBe("NOT_THE_CALLERS requester")
   })
 
-  test("for a credential or a list of the user's in a tenant", async () => {
+  test("for the user's credential or device list of another tenant", async () => {
     const mine = await server.person(crypto.randomUUID(), { tenantId })
     const member = { ...alice, userId: mine.userId, session: mine, place: placeOf(mine.accessToken) }
     const credential = await issued(member, { place: insidePlace() })
@@ -203,7 +204,7 @@ describe("a proof is not signed", () => {
     expect(await why(authority.issueProof(listed, own))).toBe("CREDENTIAL_INVALID LIST_WRONG_TENANT")
   })
 
-  test("for a list that has the device and the credential, but not of each other", async () => {
+  test("for a list that has the device and the credential in different entries", async () => {
     const entry = (deviceId: string, of: Uint8Array) => ({
       ...{ deviceId, credentialHash: of, status: ACTIVE, changedAt: at() },
     })
@@ -234,7 +235,7 @@ describe("sessions", () => {
     return (await authority.signDeviceList(listOf(of, { place: where, entries }), own)).deviceList
   }
 
-  test("are not bound to a revoked device, and none ends because another device was revoked", async () => {
+  test("are not bound to a revoked device, and do not end when another device is revoked", async () => {
     const deviceList = await listed(alice, place(), { [alice.id]: ACTIVE, [phone.id]: REVOKED })
     const bind = { sessionId: sessionOf(alice.session), deviceId: phone.id }
     expect(await why(authority.changeSessions({ deviceList, bind }, own))).toBe("NOT_THE_CALLERS bind")
@@ -246,7 +247,7 @@ describe("sessions", () => {
     expect(state).toBe(GetSessionResponse_State.ACTIVE)
   })
 
-  test("with a tenant change by a list of the tenant alone", async () => {
+  test("with a tenant change only by that tenant's list", async () => {
     const subject = crypto.randomUUID()
     const outer = await server.person(subject)
     const inner = await server.person(subject, { tenantId })
@@ -267,7 +268,7 @@ describe("sessions", () => {
   })
 })
 
-test("one backend that asked for too much holds up no other", async () => {
+test("a backend that exceeded its limit does not slow down another", async () => {
   const messaging_backend = { caller: { limit: 6, seconds: 3_600 }, user: { limit: 2, seconds: 3_600 } }
   Object.assign(server.deps.limiter?.limits.windows ?? {}, { messaging_backend })
   const [one, other] = [await backendOf(server.app, null), await backendOf(server.app, null)]

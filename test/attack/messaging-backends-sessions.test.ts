@@ -1,4 +1,4 @@
-// A messaging backend that is broken, or not one at all: whose sessions it ends, what it writes down, and how often.
+// Attacks by a broken or false messaging backend: which sessions it can end, which events it can write, and how often.
 import { Code, ConnectError } from "@connectrpc/connect"
 import { newId, parseId } from "@signet/kernel/ids"
 import { BackendEvent_Outcome, ListedDevice_Status } from "@signet/proto/authority/v1/authority_service"
@@ -47,7 +47,7 @@ describe("sessions", () => {
     return (await authority.signDeviceList({ ...listOf(of), entries: listed }, own)).deviceList
   }
 
-  test("of others do not end by a list that names their devices", async () => {
+  test("of other users do not end by a list that names their devices", async () => {
     const deviceList = await signed(alice, [
       { id: alice.id, status: ACTIVE },
       { id: bob.id, status: REVOKED },
@@ -59,14 +59,14 @@ describe("sessions", () => {
     expect((await authority.getSession({ sessionId: sessionOf(bob) }, own)).boundDeviceId).toBe(bob.id)
   })
 
-  test("do not change but by a list that says so", async () => {
+  test("change only by a list that contains the change", async () => {
     const deviceList = await signed(alice, [{ id: alice.id, status: ACTIVE }])
     const revoke = (list: Uint8Array) =>
       authority.changeSessions({ deviceList: list, revokedDeviceIds: [alice.id] }, own)
     expect(await why(revoke(deviceList))).toBe("NOT_THE_CALLERS revoked_device_ids")
     const bind = { sessionId: sessionOf(alice), deviceId: bob.id }
     expect(await why(authority.changeSessions({ deviceList, bind }, own))).toBe("NOT_THE_CALLERS bind")
-    // Signed by who has no key for lists.
+    // Signed by a key that is not for device lists.
     const stranger = createAuthority({ signer: () => newLeafKey().signer, keySet: () => undefined }, server.deps.issuer)
     const entries = [
       {
@@ -91,7 +91,7 @@ describe("sessions", () => {
     expect(await standing(alice)).toBe(1)
   })
 
-  test("of another app are none", async () => {
+  test("of another app are not found", async () => {
     const { app, other } = await otherBackend()
     expect(await why(authority.getSession({ sessionId: sessionOf(alice) }, other))).toBe("NOT_FOUND")
     expect(await why(authority.listActiveUsers({ place: place(), userIds: [alice.userId] }, other))).toBe(
@@ -107,7 +107,7 @@ describe("sessions", () => {
   })
 })
 
-/** Of another app, with the scope. */
+/** Creates an app with a backend. */
 async function otherBackend() {
   const app = {
     ...server.app,
@@ -158,7 +158,7 @@ describe("the audit", () => {
     expect(known.size).toBe(0)
   })
 
-  test("takes no more than fifty at once, and what names no app is the backend's", async () => {
+  test("accepts at most fifty events a call, and events without an app get the backend's", async () => {
     const many = Array.from({ length: 51 }, () => event())
     expect(await why(authority.writeAuditEvents({ events: many }, own))).toMatch(/^INVALID_FIELD/)
     const placeless = event({ kind: "directive.issued", appId: "", route: "" })
@@ -173,7 +173,7 @@ describe("the audit", () => {
 })
 
 describe("too much", () => {
-  /** What each call of the service answers. */
+  /** Calls every method once and returns the answers. */
   const everything = async () => [
     await why(authority.getIssuerKeySet({}, own)),
     await why(authority.listActiveUsers({ place: place(), userIds: [bob.userId] }, own)),
@@ -186,7 +186,7 @@ describe("too much", () => {
   ]
   const hourly = (limit: number) => ({ limit, seconds: 3_600 })
 
-  test("is refused: what is asked in one person's name, and then everything", async () => {
+  test("is refused first for one user, and then for all calls", async () => {
     const messaging_backend = { caller: hourly(60), user: hourly(10) }
     Object.assign(server.deps.limiter?.limits.windows ?? {}, { messaging_backend })
     const sign = () => authority.signDeviceList(listOf(alice), own).then(() => undefined, ConnectError.from)
@@ -195,7 +195,7 @@ describe("too much", () => {
     expect(refused.filter((one) => one === undefined).length).toBeLessThanOrEqual(10)
     expect(error.code).toBe(Code.ResourceExhausted)
     expect(Number(error.metadata.get("retry-after"))).toBeGreaterThan(0)
-    // Whatever is signed in her name counts, and what is asked for others goes on.
+    // Everything signed for her counts. Calls for others still succeed.
     expect(await why(authority.issueProof(proofFor(alice), own))).toBe("RATE_LIMITED")
     expect(await why(authority.issueCredential(await credentialFor(alice), own))).toBe("RATE_LIMITED")
     const { deviceList } = await authority.signDeviceList(listOf(bob), own)

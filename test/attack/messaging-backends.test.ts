@@ -1,5 +1,5 @@
-// A messaging backend that is broken, or not one at all, at the service that signs for backends: it gets nothing that its
-// callers do not have.
+// Attacks by a broken or false messaging backend at AuthorityService: it gets only signatures that its callers may
+// have.
 import { newId, parseId } from "@signet/kernel/ids"
 import { ListedDevice_Status, IssueProofRequest_Op as Op } from "@signet/proto/authority/v1/authority_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -66,7 +66,7 @@ async function otherService(): Promise<string> {
 }
 
 describe("a credential", () => {
-  test("is signed for the caller who holds its key", async () => {
+  test("is signed for the holder of its key", async () => {
     expect(await why(authority.issueCredential(await credentialFor(alice), own))).toBe("taken")
   })
 
@@ -90,7 +90,7 @@ describe("a credential", () => {
     expect(await why(authority.issueCredential(await credentialFor(alice, change()), own))).toBe(reason)
   })
 
-  test("is not signed for a key whose holder asked as somebody else", async () => {
+  test("is not signed for a key whose holder requested it as another user", async () => {
     const request = await deviceRequest(newLeafKey(), bob.place, bob.userId)
     const call = authority.issueCredential(await credentialFor(alice, { deviceRequest: request }), own)
     expect(await why(call)).toBe("CREDENTIAL_INVALID REQUEST_WRONG_USER")
@@ -153,7 +153,7 @@ describe("a list", () => {
     expect(await why(authority.signDeviceList(listOf(alice, change()), own))).toBe(reason)
   })
 
-  test("of who is gone says nothing but that the devices are", async () => {
+  test("of a removed user can only revoke the devices", async () => {
     const gone = await server.person(crypto.randomUUID())
     const device = { ...alice, userId: gone.userId, session: gone }
     const revoked = () => authority.signDeviceList(listOf(device, { callerToken: "" }, REVOKED), own)
@@ -234,7 +234,7 @@ describe("a proof", () => {
     expect(await why(authority.issueProof(proofFor(alice, change()), own))).toBe(reason)
   })
 
-  test("is signed by a list of the caller's, and by nobody else's", async () => {
+  test("requires the caller's own device list", async () => {
     const listFor = async (of: TestDevice, status: ListedDevice_Status = ACTIVE) => {
       const entries = [{ deviceId: of.id, credentialHash: credentialHash(alice), status, changedAt: at() }]
       return (await authority.signDeviceList({ ...listOf(of), entries }, own)).deviceList

@@ -1,4 +1,4 @@
-// Commits that somebody made who should not, or bent: none is taken, and the room goes on.
+// Forged, altered and misplaced commits. The service refuses each one, and the conversation continues.
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { issueMembershipProof } from "@signet/canonical/membership-proof"
 import { idOf } from "@signet/kernel/ids"
@@ -46,7 +46,7 @@ beforeAll(openScene, 30_000)
 afterAll(() => server.close())
 
 describe("a commit", () => {
-  test("that adds a ghost beside whom its proof names is refused", async () => {
+  test("that adds a member whom its proof does not name is refused", async () => {
     const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const [wanted] = claim?.keyPackages ?? []
     const ghost = await packageOf(dave)
@@ -56,14 +56,14 @@ describe("a commit", () => {
     expect(await refusal(alice.append({ ...request, payload: { case: "commit", value } }))).toBe("GHOST_MEMBER")
   })
 
-  test("that adds somebody without any proof is refused", async () => {
+  test("that adds a member without a proof is refused", async () => {
     const staged = await engine.add(room.state, [await packageOf(carol)], { aad: aadOf(room, EnvelopeKind.COMMIT) })
     const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
     const payload = { case: "commit", value: committed(staged) } as const
     expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_MISSING")
   })
 
-  test("that changes nobody and carries a proof is refused", async () => {
+  test("that changes no member but carries a proof is refused", async () => {
     const { proof } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const staged = await engine.update(room.state, carrying(proof))
     const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
@@ -71,7 +71,7 @@ describe("a commit", () => {
     expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_UNEXPECTED")
   })
 
-  test("that removes somebody else than its proof says is refused", async () => {
+  test("that removes another member than its proof names is refused", async () => {
     const { proof } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const staged = await engine.remove(room.state, [1], carrying(proof))
     const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
@@ -127,7 +127,7 @@ describe("a commit", () => {
     expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_UNKNOWN_ISSUER_KEY")
   })
 
-  test("by another member than the one its proof was given to is refused", async () => {
+  test("by another member than its proof's requester is refused", async () => {
     const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const [wanted] = claim?.keyPackages ?? []
     const staged = await engine.add(bobs.state, [wanted?.keyPackage ?? expect.fail("none")], carrying(proof))
@@ -136,19 +136,19 @@ describe("a commit", () => {
     expect(await refusal(bob.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_WRONG_COMMITTER")
   })
 
-  test("sent by a member who did not make it is refused", async () => {
+  test("that another member made than the sender is refused", async () => {
     const staged = await alice.stageUpdate(room)
     expect(await refusal(bob.append(staged))).toBe("NOT_MEMBER")
   })
 
   test("whose signature does not verify is refused", async () => {
     const staged = await alice.stageUpdate(room)
-    // Before the two tags, each with its length.
+    // Flips a byte of the signature, which is before the two tags and their lengths.
     const commit = flipped(staged.staged.commit, -(2 * 33 + 1))
     expect(await refusal(sending(staged, { commit }))).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
   })
 
-  test("whose path has a leaf that nobody signed, or another device's, is refused", async () => {
+  test("whose path has an unsigned leaf or another device's leaf is refused", async () => {
     const { staged, request } = await alice.stageUpdate(room)
     const unsigned = await pathCommit(staged.commit, alice, (leaf) => ({
       ...leaf,
@@ -169,7 +169,7 @@ describe("a commit", () => {
     expect(await refusal(send(foreign))).toBe("CREDENTIAL_REFUSED")
   })
 
-  test("whose path brings a key that is in the tree is refused: nobody with this tree can follow it", async () => {
+  test("whose path has a key that is already in the tree is refused: no member could process it", async () => {
     const { staged, request } = await alice.stageUpdate(room)
     const bobsLeaf = parseTree(staged.tree()).leaves.get(1) ?? expect.fail("no leaf")
     const place = { groupId: room.state.groupId, leafIndex: room.state.ownLeaf }
@@ -193,7 +193,7 @@ describe("a commit", () => {
     )
   })
 
-  test("that removes a leaf that nobody has is refused", async () => {
+  test("that removes a blank leaf is refused", async () => {
     const { proof } = await alice.authorizeRemove(room, { userIds: [bob.userId] })
     const staged = await engine.remove(room.state, [1], carrying(proof))
     const commit = await pathCommit(staged.commit, alice, (leaf) => leaf, [99])
@@ -202,7 +202,7 @@ describe("a commit", () => {
     expect(await refusal(alice.append(request))).toBe("PROOF_REFUSED PROOF_SUBJECTS_MISMATCH")
   })
 
-  test("with a package that was not claimed, or by somebody else, is refused", async () => {
+  test("with a key package that was not claimed, or was claimed by another device, is refused", async () => {
     expect(await refusal(adding(() => ({ claimTickets: [] })))).toBe("KEY_PACKAGE_NOT_CLAIMED")
     const other = await bob.authorizeAdd(bobs, { userIds: [carol.userId] })
     const claimTickets = [other.claim?.ticket ?? randomBytes(1)]
@@ -229,7 +229,7 @@ describe("a commit", () => {
     )
   })
 
-  test("whose GroupInfo has another proof than itself is refused", async () => {
+  test("whose GroupInfo has another proof than the commit is refused", async () => {
     const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const [wanted] = claim?.keyPackages ?? []
     const options = { aad: aadOf(room, EnvelopeKind.COMMIT, proof), proof: randomBytes(200) }
@@ -239,10 +239,10 @@ describe("a commit", () => {
     expect(await refusal(alice.append({ ...request, payload }))).toBe("GROUP_INFO_MISMATCH")
   })
 
-  test("with a tree that is not the epoch's, or without the tree that newcomers need, is refused", async () => {
+  test("with another epoch's tree, or without the tree that new members need, is refused", async () => {
     const other = await alice.stageUpdate(room)
     expect(await refusal(adding(() => ({ tree: other.staged.tree() })))).toBe("GROUP_INFO_MISMATCH")
-    // In the encryption key of the first leaf: nothing else sees it.
+    // In the encryption key of the first leaf, which no other check covers.
     expect(await refusal(adding(({ tree = randomBytes(1) }) => ({ tree: flipped(tree, 12) })))).toBe(
       "GROUP_INFO_MISMATCH",
     )
@@ -252,7 +252,7 @@ describe("a commit", () => {
     )
   })
 
-  test("whose signed tree has one leaf more than its members is refused", async () => {
+  test("whose tree has one leaf more than its members is refused", async () => {
     const authorization = await alice.authorizeAdd(room, { userIds: [carol.userId] })
     const wanted = authorization.claim?.keyPackages[0]?.keyPackage ?? expect.fail("none")
     const aad = aadOf(room, EnvelopeKind.COMMIT)
@@ -291,7 +291,7 @@ describe("a commit", () => {
     expect(await refusal(sending(staged, { groupInfo: forged }))).toBe("GROUP_INFO_MISMATCH")
   })
 
-  test("with a welcome for a device that is not added, or for none, is refused", async () => {
+  test("with a welcome for a device that is not added, or for no device, is refused", async () => {
     const other = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [dave.userId] }))
     const { welcome = randomBytes(1) } = other.staged
     expect(await refusal(adding(() => ({ welcome })))).toBe("WELCOME_RECIPIENT_MISMATCH")
@@ -341,25 +341,25 @@ describe("a commit", () => {
     expect(await refusal(alice.append({ ...request, expectedEpoch }))).toMatch(/^MLS_WRONG_GROUP/)
   })
 
-  test("that was first in a group whose creator is somebody else is refused", async () => {
+  test("that is the first of another creator's group is refused", async () => {
     const erin = await registered(undefined, 0)
     const value = { userIds: [carol.userId, erin.userId] }
     const { conversation, authorization } = await alice.create({ case: "group", value })
     if (conversation === undefined || authorization === undefined) return expect.fail("not created")
-    // Erin may ask for a proof too, but this one is Alice's.
+    // Erin may request a proof too, but this one was issued to Alice.
     expect(await refusal(erin.append(await erin.stageFirst(conversation, authorization)))).toBe(
       "PROOF_REFUSED PROOF_WRONG_COMMITTER",
     )
     const staged = await alice.stageFirst(conversation, authorization)
     expect(await refusal(erin.append(staged))).toBe("CREDENTIAL_REFUSED")
     expect(await refusal(sending(staged, { tree: new Uint8Array() }))).toBe("GROUP_INFO_MISMATCH")
-    // Before the two tags, each with its length.
+    // Flips a byte of the signature, which is before the two tags and their lengths.
     const unsigned = flipped(staged.staged.commit, -(2 * 33 + 1))
     expect(await refusal(sending(staged, { commit: unsigned }))).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
     expect(await refusal(alice.append(staged))).toBe("taken")
   })
 
-  test("that was first in a group for another conversation is refused", async () => {
+  test("that is the first of another conversation's group is refused", async () => {
     const { conversation, authorization } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
     if (conversation === undefined || authorization === undefined) return expect.fail("not created")
     const { id, mlsGroupId } = conversation
@@ -377,7 +377,7 @@ describe("a commit", () => {
     }
   })
 
-  test("that was first without a proof is refused", async () => {
+  test("that is the first of a group and has no proof is refused", async () => {
     const { conversation } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
     if (conversation === undefined) return expect.fail("not created")
     const { id, mlsGroupId } = conversation

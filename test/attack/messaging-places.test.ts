@@ -1,5 +1,5 @@
-// One person in two places of an app: with a tenant and without. What is of one place is not there in the other, though
-// the user is in the conversation, and the device is theirs.
+// One user in two places of an app: outside its tenants and in a tenant. A resource of one place cannot be reached from
+// the other, although the user is a member of the conversation and owns the device.
 import { newId } from "@signet/kernel/ids"
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -12,7 +12,7 @@ import { storyStore } from "../support/postgres.ts"
 import { refusal } from "./messaging-scene.ts"
 
 let server: MessagingServer
-/** Two devices of one person, and a friend of theirs in each place. */
+/** Two devices of one user, and a friend's device in each place. */
 let outside: TestDevice
 let inside: TestDevice
 let friendOutside: TestDevice
@@ -103,18 +103,18 @@ describe("from the other place", () => {
     expect(await refusal(call())).toBe("RESOURCE_UNRESOLVED")
   })
 
-  test("no list names the conversation, and none names the other device", async () => {
+  test("no list contains the conversation or the other device", async () => {
     expect((await inside.calls.conversations.listConversations({})).conversations).toEqual([])
     const { devices } = await friendInside.calls.devices.listDevices({ userId: outside.userId })
     expect(devices.map(({ id }) => id)).toEqual([inside.id])
   })
 
-  test("a person is not found where they are not, nor a device of theirs", async () => {
+  test("a user and their device are not found in a place where they are not", async () => {
     const claim = (targets: { userIds?: string[]; deviceIds?: string[] }) => {
       const value = { ...targets, claimId: newClaimId() }
       return outside.calls.keyPackages.claimKeyPackages({ conversationId: room.id, ...value })
     }
-    // A user of both places, whose only device is in the other.
+    // A user of both places whose only device is in the other place.
     expect(await refusal(claim({ userIds: [friendInside.userId] }))).toBe("NO_KEY_PACKAGE")
     expect(await refusal(claim({ deviceIds: [friendInside.id] }))).toBe("RESOURCE_UNRESOLVED")
     expect(await refusal(claim({ deviceIds: [inside.id] }))).toBe("RESOURCE_UNRESOLVED")
@@ -122,18 +122,18 @@ describe("from the other place", () => {
     expect(await refusal(claim({ deviceIds: [friendOutside.id] }))).toBe("taken")
   })
 
-  test("the other device is neither revoked nor renewed", async () => {
+  test("the other device can be neither revoked nor renewed", async () => {
     expect(await refusal(inside.calls.devices.revokeDevice({ deviceId: outside.id }))).not.toBe("taken")
     expect(await refusal(outside.calls.keyPackages.getInventory({}))).toBe("taken")
   })
 
-  test("a welcome of another device is not there", async () => {
+  test("another device's welcome is not found", async () => {
     const consume = { welcomeId, idempotencyKey: randomBytes(16) }
     expect(await refusal(inside.calls.welcomes.consumeWelcome(consume))).toBe("NOT_FOUND")
   })
 })
 
-test("the conversation is as it was", async () => {
+test("the conversation is unchanged", async () => {
   const { conversation } = await outside.calls.conversations.getConversation({ conversationId: room.id })
   expect([conversation?.epoch, conversation?.headSeq, conversation?.directives]).toEqual([room.epoch, room.seq, []])
   expect((await outside.calls.attachments.getAttachment({ attachmentId })).attachment?.missingParts).toEqual([0])

@@ -1,4 +1,4 @@
-// Where attacks on the messaging service happen: its people, a room that no test changes, and commits bent out of shape.
+// The setup for attacks on the messaging service: its users, a conversation that no test changes, and altered commits.
 import { ConnectError } from "@connectrpc/connect"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
@@ -26,7 +26,7 @@ export let alice: TestDevice
 export let bob: TestDevice
 export let carol: TestDevice
 export let dave: TestDevice
-/** Of Alice and Bob; no test changes it. */
+/** A group of Alice and Bob that no test changes. */
 export let room: Room
 export let bobs: Room
 /** Another group of Alice and Bob. */
@@ -53,7 +53,7 @@ export async function openScene(): Promise<void> {
   elsewhere = await alice.createGroup([bob.userId])
 }
 
-/** "GHOST_MEMBER", or "PROOF_REFUSED PROOF_EXPIRED" where the metadata has a code, or "taken". */
+/** Returns "REASON", followed by the code in the error's metadata if there is one; "taken" if the call succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   const error = await errorOf(call)
   if (error === undefined) return "taken"
@@ -72,7 +72,7 @@ export async function errorOf(call: Promise<unknown>): Promise<ConnectError | un
   }
 }
 
-/** Alice's commit that adds Carol, changed. */
+/** Sends Alice's commit that adds Carol, with a change. */
 export async function adding(change: (value: CommitPayload, staged: StagedAppend) => Partial<CommitPayload>) {
   const staged = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [carol.userId] }))
   return sending(staged, change(staged.request.payload.value, staged))
@@ -90,7 +90,7 @@ export const committed = ({ commit, groupInfo, welcome, tree }: StagedCommit, cl
   claimTickets,
 })
 
-/** A commit by this device with whatever proof. */
+/** The options of a commit by this device that carries the proof. */
 export const carrying = (proof: Uint8Array, of: Room = room) => ({ aad: aadOf(of, EnvelopeKind.COMMIT, proof), proof })
 
 export async function packageOf(device: TestDevice): Promise<Uint8Array> {
@@ -98,7 +98,10 @@ export async function packageOf(device: TestDevice): Promise<Uint8Array> {
   return made?.keyPackage ?? expect.fail("no key package")
 }
 
-/** The commit with another leaf in its path, and perhaps other removals, signed again by its committer. */
+/**
+ * Replaces the leaf in the commit's path, and possibly its removals, and signs the commit again with the committer's
+ * key.
+ */
 export async function pathCommit(
   commit: Uint8Array,
   by: TestDevice,
@@ -130,7 +133,7 @@ export async function pathCommit(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
 }
 
-/** An AAD frame that names another receipt than the newest. */
+/** Returns an AAD frame that names another receipt than the newest. */
 export const withReceipt = (kind: EnvelopeKind, lastReceiptHash: Uint8Array) =>
   buildEnvelopeAad({ conversationId: bytesOf("cnv", room.id), kind, lastReceiptHash })
 

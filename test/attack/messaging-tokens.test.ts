@@ -1,4 +1,4 @@
-// Tokens that are not for messaging, at a service whose messaging has an audience of its own.
+// Tokens that are not for messaging, at a service whose messaging has its own audience.
 import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-test("a token for another service is refused, and one for messaging is no other's", async () => {
+test("a token for another service is refused, and other services refuse a messaging token", async () => {
   const session = await server.person("ada")
   const device = await newDevice(connect(), session)
   await device.register()
@@ -73,7 +73,7 @@ test("a token without the scopes is refused", async () => {
   expect(await refusal(device.calls.devices.listDevices({}))).toBe("PermissionDenied MISSING_SCOPE")
 })
 
-test("no token at all sees the issuer's keys and the limits, and nothing else", async () => {
+test("a caller without a token can read only the issuer's keys and the limits", async () => {
   const device = await newDevice(connect(), await server.person("cleo"))
   const place = placeOf(device.credentials.token ?? "")
   device.credentials.token = undefined

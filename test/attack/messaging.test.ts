@@ -1,4 +1,4 @@
-// Members and strangers who send what they should not: each is refused, by name, and the log is as it was.
+// Invalid messages from members and strangers. Each gets its specific error, and the log does not change.
 import { Code } from "@connectrpc/connect"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
@@ -50,13 +50,13 @@ describe("an application message", () => {
       payload: { case: "application", value },
     })
 
-  test("is a private message, and a commit a public one", async () => {
+  test("must be a PrivateMessage, and a commit a PublicMessage", async () => {
     const { staged } = await alice.stageUpdate(room)
     expect(await refusal(sendAs(staged.commit))).toBe("MLS_WRONG_WIRE_FORMAT")
     const { payload } = await alice.stageText(room, "hello")
     const message = payload?.case === "application" ? new Uint8Array(payload.value ?? []) : expect.fail("no message")
     expect(await refusal(adding(() => ({ commit: message })))).toBe("MLS_WRONG_WIRE_FORMAT")
-    // Version, wire format, a group id of 32 bytes and the epoch are before the content type.
+    // The version, the wire format, a group id of 32 bytes and the epoch precede the content type.
     const handshake = message.with(2 + 2 + 33 + 8, 3)
     expect(await refusal(sendAs(handshake))).toBe("MLS_WRONG_WIRE_FORMAT")
     expect(await refusal(sendAs(new Uint8Array([...message, 0])))).toBe("MLS_NON_CANONICAL")
@@ -77,7 +77,7 @@ describe("an application message", () => {
     }
   })
 
-  test("of another epoch than the request says, of a passed and of a future one is refused", async () => {
+  test("of another epoch than the request states, or of a past or future epoch, is refused", async () => {
     const staged = await alice.stageText(room, "hello")
     expect(await refusal(alice.append({ ...staged, expectedEpoch: room.epoch + 1n }))).toBe("FUTURE_EPOCH")
     const stale = await errorOf(alice.append({ ...staged, expectedEpoch: room.epoch - 1n }))
@@ -90,7 +90,7 @@ describe("an application message", () => {
     expect(await refusal(alice.append(mixed))).toBe("STALE_EPOCH")
   })
 
-  test("of a stranger is answered as if the conversation were not there", async () => {
+  test("from a stranger is answered as for a missing conversation", async () => {
     const staged = await alice.stageText(room, "hello")
     const missing = { ...staged, conversationId: `cnv_${"0".repeat(26)}` }
     const told = await Promise.all([dave.append(staged), dave.append(missing)].map(errorOf))
@@ -118,7 +118,7 @@ describe("an application message", () => {
     }
   })
 
-  test("is not read by a device that was removed, nor taken from it", async () => {
+  test("from or to a removed device is refused", async () => {
     const group = await alice.createGroup([bob.userId])
     await bob.join()
     const left = bob.room(group.id)
@@ -137,7 +137,7 @@ describe("an application message", () => {
     )
   })
 
-  test("is not taken from a device that was revoked", async () => {
+  test("from a revoked device is refused", async () => {
     const user = await server.person(crypto.randomUUID())
     const phone = await registered(user)
     const group = await phone.createGroup([bob.userId])
@@ -154,8 +154,8 @@ describe("an application message", () => {
   })
 })
 
-describe("two at once", () => {
-  test("commits: one is taken, and the other gets the winner", async () => {
+describe("two appends", () => {
+  test("of concurrent commits: one is accepted, and the other's error has the winner", async () => {
     const [first, second] = [await alice.stageUpdate(elsewhere), await alice.stageUpdate(elsewhere)]
     const taken = await alice.append(first)
     const error = await errorOf(alice.append(second))
@@ -177,14 +177,14 @@ describe("two at once", () => {
     await alice.sync(elsewhere)
   })
 
-  test("the same append again is the same answer, and another under its key is refused", async () => {
+  test("that are equal get the same answer, and another append with the same key is refused", async () => {
     const staged = await alice.stageText(elsewhere, "once")
     const answer = await alice.append(staged)
     expect(await alice.append(staged)).toEqual(answer)
     expect((await alice.append({ ...staged, idempotencyKey: randomBytes(16) })).seq).toBe(answer.seq)
     const update = await alice.stageUpdate(elsewhere)
     const committed = await alice.commit(update)
-    // Both epochs have passed, and only the answers were lost.
+    // Both epochs have passed; only the answers had been lost.
     for (const [request, seq] of [
       [staged, answer.seq],
       [update.request, committed.seq],
@@ -199,7 +199,7 @@ describe("two at once", () => {
 })
 
 describe("over every protocol", () => {
-  test.each(Object.keys(protocols))("%s tells who won", async (name) => {
+  test.each(Object.keys(protocols))("%s returns the winning commit", async (name) => {
     const transport = protocols[name]?.(server.url) ?? expect.fail("no such protocol")
     const calls = callsOver(transport, alice.credentials)
     const error = await errorOf(calls.conversations.appendMessage((await lost()).request))
@@ -207,7 +207,7 @@ describe("over every protocol", () => {
     expect(error?.findDetails(CommitConflictSchema)[0]).toMatchObject({ conversationId: elsewhere.id })
   })
 
-  /** A commit of an epoch that has passed. */
+  /** Returns a commit of an epoch that has passed. */
   async function lost(): Promise<StagedAppend> {
     const late = await alice.stageUpdate(elsewhere)
     await alice.update(elsewhere)
@@ -215,7 +215,7 @@ describe("over every protocol", () => {
   }
 })
 
-describe("what is too large", () => {
+describe("content over the size limit", () => {
   const application = (length: number) => ({
     conversationId: room.id,
     idempotencyKey: randomBytes(16),
@@ -223,7 +223,7 @@ describe("what is too large", () => {
     payload: { case: "application" as const, value: new Uint8Array(length) },
   })
 
-  test("is no attachment", async () => {
+  test("is refused as an attachment", async () => {
     const make = (size: number) =>
       refusal(
         alice.calls.attachments.createAttachment({
@@ -255,7 +255,7 @@ describe("what is too large", () => {
   })
 })
 
-test("another tenant's conversation is answered like one that is not there", async () => {
+test("another tenant's conversation gets the same answer as a missing one", async () => {
   const tenantId = newId("ten", Date.now(), randomBytes(10))
   const inTenant = await newDevice(overGrpc(), await server.person(crypto.randomUUID(), { tenantId }))
   await inTenant.register()
@@ -273,7 +273,7 @@ test("another tenant's conversation is answered like one that is not there", asy
   expect(await refusal(inTenant.calls.keyPackages.claimKeyPackages(claim))).toBe("RESOURCE_UNRESOLVED")
 })
 
-test("a place that no log has is empty, and no commit is there", async () => {
+test("a position past the end of any log returns no envelopes, and reports of it are refused", async () => {
   for (const far of [2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]) {
     const read = await bob.calls.conversations.listMessages({ conversationId: room.id, afterSeq: far })
     expect(read.envelopes).toEqual([])
@@ -283,7 +283,7 @@ test("a place that no log has is empty, and no commit is there", async () => {
   }
 })
 
-test("a report names a commit that its device was there to follow", async () => {
+test("a fork report must name a commit that its device could process", async () => {
   const group = await alice.createGroup([bob.userId])
   await alice.update(group)
   await alice.add(group, { userIds: [carol.userId] })
@@ -301,7 +301,7 @@ test("a report names a commit that its device was there to follow", async () => 
   expect(await report(3n, 2n)).toBe("taken")
 })
 
-test("of a user with two devices each renews its own papers, and nobody renews another's", async () => {
+test("each of a user's devices renews only its own credential", async () => {
   const user = await server.person(crypto.randomUUID())
   const phone = await registered(user, 0)
   const laptop = await registered(user, 0)
@@ -326,7 +326,7 @@ test("of a user with two devices each renews its own papers, and nobody renews a
 })
 
 describe("a quarantined conversation", () => {
-  test("takes nothing but what brings its members back", async () => {
+  test("accepts only the appends that let its members back in", async () => {
     const group = await alice.createGroup([bob.userId])
     await bob.join()
     const { seq } = await alice.update(group)
@@ -358,7 +358,7 @@ describe("a quarantined conversation", () => {
 })
 
 describe("a directive", () => {
-  test("is carried out by whoever leased it, and others wait for it after the grace", async () => {
+  test("is carried out by the device that leased it, and blocks other members' messages after the grace period", async () => {
     const group = await alice.createGroup([bob.userId, carol.userId])
     await bob.join()
     await carol.join()
@@ -388,7 +388,7 @@ describe("a directive", () => {
     expect(await refusal(bob.calls.conversations.leaseDirective({ conversationId, directiveId }))).toBe("NOT_FOUND")
   })
 
-  test("of a direct conversation is none: it is for good", async () => {
+  test("is never created for a direct conversation: its members are fixed", async () => {
     const { conversation } = await alice.create({ case: "direct", value: { peerUserId: dave.userId } })
     const conversationId = conversation?.id ?? expect.fail("not created")
     const again = await dave.create({ case: "direct", value: { peerUserId: alice.userId } })

@@ -1,5 +1,5 @@
-// A service that answers something else than was asked: another conversation, a change that is none, a log that does not
-// have what it says it took. What is written goes to whom it was meant for, and what is said to be done is.
+// A service that gives false answers: another conversation, an invalid change, a log without a message that it had
+// accepted. Messages reach only their intended recipients, and a reported success is true.
 import { randomBytes } from "node:crypto"
 import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
@@ -63,7 +63,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** Says of what is appended that it was taken, and takes nothing. */
+/** Answers that an append was accepted, without storing it. */
 function swallowing(transport: Transport): Transport {
   return {
     ...transport,
@@ -77,7 +77,7 @@ function swallowing(transport: Transport): Transport {
 
 const secret = new TextEncoder().encode("for Ben alone")
 
-/** What the service has of a conversation, as Mallory is told. */
+/** Returns the conversation as the service shows it to Mallory. */
 async function shown(id: string): Promise<Conversation> {
   const [options, primitives] = messengers.optionsFor(mallory.person, mallory)
   const { context } = await openContext(options, primitives)
@@ -93,7 +93,7 @@ const answering = (conversation: Conversation) => ({
     Object.assign(truth as CreateConversationResponse, { conversation, authorization: undefined }),
 })
 
-test("the conversation with one user is never that with another: one that is waited for", async () => {
+test("a direct conversation is never replaced by one with another user: before the device has joined it", async () => {
   const { id } = await mallory.messenger.createDirectConversation(ann.person.userId)
   const userIds = [ann.person.userId, ben.person.userId]
   transport.bend = answering({ ...(await shown(id)), userIds })
@@ -103,7 +103,7 @@ test("the conversation with one user is never that with another: one that is wai
   stop()
   expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
   expect(failures).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message: "THIRD_USER" }))
-  // Stored for the one that it was written to, and for nobody else.
+  // Stored for the user whom it was written to, and for nobody else.
   expect((await ann.messenger.send(id, secret)).state).toBe("queued")
   await ann.messenger.sync()
   await mallory.messenger.sync()
@@ -111,7 +111,7 @@ test("the conversation with one user is never that with another: one that is wai
   expect(await ann.messenger.outbox(id)).toMatchObject([{ plaintext: secret, state: "queued" }])
 })
 
-test("the conversation with one user is never that with another: one that is here", async () => {
+test("a direct conversation is never replaced by one with another user: after the device has joined it", async () => {
   const eve = await messengers.newcomer("eve", { transport })
   const { id } = await mallory.messenger.createDirectConversation(eve.person.userId)
   await eve.messenger.sync()
@@ -120,7 +120,7 @@ test("the conversation with one user is never that with another: one that is her
   await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("a group that is here, of the same two, is not their conversation of two", async () => {
+test("a group of the same two users is not accepted as their direct conversation", async () => {
   const { id } = await mallory.messenger.createGroupConversation([ann.person.userId])
   await ann.messenger.sync()
   const userIds = [ann.person.userId, mallory.person.userId]
@@ -161,7 +161,7 @@ test.each<[string, (answer: AuthorizeMembershipResponse) => void]>([
   expect((await ann.messenger.conversation(id))?.memberUserIds).toEqual([ann.person.userId])
 })
 
-test("what the service says it took, and its log does not have, waits", async () => {
+test("a message that the service accepted but its log lacks stays queued", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   isSwallowing = true
   await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "QUEUED" })
@@ -183,7 +183,7 @@ const noIds = [
   "cnv_01KDVDNA00EDMTEVK5EHJ6AXHG",
 ]
 
-test.each(noIds)("a conversation by the name %j is refused, and nothing is kept of it", async (id) => {
+test.each(noIds)("a conversation with the id %j is refused, and nothing of it is stored", async (id) => {
   const { id: real } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "CreateConversation",
@@ -203,7 +203,7 @@ test.each(noIds)("a conversation by the name %j is refused, and nothing is kept 
 })
 
 test.each(noIds.slice(0, 2))(
-  "a welcome to a conversation by the name %j is refused, and holds up no other",
+  "a welcome to a conversation with the id %j is refused, and does not block others",
   async (conversationId) => {
     const eve = await messengers.newcomer("eve is welcomed", { transport })
     const { id: lost } = await ben.messenger.createGroupConversation([eve.person.userId])
@@ -223,7 +223,7 @@ test.each(noIds.slice(0, 2))(
   },
 )
 
-test("a device by a name that is none is refused", async () => {
+test("a malformed device id is refused", async () => {
   transport.bend = {
     method: "RegisterDevice",
     answer: (truth) => Object.assign((truth as RegisterDeviceResponse).device ?? {}, { id: "dev_none" }),
@@ -232,7 +232,7 @@ test("a device by a name that is none is refused", async () => {
   await expect(opening).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
 })
 
-test("hints about conversations that nobody has heard of open no door, and malformed ones are refused", async () => {
+test("hints about unknown conversations are ignored, and malformed ones are refused", async () => {
   const fay = await messengers.newcomer("fay")
   const { id } = await ben.messenger.createGroupConversation([fay.person.userId])
   await fay.messenger.sync()
@@ -264,14 +264,14 @@ test("hints about conversations that nobody has heard of open no door, and malfo
   expect((await fay.messenger.timeline(id)).at(-1)).toMatchObject({ plaintext: secret })
 })
 
-test("an envelope of a conversation that is not here opens no door", async () => {
+test("an envelope of an unknown conversation is refused", async () => {
   const conversationId = idOf("cnv", randomBytes(16))
   const envelope = create(EnvelopeSchema, { seq: 1n })
   const incoming = ann.messenger.processIncoming({ conversationId, envelope })
   await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })
 })
 
-test("a conversation with others in it is not closed because the service says so", async () => {
+test("a conversation with other members is not closed on the service's word", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "ListConversations",
@@ -283,7 +283,7 @@ test("a conversation with others in it is not closed because the service says so
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("whoever is thousands of commits behind does not read on, and is let in again", async () => {
+test("a device that is thousands of commits behind stops reading and rejoins", async () => {
   const { id } = await ben.messenger.createGroupConversation([ann.person.userId])
   await ann.messenger.sync()
   transport.bend = {
@@ -300,7 +300,7 @@ test("whoever is thousands of commits behind does not read on, and is let in aga
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("somebody's new device is let in by another member, where none of theirs does it", async () => {
+test("a user's new device is added by another member if none of the user's devices does it", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -330,7 +330,7 @@ test.each<[string, (attachment: Attachment) => object]>([
   await expect(sending).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("a service that says of each key package that it is gone does not have them made for ever", async () => {
+test("a service that claims that every key package is used up does not cause endless uploads", async () => {
   const kit = await messengers.newcomer("kit")
   const { context } = await openContext(...messengers.optionsFor(kit.person, kit))
   const inventory = { available: 0, isLow: true, hasLastResort: false }
@@ -350,7 +350,7 @@ test("a service that says of each key package that it is gone does not have them
   expect((await kit.store.list("device", "keyPackage")).length).toBeLessThanOrEqual(61)
 })
 
-test("a message of a time that is none is read", async () => {
+test("a message with an invalid time is read", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   await ben.messenger.sync()
   for (const seconds of [2n ** 63n - 1n, -(2n ** 40n)]) {

@@ -1,5 +1,5 @@
-// A service that authorizes something else than was asked for, with papers that its auth service has signed: nothing of it
-// is made into a commit.
+// A service that authorizes another change than the one requested, with documents that its auth service has signed. The
+// messenger never commits such a change.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
 import type { ConversationId } from "@signet/kernel/ids"
@@ -41,7 +41,7 @@ afterAll(async () => {
   await world?.close()
 })
 
-/** A proof as the auth service signs it, for what it never decided on. */
+/** Returns a proof that the auth service signed without having decided on the change. */
 async function proofOf(change: Partial<ProofFacts>): Promise<Uint8Array> {
   const { group } = held.seat
   const { bytes } = await world.server.messaging.deps.authority.issueProof(
@@ -76,7 +76,7 @@ const removing = async (deviceId: string, change: Partial<ProofFacts> = {}) => (
   removedDeviceIds: [deviceId],
 })
 
-/** What a service answers that adds the ghost. */
+/** Returns a service's answer that adds the ghost. */
 async function adding(bend?: Parameters<typeof forgedKeyPackage>[2], change: Partial<ProofFacts> = {}) {
   const made = await newKeyPackage(world.ghost)
   const { identity } = world.ghost
@@ -99,7 +99,7 @@ const stage = (does: Authorized["does"], isAsked: Authorized["isAsked"], answer:
     authorization: create(AuthorizationSchema, answer),
   })
 
-test("what was asked for, with a proof for it, becomes a commit", async () => {
+test("a requested change with a matching proof becomes a commit", async () => {
   expect((await stage("remove", isBen, await removing(ben.messenger.deviceId))).commit.length).toBeGreaterThan(100)
   expect((await stage("add", isGhost, await adding())).welcome.length).toBeGreaterThan(100)
 })
@@ -172,7 +172,7 @@ const referred = ({ claim, ...answer }: Awaited<ReturnType<typeof adding>>): Ans
   return { ...answer, keyPackageRefs: [keyPackageRef], claim: { ...claim, keyPackages } }
 }
 
-test("what was claimed and is not authorized stays out", async () => {
+test("a claimed key package that the proof does not name is not added", async () => {
   const [asked, more] = [await adding(), await adding()]
   const claim = { ...asked.claim, keyPackages: [...asked.claim.keyPackages, ...more.claim.keyPackages] }
   const { welcome } = await stage("add", isGhost, { ...asked, claim })
@@ -181,7 +181,7 @@ test("what was claimed and is not authorized stays out", async () => {
   expect([asked, more].map(({ keyPackageRefs: [reference] }) => within(reference))).toEqual([true, false])
 })
 
-test("only a proof that creates begins a group", async () => {
+test("only a proof of a creation starts a group", async () => {
   const at = { conversationId: id, mlsGroupId: held.seat.group.groupId, isDirect: false, epoch: 0n, processedSeq: 0n }
   const begun = { ...held, seat: await firstSeat(context, at) }
   const begin = async (change: Partial<ProofFacts>) => {
@@ -215,7 +215,7 @@ test.each<[string, (made: Conversation) => object]>([
   expect(await ann.store.spaces()).toEqual(before)
 })
 
-test("a new group is named after its conversation, whatever there is a proof for", async () => {
+test("a new group gets its conversation's id, even with a proof for another id", async () => {
   const { transport, ann } = world
   const mlsGroupId = randomBytes(32)
   transport.bend = {
@@ -241,7 +241,7 @@ test("a new group is named after its conversation, whatever there is a proof for
   expect(await ann.store.spaces()).toEqual(before)
 })
 
-test("a conversation of two is with the one that was asked for, whatever the service calls it", async () => {
+test("a direct conversation is with the requested user, whatever the service calls it", async () => {
   const { transport, ann, mallory } = world
   const userIds = [ann.person.userId, mallory.userId]
   transport.bend = {

@@ -1,5 +1,5 @@
-// A member without scruples: what it encrypts is in no client's words. It is shown as what it is, or as unreadable, and the
-// next message is read.
+// A member who encrypts content that no client would send. Clients show the content as it is or as unreadable, and read
+// the next message.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { concat } from "@signet/canonical/bytes"
 import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
@@ -18,7 +18,7 @@ let messengers: Messengers
 let ann: Seated
 let mallory: Context
 let id: string
-/** Of a file that Mallory has sent. */
+/** The manifest of a file that Mallory has sent. */
 let good: AttachmentManifest
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
@@ -39,7 +39,11 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** Encrypted by Mallory as they are, one after the other. @returns What Ann is shown of each, and that the next is read. */
+/**
+ * Encrypts each content as Mallory without checks.
+ *
+ * @returns The entries that Ann sees. Also checks that the next message is readable.
+ */
 async function shown(...contents: Uint8Array[]) {
   const next = Uint8Array.of(7)
   for (const content of [...contents, next]) {
@@ -54,20 +58,20 @@ async function shown(...contents: Uint8Array[]) {
 const mark = new TextEncoder().encode("\0signet-content\0")
 const manifest = (change: Partial<AttachmentManifest>) =>
   contentOfAttachment(create(AttachmentManifestSchema, { ...good, ...change }))
-/** A field of a number that nothing has, or of bytes where a text is wanted. */
+/** Returns a Protobuf field with an unknown number, or with bytes in place of text. */
 const field = (number: number, bytes: Uint8Array) =>
   Uint8Array.of((number << 3) | 2, 0x80 | (bytes.length & 127), bytes.length >> 7, ...bytes)
 const raw = (...more: Uint8Array[]) => concat(mark, Uint8Array.of(1), toBinary(AttachmentManifestSchema, good), ...more)
 const huge = 2n ** 64n - 1n
 
-test("what is no content is unreadable", async () => {
+test("invalid content is shown as unreadable", async () => {
   const entries = await shown(
-    // Of no kind, of one that nobody knows, and manifests that are none.
+    // Without a kind, with an unknown kind, and with malformed manifests.
     mark,
     concat(mark, Uint8Array.of(200), new Uint8Array(100)),
     concat(mark, Uint8Array.of(1)),
     concat(mark, Uint8Array.of(1), new Uint8Array(1_000).fill(0xff)),
-    // A name that is no text.
+    // A name that is not UTF-8.
     raw(field(11, Uint8Array.of(0xed, 0xa0, 0x80))),
     manifest({ plaintextSize: huge, ciphertextSize: huge }),
     manifest({ plaintextSize: 2n ** 40n, ciphertextSize: 2n ** 40n }),
@@ -84,7 +88,7 @@ test("what is no content is unreadable", async () => {
   for (const entry of entries) expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
 })
 
-test("a file by a name that is a path, or reads as another one, has none", async () => {
+test("a file name that is a path or contains deceptive characters is dropped", async () => {
   const names = [
     "../../.ssh/authorized_keys",
     "C:\\autoexec.bat",
@@ -99,14 +103,14 @@ test("a file by a name that is a path, or reads as another one, has none", async
   for (const entry of entries) expect(entry).toMatchObject({ is: "attachment", fileName: "" })
 })
 
-test("a file of a type that is none has none", async () => {
+test("an invalid media type is dropped", async () => {
   const types = ["text/html; charset=utf-8", "TEXT/HTML", "image", "../x", "a/b\r\nset-cookie: c=d"]
   const entries = await shown(...types.map((mediaType) => manifest({ mediaType })))
   expect(entries).toHaveLength(types.length)
   for (const entry of entries) expect(entry).toMatchObject({ is: "attachment", mediaType: "" })
 })
 
-test("what is beside a manifest is kept nowhere", async () => {
+test("unknown fields beside a manifest are not stored", async () => {
   const planted = new TextEncoder().encode("planted beside it")
   const [entry] = await shown(raw(field(15, planted)))
   expect(entry).toMatchObject({ is: "attachment", fileName: "a file" })
@@ -116,7 +120,7 @@ test("what is beside a manifest is kept nowhere", async () => {
   }
 })
 
-test("a message of nothing, and one that looks like ours, are the app's bytes", async () => {
+test("an empty message, and one that begins like the client's own content, are passed to the app unchanged", async () => {
   const [nothing, ours] = await shown(new Uint8Array(), concat(mark, Uint8Array.of(0), mark))
   expect(nothing).toMatchObject({ is: "message", plaintext: new Uint8Array() })
   expect(ours).toMatchObject({ is: "message", plaintext: mark })

@@ -1,5 +1,5 @@
-// A store that was put back whole, or copied with its machine: nothing is written under a key that was used, and nothing
-// that is said to be sent is lost.
+// A store that was restored from a backup, or copied with its machine. No message is encrypted with a key that was used
+// before, and no message that was reported as sent is lost.
 import { randomBytes } from "node:crypto"
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-test("what is sent first thing from a store that was put back is not sent under a key that was used, and not lost", async () => {
+test("the first message after a store was restored uses no former key and is not lost", async () => {
   const ann = await messengers.newcomer("ann with a backup")
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   await ann.messenger.send(id, utf8("one"))
@@ -50,7 +50,7 @@ test("what is sent first thing from a store that was put back is not sent under 
 })
 
 test.each(["tree", "staged"] as const)(
-  "a %s of another moment, put back alone, is found out before anything is written with it",
+  "a %s that was restored alone is detected before it is used to encrypt",
   async (table) => {
     const ann = await messengers.newcomer(`ann with an old ${table}`)
     const old = new Map<string, Uint8Array>()
@@ -83,7 +83,7 @@ test.each(["tree", "staged"] as const)(
   },
 )
 
-test("a name that another script of the page's origin says opens no door", async () => {
+test("an event from another script of the page's origin has no effect", async () => {
   const { person, store, box } = await messengers.newcomer("ann in a tab")
   const said: ((space: string) => void)[] = []
   const watched: MessagingStore = { ...store, watch: (listener) => void said.push(listener) }
@@ -104,7 +104,7 @@ const clocks: readonly [string, number][] = [
   ["ten years ahead", 3_650 * day],
 ]
 test.each(effort(clocks.slice(0, 2), clocks, clocks))(
-  "a clock that was %s loses nothing: once it is right, who was let in meanwhile is in",
+  "a clock that was %s loses nothing: once it is right, members who were added meanwhile are in",
   async (name, offset) => {
     const ann = await messengers.newcomer(`ann, ${name}`)
     const { id: before } = await ann.messenger.createGroupConversation([ben.person.userId])

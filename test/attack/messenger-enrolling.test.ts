@@ -1,5 +1,5 @@
-// What a hostile service may say of a device when it registers: a well signed credential of somebody else, or for
-// something else. And what a messenger says of itself: which commit was the newest that it saw.
+// What a hostile service may answer to a registration: a validly signed credential of another device, or for another
+// purpose. And what a messenger reports about itself: the newest commit that it saw.
 import { decode } from "@signet/canonical/canonical"
 import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
@@ -35,7 +35,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** The credential, issued again with something changed. */
+/** Returns the credential, issued again with a change. */
 async function reissued(credential: Uint8Array, change: Partial<CredentialFacts>): Promise<Uint8Array> {
   const said = decode(DeviceCredentialBodyV1Schema, parseSigned(DeviceCredentialBodyV1Schema, credential).body)
   const facts: CredentialFacts = {
@@ -73,7 +73,7 @@ test.each<[string, () => Partial<CredentialFacts>]>([
   await expect(opening).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
 })
 
-test("a device takes the credential that is its own, issued anew", async () => {
+test("a device accepts its own credential, issued again", async () => {
   transport.bend = {
     method: "RegisterDevice",
     async answer(truth) {
@@ -85,7 +85,7 @@ test("a device takes the credential that is its own, issued anew", async () => {
   expect(messenger.deviceId).toMatch(/^dev_/)
 })
 
-test("a device that the service calls one's own by another name is let in by nobody", async () => {
+test("a device that the service falsely shows as the user's own is not added", async () => {
   const ann = await messengers.newcomer("ann", { transport })
   const ben = await messengers.newcomer("ben")
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
@@ -106,7 +106,7 @@ test("a device that the service calls one's own by another name is let in by nob
   expect(conversation?.members).toHaveLength(2)
 })
 
-test("what a messenger sends names the newest commit that it saw, so that a fork shows", async () => {
+test("a message names the newest commit that its sender saw, so that others detect a fork", async () => {
   const eve = await messengers.newcomer("eve")
   const hal = await messengers.newcomer("hal")
   const { id } = await eve.messenger.createGroupConversation([hal.person.userId])
@@ -135,7 +135,7 @@ test("what a messenger sends names the newest commit that it saw, so that a fork
   }
 })
 
-/** Somebody's conversation, as the server tells it to a device of theirs. */
+/** Registers a new device of the user, and returns how that device reads the conversation. */
 async function seat(person: Parameters<typeof newDevice>[1], conversationId: string) {
   const device = await newDevice(messengers.transport, await person.again())
   await device.register()

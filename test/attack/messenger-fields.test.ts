@@ -1,5 +1,6 @@
-// A service that changes one field of one answer: absent, doubled, too large, another one's. What comes of it is a refusal
-// with a reason or nothing at all, after a bounded number of calls; and once it tells the truth everything goes on.
+// A service that changes one field of one answer: absent, doubled, too large or another resource's. The messenger
+// refuses it with a reason or ignores it, after a bounded number of calls. Once the service is honest again, everything
+// continues.
 import { inspect } from "node:util"
 import type { Message } from "@bufbuild/protobuf"
 import { ConnectError, type Transport } from "@connectrpc/connect"
@@ -16,7 +17,7 @@ let server: MessagingServer
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
-/** Of both, and long there. */
+/** A conversation of both, which they joined before the tests. */
 let old: string
 const failures: unknown[] = []
 beforeAll(async () => {
@@ -48,7 +49,7 @@ interface Bend {
 
 let bend: Bend | undefined
 let calls = 0
-/** Far more than the truth takes. */
+/** Far more calls than with an honest service. */
 const maxCalls = 3_000
 const seen = new Map<string, Bend>()
 
@@ -70,7 +71,7 @@ const nameOf = ({ method, path, name }: Bend) => `${method} ${path.join(".")}: $
 const fieldsOf = (value: object): [string, unknown][] => Object.entries(value).filter(([name]) => !name.startsWith("$"))
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null
 
-/** Each change of each field, of the first of those that are repeated. */
+/** Returns each change of each field. For a repeated field, changes only the first element. */
 function bendsOf(method: string, message: object, path: readonly string[] = []): Bend[] {
   return fieldsOf(message).flatMap(([field, value]) => {
     const at = [...path, field]
@@ -130,7 +131,7 @@ function changesOf(field: string, value: unknown): Change[] {
   return isObject(value) ? [["absent", always(value.case === undefined ? undefined : { case: undefined })]] : []
 }
 
-/** More than are arguments of one call. */
+/** Returns more elements than one function call can take as arguments. */
 const ofLength = (is: unknown[]) => (is.length === 0 ? is : Array.from({ length: 200_000 }, () => is[0]))
 
 function apply(message: Message, { path, to }: Bend): void {
@@ -143,11 +144,15 @@ function apply(message: Message, { path, to }: Bend): void {
   if (isObject(at) && last in at) at[last] = to(at[last])
 }
 
-/** What nobody but the members is to read. */
+/** Text that only the members may read. */
 const planted = "planted by ann, for ben"
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-/** All that a device does with a service in a day. @returns What it was refused. */
+/**
+ * Makes the calls that a device makes in a day.
+ *
+ * @returns The refusals.
+ */
 async function day(): Promise<unknown[]> {
   const refused: unknown[] = []
   const trying = async (work: () => Promise<unknown>) => {
@@ -177,7 +182,7 @@ async function day(): Promise<unknown[]> {
 const isTyped = (error: unknown): boolean =>
   isMessagingError(error) || isSignetError(error) || error instanceof ConnectError
 
-/** Whether an error, its causes and all that hangs on them have what was written, or a token. */
+/** True if an error, one of its causes or one of its properties contains the planted text or a token. */
 function isTelling(error: unknown): boolean {
   const shown = inspect(error, { depth: 20, showHidden: true, maxArrayLength: 10_000, maxStringLength: null })
   return [planted, hexOf(planted), base64Of(planted), ann.person.accessToken].some((one) => shown.includes(one))
@@ -186,7 +191,7 @@ const hexOf = (text: string) => Buffer.from(text).toString("hex")
 const base64Of = (text: string) => Buffer.from(text).toString("base64").slice(0, 20)
 
 let written = 0
-/** Whether everything goes on, by way of being let in again where somebody was deceived. */
+/** Checks that everything works again. A device that was deceived may have to rejoin first. */
 async function goesOn(): Promise<void> {
   for (let round = 0; round < 4; round++) {
     const status = (await ann.messenger.conversation(old))?.status
@@ -204,7 +209,7 @@ async function goesOn(): Promise<void> {
 }
 
 test.skipIf(effort(true, false, false))(
-  "whatever field of whatever answer is another one, it is refused with a reason, and everything goes on",
+  "a change of any field of any answer is refused with a reason, and everything continues afterwards",
   async () => {
     seen.clear()
     expect(await day()).toEqual([])

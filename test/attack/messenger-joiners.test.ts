@@ -1,4 +1,5 @@
-// A hostile service and a hostile member make a whole welcome up: every paper is well signed, and one thing is wrong.
+// A hostile service and a hostile member forge a complete welcome: every document has a valid signature, and one thing
+// is wrong.
 import { create } from "@bufbuild/protobuf"
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
@@ -40,10 +41,10 @@ beforeEach(async () => {
 
 const other = randomBytes(32)
 
-/** What is wrong with a welcome. */
+/** The fault in a welcome. */
 interface Fault {
   readonly proof?: (facts: ProofFacts) => Partial<ProofFacts>
-  /** In the AAD of the commit, in the GroupInfo, in the place of the proof. */
+  /** Replaces the proof in the commit's AAD or in the GroupInfo. */
   readonly proofInAad?: Uint8Array
   readonly proofInGroupInfo?: Uint8Array
   readonly receipt?: (facts: ReceiptFacts) => Partial<ReceiptFacts>
@@ -51,12 +52,12 @@ interface Fault {
   readonly welcome?: (welcome: Welcome) => Partial<Welcome>
   readonly binding?: Partial<Parameters<typeof buildConversationBinding>[0]>
   readonly groupId?: Uint8Array
-  /** Of the commit that adds Ann; 0 if absent. */
+  /** The epoch before the commit that adds Ann; 0 if absent. */
   readonly baseEpoch?: bigint
   readonly chunk?: (tree: Uint8Array) => { readonly chunk: Uint8Array; readonly size: number }
   readonly groupInfo?: (shown: Uint8Array) => Uint8Array
   readonly shownEpoch?: bigint
-  /** Of a third member: how its credential differs from a good one, and whether the proof names it as new. */
+  /** How the third member's credential differs from a valid one, and whether the proof names that member as added. */
   readonly third?: (facts: CredentialFacts) => Partial<CredentialFacts>
   readonly isThirdNamed?: boolean
 }
@@ -67,10 +68,10 @@ const subject = (credential: Uint8Array, keyPackageRef: Uint8Array) => ({
 })
 
 const minute = 60_000
-/** Lets a hostile member have two leaves of one device. */
+/** An engine without checks: it lets a hostile member put one device at two leaves. */
 const blind = uncheckedEngine({ suite, nowSeconds, deviceOf: hexOf })
 
-/** A key package of the ghost's, for a credential that is like a good one but for a change. */
+/** Returns a key package of the ghost's, with a credential that has a change. */
 async function thirdPackage(change: (facts: CredentialFacts) => Partial<CredentialFacts>) {
   const { ghost, server } = world
   const { publicKey, seed } = newLeafKey()
@@ -91,7 +92,7 @@ async function thirdPackage(change: (facts: CredentialFacts) => Partial<Credenti
   return { ...subject(credential, made.reference), keyPackage: made.keyPackage }
 }
 
-/** The service's answers when Ann asks for her welcomes. */
+/** Sets the service's answers to Ann's request for her welcomes. */
 async function madeUp(fault: Fault): Promise<void> {
   const { mallory, server, transport } = world
   const { authority, signReceipt } = server.messaging.deps
@@ -181,7 +182,7 @@ async function madeUp(fault: Fault): Promise<void> {
   transport.invent = (method) => answers[method]
 }
 
-/** What Ann makes of it: "joined", or the reason and the code under it. */
+/** Returns the result for Ann: "joined", or the reason and the code of the refusal. */
 async function joining(fault: Fault): Promise<string> {
   await madeUp(fault)
   const { messenger } = world.ann
@@ -197,16 +198,16 @@ async function joining(fault: Fault): Promise<string> {
   return error?.message ?? "nothing"
 }
 
-test("a welcome with nothing wrong is followed", async () => {
+test("a valid welcome is accepted", async () => {
   expect(await joining({})).toBe("joined")
 })
 
-test("a member of before may have a credential that has ended since", async () => {
+test("an existing member's credential may have expired", async () => {
   expect(await joining({ third: () => ({ notAfterMs: Date.now() - minute }) })).toBe("joined")
   expect(await joining({ third: () => ({}), isThirdNamed: true })).toMatch("joined")
 })
 
-test("a welcome into a group that has moved on is followed: who moved it on has compared what is shown", async () => {
+test("a welcome to a later epoch is accepted: the committer of that epoch has compared the GroupInfo", async () => {
   expect(await joining({ shownEpoch: 2n, receipt: () => ({ groupInfoHash: other }) })).toBe("joined")
 })
 

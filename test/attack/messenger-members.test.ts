@@ -1,5 +1,5 @@
-// A service that wants somebody in: it calls a device another user's, directs that somebody be let in again, or lets an old
-// request through. Whoever asked for nobody lets nobody in.
+// A hostile service tries to get a device added: it attributes a device to another user, directs that a device rejoin,
+// or replays an old request. The messenger adds nobody whom its user did not ask for.
 import { randomBytes } from "node:crypto"
 import { create } from "@bufbuild/protobuf"
 import {
@@ -73,14 +73,15 @@ test.each([
   expect(failures).toContainEqual(expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" }))
 })
 
-test("a directive to let somebody in again lets nobody in who was never in", async () => {
+test("a rejoin directive adds no device that was never a member", async () => {
   const hal = await messengers.newcomer("hal", { transport })
   const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
   const { context } = await openContext(...messengers.optionsFor(hal.person, { ...hal, transport }))
   const { userId } = mallory.person
   const { deviceId } = mallory.messenger
   const directive = create(DirectiveSchema, { id: "drv_1", kind: DirectiveKind.REJOIN, userId, deviceId })
-  // What a backend may have signed in a member's name: it hands on the paper of an addition that was asked for.
+  // A backend may have a proof signed in a member's name, so it answers with the proof of an addition that was
+  // requested.
   const failures: unknown[] = []
   const asDirective: Context = {
     ...context,
@@ -105,7 +106,7 @@ test("a directive to let somebody in again lets nobody in who was never in", asy
   expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })
 
-test("what was asked for before somebody was removed does not let their other device in after it", async () => {
+test("a request from before a user's removal does not add the user's other device afterwards", async () => {
   const ida = await messengers.newcomer("ida", { transport })
   const jon = await messengers.newcomer("jon")
   const { id } = await ida.messenger.createGroupConversation([ben.person.userId, jon.person.userId])
@@ -113,7 +114,7 @@ test("what was asked for before somebody was removed does not let their other de
   const second = await messengers.open(await jon.person.again())
   await second.messenger.sync()
   const { context } = await openContext(...messengers.optionsFor(ida.person, { ...ida, transport }))
-  // Asked for when the device was new, and not done: the service could not be reached.
+  // Requested when the device was new, but not done, because the service could not be reached.
   const waiting = newIntent(context, { case: "add", value: { deviceIds: [second.messenger.deviceId] } })
   await context.conversation(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
   await ben.messenger.removeMembers(id, [jon.person.userId])

@@ -1,5 +1,5 @@
-// A hostile service, with its receipt key, that replays an old welcome after a reset: a device that joined by its
-// last-resort key package never returns to the replaced group, where it would use its message keys a second time.
+// A hostile service with its receipt key replays an old welcome after a reset. A device that joined with its
+// last-resort key package must not return to the replaced group, where it would use its message keys a second time.
 import { isMessage, type Message } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
@@ -34,7 +34,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** What a device was answered when it joined. */
+/** The answers that a device got when it joined. */
 interface Join {
   readonly welcome: Welcome
   readonly info: GetGroupInfoResponse
@@ -42,7 +42,7 @@ interface Join {
   readonly commit: Envelope
 }
 
-/** Records how a device joins one conversation, and replays such a join. */
+/** Records how a device joins a conversation, and replays such a join. */
 interface ReplayingTransport extends Transport {
   joined(conversationId: string): Join
   replay: Join | undefined
@@ -90,7 +90,7 @@ function lieOf({ welcome, info, tree, commit }: Join, message: Message): object 
   return { conversations: message.conversations.map((one) => ({ ...one, ...shown })) }
 }
 
-/** The same join under another id and place of the log, with a receipt for it. */
+/** Returns the same join with another welcome id and log position, and a receipt for it. */
 function movedTo(seq: bigint, { welcome, info, tree, commit }: Join, { id, state }: Pick<Room, "id" | "state">): Join {
   const { acceptedAt } = commit
   if (acceptedAt === undefined) throw new Error("a commit without its time")
@@ -123,11 +123,11 @@ async function otherDevice(name: string, keyPackages: number): Promise<TestDevic
   return device
 }
 
-test("an old welcome of a last resort under another id does not lead back into a replaced group", async () => {
+test("an old welcome for a last-resort key package under another id does not lead back into a replaced group", async () => {
   const transport = replayingTransport(messengers.transport)
   const { person, messenger } = await messengers.newcomer("ann", { transport })
   const [mallory, ghost] = [await otherDevice("mallory", 6), await otherDevice("ghost", 2)]
-  // Takes the only key package that is not the last resort.
+  // Claims the only key package that is not the last resort.
   await ghost.createGroup([person.userId])
   const room = await mallory.createDirect(person.userId)
   await messenger.sync()

@@ -1,5 +1,5 @@
-// A hostile service, with its receipt key, and where a case says so with the proof key, against resets: it may break a
-// conversation where everybody sees it, and it never replaces a group in silence or brings anybody into one.
+// A hostile service with its receipt key, and with the proof key where a case says so, attacks resets. It may break a
+// conversation visibly. It never replaces a group unnoticed or adds a member.
 import { create } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
 import { type ConversationId, newId } from "@signet/kernel/ids"
@@ -40,7 +40,7 @@ async function meet(kind: "direct" | "group"): Promise<Room> {
     await ann.messenger.sync()
     return room
   }
-  // There is one direct conversation of two users: each case has a Mallory of its own.
+  // Two users have only one direct conversation, so each case has its own Mallory.
   mallory = await newDevice(server.transport, await server.person(`mallory ${randomBytes(4).join("")}`))
   await mallory.register()
   await mallory.upload(4)
@@ -49,7 +49,7 @@ async function meet(kind: "direct" | "group"): Promise<Room> {
   return room
 }
 
-/** What is said that is not so. */
+/** False facts in a forged reset. */
 interface Lies {
   readonly groupId?: Uint8Array
   readonly epoch?: bigint
@@ -60,7 +60,7 @@ interface Lies {
 
 const idOfGroup = (room: Room) => new Uint8Array([...room.state.groupId.subarray(0, 16), ...randomBytes(16)])
 
-/** A reset as the log would have it: a group of Mallory's that adds the ghost, its proof, and its receipt. */
+/** Returns a reset as a log envelope: a group of Mallory's that adds the ghost, with its proof and receipt. */
 async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
   const { groupId = idOfGroup(room), epoch = room.epoch } = lies
   const notBefore = nowSeconds() - 3_600
@@ -114,7 +114,7 @@ async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
 
 const kindsIn = async ({ id }: Room) => (await ann.messenger.timeline(id)).map(({ is }) => is)
 
-test("a reset that the auth service proved is followed, and is an entry of the timeline", async () => {
+test("a reset with a proof by the auth service is accepted and becomes a timeline entry", async () => {
   const room = await meet("direct")
   transport.lie = { of: room.id, log: [await resetOf(room)] }
   const events: MessengerEvent[] = []
@@ -172,7 +172,7 @@ test("a group of more than two users is never reset", async () => {
   })
 })
 
-/** Ann waits, and nobody is left who could let her in. */
+/** Ann waits to be added, and no member is left who could do it. */
 async function strandedRoom(): Promise<Room> {
   const room = await meet("direct")
   await mallory.update(room)
@@ -183,7 +183,7 @@ async function strandedRoom(): Promise<Room> {
   return room
 }
 
-/** What the service answers to the reset that Ann asks for. */
+/** Changes the service's answer to Ann's request for a reset. */
 function answering(change: (authorization: Authorization) => unknown): void {
   transport.bend = {
     method: "AuthorizeMembership",
@@ -194,7 +194,7 @@ function answering(change: (authorization: Authorization) => unknown): void {
   }
 }
 
-/** Puts another proof of the same reset in the place of what the auth service had signed. */
+/** Replaces the proof of the reset with one that has changed facts. */
 async function proven(room: Room, one: Authorization, change: Partial<Facts>): Promise<void> {
   const claimed = (one.claim?.keyPackages ?? []).map(({ keyPackage }) => engine.inspectKeyPackage(keyPackage))
   const added = (await Promise.all(claimed)).map(({ credential, reference }) => ({
@@ -250,7 +250,7 @@ test.each<[string, (room: Room, authorization: Authorization) => unknown]>([
   await ann.messenger.sync()
   expect(failed).toContainEqual(expect.objectContaining({ reason: "ANSWER_REFUSED" }))
   expect((await ann.messenger.conversation(room.id))?.status).toBe("stranded")
-  // The truth is good: it is her own reset, and she sees it.
+  // With the service's honest answer, her own reset succeeds, and she sees it.
   transport.bend = undefined
   await ann.messenger.sync()
   stop()
@@ -277,9 +277,9 @@ async function factsFor(room: Room, mlsGroupId: Uint8Array): Promise<Facts> {
   }
 }
 
-test("a service that hides the reset from the log shows it by the welcome", async () => {
+test("a reset that the service hides from the log is detected by its welcome", async () => {
   const room = await strandedRoom()
-  // The other side is faster.
+  // Mallory resets the conversation first.
   const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: room.id })
   if (conversation === undefined) throw new Error("no conversation")
   await mallory.append(await mallory.stageReset(conversation, await mallory.authorizeReset(room.id)))

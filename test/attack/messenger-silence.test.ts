@@ -1,5 +1,6 @@
-// A service that does not answer, that says "later" for a year, that goes deaf, or that talks without end: nothing waits
-// for it for ever, nothing is done twice at a time for it, and once it tells the truth everything goes on.
+// A service that does not answer, that answers "later" for a year, whose streams go silent, or that sends without end.
+// The messenger never waits forever and never runs the same work twice at a time. Once the service behaves again,
+// everything continues.
 import { create, type MessageShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { equalBytes } from "@signet/canonical/bytes"
@@ -34,12 +35,12 @@ const textsIn = async ({ messenger }: Seated, id: string) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
   )
 
-/** Waits for what happens by itself. */
+/** Waits until the condition holds. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test("every call has a deadline: a service that never answers holds nothing up for ever", async () => {
+test("every call has a deadline: a service that never answers blocks nothing forever", async () => {
   const limits = new Map<string, number | undefined>()
   const transport: Transport = {
     ...messengers.transport,
@@ -93,7 +94,7 @@ const rateLimited = (seconds: bigint) =>
     { desc: RetryInfoSchema, value: { retryDelay: { seconds } } },
   ])
 
-/** A service whose streams are what the test says. */
+/** Returns a transport whose streams the test controls. */
 function streaming(hints: (signal: AbortSignal | undefined) => AsyncIterable<SubscribeResponse>) {
   const seen = { opened: 0, asking: 0, most: 0, asked: new Map<string, number>() }
   const transport: Transport = {
@@ -123,7 +124,7 @@ function streaming(hints: (signal: AbortSignal | undefined) => AsyncIterable<Sub
 
 const heartbeat = create(SubscribeResponseSchema, { event: { case: "heartbeat", value: create(HeartbeatSchema) } })
 
-test("a flood of hints is worked off one at a time: what is asked of the service does not grow with it", async () => {
+test("a flood of hints is processed one at a time, with a bounded number of requests", async () => {
   const flood = 5_000
   let id = ""
   let isOver = false
@@ -150,7 +151,7 @@ test("a flood of hints is worked off one at a time: what is asked of the service
   await running
 })
 
-test("a stream that has gone silent is opened again; one that has a heartbeat is not", async () => {
+test("a silent stream is opened again; a stream with a heartbeat is not", async () => {
   const timers: { ms: number; run: () => void; isOver: boolean }[] = []
   const clock = {
     ...systemClock,
@@ -180,7 +181,7 @@ test("a stream that has gone silent is opened again; one that has a heartbeat is
   const waiting = () => timers.filter(({ isOver }) => !isOver)
   await until(() => waiting().length === 1)
   const [first] = waiting()
-  // A heartbeat comes every 20 seconds.
+  // The service sends a heartbeat every 20 seconds.
   expect(first?.ms).toBeGreaterThanOrEqual(45_000)
   expect(first?.ms).toBeLessThanOrEqual(120_000)
   beat()
@@ -194,7 +195,7 @@ test("a stream that has gone silent is opened again; one that has a heartbeat is
   await running
 })
 
-test("a stream that ends after each hint is opened again later and later", async () => {
+test("a stream that ends after each hint is opened again with growing delays", async () => {
   const { transport, seen } = streaming(async function* () {
     yield heartbeat
   })
@@ -212,7 +213,7 @@ test("a stream that ends after each hint is opened again later and later", async
   expect(Math.max(...waits)).toBeGreaterThan(2_000)
 })
 
-test("a message that the service refuses for good is told of, and holds up no other", async () => {
+test("a message that the service refuses permanently is reported and does not block others", async () => {
   let refused: Uint8Array | undefined
   const transport: Transport = {
     ...messengers.transport,

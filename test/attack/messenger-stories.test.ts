@@ -1,5 +1,6 @@
-// A hostile service that tells one device another commit than the others: it signs a receipt for each. Whoever was told
-// the other one finds out, keeps what it wrote, and is let in again by a member; a refusal alone moves nobody.
+// A hostile service shows one device another commit than the others, and signs a receipt for each. The device with the
+// false commit detects it, keeps its messages, and a member lets it rejoin. A refusal alone never makes a device
+// rejoin.
 import { create, fromBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
@@ -29,7 +30,7 @@ let messengers: Messengers
 let mallory: TestDevice
 let ann: Seated
 let transport: LyingTransport
-/** What is appended is refused for this: as if the service counted another receipt, or knew the leaf's key no more. */
+/** The refusal of every append, as if the service had another receipt or no longer knew the leaf's key. */
 let refusal: readonly [reason: string, code: string] | undefined
 const otherReceipt = ["ENVELOPE_INVALID", "AAD_WRONG_RECEIPT"] as const
 beforeAll(async () => {
@@ -65,7 +66,7 @@ function refusing(transport: Transport): Transport {
   }
 }
 
-/** A new group of Mallory's, with Ann in it. */
+/** Creates a group of Mallory's with Ann in it. */
 async function meet(): Promise<Room> {
   const room = await mallory.createGroup([ann.person.userId])
   await ann.messenger.sync()
@@ -74,7 +75,7 @@ async function meet(): Promise<Room> {
 
 const update = (room: Room) => engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT) })
 
-/** A commit that was never taken, with a receipt that says it was. */
+/** Returns a commit that was never accepted, with a receipt that says it was. */
 function told(room: Room, commit: StagedCommit): Envelope {
   const commitHash = hash("commit", commit.commit)
   const receipt = server.messaging.deps.signReceipt({
@@ -101,7 +102,7 @@ function told(room: Room, commit: StagedCommit): Envelope {
   })
 }
 
-/** Ann follows a commit that nobody else is told of, and the log gets another one in its place. */
+/** Ann processes a commit that only she sees. The log gets another one at its position. */
 async function deceived(): Promise<{ readonly room: Room; readonly other: Envelope }> {
   const room = await meet()
   const other = told(room, await update(room))
@@ -113,7 +114,7 @@ async function deceived(): Promise<{ readonly room: Room; readonly other: Envelo
   return { room, other }
 }
 
-/** The service shows Ann the receipt that she followed, wherever it lists her conversations. */
+/** Makes the service show Ann the receipt of her commit wherever it lists her conversations. */
 function hidden(room: Room, { receipt }: Envelope): void {
   transport.bend = {
     method: "ListConversations",
@@ -140,7 +141,7 @@ const written = async (room: Room) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
   )
 
-test("whoever was told another commit than the log has is told so, with the evidence, and asks to be let in again", async () => {
+test("a device that processed another commit than the log has reports it with the evidence and asks to rejoin", async () => {
   const { room } = await deceived()
   const events: MessengerEvent[] = []
   const stop = ann.messenger.subscribe((event) => events.push(event))
@@ -163,7 +164,7 @@ test("whoever was told another commit than the log has is told so, with the evid
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
 })
 
-test("who writes before it finds out loses nothing: it is said, once, to those who are in when it is let in again", async () => {
+test("a message written before the detection is not lost: it is sent once, to the members at the time of the rejoin", async () => {
   const { room, other } = await deceived()
   hidden(room, other)
   await expect(ann.messenger.send(room.id, text("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
@@ -176,7 +177,7 @@ test("who writes before it finds out loses nothing: it is said, once, to those w
   expect(room.read.map((one) => one.text)).toEqual(["mine", "more"])
 })
 
-test("a change that is asked for shows it too, and is refused", async () => {
+test("a requested change detects it too, and is refused", async () => {
   const { room, other } = await deceived()
   hidden(room, other)
   const refreshing = ann.messenger.refreshKeys(room.id)
@@ -184,9 +185,9 @@ test("a change that is asked for shows it too, and is refused", async () => {
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ quarantine: { reason: "RECEIPT_TOLD_DIFFERS" } })
 })
 
-test("a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent", async () => {
+test("a refusal alone causes no rejoin: if the log matches, messages wait and are sent", async () => {
   const room = await meet()
-  // Before the commit that counts: one of another epoch, and a message of the same.
+  // Earlier log entries: a commit of an earlier epoch, and a message in that epoch.
   await mallory.update(room)
   await mallory.send(room, "of the epoch before")
   await mallory.update(room)
@@ -230,7 +231,7 @@ test.each<[string, (other: Envelope) => Envelope[]]>([
   expect(await written(room)).toEqual(["still"])
 })
 
-test("where nobody is left who could let it in, it says so, and whoever lets it in is followed all the same", async () => {
+test("a device that no member could let in reports it, and still joins when a member adds it", async () => {
   const { room } = await deceived()
   await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
   await ann.messenger.sync()
@@ -242,13 +243,13 @@ test("where nobody is left who could let it in, it says so, and whoever lets it 
   expect(await statusOf(room)).toBe("active")
 })
 
-test("whose leaf has a key that the service takes no more is let in again, where it has a newer credential", async () => {
+test("a device whose leaf key the service refuses rejoins if it has a newer credential", async () => {
   const eve = await messengers.newcomer("eve", { transport })
   const room = await mallory.createGroup([eve.person.userId])
   await eve.messenger.sync()
   refusal = ["MLS_MALFORMED", "MLS_BAD_SIGNATURE"]
   const refreshing = () => eve.messenger.refreshKeys(room.id)
-  // By its newest credential: the service's word alone.
+  // With its newest credential, only the service's word speaks against the leaf's key.
   await expect(refreshing()).rejects.toThrow("refused")
   expect((await eve.messenger.conversation(room.id))?.status).toBe("active")
   const { context } = await openContext(...messengers.optionsFor(eve.person, { ...eve, transport }))

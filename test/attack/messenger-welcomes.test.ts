@@ -1,4 +1,5 @@
-// A hostile service that lets somebody in who was not asked for, or tells of a welcome that is not the one that was sent.
+// A hostile service that joins a user to unrequested conversations, or shows another welcome than the one that was
+// sent.
 import { hash } from "@signet/canonical/hash"
 import type { ConversationId } from "@signet/kernel/ids"
 import { newId } from "@signet/kernel/ids"
@@ -66,7 +67,7 @@ test.each<[string, boolean]>([
   transport.bend = undefined
 })
 
-test("a welcome that was used, and comes again, lets nobody back in", async () => {
+test("a used welcome that is replayed lets nobody back in", async () => {
   transport.lie = undefined
   let kept: Welcome[] = []
   transport.bend = {
@@ -109,7 +110,7 @@ test.each<[string, (welcome: Welcome) => void]>([
   expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
 })
 
-test("a group that the service was shown differently is not joined, and reported", async () => {
+test("a group whose GroupInfo differs from the receipt's is not joined and is reported", async () => {
   transport.bend = {
     method: "GetGroupInfo",
     answer(truth) {

@@ -1,5 +1,6 @@
-// A hostile service with a hostile member beside it: it has the backend's receipt key, and the auth service's proof key
-// only where the case says so. What it tells is not accepted: the state stays, the evidence is kept, and it is reported.
+// A hostile service and a hostile member together. The service has the backend's receipt key, and the auth service's
+// proof key only where a case says so. The client accepts no lie: its state does not change, it keeps the evidence and
+// reports the fault.
 import { create } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
 import type { ConversationId } from "@signet/kernel/ids"
@@ -28,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-/** A new group of Mallory's, with Ann in it. */
+/** Creates a group of Mallory's with Ann in it. */
 async function meet(): Promise<Room> {
   transport.lie = undefined
   const room = await mallory.createGroup([ann.person.userId])
@@ -36,7 +37,7 @@ async function meet(): Promise<Room> {
   return room
 }
 
-/** What the backend's key can say of a commit. */
+/** Facts of a forged log entry that the backend's key can sign. */
 interface Told {
   readonly proof?: Uint8Array
   readonly previousReceiptHash?: Uint8Array
@@ -72,7 +73,7 @@ function told(room: Room, commit: StagedCommit, { proof, seq = room.seq + 1n, ..
   })
 }
 
-/** A proof as the auth service would sign it, for whom it never decided on. */
+/** Returns a proof by the auth service's key for members whom it never decided on. */
 function proofFor(room: Room, change: object) {
   const { authority } = server.messaging.deps
   return authority.issueProof(
@@ -190,7 +191,7 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
 }
 
 test.each(Object.entries(lies))(
-  "%s quarantines the conversation, and changes nothing in it",
+  "%s quarantines the conversation without changing its state",
   async (_, [reason, lie]) => {
     const room = await meet()
     const before = await ann.messenger.conversation(room.id)
@@ -204,7 +205,7 @@ test.each(Object.entries(lies))(
     expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id }))
     const sending = ann.messenger.send(room.id, new Uint8Array(1))
     await expect(sending).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
-    // Also when the service comes back to the truth: what it told is kept.
+    // The quarantine stays when the service is honest again.
     transport.lie = undefined
     await mallory.send(room, "never mind")
     await ann.messenger.sync()
@@ -213,7 +214,7 @@ test.each(Object.entries(lies))(
   },
 )
 
-test("whoever was quarantined comes back by being removed and let in again", async () => {
+test("a quarantined device recovers when a member removes it and adds it again", async () => {
   const room = await meet()
   const forged = told(room, await addGhost(room))
   transport.lie = { of: room.id, log: [forged] }
@@ -229,7 +230,7 @@ test("whoever was quarantined comes back by being removed and let in again", asy
   expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["gap", "message"])
 })
 
-test("a log that is told twice, or backwards, changes nothing", async () => {
+test("a log that is sent twice or in reverse order changes nothing", async () => {
   const room = await meet()
   for (const text of ["one", "two"]) await mallory.send(room, text)
   await ann.messenger.sync()
@@ -246,7 +247,7 @@ test("a log that is told twice, or backwards, changes nothing", async () => {
   expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
 })
 
-test("a message that does not open is passed over, and the next one is read", async () => {
+test("a message that cannot be decrypted is skipped, and the next one is read", async () => {
   const room = await meet()
   const staged = await mallory.stageText(room, "something else")
   const bent = Uint8Array.from(staged.payload.value as Uint8Array)
@@ -257,7 +258,7 @@ test("a message that does not open is passed over, and the next one is read", as
   expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "message"])
 })
 
-test("a group is not joined by what the service was shown of an epoch before", async () => {
+test("a group is not joined with the GroupInfo of an earlier epoch", async () => {
   const room = await mallory.createGroup([ghost.userId])
   const before = await mallory.calls.conversations.getGroupInfo({ conversationId: room.id })
   await mallory.add(room, { userIds: [ann.person.userId] })
@@ -269,7 +270,7 @@ test("a group is not joined by what the service was shown of an epoch before", a
   expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
 })
 
-test("a member who was told of another receipt is not read: two histories are told", async () => {
+test("a message of a member with another receipt is not read: it shows two histories", async () => {
   const room = await meet()
   const aad = aadOf({ id: room.id, receipt: { hash: randomBytes(32), acceptedAtMs: 0n } }, EnvelopeKind.APPLICATION)
   const { message } = await engine.encrypt(room.state, new Uint8Array(1), aad)

@@ -1,5 +1,5 @@
-// Whoever may move an app could copy, hold and erase all that messaging keeps of it: that is one service of the app's own,
-// and nobody else.
+// The holder of the transfer scope can copy, hold and delete all of an app's messaging data. So only one service
+// account of that app may have it.
 import { createClient } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
 import { Step, TransferService } from "@signet/proto/transfer/v1/transfer_service"
@@ -24,7 +24,7 @@ const own = () => ({ appId: server.app.id, tenantId: "" })
 const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 const forged = (change: object) => server.keys.sign("at+jwt", { ...claimsOf(mover), ...change })
 
-/** What every method answers to this caller, about this place. */
+/** Returns the answers of all methods to this caller, for this place. */
 async function answers(token: string, place: { appId: string; tenantId: string }): Promise<Set<string>> {
   const client = createClient(TransferService, connectTo(server.url))
   const transferId = randomBytes(16)
@@ -38,14 +38,14 @@ async function answers(token: string, place: { appId: string; tenantId: string }
   return new Set(await Promise.all(calls.map((call) => refusal(call))))
 }
 
-test("a person may not, whatever their token says", async () => {
+test("a user may not transfer, whatever scopes their token has", async () => {
   const { accessToken } = await server.person("ann")
   expect(await answers(accessToken, own())).toEqual(new Set(["PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"]))
   const widened = server.keys.sign("at+jwt", { ...claimsOf(accessToken), scp: ["messaging.transfer"] })
   expect(await answers(widened, own())).toEqual(new Set(["PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"]))
 })
 
-test("a service without the scope, of another app's place, or of one tenant may not", async () => {
+test("a service without the scope, of another app, or of one tenant may not transfer", async () => {
   expect(await answers(forged({ scp: ["messaging.write"] }), own())).toEqual(
     new Set(["PermissionDenied MISSING_SCOPE"]),
   )
@@ -53,7 +53,7 @@ test("a service without the scope, of another app's place, or of one tenant may 
   expect(await answers(mover, { appId: other, tenantId: "" })).toEqual(new Set(["PermissionDenied APP_MISMATCH"]))
 })
 
-test("nothing is exported of a place that is open, and nothing imported or erased", async () => {
+test("an open place can be neither exported, imported nor erased", async () => {
   const client = createClient(TransferService, connectTo(server.url))
   const transferId = randomBytes(16)
   const calls = [
@@ -68,7 +68,7 @@ test("nothing is exported of a place that is open, and nothing imported or erase
   )
 })
 
-test("an app's administrator gives nobody the scope", () => {
+test("an app's administrator cannot grant the scope", () => {
   const scopes = [{ key: "messaging.transfer", audience: "messaging", isDefault: false }]
   const app = { audiences: ["messaging"], scopes }
   const asked = {

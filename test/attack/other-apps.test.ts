@@ -1,4 +1,5 @@
-// A token of another app at each target of the guard. The issuer signed it, for this audience, and it is alive.
+// Presents a valid token of another app to each target of the guard. The issuer signed it for this audience, and it has
+// not expired.
 import { createEdgeGuard } from "@signet/guard/edge"
 import { anyApp, createGuard, type Guard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
@@ -45,17 +46,20 @@ const called = (app: string) => ({
 })
 
 describe.each(guards)("behind %s", (_, guardOf) => {
-  test.each(targets)("%s refuses a token of another app, and takes it where any app is served", async (_, target) => {
-    const requirement = { is: "scope", scope: "notes.read" } as const
-    const own = target({ guard: guardOf(ids.app), requirement, findResource })
-    expect(await own(called(otherApp))).toMatchObject({ allow: false, status: 403, reason: "APP_MISMATCH" })
-    expect(await own(called(ids.app))).toEqual({ allow: true, caller: ids.principal })
-    const every = target({ guard: guardOf(anyApp), requirement, findResource })
-    expect(await every(called(otherApp))).toEqual({ allow: true, caller: ids.principal })
-  })
+  test.each(targets)(
+    "%s refuses a token of another app, and accepts it if the guard serves any app",
+    async (_, target) => {
+      const requirement = { is: "scope", scope: "notes.read" } as const
+      const own = target({ guard: guardOf(ids.app), requirement, findResource })
+      expect(await own(called(otherApp))).toMatchObject({ allow: false, status: 403, reason: "APP_MISMATCH" })
+      expect(await own(called(ids.app))).toEqual({ allow: true, caller: ids.principal })
+      const every = target({ guard: guardOf(anyApp), requirement, findResource })
+      expect(await every(called(otherApp))).toEqual({ allow: true, caller: ids.principal })
+    },
+  )
 
   test.each(targets)(
-    "%s tells a handler that verifies its own credential of no caller of another app",
+    "%s passes no caller of another app to a handler that verifies its own credential",
     async (_, to) => {
       const requirement = { is: "bodyCredential" } as const
       const own = to({ guard: guardOf(ids.app), requirement, findResource })
@@ -73,7 +77,7 @@ test("a mailbox refuses a message with the authority of another app", async () =
   expect(await reasonOf(mailboxOf({ guarded: { appId: anyApp } }).receive(posted))).toBe("taken")
 })
 
-describe("a guard that is not told its app", () => {
+describe("a guard without appId", () => {
   const without = { issuer, audience, clock, keySet, jwksUrl, fetch: fetcher }
 
   test("does not compile", () => {

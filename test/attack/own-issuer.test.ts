@@ -1,4 +1,5 @@
-// An app's administrator who would be everybody: by an issuer that others believe, and keys of their own.
+// Attempts by an app's administrator to sign in as any user, with an issuer that others trust and with keys of their
+// own.
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
@@ -29,7 +30,7 @@ const clientOf = (change: Record<string, unknown>) => ({
 const create = (change: Record<string, unknown>, by: "otherAdmin" | "root") =>
   clients.admin.createProviderClient({ appId: world.other.id, providerClient: clientOf(change) }, world.as(by))
 
-test("an app's administrator takes a provider as it is, and brings none in", async () => {
+test("an app's administrator can neither change a provider's settings nor add a provider", async () => {
   const refused = "InvalidArgument OUTPUT_ONLY_FIELD"
   expect(await refusal(create({ jwksUri: evil.jwksUri }, "otherAdmin"))).toBe(refused)
   expect(await refusal(create({ tokenEndpoint: evil.tokenEndpoint }, "otherAdmin"))).toBe(refused)
@@ -44,7 +45,7 @@ test("an app's administrator takes a provider as it is, and brings none in", asy
   expect(await refusal(update({ tokenEndpoint: evil.tokenEndpoint }))).toBe(refused)
   expect((await update({ requireNonce: true })).providerClient?.requireNonce).toBe(true)
 
-  // Two providers that the installation has: keys of the one do not speak for the other.
+  // Two providers of the installation: the keys of one do not verify tokens of the other.
   await clients.admin.createProviderClient(
     {
       appId: world.app.id,

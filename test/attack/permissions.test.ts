@@ -1,4 +1,4 @@
-// Nobody learns what others were granted without leave, and no token outruns what was taken away.
+// Nobody can read the grants of others without permission, and no token keeps a revoked grant.
 import { newId } from "@signet/kernel/ids"
 import type { Membership } from "@signet/kernel/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -71,7 +71,7 @@ describe("a snapshot is", () => {
     return tokenOf(found)
   }
 
-  test("for ever, for the service that asked alone; a refusal is kept by nobody", async () => {
+  test("cacheable forever by the service that asked; a refusal is not cacheable", async () => {
     const { status, caching, body } = await ask(await reader("own"))
     expect([status, caching]).toEqual([200, "private, max-age=31536000, immutable"])
     expect(claimsOf(body.jws)).toMatchObject({ sub: ada.principalId, app_id: world.app.id, grants: [] })
@@ -80,14 +80,14 @@ describe("a snapshot is", () => {
     expect((await ask(await reader("scopeless"))).caching).toBe("no-store")
   })
 
-  test("for no user, and for no service without the scope", async () => {
+  test("refused to users and to services without the scope", async () => {
     const scoped = await signIn(server, clients, "curious", { app: world.app, scopes: [snapshotScope] })
     expect((await ask(scoped.token)).reason).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
     expect((await ask(await reader("scopeless"))).reason).toBe("MISSING_SCOPE")
     expect((await ask(world.people.root.token)).reason).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
   })
 
-  test("not of another app, another tenant or nobody: all of them are answered alike, byte for byte", async () => {
+  test("refused with the same bytes for another app, another tenant and a missing user", async () => {
     const [own, other, tenant] = [await reader("own"), await reader("other"), await reader("tenant")]
     const id = <K extends "prn" | "ten" | "ctx" | "app">(kind: K) => newId(kind, 1, new Uint8Array(10))
     const tom = { principal: ofTenant.principalId, permVer: String(await versionOf(ofTenant)) }
@@ -116,7 +116,7 @@ describe("a snapshot is", () => {
     expect(await ask(own, { ...tom, tenantId: world.tenant.id })).toMatchObject({ status: 200 })
   })
 
-  test("of the version that is asked for, and of no other", async () => {
+  test("of the requested version only", async () => {
     const token = await reader("own")
     const current = await versionOf(ada)
     expect(await ask(token, { permVer: String(current - 1) })).toMatchObject({
@@ -129,12 +129,12 @@ describe("a snapshot is", () => {
     }
   })
 
-  test("no credential, and no token of it: the service lets nobody in with one", async () => {
+  test("not accepted by the service as a credential or token", async () => {
     const { body } = await ask(await reader("own"))
     expect((await ask(body.jws)).reason).toBe("TYP_NOT_ALLOWED")
   })
 
-  test("bounded by how much anybody may be granted", async () => {
+  test("bounded by the limit on grants", async () => {
     const max = await signIn(server, clients, "max", { app: world.app })
     const { app } = world
     const nowMs = server.deps.clock.nowMs()
@@ -180,10 +180,10 @@ describeOnPostgres("what is taken away while tokens are issued", () => {
   })
   afterAll(() => of?.server.close())
 
-  test("is in no token whose version says that it knows of it", async () => {
+  test("is in no token with the version of the removal or a later one", async () => {
     const { server, clients, world, root } = of
     const { app } = world
-    // Nobody holds it by being a member.
+    // No member gets this scope by default.
     const scope = "notes.share"
     await server.deps.store.transaction(async (tx) => {
       const there = (await tx.apps.findApp(app.id)) ?? app
@@ -224,7 +224,7 @@ describeOnPostgres("what is taken away while tokens are issued", () => {
           ...[1, 2].map(() =>
             clients.tokens.token({ grantType: "pat", pat, audience: "svc-notes" }).then(
               ({ accessToken }) => accessToken,
-              // Whoever has no scope left gets no token.
+              // A user without any scope gets no token.
               () => undefined,
             ),
           ),
@@ -243,7 +243,7 @@ describeOnPostgres("what is taken away while tokens are issued", () => {
         if (!isOutdated) current++
       }
     }
-    // Both happen, or the race was none.
+    // The race must produce both results.
     expect(outdated).toBeGreaterThan(0)
     expect(current).toBeGreaterThan(0)
   })

@@ -1,4 +1,4 @@
-// What an app, or whoever read its traffic, can do with the tokens of a project of IDP_C.
+// Attacks by an app, or by somebody who reads its traffic, with the tokens of an IDP_C project.
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { decodeJwt } from "jose"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -16,7 +16,7 @@ describeStory("a session of IDP_C", (kind) => {
 
   const newEmail = () => `session-${++people}@example.com`
 
-  /** Somebody who is signed in at the project by themselves. */
+  /** Signs a new user in at the project, without this service. */
   async function visitor(email = newEmail()) {
     const { id } = await world.idpC.addPerson({ email, password, isConfirmed: true })
     const answer = await world.idpC.ask("/token?grant_type=password", { email, password })
@@ -37,7 +37,7 @@ describeStory("a session of IDP_C", (kind) => {
     const { status, reason, metadata } = await answer
     return [status, reason, metadata?.claim].filter(Boolean).join(" ")
   }
-  /** The visitor's token with other claims, signed by the project. */
+  /** Returns the visitor's token with other claims, signed by the project. */
   const changed = ({ id, email, sessionId }: Visitor, change: object) =>
     world.idpC.mint(id, { email, role: "authenticated", session_id: sessionId, ...change })
   const paths = (from: number) => world.idpC.requests.slice(from).map(({ url }) => url.replace(/^.*\/auth\/v1/, ""))
@@ -49,7 +49,7 @@ describeStory("a session of IDP_C", (kind) => {
       clients = clientsOver((protocols[protocol] ?? expect.unreachable)(world.server.url))
     })
 
-    test("signs its person in, once, and goes on at the project", async () => {
+    test("signs its user in once, and stays valid at the project", async () => {
       const one = await visitor()
       const answer = await clients.auth.externalLogin(request(one.token))
       expect(answer).toMatchObject({ created: true, identity: { primaryEmail: one.email } })
@@ -62,13 +62,13 @@ describeStory("a session of IDP_C", (kind) => {
       expect(status).toBe(200)
     })
 
-    test("is the same person as who signs in with the password", async () => {
+    test("signs in the same user as the password", async () => {
       const one = await visitor()
       const { identity } = await world.signInC(one.email)
       expect((await clients.auth.externalLogin(request(one.token))).identity?.id).toBe(identity?.id)
     })
 
-    test("does not sign in after it has ended at the project", async () => {
+    test("is refused after its session has ended at the project", async () => {
       const one = await visitor()
       await world.idpC.ask("/logout?scope=local", {}, { authorization: `Bearer ${one.token}` })
       expect(await refusal(clients.auth.externalLogin(request(one.token)))).toBe(
@@ -76,7 +76,7 @@ describeStory("a session of IDP_C", (kind) => {
       )
     })
 
-    test("is no ID token, and an ID token is no session", async () => {
+    test("is refused as an ID token, and an ID token is refused as a session", async () => {
       const one = await visitor()
       const asIdToken = { ...request(""), credential: { case: "idToken", value: one.token } as const }
       expect(await refusal(clients.auth.externalLogin(asIdToken))).toMatch(/ PROVIDER_NOT_CONFIGURED$/)
@@ -88,12 +88,12 @@ describeStory("a session of IDP_C", (kind) => {
       expect(await refusal(clients.auth.externalLogin(request(idToken)))).toBe("Unauthenticated PROVIDER_TOKEN_INVALID")
     })
 
-    test("is no bearer", async () => {
+    test("is refused as a bearer token", async () => {
       const { token } = await visitor()
       expect(await refusal(clients.auth.me({}, bearer(token)))).toBe("Unauthenticated PROVIDER_TOKEN_NOT_ACCEPTED")
     })
 
-    test("is added to the account of who is signed in, once", async () => {
+    test("can be linked once to the signed-in user", async () => {
       const { accessToken = "" } = await world.signInA(`linker over ${protocol} ${kind}`)
       const one = await visitor()
       const { appId: _, ...credential } = request(one.token)
@@ -149,7 +149,7 @@ describeStory("a session of IDP_C", (kind) => {
     expect(paths(before)).not.toContain("/user")
   })
 
-  test("serves once, however its signature is written", async () => {
+  test("is accepted once, in any encoding of its signature", async () => {
     const { token } = await visitor()
     expect((await present(token)).status).toBe(200)
     const dot = token.lastIndexOf(".") + 1
@@ -160,7 +160,7 @@ describeStory("a session of IDP_C", (kind) => {
     expect(await told(present(token.slice(0, dot) + negated.toString("base64url")))).toBe("401 PROVIDER_TOKEN_REPLAYED")
   })
 
-  test("of who was banned, and of whose address nobody confirmed, signs nobody in", async () => {
+  test("of a banned user or with an unconfirmed address is refused", async () => {
     const banned = await visitor()
     const person = world.idpC.project.people.find(banned.email) ?? expect.unreachable()
     person.isBanned = true
@@ -173,11 +173,11 @@ describeStory("a session of IDP_C", (kind) => {
     expect(await told(present(stranger.token))).toBe("403 EMAIL_NOT_VERIFIED email_confirmed_at")
   })
 
-  test("is not taken while the account's password may be a stranger's", async () => {
+  test("is refused while the account may have a stranger's password", async () => {
     const email = newEmail()
     await world.idpC.addPerson({ email, password, isConfirmed: false })
     await world.startLink(email)
-    // The project does not replace the password now.
+    // The project fails to replace the password.
     world.idpC.misbehaviour.set("/user", "fails")
     await world.confirmLink(world.linkOf(email))
     world.idpC.misbehaviour.delete("/user")
@@ -187,8 +187,8 @@ describeStory("a session of IDP_C", (kind) => {
     expect(await told(present(token))).toBe("401 INVALID_CREDENTIALS")
   })
 
-  test("is written down when it is refused, without the token", async () => {
-    // Refusals of the tests before have used up the budget of this network.
+  test("is audited when refused, without the token", async () => {
+    // The refusals of earlier tests have used up this network's budget.
     world.server.advance(3_600_000)
     const { token } = await visitor()
     await world.audited()

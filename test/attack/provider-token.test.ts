@@ -1,4 +1,4 @@
-// What an app, or whoever read its traffic, can do with an ID token that an honest provider signed.
+// Attacks by an app, or by somebody who reads its traffic, with an ID token of an honest provider.
 import { create, toJsonString } from "@bufbuild/protobuf"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -33,7 +33,7 @@ describeStory("an ID token", (kind) => {
   const signIn = async (sub: unknown, claims: Record<string, unknown> = {}) =>
     present(await server.idp.mint({ claims: { sub, jti: String(Math.random()), ...claims } }))
 
-  test("serves once, however its signature is written", async () => {
+  test("is accepted once, in any encoding of its signature", async () => {
     const token = await server.idp.mint({ claims: { sub: "spelled", jti: "spelled" } })
     expect(await present(token)).toHaveProperty("identity")
     const spellings = otherSpellings(token)
@@ -43,7 +43,7 @@ describeStory("an ID token", (kind) => {
     }
   })
 
-  test("serves once with either of the two signatures that ECDSA has for one text", async () => {
+  test("is accepted once with either of its two valid ECDSA signatures", async () => {
     const token = await server.idp.mint({ claims: { sub: "curve", jti: "curve" }, alg: "ES256" })
     expect(await present(token)).toHaveProperty("identity")
     expect((await present(negated(token))).reason).toBe("PROVIDER_TOKEN_REPLAYED")
@@ -62,7 +62,7 @@ describeStory("an ID token", (kind) => {
     expect((await signIn(sub)).reason).toBe("PROVIDER_TOKEN_INVALID")
   })
 
-  test("of a subject that looks like another's is somebody else", async () => {
+  test("with a subject that looks like another one signs in a different user", async () => {
     const subjects = [
       "victim",
       "Victim",
@@ -83,7 +83,7 @@ describeStory("an ID token", (kind) => {
     expect(ids).not.toContain(undefined)
   })
 
-  test("with somebody's email, in any spelling and however verified, is not that somebody", async () => {
+  test("with another user's email, in any spelling and verified or not, does not sign in that user", async () => {
     const claims = { email: "owner@example.com", email_verified: true }
     const owner = await signIn("email owner", claims)
     for (const email of ["owner@example.com", "owner@EXAMPLE.com", "\uff4fwner@example.com"]) {
@@ -124,7 +124,7 @@ describeStory("an ID token", (kind) => {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** The token with each other last character that stands for the same bytes: the last four of its bits say nothing. */
+/** Returns the tokens with another last character that decodes to the same bytes: its last four bits are unused. */
 function otherSpellings(token: string): string[] {
   const last = alphabet.indexOf(token.slice(-1))
   const twins = Array.from({ length: 16 }, (_, bits) => token.slice(0, -1) + alphabet.charAt(last - (last % 16) + bits))
@@ -133,7 +133,7 @@ function otherSpellings(token: string): string[] {
 
 const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
-/** The token with (r, n - s) for (r, s), which verifies just as well. */
+/** Returns the token with (r, n - s) in place of (r, s), which is also a valid signature. */
 function negated(token: string): string {
   const at = token.lastIndexOf(".") + 1
   const signature = Buffer.from(token.slice(at), "base64url")

@@ -1,4 +1,4 @@
-// Many at once, on a database that gives up transactions: what happens once, happens once, and the log says so once.
+// Concurrent calls on a database that aborts transactions. Each effect happens once and is audited once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, clientsOver, protocols } from "../support/clients.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
@@ -30,7 +30,7 @@ describeOnPostgres("many at once", () => {
       return counts
     }
 
-    test("first sign-ins of one person make one person, and are logged once each", async () => {
+    test("concurrent first sign-ins of one user create one user, and each is audited once", async () => {
       const requests = await Promise.all(Array.from({ length: many }, () => server.login("newcomer")))
       const answers = await Promise.all(requests.map((request) => auth().externalLogin(request)))
       expect(answers.filter(({ created }) => created).length).toBe(1)
@@ -44,7 +44,7 @@ describeOnPostgres("many at once", () => {
       })
     })
 
-    test("one ID token makes one session", async () => {
+    test("one ID token creates one session", async () => {
       const request = await server.login("one token")
       const answers = await Promise.allSettled(Array.from({ length: many }, () => auth().externalLogin(request)))
       const [won, ...others] = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
@@ -57,7 +57,7 @@ describeOnPostgres("many at once", () => {
       expect(sessions).toEqual([{ id: won?.session?.id }])
     })
 
-    test("refreshes, sign-outs and sign-outs everywhere leave no live session behind", async () => {
+    test("concurrent refreshes and sign-outs leave no active session", async () => {
       const user = await auth().externalLogin(await server.login("all at once"))
       const calls = Array.from({ length: many }, (_, i) => {
         if (i % 3 === 0) return auth().refresh({ refreshToken: user.refreshToken, retryKey: "AAAAAAAAAAAAAAAAAAAAAA" })

@@ -1,4 +1,4 @@
-// What is left at a place to who was sent away from it, or went: nothing there, and everything elsewhere.
+// A member who was removed from a place, or left it, keeps nothing there and everything elsewhere.
 import { Grant_Status } from "@signet/proto/auth/v1/grants"
 import { Membership_Status } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => all?.server.close())
 
-/** A personal access token and a delegation, made where the person is signed in. */
+/** Creates a personal access token and a delegation at the place where the user is signed in. */
 async function leave({ token }: SignedInPerson) {
   const { delegations, pats } = all.clients
   const made = { name: "laptop", allowedAudiences: asked.audiences, scopes: asked.scopes }
@@ -27,7 +27,7 @@ async function leave({ token }: SignedInPerson) {
   const [patId = "", delegationId = ""] = [pat?.id, delegation?.id]
   return {
     ids: [patId, delegationId].toSorted(),
-    /** How each is answered. */
+    /** Returns the answer of each. */
     async use() {
       const exchange = pats.exchangePat({ pat: secret })
       const exchanged = await exchange.then(
@@ -53,7 +53,7 @@ const ways = {
 }
 
 test.each(Object.entries(ways))(
-  "whoever %s leaves no personal access token and no delegation there to come back to",
+  "a member who %s loses their personal access token and delegation there, also after a return",
   async (way, end) => {
     const { server, clients, world } = all
     const appId = world.app.id

@@ -1,4 +1,5 @@
-// Roles at each target: who lacks one is refused alike, and a handler never takes "not loaded" for "none".
+// Roles at each target of the guard: callers without the role get the same refusal, and a handler can tell "not loaded"
+// from "none".
 
 import { create } from "@bufbuild/protobuf"
 import { ConnectError, createRouterTransport } from "@connectrpc/connect"
@@ -26,7 +27,7 @@ const { access } = actors
 const keySet = createLocalKeySet(access, nodeTokenCrypto)
 const authorization = `Bearer ${access.token()}`
 
-/** What the user was granted: the role editor of the app. It is in memory from the first question on. */
+/** The user's grants: the role editor of the app. They are in memory after the first look-up. */
 function granting(): FindPermissions {
   let isHeld = false
   const snapshot = {
@@ -46,7 +47,7 @@ function granting(): FindPermissions {
 type Seen = AuthContext | string | undefined
 type Ask = (guard: Guard, requirement: Requirement) => Promise<Seen>
 
-/** What a handler behind the target is told of its caller, or the reason of its refusal. */
+/** Returns the caller that the target passes to its handler, or the reason of the refusal. */
 const targets: readonly (readonly [string, Ask])[] = [
   [
     "Connect",
@@ -150,7 +151,7 @@ describe.each(targets)("%s", (_, ask) => {
     createGuard({ ...access, keySet, crypto: nodeTokenCrypto, ...(permissions === undefined ? {} : { permissions }) })
   const reads: Requirement = { is: "scope", scope: "notes.read" }
 
-  test("refuses a caller without the role, and takes one that has it", async () => {
+  test("refuses a caller without the role, and accepts one with it", async () => {
     expect(await ask(guardOf(granting()), { is: "role", role: "owner" })).toBe("MISSING_ROLE")
     expect(await ask(guardOf(), { is: "role", role: "editor" })).toBe("MISSING_ROLE")
     expect(await ask(guardOf(granting()), { is: "role", role: "editor" })).toMatchObject({
@@ -159,7 +160,7 @@ describe.each(targets)("%s", (_, ask) => {
     })
   })
 
-  test("says that grants are not loaded, loads them when asked, and tells them from then on", async () => {
+  test("reports grants as not loaded, loads them on demand, and passes them from then on", async () => {
     const guard = guardOf(granting())
     const first = await ask(guard, reads)
     if (typeof first !== "object") throw new Error(first)

@@ -1,4 +1,4 @@
-// What somebody who is signed in can do to the sessions of others, and what the audit log says of it.
+// Attacks by a signed-in user on the sessions of others, and what the audit records of them.
 import { randomBytes } from "node:crypto"
 import { create, toJsonString } from "@bufbuild/protobuf"
 import { type AppId, newId, type ProviderClientId } from "@signet/kernel/ids"
@@ -62,7 +62,7 @@ describeStory("a signed-in stranger", (kind) => {
       .where("kind", "=", eventKind as never)
       .execute()
 
-  test("hears the same of a foreign session, of one in another app, of an old one and of none", async () => {
+  test("gets the same answer for another user's session, one in another app, an ended one and a missing one", async () => {
     const mallory = await signIn("mallory")
     const victim = await signIn("victim")
     const elsewhere = await signIn("mallory", { appId: otherApp })
@@ -82,7 +82,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await Promise.all([victim, elsewhere].map(isAlive))).toEqual([true, true])
   })
 
-  test("ends no foreign session over REST, and its own once the path and the body agree", async () => {
+  test("cannot end another user's session over REST, and can end its own if path and body agree", async () => {
     const mallory = await signIn("mallory over REST")
     const victim = await signIn("victim over REST")
     const revoke = (id: string, body: object = {}) =>
@@ -95,7 +95,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await Promise.all([victim, mallory].map(isAlive))).toEqual([true, false])
   })
 
-  test("gets nowhere with the page token of another user or app", async () => {
+  test("cannot use the page token of another user or app", async () => {
     for (let i = 0; i < 3; i++) await signIn("pager")
     const pager = await signIn("pager")
     const same = await signIn("pager", { appId: otherApp })
@@ -111,7 +111,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(listed.sessions.map(({ id }) => id)).not.toContain(same.session.id)
   })
 
-  test("cannot use an app's cookie under the name of another app", async () => {
+  test("cannot use one app's cookie under another app's name", async () => {
     const victim = await signIn("cookie victim", { cookieMode: true })
     const [, token = ""] = victim.cookie.split("=")
     const cookie = `__Host-sgrt-${otherApp}=${token}`
@@ -126,7 +126,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await isAlive(victim)).toBe(true)
   })
 
-  test("who signs out is out over every protocol, whatever refresh token went along", async () => {
+  test("a sign-out ends the session over every protocol, whatever refresh token the call has", async () => {
     for (const refreshToken of ["", "sgrt_nonsense", "x"]) {
       const user = await signIn("leaver")
       const headers = { authorization: `Bearer ${user.accessToken}` }
@@ -140,14 +140,14 @@ describeStory("a signed-in stranger", (kind) => {
     }
   })
 
-  test("a refresh token ends its own session, and not that of the bearer", async () => {
+  test("a refresh token ends its own session, not the bearer token's session", async () => {
     const [one, two] = [await signIn("two places"), await signIn("two places")]
     const headers = { authorization: `Bearer ${two.accessToken}` }
     await post("/auth/session/logout", { refreshToken: one.refreshToken }, headers)
     expect([await isAlive(one), await isAlive(two)]).toEqual([false, true])
   })
 
-  test("signing out everywhere is written into the log of each app that a session was in", async () => {
+  test("a sign-out everywhere is audited in each app with a session", async () => {
     const here = await signIn("everywhere")
     const there = await signIn("everywhere", { appId: otherApp })
     const bystander = await signIn("bystander")
@@ -160,7 +160,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await isAlive(bystander)).toBe(true)
   })
 
-  test("a denial in the log leads to its request", async () => {
+  test("an audited denial has the id of its request", async () => {
     const user = await signIn("denied")
     await server.store.db
       .updateTable("membership")
@@ -189,7 +189,7 @@ describeStory("a signed-in stranger", (kind) => {
       ])
   })
 
-  test("a personal access token, whatever its scopes, neither sees sessions nor ends them", async () => {
+  test("a personal access token with any scopes can neither list nor end sessions", async () => {
     const user = await signIn("token maker")
     const { principal, identity } = await server.deps.store.transaction(async (tx) => {
       const session = await tx.sessions.find(user.session.id as never)
@@ -214,7 +214,7 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await isAlive(user)).toBe(true)
   })
 
-  test("an answer with a secret, and a refusal, is kept by nobody", async () => {
+  test("answers with a secret and refusals are not cacheable", async () => {
     const user = await signIn("no store")
     const answers = [
       await post("/auth/session/refresh", { refreshToken: user.refreshToken }),

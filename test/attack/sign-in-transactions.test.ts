@@ -1,4 +1,4 @@
-// Who stole an ID token that was not used yet, or a sign-in transaction, signs nobody in.
+// Somebody who stole an unused ID token or a sign-in transaction cannot sign in with it.
 import { create, toJson } from "@bufbuild/protobuf"
 import { newId } from "@signet/kernel/ids"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
@@ -25,7 +25,7 @@ describeStory("a sign-in that the service started", (kind) => {
     await server.deps.store.transaction(async (tx) => {
       await tx.apps.putApp(otherApp)
       await tx.apps.putProviderClient({ ...server.client, id: id("pcl"), appId: otherApp.id })
-      // The same clients of the provider on another platform.
+      // The same clients of the provider, on another platform.
       await tx.apps.putProviderClient({ ...server.client, id: id("pcl"), platform: "IOS" })
     })
   })
@@ -52,7 +52,7 @@ describeStory("a sign-in that the service started", (kind) => {
         ...change,
       })
 
-    test("signs in with its transaction, which says the nonce or agrees with it", async () => {
+    test("signs in with its transaction, whether the request repeats the nonce or not", async () => {
       for (const isSaid of [true, false]) {
         const { nonce, transaction } = await start()
         const answer = await present(await idTokenFor(nonce), { transaction, ...(isSaid ? { nonce } : {}) })
@@ -60,11 +60,11 @@ describeStory("a sign-in that the service started", (kind) => {
       }
     })
 
-    test("stays what it was for a nonce that the app made", async () => {
+    test("still works with a nonce that the app made itself", async () => {
       expect((await present(await idTokenFor("n-of-the-app"), { nonce: "n-of-the-app" })).created).toBe(true)
     })
 
-    test("is of no use to who stole the ID token", async () => {
+    test("is required: a stolen ID token alone is refused", async () => {
       const { nonce, transaction } = await start()
       const stolen = await idTokenFor(nonce)
       const mine = await start({ deviceId: "thief" })
@@ -81,11 +81,11 @@ describeStory("a sign-in that the service started", (kind) => {
       for (const [name, change] of attempts) {
         expect([name, await refusal(present(stolen, change))]).toEqual([name, "Unauthenticated NONCE_MISMATCH"])
       }
-      // None of it kept its owner out.
+      // The owner can still sign in after the attempts.
       expect((await present(stolen, { transaction })).created).toBe(true)
     })
 
-    test("cannot be linked to the account of who stole its ID token", async () => {
+    test("prevents a thief from linking the ID token to their own account", async () => {
       const thief = await present(await idTokenFor("n-thief"), { nonce: "n-thief" })
       const { nonce } = await start()
       const request = { provider: Provider.IDP_A, platform: Platform.WEB, nonce }
@@ -95,7 +95,7 @@ describeStory("a sign-in that the service started", (kind) => {
       ).toBe("Unauthenticated NONCE_MISMATCH")
     })
 
-    test("is used once, also with a second token for its nonce, and by one of many at once", async () => {
+    test("is used once, also with a second token for its nonce and by concurrent calls", async () => {
       const { nonce, transaction } = await start()
       await present(await idTokenFor(nonce), { transaction })
       expect(await refusal(present(await idTokenFor(nonce), { transaction }))).toBe(
@@ -119,7 +119,7 @@ describeStory("a sign-in that the service started", (kind) => {
       expect((await present(idToken, { transaction })).created).toBe(true)
     })
 
-    test("leads a code to its own return address alone", async () => {
+    test("accepts a code only with its own redirect URI", async () => {
       expect(await refusal(start({ redirectUri: "https://evil.example/" }))).toBe(
         "InvalidArgument REDIRECT_NOT_ALLOWED",
       )
@@ -132,12 +132,12 @@ describeStory("a sign-in that the service started", (kind) => {
       }
       const changed = present("", { credential: code(otherRedirectUri), transaction })
       expect(await refusal(changed)).toBe("Unauthenticated NONCE_MISMATCH")
-      // Neither is an ID token taken where a code was to come.
+      // An ID token is refused where a code is expected.
       expect(await refusal(present(await idTokenFor(nonce), { transaction }))).toBe("Unauthenticated NONCE_MISMATCH")
       expect((await present("", { credential: code(redirectUri), transaction })).created).toBe(true)
     })
 
-    test("is refused for a provider that carries no nonce, and for an app that does not exist", async () => {
+    test("is refused for a provider without nonces and for a missing app", async () => {
       expect(await refusal(start({ provider: Provider.IDP_C }))).toMatch(/ PROVIDER_NOT_CONFIGURED$/)
       expect(await refusal(start({ appId: "app_00000000000000000000000000" }))).toMatch(/ PROVIDER_NOT_CONFIGURED$/)
     })
@@ -153,7 +153,7 @@ describeStory("a sign-in that the service started", (kind) => {
     )
   })
 
-  test("begun by strangers a hundred times stores nothing", async () => {
+  test("stores nothing, even if strangers start it a hundred times", async () => {
     const { auth } = clientsOver((protocols["Connect JSON over HTTP/1.1"] ?? expect.unreachable)(server.url))
     const count = async () => (await server.store.db.selectFrom("id_token_use").select("token_hash").execute()).length
     const before = await count()
@@ -161,7 +161,7 @@ describeStory("a sign-in that the service started", (kind) => {
     expect(await count()).toBe(before)
   })
 
-  test("shows in no error and in no audit event", async () => {
+  test("appears in no error and no audit event", async () => {
     const { auth } = clientsOver((protocols["Connect JSON over HTTP/1.1"] ?? expect.unreachable)(server.url))
     const { nonce, transaction } = await auth.startSignIn({ ...way(), deviceId })
     const credential = { case: "idToken", value: await idTokenFor(nonce) } as const

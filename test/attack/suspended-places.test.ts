@@ -1,5 +1,5 @@
-// A tenant or a context that is suspended, archived or not there gives nobody anything, whatever they hold. A principal,
-// an identity, an app or a membership that is suspended gives its owner nothing either: each state alone is enough.
+// In a suspended, archived or missing tenant or context, nobody gets access, whatever they hold. Nor does the owner of
+// a suspended principal, identity, app or membership: each state alone suffices.
 import type { PlaceStatus } from "@signet/kernel/administration/records"
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -17,7 +17,7 @@ const scopes = ["notes.read", "notes.write"]
 let world: TokenWorld
 let person: SignedInPerson
 let machine: Machine
-/** Everything that gives somebody in the context a token, or lets them do anything with one. */
+/** Every call that issues a token for the context or uses one there. */
 let ways: Record<string, () => Promise<string>>
 
 beforeAll(async () => {
@@ -76,7 +76,7 @@ async function set(what: "tenant" | "context", status: PlaceStatus): Promise<voi
     .execute()
 }
 
-test("everything is given while tenant and context are active", async () => {
+test("every call succeeds while tenant and context are active", async () => {
   expect(await tryAll()).toEqual(all("ok"))
 })
 
@@ -88,7 +88,7 @@ test.each<["tenant" | "context", PlaceStatus]>([
 ])("a %s that is %s gives nothing, and everything again once it is active", async (what, status) => {
   await set(what, status)
   const refusedAll = all("TENANT_SUSPENDED")
-  // The service is in the tenant, not in the context.
+  // The service belongs to the tenant and not to the context.
   if (what === "context") refusedAll["a service of the tenant"] = "ok"
   expect(await tryAll()).toEqual(refusedAll)
   await set(what, "ACTIVE")
@@ -97,11 +97,11 @@ test.each<["tenant" | "context", PlaceStatus]>([
 
 const ofServices = ["a service of the tenant", "a standing delegation", "a delegated token"]
 interface Suspended {
-  /** Why the person is refused. */
+  /** The reason why the user is refused. */
   reason: string
-  /** Why signing in is refused, if for another reason. */
+  /** The reason why the sign-in is refused, if it differs. */
   signIn?: string
-  /** Why services are refused, if it is they who are. */
+  /** The reason why services are refused, if they are. */
   service?: string
   set: (status: string) => Promise<unknown>
 }
@@ -147,7 +147,7 @@ const update = (table: "principal" | "app" | "membership", status: string) =>
 const membership = (status: string) => update("membership", status).where("principal_id", "=", person.principalId)
 
 test.each(Object.entries(suspended))(
-  "%s alone, when it is suspended",
+  "%s alone suffices when it is suspended",
   async (what, { reason, signIn = reason, service, set }) => {
     const { store } = world.server.deps
     if (what.endsWith("around it")) {
@@ -168,7 +168,7 @@ test.each(Object.entries(suspended))(
   },
 )
 
-test("a context of another tenant is no context of this one", async () => {
+test("a context outside the tenant gives no access in the tenant", async () => {
   const { db } = world.server.store
   await db.updateTable("context").set({ tenant_id: null }).where("id", "=", contextId).execute()
   const found = await tryAll()

@@ -1,4 +1,5 @@
-// Becoming somebody else by their address, by a token that was meant for another, or by a link that leads elsewhere.
+// Attempts to sign in as another user: by their email address, by a token for another app, or by a link to another
+// site.
 
 import type { IdentityId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
@@ -55,21 +56,21 @@ describeStory("somebody else", (kind) => {
       await isNobodys(await attack())
     })
 
-    test("at the provider that knows people by nothing else, is another person", async () => {
+    test("at a provider that identifies users only by address, creates another user", async () => {
       await world.idpC.addPerson({ email, password, isConfirmed: true })
       await isNobodys(await world.signInC(email))
     })
 
-    test("is not by their subject in other letters, or with a space", async () => {
+    test("in another case or with a space in the subject creates another user", async () => {
       for (const subject of ["Victim", "victim ", "ｖictim"]) await isNobodys(await world.signInA(subject))
     })
 
-    test("shows in wide letters as no address that was verified", async () => {
+    test("in fullwidth letters does not count as verified", async () => {
       const answer = await world.signInA("wide", { claims: { ...verified, email: "ｗide@example.com" } })
       expect(answer.identity?.primaryEmail).toBeUndefined()
     })
 
-    test("is told nothing of the victim when new people are not taken", async () => {
+    test("gets no information about the victim while sign-up is disabled", async () => {
       await world.changeApp(world.app, { signupEnabled: false })
       const known = await world.signInA("closed 1", { claims: verified })
       const unknown = await world.signInA("closed 2", { claims: { ...verified, email: "nobody@example.com" } })
@@ -80,8 +81,8 @@ describeStory("somebody else", (kind) => {
     })
   })
 
-  describe("before they come", () => {
-    test("an address that was taken unverified waits for nobody", async () => {
+  describe("before the owner's first sign-in", () => {
+    test("an unverified address that somebody used before does not affect its owner", async () => {
       const mail = "late@example.com"
       const early = await world.signInA("early bird", { claims: { email: mail, email_verified: false } })
       expect(early.identity?.primaryEmail).toBeUndefined()
@@ -90,13 +91,13 @@ describeStory("somebody else", (kind) => {
       expect(idOf(late)).not.toBe(idOf(early))
     })
 
-    test("an address at IDP_C that nobody confirmed signs nobody in, with the right password neither", async () => {
+    test("an unconfirmed address at IDP_C signs nobody in, even with the right password", async () => {
       const mail = `planted-${kind}@example.com`
       await world.idpC.addPerson({ email: mail, password, isConfirmed: false })
       expect(await world.signInC(mail)).toMatchObject({ status: 403, reason: "EMAIL_NOT_VERIFIED" })
     })
 
-    test("a password that was planted at IDP_C has ended when the owner's link makes the account", async () => {
+    test("a password that an attacker set at IDP_C is invalid once the owner's link creates the account", async () => {
       const mail = `sprouts-${kind}@example.com`
       await world.idpC.addPerson({ email: mail, password, isConfirmed: false })
       expect((await world.startLink(mail)).status).toBe(204)
@@ -105,7 +106,7 @@ describeStory("somebody else", (kind) => {
       expect(await world.signInC(mail)).toMatchObject({ status: 401, reason: "INVALID_CREDENTIALS" })
     })
 
-    test("one that could not be ended is taken from nobody, until a link has ended it", async () => {
+    test("a password that could not be invalidated is refused until a link has invalidated it", async () => {
       const mail = `stubborn-${kind}@example.com`
       await world.idpC.addPerson({ email: mail, password, isConfirmed: false })
       world.idpC.misbehaviour.set("/user", "fails")
@@ -113,7 +114,7 @@ describeStory("somebody else", (kind) => {
       const owner = await world.confirmLink(world.linkOf(mail))
       expect(owner.created).toBe(true)
       world.idpC.misbehaviour.clear()
-      // Whoever tries all the time meets the moment in which the password is about to end.
+      // A constant stream of attempts would hit the moment before the password is invalidated.
       expect(await world.signInC(mail)).toMatchObject({ status: 403, reason: "EMAIL_NOT_VERIFIED" })
       world.server.advance(11_000)
       const asked = world.idpC.requests.length
@@ -131,7 +132,7 @@ describeStory("somebody else", (kind) => {
       expect((await world.signInC(mail, { password: own })).status).toBe(200)
     })
 
-    test("an address that changed hands at the provider is followed by nobody: the subject is", async () => {
+    test("an address that changed its owner at the provider changes nothing: users are identified by subject", async () => {
       const mail = "moves@example.com"
       const old = await world.signInA("old owner", { claims: { email: mail, email_verified: true } })
       await world.signInA("old owner", { claims: { email: "elsewhere@example.com", email_verified: true } })
@@ -141,7 +142,7 @@ describeStory("somebody else", (kind) => {
     })
   })
 
-  test("adopts no account that was unlinked: not by signing in, and not by its address", async () => {
+  test("takes over no unlinked account, neither by a sign-in nor by its address", async () => {
     const mail = "adopted@example.com"
     const owner = await world.signInA("adopted", { claims: { email: mail, email_verified: true } })
     const { db } = world.server.store
@@ -157,13 +158,13 @@ describeStory("somebody else", (kind) => {
   })
 
   describe("by a credential of another app", () => {
-    test("an ID token is for one app's client", async () => {
+    test("an ID token for another app's client is refused", async () => {
       const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")
       const claims = { aud: clientId, azp: clientId }
       expect((await world.signInA("cross", { claims })).reason).toBe("PROVIDER_TOKEN_INVALID")
     })
 
-    test("nor is one of both, or one that another client asked for", async () => {
+    test("an ID token for both apps' clients, or with a wrong azp, is refused", async () => {
       const mine = await world.clientOf(world.app.id, "IDP_A", "WEB")
       const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")
       for (const claims of [
@@ -175,7 +176,7 @@ describeStory("somebody else", (kind) => {
       }
     })
 
-    test("one that an app has used is used up in the other, though both had the client", async () => {
+    test("an ID token that one app has used is refused in the other, although both share the client", async () => {
       const { clientId } = await world.clientOf(world.app.id, "IDP_A", "WEB")
       const there = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")
       const shared = { audiences: [there.clientId, clientId], authorizedParties: [there.clientId, clientId] }
@@ -188,13 +189,13 @@ describeStory("somebody else", (kind) => {
       expect(replayed.reason).toBe("PROVIDER_TOKEN_REPLAYED")
     })
 
-    test.each(["idp-a", "idp-b"])("a token of one provider is none of the other's (%s)", async (path) => {
+    test.each(["idp-a", "idp-b"])("a token of one provider is refused as the other's (%s)", async (path) => {
       const idToken = path === "idp-a" ? await world.idpB.mint() : await world.server.idp.mint()
       const body = { appId: world.app.id, platform: "WEB", nonce: "n-1", idToken }
       expect((await world.post(`/auth/login/${path}`, body)).reason).toBe("PROVIDER_TOKEN_INVALID")
     })
 
-    test("a code is traded for the client that it was given to", async () => {
+    test("a code is accepted only for the client that it was issued to", async () => {
       const codeVerifier = "v".repeat(43)
       const callback = "https://notes.example/callback"
       const code = world.server.idp.issueCode({ codeVerifier, redirectUri: callback })
@@ -205,7 +206,7 @@ describeStory("somebody else", (kind) => {
       expect(answer.accessToken).toBeUndefined()
     })
 
-    test("a client that is switched off signs nobody in by any provider", async () => {
+    test("a disabled client signs nobody in, with any provider", async () => {
       await world.idpC.addPerson({ email: "off@example.com", password, isConfirmed: true })
       const off = async (provider: "IDP_A" | "IDP_B" | "IDP_C", call: () => Promise<Answer>) => {
         const client = await world.clientOf(world.app.id, provider, "WEB")
@@ -225,7 +226,7 @@ describeStory("somebody else", (kind) => {
       expect(world.idpC.requests.length).toBe(asked)
     })
 
-    test.skipIf(kind === "pglite")("one that is switched off while it signs in signs nobody in either", async () => {
+    test.skipIf(kind === "pglite")("a client that is disabled during a sign-in creates no session", async () => {
       const mail = "too-late@example.com"
       await world.idpC.addPerson({ email: mail, password, isConfirmed: true })
       const client = await world.clientOf(world.app.id, "IDP_C", "WEB")
@@ -233,7 +234,7 @@ describeStory("somebody else", (kind) => {
       const { answer } = await world.server.store.store.transaction(async (tx) => {
         await tx.administration.lockProviderClient(client.id)
         const answer = world.signInC(mail)
-        // The provider has vouched by then, and the session is not made.
+        // The provider has answered by then, but the session does not exist yet.
         await vi.waitUntil(() => world.idpC.requests.slice(asked).some(({ url }) => url.includes("/logout")), 5_000)
         await tx.apps.putProviderClient({ ...client, status: "DISABLED" })
         return { answer }
@@ -244,7 +245,7 @@ describeStory("somebody else", (kind) => {
     })
   })
 
-  describe("by a link that leads elsewhere", () => {
+  describe("by a link to another site", () => {
     const { host, origin } = new URL(redirectUri)
     test.each([
       ["another host", "https://evil.example/signed-in"],
@@ -284,7 +285,7 @@ describeStory("somebody else", (kind) => {
       expect(world.idpC.requests.length).toBe(asked)
     })
 
-    test("nor where another app leads", async () => {
+    test("a redirect URI of another app is refused", async () => {
       await world.changeApp(world.otherApp, { allowedRedirectUris: ["https://draw.example/in"] })
       expect((await world.startLink(email, { redirectUri: "https://draw.example/in" })).reason).toBe(
         "REDIRECT_NOT_ALLOWED",
@@ -293,7 +294,7 @@ describeStory("somebody else", (kind) => {
     })
   })
 
-  describe("by asking who has an address", () => {
+  describe("by finding out which addresses have an account", () => {
     const people = {
       known: `known-${kind}@example.com`,
       unknown: `unknown-${kind}@example.com`,
@@ -305,7 +306,7 @@ describeStory("somebody else", (kind) => {
       expect((await world.signInC(people.known)).created).toBe(true)
     })
 
-    /** What a caller can compare: all but what is different for each request. */
+    /** The parts of an answer that a caller can compare: everything that does not differ between any two calls. */
     function told({ status, headers, ...rest }: Answer) {
       const names = ["content-type", "content-length", "cache-control", "retry-after", "ratelimit-policy", "set-cookie"]
       const { instance: _, ...body } = { instance: "", ...rest }
@@ -323,14 +324,14 @@ describeStory("somebody else", (kind) => {
       return answers
     }
 
-    test("a wrong password is answered alike, and written down alike", async () => {
+    test("a wrong password gets the same answer and the same audit event", async () => {
       const [known, ...others] = await compare((address) => world.signInC(address, { password: "wrong" }))
       expect(known?.answer).toMatchObject({ status: 401, body: { reason: "INVALID_CREDENTIALS" } })
       expect(known?.audited).toEqual([{ kind: "login.failed", reason: "INVALID_CREDENTIALS" }])
       for (const other of others) expect(other).toEqual(known)
     })
 
-    test("a link is asked for alike, whether the app takes new people or not", async () => {
+    test("a request for a link gets the same answer, with sign-up enabled or disabled", async () => {
       for (const signupEnabled of [true, false]) {
         await world.changeApp(world.app, { signupEnabled })
         const [known, ...others] = await compare((address) => world.startLink(address))
@@ -340,7 +341,7 @@ describeStory("somebody else", (kind) => {
       await world.changeApp(world.app, {})
     })
 
-    test("nothing that is written down names an address", async () => {
+    test("no audit event or link request contains an address", async () => {
       const tables = ["audit_event", "magic_link_request"] as const
       for (const table of tables) {
         const rows = await world.server.store.db.selectFrom(table).selectAll().execute()

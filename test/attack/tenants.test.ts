@@ -1,4 +1,4 @@
-// A tenant's service that owns an audience which the whole app uses learns nothing of other tenants, and ends nothing.
+// A tenant's service that owns an audience of the whole app learns nothing about other tenants, and ends nothing there.
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"

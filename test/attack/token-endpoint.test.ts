@@ -1,4 +1,4 @@
-// What an attacker tries when tokens are exchanged. Each test is an attack that worked somewhere.
+// Attacks on token exchange. Each was successful against some product.
 import { createHash, randomBytes } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -53,9 +53,9 @@ describe("silent subject removal (CVE-2026-9704)", () => {
 })
 
 describe("confused deputy", () => {
-  test("a service cannot exchange a token that was addressed to another", async () => {
+  test("a service cannot exchange a token for another audience", async () => {
     const user = await world.signIn()
-    // The gateway came by the notes service's token, and the stranger by the gateway's.
+    // The gateway uses the notes service's token, and the stranger the gateway's.
     expect(refused(await world.exchange({ subject_token: user.tokens["svc-notes"] }))).toBe(
       "400 invalid_grant AUDIENCE_MISMATCH",
     )
@@ -66,7 +66,7 @@ describe("confused deputy", () => {
     expect((await world.exchange({ subject_token: user.tokens["svc-stranger"] }, world.stranger)).status).toBe(200)
   })
 
-  test("a denied exchange is written down, with who and why", async () => {
+  test("a denied exchange is audited with its caller and reason", async () => {
     const user = await world.signIn()
     await world.exchange({ subject_token: user.tokens["svc-notes"] })
     const rows = await world.server.store.db
@@ -84,7 +84,7 @@ describe("confused deputy", () => {
     )
   })
 
-  test("introspection tells a service nothing of another's tokens (CVE-2026-37979)", async () => {
+  test("introspection tells a service nothing about tokens of another audience (CVE-2026-37979)", async () => {
     const user = await world.signIn()
     const asking = await addMachine(world.server, { ownedAudiences: [], scopes: ["auth.introspect"] })
     expect((await world.introspect(user.tokens["svc-notes"] ?? "", asking)).body).toEqual({ active: false })
@@ -151,14 +151,14 @@ describe("with a bearer token", () => {
 })
 
 describe("across apps and tenants", () => {
-  test("no service acts for another app's user", async () => {
+  test("a service cannot act for another app's user", async () => {
     const other = { ...world.server.app, id: newId("app", 9, new Uint8Array(10).fill(9)) }
     await world.server.deps.store.transaction((tx) => tx.apps.putApp(other))
     const abroad = await addMachine(world.server, { appId: other.id, ownedAudiences: ["svc-abroad"] })
     await addPolicy(world.server, abroad)
     const user = await world.signIn()
     const at = world.server.deps.clock.nowMs()
-    // A token of this app for the other app's audience, as a misconfigured app would hand out.
+    // A token of this app for the other app's audience, as a misconfigured app would issue it.
     const subject_token = world.server.keys.sign("at+jwt", {
       ...JSON.parse(Buffer.from((user.tokens["svc-gateway"] ?? "").split(".")[1] ?? "", "base64url").toString()),
       aud: "svc-abroad",
@@ -167,7 +167,7 @@ describe("across apps and tenants", () => {
     expect(refused(await world.exchange({ subject_token }, abroad))).toBe("400 invalid_grant APP_MISMATCH")
   })
 
-  test("no service of one tenant acts for a user of none", async () => {
+  test("a service of one tenant cannot act for a user outside any tenant", async () => {
     const tenantId = newId("ten", 9, new Uint8Array(10).fill(8))
     const bound = await addMachine(world.server, { tenantId, ownedAudiences: ["svc-bound"] })
     await addPolicy(world.server, bound, { tenantId })
@@ -201,7 +201,7 @@ test("a service that is suspended in a tenant gets no token for the tenant's con
   const { account, ...machine } = await addMachine(world.server, { tenantId })
   await openPlace(deps.store, { appId: app.id, tenantId, contextId })
   const ask = () => world.token({ ...credentials, context_id: contextId }, basic({ account, ...machine }))
-  // A member of the tenant is none of its contexts.
+  // A member of the tenant is not automatically a member of its contexts.
   expect(refused(await ask())).toBe("400 access_denied MEMBERSHIP_INACTIVE")
   await deps.store.transaction(async (tx) => {
     const [own] = await tx.identities.findMemberships(account.principalId, app.id)
@@ -214,8 +214,8 @@ test("a service that is suspended in a tenant gets no token for the tenant's con
   expect(refused(await ask())).toBe("400 access_denied MEMBERSHIP_INACTIVE")
 })
 
-describe("actor games", () => {
-  test("a delegated token is not delegated again", async () => {
+describe("actor tokens", () => {
+  test("a delegated token cannot be delegated again", async () => {
     const user = await world.signIn()
     await addPolicy(world.server, world.notes)
     const first = await world.exchange({ subject_token: user.tokens["svc-gateway"] })
@@ -232,7 +232,7 @@ describe("actor games", () => {
     )
   })
 
-  test("an act claim that nobody signed is no act claim", async () => {
+  test("a token with altered claims is refused for its signature", async () => {
     const user = await world.signIn()
     const [header, payload = "", signature] = (user.tokens["svc-gateway"] ?? "").split(".")
     const claims = { ...JSON.parse(Buffer.from(payload, "base64url").toString()), scp: ["notes.admin"] }
@@ -240,7 +240,7 @@ describe("actor games", () => {
     expect(refused(await world.exchange({ subject_token: forged }))).toBe("400 invalid_grant SIGNATURE_INVALID")
   })
 
-  test("an actor token is the caller's own, for this service, and of a service", async () => {
+  test("an actor token must be the caller's own, for this service, and a service's", async () => {
     const user = await world.signIn()
     const form = {
       grant_type: "on_behalf_of",
@@ -270,7 +270,7 @@ describe("actor games", () => {
     expect(refused(await world.token({ ...form, actor_token: own }))).toBe("401 invalid_client CLIENT_INVALID")
   })
 
-  test("a delegated token opens no door that does not name delegation", async () => {
+  test("a delegated token is refused by a requirement that does not allow delegation", async () => {
     const user = await world.signIn()
     const answer = await world.exchange({ subject_token: user.tokens["svc-gateway"] })
     const forAuth = world.server.keys.sign("at+jwt", { ...claimsOf(answer), aud: "auth" })
@@ -281,7 +281,7 @@ describe("actor games", () => {
     expect(new Set(refused)).toEqual(new Set(["PermissionDenied ACTOR_NOT_ALLOWED"]))
   })
 
-  test("the user's logout ends delegated tokens, and stops new ones", async () => {
+  test("the user's sign-out ends delegated tokens and prevents new ones", async () => {
     const user = await world.signIn()
     const subject_token = user.tokens["svc-gateway"]
     const token = String((await world.exchange({ subject_token })).body.access_token)
@@ -310,7 +310,7 @@ describe("actor games", () => {
 })
 
 describe("laundering a personal access token", () => {
-  test("its tokens are not handed on to act for the user", async () => {
+  test("its tokens cannot be exchanged to act for the user", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user, { allowedAudiences: ["svc-gateway"], scopes: ["gateway.use"] })
     const minted = await world.token({ grant_type: "pat", pat: token })
@@ -323,7 +323,7 @@ describe("laundering a personal access token", () => {
     )
   })
 
-  test("its tokens give nobody leave to act, and its scopes are those that the user still holds", async () => {
+  test("its tokens cannot create a delegation, and their scopes are those that the user still holds", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user, {
       allowedAudiences: ["auth", "svc-notes"],
@@ -346,7 +346,7 @@ describe("laundering a personal access token", () => {
     expect(await refusal(create)).toBe("PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED")
   })
 
-  test("it names one audience, of those that it allows", async () => {
+  test("its exchange names one of its allowed audiences", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user, { allowedAudiences: ["svc-notes", "svc-gateway"] })
     expect(refused(await world.token({ grant_type: "pat", pat: token }))).toBe("400 invalid_request INVALID_FIELD")
@@ -356,7 +356,7 @@ describe("laundering a personal access token", () => {
   })
 })
 
-test("no secret and no token is in the audit", async () => {
+test("the audit contains no secret and no token", async () => {
   const user = await world.signIn()
   const { token } = await addPat(world.server, user)
   await world.token({ grant_type: "pat", pat: token })

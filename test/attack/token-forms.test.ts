@@ -1,4 +1,4 @@
-// What an attacker sends in place of a form.
+// Malformed and ambiguous requests to the token endpoint.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { assertion, basic } from "../support/machines.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -29,7 +29,7 @@ describe("parameter pollution", () => {
     expect((await world.token({ ...credentials, resource: "https://x", "audience[]": "y" }, client())).status).toBe(200)
   })
 
-  test("nothing is read from the address, and nothing of it is repeated", async () => {
+  test("no parameter is read from the URL, and none of it is echoed", async () => {
     const secret = world.gateway.secret
     const url = `${world.server.url}/auth/token?client_secret=${secret}`
     const response = await fetch(url, {
@@ -42,7 +42,7 @@ describe("parameter pollution", () => {
     expect((await fetch(url)).status).toBe(404)
   })
 
-  test("a client proves itself in one way", async () => {
+  test("a client may use only one authentication method", async () => {
     const { account, secret } = world.gateway
     const post = { client_id: account.clientId, client_secret: secret }
     const both: [Record<string, string>, Record<string, string>][] = [
@@ -71,7 +71,7 @@ describe("content types", () => {
     ["application/x-www-form-urlencoded", form, "200 granted"],
     ["application/x-www-form-urlencoded; charset=UTF-8", form, "200 granted"],
     ["application/x-www-form-urlencoded; charset=utf-16", form, "400 UNSUPPORTED_MEDIA_TYPE"],
-    // No media type at all, so no route is reached.
+    // A malformed media type, so no route matches.
     ["application/x-www-form-urlencoded, application/json", form, "415 UNSUPPORTED_MEDIA_TYPE"],
     [
       "application/json",
@@ -84,7 +84,7 @@ describe("content types", () => {
     expect(await post(body, { "content-type": type })).toBe(expected)
   })
 
-  test("nothing compressed, nothing that is not UTF-8, nothing large", async () => {
+  test("a compressed, large or non-UTF-8 body is refused", async () => {
     const type = { "content-type": "application/x-www-form-urlencoded" }
     expect(await post(form, { ...type, "content-encoding": "gzip" })).toBe("400 UNSUPPORTED_MEDIA_TYPE")
     expect(await post(Uint8Array.of(0x61, 0x3d, 0xff), type)).toBe("400 MALFORMED_REQUEST")
@@ -94,7 +94,7 @@ describe("content types", () => {
     expect(await post(`${form}&scope=%00`, type)).toBe("400 INVALID_FIELD")
   })
 
-  test("a form is taken by no other method", async () => {
+  test("a form is refused by every other method", async () => {
     const response = await fetch(`${world.server.url}/auth/session/refresh`, {
       method: "POST",
       body: new URLSearchParams({ refreshToken: "x" }),

@@ -10,7 +10,7 @@ const removed = {
   file: "server/rpc/admin/membership.ts",
   test: "test/attack/removed-members.test.ts",
   name: "whoever was removed leaves no personal access token and no delegation there to come back to",
-  row: "whoever %s leaves no personal access token and no delegation there to come back to",
+  row: "a member who %s loses their personal access token and delegation there, also after a return",
 }
 const declined = {
   file: "server/rpc/account/invitations.ts",
@@ -87,7 +87,7 @@ export const administrationMutants: readonly Mutant[] = [
     from: 'text === "" ? null : secrets.seal(label, bytesOf(text))',
     to: 'text === "" ? null : (void label, bytesOf(text))',
     test: writes,
-    name: "of a provider client goes in and never out",
+    name: "of a provider client is stored and never returned",
   },
   {
     fault: "a suspension leaves nothing in the audit",

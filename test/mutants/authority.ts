@@ -16,7 +16,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: 'if (!serves(await backendOf(deps, context), place)) throw notTheCallers("place")',
     to: "await backendOf(deps, context)",
     test: sessions,
-    name: "of another app are none",
+    name: "of another app are not found",
   },
   {
     fault: "whoever calls gets a credential for anybody",
@@ -60,7 +60,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: 'if (gone.length === 0 || activeEntries > 0) throw notTheCallers("user_id")',
     to: 'if (activeEntries > 0) throw notTheCallers("user_id")',
     test: attacks,
-    name: "of who is gone says nothing but that the devices are",
+    name: "of a removed user can only revoke the devices",
   },
   {
     fault: "sessions end by whatever list",
@@ -68,7 +68,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "if (revoked.some((id) => statusIn(list, id) !== DeviceStatus.REVOKED)) throw",
     to: "if (revoked.some((id) => statusIn(list, id) === undefined)) throw",
     test: sessions,
-    name: "do not change but by a list that says so",
+    name: "change only by a list that contains the change",
   },
   {
     fault: "a list ends the sessions of everybody whom it names",
@@ -76,7 +76,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: 'return endWhere(db, [only("principal_id", principalId), ...at, bound, others], reason, nowMs)',
     to: "return endWhere(db, [...at, bound, others], reason, nowMs)",
     test: sessions,
-    name: "of others do not end by a list that names their devices",
+    name: "of other users do not end by a list that names their devices",
   },
   {
     fault: "a backend asks for as much as it likes",
@@ -84,7 +84,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "      await countBackend(deps, context)\n",
     to: "",
     test: sessions,
-    name: "is refused: what is asked in one person's name, and then everything",
+    name: "is refused first for one user, and then for all calls",
   },
   {
     fault: "a backend has as much signed in somebody's name as it likes",
@@ -92,7 +92,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "  await countUser(deps, handler, caller.userId)\n",
     to: "",
     test: sessions,
-    name: "is refused: what is asked in one person's name, and then everything",
+    name: "is refused first for one user, and then for all calls",
   },
   {
     fault: "a backend of a tenant serves its whole app",
@@ -108,7 +108,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "app?.isInstallation === true",
     to: "app === undefined",
     test: scope,
-    name: "serves every app, for callers of that app alone",
+    name: "serves every app, but only for callers of that app",
   },
   {
     fault: "a list is taken from a backend of whatever place",
@@ -140,7 +140,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "if (!isAt(place, context)) throw",
     to: "if (place.tenantId !== context.tenantId) throw",
     test: scope,
-    name: "serves every app, for callers of that app alone",
+    name: "serves every app, but only for callers of that app",
   },
   {
     fault: "a token without a device proves for a session without one",
@@ -164,7 +164,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "  const { body, hash } = refusingAs(",
     to: "  place = ownerOf(bytes).place\n  const { body, hash } = refusingAs(",
     test: scope,
-    name: "for a credential or a list of the user's in a tenant",
+    name: "for the user's credential or device list of another tenant",
   },
   {
     fault: "a list is good in every tenant",
@@ -172,7 +172,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "const at = { ...placeBytes(of.place), userId",
     to: "const at = { ...placeBytes(ownerOf(bytes).place), userId",
     test: scope,
-    name: "for a credential or a list of the user's in a tenant",
+    name: "for the user's credential or device list of another tenant",
   },
   {
     fault: "a credential never expires",
@@ -188,7 +188,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "          equalBytes(entry.deviceId, deviceId) &&\n",
     to: "          deviceId.length > 0 &&\n",
     test: scope,
-    name: "for a list that has the device and the credential, but not of each other",
+    name: "for a list that has the device and the credential in different entries",
   },
   {
     fault: "a list's entry is of any credential of the device",
@@ -196,7 +196,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: " &&\n          equalBytes(entry.credentialHash, requester)",
     to: "",
     test: scope,
-    name: "for a list that has the device and the credential, but not of each other",
+    name: "for a list that has the device and the credential in different entries",
   },
   {
     fault: "a session is bound to a revoked device",
@@ -204,7 +204,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "statusIn(list, bind.deviceId) !== DeviceStatus.ACTIVE",
     to: "statusIn(list, bind.deviceId) === undefined",
     test: scope,
-    name: "are not bound to a revoked device, and none ends because another device was revoked",
+    name: "are not bound to a revoked device, and do not end when another device is revoked",
   },
   {
     fault: "one revoked device lets the sessions of others end",
@@ -212,7 +212,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "if (revoked.some((id)",
     to: "if (revoked.length > 0 && revoked.every((id)",
     test: scope,
-    name: "are not bound to a revoked device, and none ends because another device was revoked",
+    name: "are not bound to a revoked device, and do not end when another device is revoked",
   },
   {
     fault: "a list of one place binds sessions of another",
@@ -220,7 +220,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "and app_id = $4 and tenant_id is not distinct from $5",
     to: "and app_id = $4 and ($5::text is null or true)",
     test: scope,
-    name: "with a tenant change by a list of the tenant alone",
+    name: "with a tenant change only by that tenant's list",
   },
   {
     fault: "a list of one place ends sessions of another",
@@ -228,7 +228,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: '[only("app_id", appId), sql<boolean>`tenant_id is not distinct from',
     to: "[only(\"app_id\", appId), sql<boolean>`'' is distinct from",
     test: scope,
-    name: "with a tenant change by a list of the tenant alone",
+    name: "with a tenant change only by that tenant's list",
   },
   {
     fault: "a credential may have begun long ago",
@@ -262,7 +262,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "flags: flagsOf(body),",
     to: "flags: flagsOf(body) && 0,",
     test: scope,
-    name: "says whether its storage may vanish, as its holder did",
+    name: "records whether the device's storage is ephemeral, as its holder requested",
   },
   {
     fault: "revoked devices count against the limit",
@@ -278,7 +278,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "tx.members.goneUsers([userId], place)",
     to: "tx.members.goneUsers([userId], { ...place, tenantId: null })",
     test: scope,
-    name: "a user who is not in a tenant is gone from it, though not from its app",
+    name: "a user without a membership in a tenant counts as removed there, but not in its app",
   },
   {
     fault: "an event names a target without a type",
@@ -326,7 +326,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "principal.id} ",
     to: "appId} ",
     test: scope,
-    name: "one backend that asked for too much holds up no other",
+    name: "a backend that exceeded its limit does not slow down another",
   },
   {
     fault: "what one backend asks counts for every backend of its app",
@@ -334,6 +334,6 @@ export const authorityMutants: readonly Mutant[] = [
     from: "{ caller: callerOf(context).principal.id }",
     to: "{ caller: callerOf(context).appId }",
     test: scope,
-    name: "one backend that asked for too much holds up no other",
+    name: "a backend that exceeded its limit does not slow down another",
   },
 ]

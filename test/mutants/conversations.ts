@@ -16,7 +16,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "      added: claimed,",
     to: "      added: claimed.slice(0, verified?.body.added.length),",
     test: commits,
-    name: "that adds a ghost beside whom its proof names is refused",
+    name: "that adds a member whom its proof does not name is refused",
   },
   {
     fault: "a leaf is anybody's",
@@ -24,7 +24,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (found.deviceId !== device.id || found.userId !== device.userId) {",
     to: "if (found.userId === undefined) {",
     test: commits,
-    name: "that was first in a group whose creator is somebody else is refused",
+    name: "that is the first of another creator's group is refused",
   },
   {
     fault: "a message of another group is taken",
@@ -40,7 +40,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (!equalBytes(info.proof ?? new Uint8Array(), proof)) throw mismatch("the GroupInfo has another proof")',
     to: "",
     test: commits,
-    name: "whose GroupInfo has another proof than itself is refused",
+    name: "whose GroupInfo has another proof than the commit is refused",
   },
   {
     fault: "a GroupInfo is signed by nobody",
@@ -56,7 +56,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "judging(() => checkConversationBinding(binding, { ...papersOf(judge), kind: ConversationKind[kind] }))",
     to: "",
     test: commits,
-    name: "that was first in a group for another conversation is refused",
+    name: "that is the first of another conversation's group is refused",
   },
   {
     fault: "a tree is believed without its hash",
@@ -64,7 +64,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (!equalBytes(treeHash(tree), expected)) throw mismatch("the tree does not have the tree hash")',
     to: "",
     test: commits,
-    name: "with a tree that is not the epoch's, or without the tree that newcomers need, is refused",
+    name: "with another epoch's tree, or without the tree that new members need, is refused",
   },
   {
     fault: "a tree has leaves that nobody knows of",
@@ -72,7 +72,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (credential === undefined) throw new Refused("GHOST_MEMBER")',
     to: "if (credential === undefined) continue",
     test: commits,
-    name: "whose signed tree has one leaf more than its members is refused",
+    name: "whose tree has one leaf more than its members is refused",
   },
   {
     fault: "packages need not be claimed",
@@ -80,7 +80,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (!isClaimed) throw new Refused("KEY_PACKAGE_NOT_CLAIMED")',
     to: "",
     test: commits,
-    name: "with a package that was not claimed, or by somebody else, is refused",
+    name: "with a key package that was not claimed, or was claimed by another device, is refused",
   },
   {
     fault: "a welcome is for more than are added",
@@ -88,7 +88,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (parts.size !== added.length) throw new Refused("WELCOME_RECIPIENT_MISMATCH")',
     to: "",
     test: commits,
-    name: "with a welcome for a device that is not added, or for none, is refused",
+    name: "with a welcome for a device that is not added, or for no device, is refused",
   },
   {
     fault: "a commit's signature is not looked at",
@@ -104,7 +104,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (tree === undefined && change.added.length > 0) throw mismatch("a commit that adds members needs the tree")',
     to: "",
     test: commits,
-    name: "with a tree that is not the epoch's, or without the tree that newcomers need, is refused",
+    name: "with another epoch's tree, or without the tree that new members need, is refused",
   },
   {
     fault: "a stranger is told that there is a conversation",
@@ -112,7 +112,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (!sees(conversation, device.userId)) throw unresolved()",
     to: "",
     test: attacks,
-    name: "of a stranger is answered as if the conversation were not there",
+    name: "from a stranger is answered as for a missing conversation",
   },
   {
     fault: "a device speaks on after its credential has ended",
@@ -144,7 +144,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "envelopes: toSeq === null ? envelopes : envelopes.filter(({ seq }) => seq <= toSeq),",
     to: "envelopes,",
     test: attacks,
-    name: "is not read by a device that was removed, nor taken from it",
+    name: "from or to a removed device is refused",
   },
   {
     fault: "a newcomer reads what came before it",
@@ -168,7 +168,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "requester: directive === null ? requester : null",
     to: "requester: null",
     test: commits,
-    name: "by another member than the one its proof was given to is refused",
+    name: "by another member than its proof's requester is refused",
   },
   {
     fault: "a stream outlives its session",
@@ -192,7 +192,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (path !== undefined && !verifyLeafNode(path.leafNode, place, verify)) throw unsigned("the new leaf")',
     to: "",
     test: commits,
-    name: "whose path has a leaf that nobody signed, or another device's, is refused",
+    name: "whose path has an unsigned leaf or another device's leaf is refused",
   },
   {
     fault: "a log that was pruned is read with a gap",

@@ -10,7 +10,7 @@ const queue = "clients/core/messaging/receiving/queue.test.ts"
 const stored = {
   file: "clients/core/messaging/effects/load.ts",
   test: "test/attack/messenger-copies.test.ts",
-  row: "a %s of another moment, put back alone, is found out before anything is written with it",
+  row: "a %s that was restored alone is detected before it is used to encrypt",
 }
 const inObjects = {
   file: "server/store/durable/device/key-packages.ts",
@@ -205,7 +205,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: 'lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,',
     to: "",
     test: enrolling,
-    name: "what a messenger sends names the newest commit that it saw, so that a fork shows",
+    name: "a message names the newest commit that its sender saw, so that others detect a fork",
   },
   {
     fault: "a commit names no receipt",
@@ -213,7 +213,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: 'lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,',
     to: "",
     test: enrolling,
-    name: "what a messenger sends names the newest commit that it saw, so that a fork shows",
+    name: "a message names the newest commit that its sender saw, so that others detect a fork",
   },
   {
     fault: "a device takes another user's credential for its own",
@@ -239,7 +239,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: ' && idOf("dev", found.deviceId) === id',
     to: "",
     test: enrolling,
-    name: "a device that the service calls one's own by another name is let in by nobody",
+    name: "a device that the service falsely shows as the user's own is not added",
   },
   {
     ...fromElsewhere,
@@ -279,7 +279,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "found?.appId !== device.appId || found.tenantId !== device.tenantId",
     to: "found === undefined",
     test: places,
-    name: "a person is not found where they are not, nor a device of theirs",
+    name: "a user and their device are not found in a place where they are not",
   },
   {
     fault: "a listed credential may be another device's",
@@ -354,7 +354,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: " || seq < span.fromSeq",
     to: "",
     test: "test/attack/messaging.test.ts",
-    name: "a report names a commit that its device was there to follow",
+    name: "a fork report must name a commit that its device could process",
   },
   {
     fault: "a report names any epoch",
@@ -362,7 +362,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: " && envelope.epoch === epoch",
     to: "",
     test: "test/attack/messaging.test.ts",
-    name: "a report names a commit that its device was there to follow",
+    name: "a fork report must name a commit that its device could process",
   },
   {
     fault: "a user renews the first device instead of the one that asks",
@@ -370,7 +370,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "known.devices.find(({ id }) => id === deviceId)",
     to: "known.devices[0]",
     test: "test/attack/messaging.test.ts",
-    name: "of a user with two devices each renews its own papers, and nobody renews another's",
+    name: "each of a user's devices renews only its own credential",
   },
   {
     fault: "a first commit need not be signed by its creator",
@@ -378,7 +378,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)",
     to: "!isSigned",
     test: commits,
-    name: "that was first in a group whose creator is somebody else is refused",
+    name: "that is the first of another creator's group is refused",
   },
   {
     fault: "a commit may bring a key that is in the tree",
@@ -386,7 +386,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "if (after === undefined) {",
     to: "if (false) {",
     test: commits,
-    name: "whose path brings a key that is in the tree is refused: nobody with this tree can follow it",
+    name: "whose path has a key that is already in the tree is refused: no member could process it",
   },
   {
     fault: "a leaf that nobody has may be removed",
@@ -394,7 +394,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: 'if (leaf === undefined) throw refusedFor("PROOF_REFUSED", "PROOF_SUBJECTS_MISMATCH")',
     to: "",
     test: commits,
-    name: "that removes a leaf that nobody has is refused",
+    name: "that removes a blank leaf is refused",
   },
   {
     fault: "pruning one conversation removes what others have as well",

@@ -16,7 +16,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (!isNew) throw invalid("DEVICE_PROOF_REPLAYED")',
     to: "",
     test: proofs,
-    name: "a proof is needed, and is good once",
+    name: "a proof is required and is accepted once",
   },
   {
     fault: "no device proof is one",
@@ -24,7 +24,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (header === null) throw new Refused("PROOF_OF_POSSESSION_REQUIRED")',
     to: "if (header === null) return",
     test: proofs,
-    name: "a proof is needed, and is good once",
+    name: "a proof is required and is accepted once",
   },
   {
     fault: "a device lives as long as its token",
@@ -32,7 +32,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (device.status === "REVOKED") throw new Refused("DEVICE_REVOKED")',
     to: "",
     test: proofs,
-    name: "of a device that was revoked under it is refused in each call",
+    name: "of a device that was revoked later is refused in each call",
   },
   {
     fault: "a device renews another",
@@ -40,7 +40,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (request.deviceId !== id) throw new Refused("RESOURCE_UNRESOLVED")',
     to: "",
     test: proofs,
-    name: "may not renew another device, nor one that is not: both alike",
+    name: "cannot renew another device or a missing one, with the same refusal",
   },
   {
     fault: "key packages of a former key outlive a renewal that stops",
@@ -88,7 +88,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "isSameKey ? device.previousKey : { leafKey: device.leafKey, expiresAtMs: device.expiresAtMs }",
     to: "device.previousKey",
     test: proofs,
-    name: "by the key before a renewal is taken until that key's credential has ended",
+    name: "by the key before a renewal is accepted until the former credential expires",
   },
   {
     fault: "a device uploads another's packages",
@@ -96,7 +96,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (!equalBytes(body.deviceId, idBytes(device.id))) throw refusedFor("CREDENTIAL_INVALID", "CRED_WRONG_DEVICE")',
     to: "",
     test: packages,
-    name: "of another device's package is refused",
+    name: "of another device's key package is refused",
   },
   {
     fault: "a credential that was replaced is still given out",
@@ -104,7 +104,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (!equalBytes(hash, device.credentialHash)) throw refusedFor("CREDENTIAL_INVALID", "CRED_NOT_NEWEST")',
     to: "",
     test: packages,
-    name: "of a package with a former credential is refused",
+    name: "of a key package with a former credential is refused",
   },
   {
     fault: "nobody looks at a package's signatures",
@@ -112,7 +112,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (!verifyKeyPackage(opened, deps.verify)) throw invalid("KEY_PACKAGE_SIGNATURE")',
     to: "",
     test: packages,
-    name: "of a package whose signature is not good is refused",
+    name: "of a key package with an invalid signature is refused",
   },
   {
     fault: "a package lives as long as it says",
@@ -129,7 +129,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (opened.lastResort !== isLastResort) throw invalid("KEY_PACKAGE_LAST_RESORT")',
     to: "",
     test: packages,
-    name: "of a package that is not of the use that is said is refused",
+    name: "of a key package that is not of the stated use is refused",
   },
   {
     fault: "a claim is of whatever device there is",
@@ -137,7 +137,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (found?.appId !== device.appId || found.tenantId !== device.tenantId) throw new Refused("RESOURCE_UNRESOLVED")',
     to: 'if (found === undefined) throw new Refused("RESOURCE_UNRESOLVED")',
     test: claims,
-    name: "of users and devices elsewhere, or that are not, is refused alike",
+    name: "gets the same refusal for users and devices in other tenants and for missing ones",
   },
   {
     fault: "whoever has an id is a user",
@@ -145,7 +145,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "if (active.length !== asked.length) throw unresolved()",
     to: "",
     test: claims,
-    name: "of users and devices elsewhere, or that are not, is refused alike",
+    name: "gets the same refusal for users and devices in other tenants and for missing ones",
   },
   {
     fault: "a revoked device can be added",
@@ -161,7 +161,7 @@ export const deviceMutants: readonly Mutant[] = [
     from: "await store.welcomes.voidAll(deviceId)",
     to: "",
     test: claims,
-    name: "is void once its device is revoked, and members are told to remove it",
+    name: "is void once its device is revoked, and members get a directive to remove the device",
   },
   {
     fault: "a revocation is done when it was begun",

@@ -87,7 +87,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "      if (!(await context.has(conversationId))) return\n      const conversation = context.conversation(conversationId)\n      const { processedSeq }",
     to: "      const conversation = context.conversation(conversationId)\n      const { processedSeq }",
     test: answers,
-    name: "hints about conversations that nobody has heard of open no door, and malformed ones are refused",
+    name: "hints about unknown conversations are ignored, and malformed ones are refused",
   },
   {
     fault: "a conversation is closed on the service's word alone",
@@ -95,7 +95,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: " && isAlone(conversation, seat)",
     to: "",
     test: answers,
-    name: "a conversation with others in it is not closed because the service says so",
+    name: "a conversation with other members is not closed on the service's word",
   },
   {
     fault: "secrets stay in memory when a messenger is closed",

@@ -12,7 +12,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "fromBinary(PostedEnvelopeSchema, new Uint8Array(bytes))",
     to: "fromBinary(PostedEnvelopeSchema, bytes)",
     test: envelopes,
-    name: "bytes are written over while they are verified",
+    name: "the bytes are overwritten during verification",
   },
   {
     fault: "a guard that is patient by default makes its mailboxes take old authority",
@@ -20,7 +20,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "const freshness = requirement.freshness ?? inherited",
     to: 'const freshness = requirement.freshness ?? { ...inherited, onStale: "DENY" }',
     test: contexts,
-    name: "alone takes the authority of the time of sending",
+    name: "is the only kind that may accept the authority at the time of sending",
   },
   {
     fault: "a context token is good in whoever's envelope",
@@ -28,7 +28,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'if (found.claims.aud !== first.sender.principalId) return "AUDIENCE_MISMATCH"',
     to: "",
     test: contexts,
-    name: "was given to another sender, or is for a service and not for a sender",
+    name: "was issued to another sender, or is addressed to a service",
   },
   {
     fault: "a message carries whatever scopes its sender says",
@@ -44,7 +44,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "const scopes = chain.at(-1)?.scopes ?? []",
     to: "const scopes = first.scopes",
     test: forwarders,
-    name: "narrows, and what was narrowed stays so",
+    name: "narrows the scopes, and the next receivers cannot widen them",
   },
   {
     fault: "the certificate of any key serves",
@@ -52,7 +52,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'return known.kid === kid ? known : "ENVELOPE_CERTIFICATE_INVALID"',
     to: "return known",
     test: envelopes,
-    name: "is of another key, or signed by anybody, or another kind of token",
+    name: "is for another key, is signed by a stranger, or is another kind of token",
   },
   {
     fault: "an envelope says whose it is",
@@ -68,7 +68,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'if (hex(await sha256(message)) !== last.messageDigest) refuse("ENVELOPE_MESSAGE_ALTERED")',
     to: "",
     test: envelopes,
-    name: "a message is put in place of another",
+    name: "a message is replaced",
   },
   {
     fault: "a sender uses up the ids of another",
@@ -76,7 +76,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "{sender.principalId} ",
     to: "{mailbox} ",
     test: envelopes,
-    name: "an envelope with another message and the id of one that is to come uses up nothing",
+    name: "an altered envelope with the id of one that is still to come does not use up that id",
   },
   {
     fault: "a service registers a key that it does not have",

@@ -23,7 +23,7 @@ const reset = {
 }
 
 const story = { file: `${client}/receiving/story.ts`, test: "test/attack/messenger-stories.test.ts" }
-const alone = "a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent"
+const alone = "a refusal alone causes no rejoin: if the log matches, messages wait and are sent"
 const verification = { file: `${client}/verification/verification.ts` }
 
 /** Mutants of the messenger's checks of envelopes, answers and its own store, each with the test that detects it. */
@@ -144,7 +144,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "whatever was claimed is added",
     from: ".filter((one) => allowed.has(hex(one.keyPackageRef)))",
     to: ".filter(() => allowed.size > 0)",
-    name: "what was claimed and is not authorized stays out",
+    name: "a claimed key package that the proof does not name is not added",
   },
   {
     ...authorization,
@@ -183,7 +183,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "a group begins with a proof that only adds",
     from: "if ((proof.body.op === MembershipOp.CREATE) !== (group.epoch === 0n))",
     to: "if (proof.body.op === MembershipOp.CREATE && group.epoch > 0n)",
-    name: "only a proof that creates begins a group",
+    name: "only a proof of a creation starts a group",
   },
   {
     ...reset,
@@ -212,7 +212,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: "record?.isDirect === true && users.every(",
     to: "users.every(",
     test: "test/attack/messenger-answers.test.ts",
-    name: "a group that is here, of the same two, is not their conversation of two",
+    name: "a group of the same two users is not accepted as their direct conversation",
   },
   {
     fault: "a new group goes by any name",
@@ -220,7 +220,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: 'equalBytes(made.mlsGroupId.subarray(0, 16), bytesOfId("cnv", made.id)) &&',
     to: "",
     test: authorization.test,
-    name: "a new group is named after its conversation, whatever there is a proof for",
+    name: "a new group gets its conversation's id, even with a proof for another id",
   },
   {
     ...story,

@@ -90,7 +90,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: " && present.has(userId)",
     to: "",
     test: members,
-    name: "what was asked for before somebody was removed does not let their other device in after it",
+    name: "a request from before a user's removal does not add the user's other device afterwards",
   },
   {
     fault: "a directive lets in whom it names",
@@ -98,7 +98,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (isAdding) await ensureWasIn",
     to: "if (!isAdding) await ensureWasIn",
     test: members,
-    name: "a directive to let somebody in again lets nobody in who was never in",
+    name: "a rejoin directive adds no device that was never a member",
   },
   {
     fault: "the first message is sent from whatever state is there",
@@ -106,7 +106,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "  await readOnFirst(conversation)\n",
     to: "",
     test: "test/attack/messenger-copies.test.ts",
-    name: "what is sent first thing from a store that was put back is not sent under a key that was used, and not lost",
+    name: "the first message after a store was restored uses no former key and is not lost",
   },
   {
     fault: "what the service was shown of a group is not compared",
@@ -114,7 +114,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (!isNamed || !groupInfoFits(state, shown.groupInfo))",
     to: "if (shown.groupInfo.length === 0 && isNamed)",
     test: welcomes,
-    name: "a group that the service was shown differently is not joined, and reported",
+    name: "a group whose GroupInfo differs from the receipt's is not joined and is reported",
   },
   {
     fault: "which receipt a sender has seen is not looked at",
@@ -122,7 +122,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "    checkReceiptSeen(frame.lastReceiptHash, seat.receipt)\n",
     to: "",
     test: attack,
-    name: "a member who was told of another receipt is not read: two histories are told",
+    name: "a message of a member with another receipt is not read: it shows two histories",
   },
   {
     fault: "a key package opens a second welcome",
@@ -130,7 +130,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'return isLastResort ? [used] : [used, { op: "remove", ...placeOf(key) }]',
     to: "return isLastResort ? [used] : [{ ...used, key: welcomeId }]",
     test: welcomes,
-    name: "a welcome that was used, and comes again, lets nobody back in",
+    name: "a used welcome that is replayed lets nobody back in",
   },
   {
     fault: "an own message that is not known is passed over",
@@ -195,7 +195,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (!isTheirs) throw",
     to: "if (users.length === 0) throw",
     test: answers,
-    name: "the conversation with one user is never that with another: one that is here",
+    name: "a direct conversation is never replaced by one with another user: after the device has joined it",
   },
   {
     fault: "a welcome lets others into the conversation that one waits for",
@@ -203,7 +203,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "checkMembers({ record }, members)",
     to: "checkMembers({ record: { ...record, isDirect: false } }, members)",
     test: answers,
-    name: "the conversation with one user is never that with another: one that is waited for",
+    name: "a direct conversation is never replaced by one with another user: before the device has joined it",
   },
   {
     fault: "a welcome leads back to where one was removed",
@@ -229,7 +229,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (!isStaged && !isStored(held, staged.intentId)) return",
     to: "if (!isStaged || isStored(held, staged.intentId)) return",
     test: answers,
-    name: "what the service says it took, and its log does not have, waits",
+    name: "a message that the service accepted but its log lacks stays queued",
   },
   {
     fault: "whoever the service calls the sender has put the state back",
@@ -322,7 +322,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'is: "reset", by: undefined }]',
     to: 'is: "reset", by: undefined }].slice(1)',
     test: resets,
-    name: "a reset that the auth service proved is followed, and is an entry of the timeline",
+    name: "a reset with a proof by the auth service is accepted and becomes a timeline entry",
   },
   {
     fault: "a welcome to another group is no entry of the timeline",
@@ -330,6 +330,6 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (record === undefined || equalBytes(record.mlsGroupId, mlsGroupId)) return false",
     to: "return false",
     test: resets,
-    name: "a service that hides the reset from the log shows it by the welcome",
+    name: "a reset that the service hides from the log is detected by its welcome",
   },
 ]

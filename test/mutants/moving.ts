@@ -52,7 +52,7 @@ export const movingMutants: readonly Mutant[] = [
     from: 'if (caller.appId !== appId) throw new Refused("APP_MISMATCH")',
     to: "",
     test: "test/attack/moving.test.ts",
-    name: "a service without the scope, of another app's place",
+    name: "a service without the scope, of another app, or of one tenant may not transfer",
   },
   {
     fault: "a gap in a log is copied",

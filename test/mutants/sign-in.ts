@@ -17,7 +17,7 @@ export const signInMutants: readonly Mutant[] = [
     from: 'if (account?.status === "UNLINKED") return refuse("SIGNUP_DISABLED")',
     to: "",
     test: takeover,
-    name: "adopts no account that was unlinked: not by signing in, and not by its address",
+    name: "takes over no unlinked account, neither by a sign-in nor by its address",
   },
   {
     fault: "a page uses a link of its own app in another",
@@ -49,7 +49,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "client: { ...client, status: clientStatus }",
     to: "client",
     test: takeover,
-    name: "one that is switched off while it signs in signs nobody in either",
+    name: "a client that is disabled during a sign-in creates no session",
   },
   {
     fault: "a planted password grows",
@@ -57,7 +57,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "isFirstConfirmed(claims, session.user)",
     to: "isFirstConfirmed({}, session.user)",
     test: takeover,
-    name: "a password that was planted at IDP_C has ended when the owner's link makes the account",
+    name: "a password that an attacker set at IDP_C is invalid once the owner's link creates the account",
   },
   {
     fault: "a planted password that could not be ended is taken",
@@ -65,7 +65,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "if (isHeld && (await replace())) await transaction",
     to: "if (isHeld && ((await replace()) || true)) await transaction",
     test: takeover,
-    name: "one that could not be ended is taken from nobody, until a link has ended it",
+    name: "a password that could not be invalidated is refused until a link has invalidated it",
   },
   {
     fault: "a device token of another address or app is taken",
@@ -73,7 +73,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "return isOurs ? token.id : undefined",
     to: "return isOurs || known.length > 0 ? token.id : undefined",
     test: devices,
-    name: "a token of another address, another app or another key, an expired and a changed one are none",
+    name: "a token for another address or app, by another key, expired or altered has no effect",
   },
   {
     fault: "a device token lives for ever",
@@ -81,7 +81,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "return expiresAt * 1_000 > nowMs ?",
     to: "return expiresAt > 0 || nowMs > 0 ?",
     test: devices,
-    name: "a token of another address, another app or another key, an expired and a changed one are none",
+    name: "a token for another address or app, by another key, expired or altered has no effect",
   },
   {
     fault: "a stolen device token guesses for ever",
@@ -89,7 +89,7 @@ export const signInMutants: readonly Mutant[] = [
     from: `if ((await limited(deps, context, "login_email", ofDevice)) === undefined) return ofDevice`,
     to: "if (ip !== undefined) return ofDevice",
     test: devices,
-    name: "a stolen token has few guesses an hour, from however many networks, and locks nobody out",
+    name: "a stolen token allows few guesses an hour from all networks together, and locks nobody out",
   },
   {
     fault: "what is left for strangers tells of the owner's sign-ins",
@@ -98,7 +98,7 @@ export const signInMutants: readonly Mutant[] = [
     return done`,
     to: "    return done",
     test: devices,
-    name: "an address that is used up is answered alike, known or not, from wherever, right or wrong",
+    name: "a locked address gets the same answer, whether known or not, from any network, with a right or wrong password",
   },
   {
     fault: "the time to come back tells when others called",
@@ -106,7 +106,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "if (name !== null) return untilMs",
     to: "if (name !== null || untilMs > 0) return untilMs",
     test: devices,
-    name: "an address that is used up is answered alike, known or not, from wherever, right or wrong",
+    name: "a locked address gets the same answer, whether known or not, from any network, with a right or wrong password",
   },
   {
     fault: "capitals make another address of it",

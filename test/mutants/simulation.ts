@@ -72,7 +72,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "if (told === undefined) return false",
     to: "if (told?.seq !== 0n) return false",
     test: stories,
-    name: "whoever was told another commit than the log has is told so, with the evidence, and asks to be let in again",
+    name: "a device that processed another commit than the log has reports it with the evidence and asks to rejoin",
   },
   {
     fault: "where nobody is left who could let anybody in, everybody waits",
@@ -80,7 +80,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "return isAnyoneLeft ? Status.WAITING : Status.STRANDED",
     to: "return isAnyoneLeft ? Status.WAITING : Status.WAITING",
     test: stories,
-    name: "where nobody is left who could let it in, it says so, and whoever lets it in is followed all the same",
+    name: "a device that no member could let in reports it, and still joins when a member adds it",
   },
   {
     fault: "whose leaf has a key that the service takes no more stays in by it",
@@ -88,7 +88,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "return isRefused && seat !== undefined",
     to: "return isRefused && seat === undefined",
     test: stories,
-    name: "whose leaf has a key that the service takes no more is let in again, where it has a newer credential",
+    name: "a device whose leaf key the service refuses rejoins if it has a newer credential",
   },
   {
     fault: "a refusal is evidence of another story",
@@ -96,7 +96,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: 'if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined',
     to: "",
     test: stories,
-    name: "a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent",
+    name: "a refusal alone causes no rejoin: if the log matches, messages wait and are sent",
   },
   {
     fault: "a receipt that nobody signed is evidence of another story",

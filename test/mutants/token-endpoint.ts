@@ -70,7 +70,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "return isAsked ? found : undefined",
     to: "return found",
     test: clients,
-    name: "unknown, unproven and disabled clients: one body, and the same statements",
+    name: "unknown, unauthenticated and disabled clients get the same body after the same statements",
   },
   {
     fault: "an administrator lets another app's service act",
@@ -78,7 +78,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "actor.appId !== user.appId || ",
     to: "",
     test: delegations,
-    name: "lets no service of there act",
+    name: "cannot let a service of that place act",
   },
   {
     fault: "an administrator lets another tenant's service act",
@@ -86,7 +86,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: " || actor.tenantId !== user.tenantId",
     to: "",
     test: delegations,
-    name: "lets no service of there act",
+    name: "cannot let a service of that place act",
   },
   {
     fault: "an administrator ends another app's policies",
@@ -94,7 +94,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "policy.appId !== user.appId || policy.tenantId !== user.tenantId) return false",
     to: "policy.tenantId !== user.tenantId) return false",
     test: delegations,
-    name: "neither sees nor ends its policies",
+    name: "can neither list nor end its policies",
   },
   {
     fault: "an administrator ends another tenant's policies",
@@ -102,7 +102,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "policy.appId !== user.appId || policy.tenantId !== user.tenantId) return false",
     to: "policy.appId !== user.appId) return false",
     test: delegations,
-    name: "neither sees nor ends its policies",
+    name: "can neither list nor end its policies",
   },
   {
     fault: "a user gives leave under another app's policy",
@@ -110,7 +110,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "policy.appId !== user.appId || policy.revokedAtMs",
     to: "policy.revokedAtMs",
     test: delegations,
-    name: "gives no leave under a policy of",
+    name: "cannot delegate under a policy of",
   },
   {
     fault: "a user gives leave under another tenant's policy",
@@ -118,7 +118,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "return policy.tenantId === null || policy.tenantId === user.tenantId ? policy : undefined",
     to: "return policy",
     test: delegations,
-    name: "gives no leave under a policy of",
+    name: "cannot delegate under a policy of",
   },
   {
     fault: "a delegation is taken back in another app",
@@ -126,7 +126,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: " || delegation.appId !== user.appId",
     to: "",
     test: delegations,
-    name: "a user sees and takes back what they gave in this app, and nothing of another",
+    name: "a user lists and revokes their delegations in this app only",
   },
   {
     fault: "a refresh is not audited",
