@@ -1,4 +1,4 @@
-// Every case there is: the modules of the folder cases, so that none is forgotten.
+// All cases: those of each module in the folder `cases`, so that none is left out.
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { protocols, restProtocol } from "./protocols.ts"
@@ -17,17 +17,17 @@ export async function allCases(): Promise<readonly Case[]> {
   return found
 }
 
-/** Whether the case can run over the protocol. */
+/** True if the case can run over the protocol. */
 export const fits = ({ streams }: Case, protocol: string): boolean => !(streams && protocol === restProtocol)
 
-/** The protocols in turn, one a case: short, and each is used. @param from The place of the first case's. */
+/** One protocol per case, in rotation. @param from The index of the first case's protocol. */
 export function inTurn(all: readonly Case[], from = 0): readonly (readonly [Case, string])[] {
   const names = Object.keys(protocols)
   const at = (i: number) => names[(from + i) % names.length] ?? restProtocol
   return all.map((one, i) => [one, fits(one, at(i)) ? at(i) : at(i + 1)])
 }
 
-/** Every case over every protocol that it can run over. */
+/** Each case over each protocol that it can run over. */
 export const everyOne = (all: readonly Case[]): readonly (readonly [Case, string])[] =>
   all.flatMap((one) =>
     Object.keys(protocols)

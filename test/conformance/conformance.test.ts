@@ -1,6 +1,7 @@
-// The suite in `npm test`: one case of eight on PGlite and another on the Worker, each over one protocol, and a little of
-// the differential script on both. In the longer form every case on the Worker, and on PostgreSQL over two more protocols.
-// At night over every one, on PGlite too, on PostgreSQL 15 where a machine has it, and on one that is serializable.
+// The suite in `npm test`: one case of eight on PGlite and one of sixteen on the Worker, each over one protocol, and a
+// short differential script on both. The long form runs all cases on the Worker, and on PostgreSQL over two more
+// protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the machine has it, and serializable
+// transactions.
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { play } from "../differential/play.ts"
 import { createSide } from "../differential/side.ts"
@@ -20,18 +21,18 @@ vi.setConfig({ testTimeout: effort(60_000, 120_000, 120_000), hookTimeout: 120_0
 const cases = await allCases()
 const isLong = effort(false, true, true)
 const isNight = effort(false, false, true)
-/** One of eight, and of sixteen on the Worker: the whole is minutes of a machine that has more to do. */
+/** The short form runs a part of these, because all cases take minutes. */
 const quick = cases.filter(({ slow }) => !slow)
 const short = (every: number, offset: number) => quick.filter((_, i) => i % every === offset)
 
-/** Every case over two protocols, and on the Worker over a third. */
+/** Each case over two protocols; the Worker runs a third. */
 const twice = [...inTurn(cases, 1), ...inTurn(cases, 3)]
 
 interface Backend {
   readonly name: string
   readonly start: () => Promise<Served>
   readonly runs: readonly (readonly [Case, string])[]
-  /** Why it is not there. */
+  /** Why it is skipped. */
   readonly missing?: string
 }
 
@@ -57,7 +58,7 @@ const night: readonly Backend[] = [
   },
 ]
 const backends = [...(isLong ? long : small), ...(isNight ? night : [])]
-/** Kept for the differential script. */
+/** Kept running for the differential script. */
 const running = new Map<string, Served>()
 afterAll(async () => {
   for (const served of running.values()) await served.close()
@@ -90,7 +91,7 @@ describe.each(backends)("the messaging service ($name)", ({ name: backend, missi
   }
 })
 
-// Where the servers are there already; at length it has servers of its own (../differential).
+// Uses the servers that already run; the long form has its own (../differential).
 const alike = async () => {
   const [left, right] = ["PGlite", "the Worker"].map((name) => {
     const served = running.get(name)
@@ -108,7 +109,7 @@ function missing(why: string | undefined): { missing?: string } {
   return why === undefined ? {} : { missing: why }
 }
 
-/** The Worker, with the auth service beside it on a database that is there already. */
+/** The Worker, with an auth service on an existing database. */
 async function edgeOnPostgres(): Promise<Served> {
   const { settings, drop } = await programDatabase()
   const served = await serveEdge({ databaseUrl: settings.DATABASE_URL })

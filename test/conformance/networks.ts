@@ -1,10 +1,13 @@
-// The addresses that the suite's people call from. A server counts sign-ins by network, and the suite signs in some two
-// thousand people: all of 127.0.0.0/8 is this machine, so that a server on loopback sees a network for each of them.
+// The IP addresses of the suite's people. A server limits sign-ins by network, and the suite signs in about two
+// thousand people. All of 127.0.0.0/8 is this machine, so a server on loopback sees one network for each.
 import { randomInt } from "node:crypto"
 import { lookup } from "node:dns/promises"
 import { connect } from "node:net"
 
-/** Another loopback address each time; undefined where the server is elsewhere, or this system has 127.0.0.1 alone. */
+/**
+ * Returns another loopback address at each call, or undefined if the server is remote or this system has 127.0.0.1
+ * only.
+ */
 export async function networksTo(url: string): Promise<() => string | undefined> {
   const { hostname, port } = new URL(url)
   const host = await lookup(hostname.replace(/^\[|\]$/g, ""), 4).catch(() => undefined)

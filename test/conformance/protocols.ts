@@ -1,16 +1,16 @@
-// The ways of calling the service.
+// The protocols of the service, by name.
 import { Agent } from "node:http"
 import type { Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { createRestTransport } from "../support/rest-transport.ts"
 
-/** Lets idle connections go before a server does: one that is closed while it is taken up again is nobody's answer. */
+/** Closes idle connections before the server does: a request on a connection that is just closing gets no answer. */
 export const http1 = {
   httpVersion: "1.1",
   nodeOptions: { agent: new Agent({ keepAlive: true, timeout: 3_000 }) },
 } as const
 
-/** JSON and binary, HTTP/1.1 and HTTP/2, and each frame that there is. */
+/** JSON and binary, HTTP/1.1 and HTTP/2, and all framings. */
 export const protocols: Readonly<Record<string, (baseUrl: string) => Transport>> = {
   "Connect JSON": (baseUrl) => createConnectTransport({ baseUrl, ...http1 }),
   Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true, useHttpGet: true }),
@@ -19,10 +19,10 @@ export const protocols: Readonly<Record<string, (baseUrl: string) => Transport>>
   REST: createRestTransport,
 }
 
-/** Those that need HTTP/2, which a server may speak at another address. */
+/** The protocols that need HTTP/2, which a server may offer at another address. */
 const needsHttp2: ReadonlySet<string> = new Set(["Connect", "gRPC"])
 
-/** The way to a server. @throws Error for a protocol that there is not. */
+/** Opens a transport to a server. @throws Error for an unknown protocol. */
 export function transportTo({ url, http2Url = url }: { url: string; http2Url?: string }, name: string): Transport {
   const open = protocols[name]
   if (open === undefined) throw new Error(`no protocol ${name}`)

@@ -1,4 +1,4 @@
-// Rounds of a race: everybody commits at one epoch, and everybody learns who won.
+// Rounds of a race: all devices commit at one epoch, and all learn which commit was accepted.
 import assert from "node:assert/strict"
 import { equalBytes } from "@signet/canonical/bytes"
 import { CommitConflictSchema } from "@signet/proto/messaging/v1/conflict"
@@ -6,7 +6,9 @@ import type { TestDevice } from "../support/messaging/device.ts"
 import { tagOf } from "../support/messaging/room.ts"
 import { refuses, there } from "./scene.ts"
 
-/** So many commits at the epoch that all are in: exactly one wins, the losers are told it, and all follow it. */
+/**
+ * Sends this many commits at the current epoch: exactly one is accepted, the others get it, and all devices apply it.
+ */
 export async function commitRound(id: string, devices: readonly TestDevice[], commits: number): Promise<void> {
   const by = Array.from({ length: commits }, (_, i) => there(devices[i % devices.length]))
   const staged = []
@@ -24,7 +26,7 @@ export async function commitRound(id: string, devices: readonly TestDevice[], co
     const { error } = await refuses("COMMIT_CONFLICT", Promise.reject(outcome.reason))
     const told = there(error.findDetails(CommitConflictSchema)[0], "CommitConflict")
     assert.equal(told.winningSeq, winner.seq)
-    assert(equalBytes(there(told.envelope).message, commit), "the winner that is told is another one")
+    assert(equalBytes(there(told.envelope).message, commit), "the reported winner is another commit")
   }
   const states = new Set<string>()
   for (const device of devices) states.add(tagOf(await device.sync(device.room(id))))

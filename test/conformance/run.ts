@@ -1,6 +1,6 @@
 // npm run conformance -- --url URL | --backend pglite|postgres|edge [--protocol NAME] [--subject NAME] [--isolation LEVEL]
-// Certifies a running server: every case over every protocol, as a table. The server is in the development profile, so
-// that its stand-in provider gives the suite people. Its rate limits may be on: see networks.ts.
+// Checks a running server: each case over each protocol, as a table. The server runs in the development profile, whose
+// stand-in provider signs in the suite's people. Its rate limits may be on (networks.ts).
 import { setTimeout as pause } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { serveEdge } from "../support/edge.ts"
@@ -29,7 +29,10 @@ const { values } = parseArgs({
 type Outcome = "passed" | "failed" | "limited" | "has none"
 const signs: Record<Outcome, string> = { passed: "✓", failed: "✗", limited: "L", "has none": "–" }
 
-/** A case waits for a rate limit of seconds, such as commits, and not for one of hours, such as registrations. */
+/**
+ * A case waits for a short rate limit, such as that of commits, and not for one of hours, such as that of
+ * registrations.
+ */
 const longestWaitSeconds = 60
 class Limited extends Error {}
 
@@ -82,15 +85,14 @@ for (const one of all) {
 }
 for (const { of, error } of failures) console.log(`\n✗ ${of}\n`, error)
 const seconds = ((performance.now() - began) / 1_000).toFixed(1)
-const notRun =
-  limited > 0 ? `, ${limited} not run (L): they exceed the server's limits, and need SIGNET_LIMITS=off` : ""
+const notRun = limited > 0 ? `, ${limited} not run (L): they exceed the server's limits and need SIGNET_LIMITS=off` : ""
 console.log(`\n${all.length} cases, ${failures.length} failures${notRun}, ${seconds} s`)
 await server.close()
 process.exit(failures.length === 0 ? 0 : 1)
 
 async function waitForLimit(seconds: number): Promise<void> {
   if (seconds > longestWaitSeconds) throw new Limited(`the limit passes in ${seconds} s`)
-  if (!isWaiting) console.log("  (waiting for the server's rate limits now and then; SIGNET_LIMITS=off is faster)")
+  if (!isWaiting) console.log("  (waiting for the server's rate limits; SIGNET_LIMITS=off is faster)")
   isWaiting = true
   await pause(seconds * 1_000)
 }

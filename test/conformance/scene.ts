@@ -1,4 +1,4 @@
-// What a case has to act with: one server, one protocol, people that nobody else has, and what it asserts with.
+// What a case uses: one server, one protocol, its own people, and assertions.
 import assert from "node:assert/strict"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -14,23 +14,23 @@ export interface Scene {
   readonly protocol: string
   /** Calls without a credential. */
   readonly anonymous: MessagingCalls
-  /** A device of a new person's, or of another session of somebody: registered, with key packages. */
+  /** A registered device with key packages: of a new person, or of another session of `of`. */
   device(options?: { of?: TestDevice; keyPackages?: number }): Promise<TestDevice>
   /** A device that is not registered. */
   unregistered(session?: SignedIn): Promise<TestDevice>
-  /** Two people, a device each. */
+  /** Two people with one device each. */
   pair(): Promise<[TestDevice, TestDevice]>
   trio(): Promise<[TestDevice, TestDevice, TestDevice]>
-  /** A group that all of them are in, made by the first. */
+  /** A group of all these devices, created by the first. */
   group(...devices: TestDevice[]): Promise<Room>
 }
 
 export type Run = (scene: Scene) => Promise<void>
 
 export interface Options {
-  /** Needs a stream, which REST has none of. */
+  /** True if the case needs a stream, which REST does not have. */
   readonly streams?: boolean
-  /** Takes a second or more: not in the shortest runs. */
+  /** True if the case takes a second or more: the short form leaves it out. */
   readonly slow?: boolean
 }
 
@@ -40,7 +40,7 @@ export interface Case extends Options {
   readonly run: Run
 }
 
-/** The cases of a subject: what holds, as a sentence, and how to see it. */
+/** The cases of a subject: each a sentence and its check. */
 export function cases(subject: string, table: Record<string, Run>, options: Options = {}): readonly Case[] {
   return Object.entries(table).map(([sentence, run]) => ({ subject, sentence, run, ...options }))
 }
@@ -72,15 +72,15 @@ export function sceneOf(world: World, protocol: string, transport: Transport): S
   }
 }
 
-/** How a call was refused. */
+/** The refusal of a call. */
 export interface Refusal {
   readonly reason: string
-  /** The canonical code or the like, where the reason has one. */
+  /** The reason's detail code, if it has one. */
   readonly code: string
   readonly error: ConnectError
 }
 
-/** How the call is refused. @throws AssertionError when it is not. */
+/** The refusal of the call. @throws AssertionError if it succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<Refusal> {
   const error = await call.then(
     () => assert.fail("the call was not refused"),
@@ -91,7 +91,7 @@ export async function refusal(call: Promise<unknown>): Promise<Refusal> {
   return { reason: info.reason, code: info.metadata.code ?? "", error }
 }
 
-/** Asserts the reason, and after a space the code that goes with it: "PROOF_REFUSED PROOF_MISSING". */
+/** Asserts the reason, and after a space its detail code: "PROOF_REFUSED PROOF_MISSING". */
 export async function refuses(expected: string, call: Promise<unknown>): Promise<Refusal> {
   const refused = await refusal(call)
   const told = expected.includes(" ") ? `${refused.reason} ${refused.code}` : refused.reason
@@ -99,13 +99,13 @@ export async function refuses(expected: string, call: Promise<unknown>): Promise
   return refused
 }
 
-/** What is there, or the case fails. */
+/** The value. @throws AssertionError if it is missing. */
 export function there<T>(value: T | undefined | null, what = "it"): T {
   assert(value !== undefined && value !== null, `${what} is not there`)
   return value
 }
 
-/** A copy with one bit turned. */
+/** A copy with one flipped bit. */
 export function flipped(bytes: Uint8Array, at = bytes.length - 1): Uint8Array {
   const copy = Uint8Array.from(bytes)
   copy[at] = (copy[at] ?? 0) ^ 1

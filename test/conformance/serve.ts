@@ -1,4 +1,4 @@
-// A server to run the suite on: the real program, in the development profile, on a database of its own.
+// Starts a server for the suite: the real program in the development profile, on its own database.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
@@ -6,9 +6,9 @@ import { freePort, startProgram } from "../support/program.ts"
 
 export interface Served {
   readonly url: string
-  /** Where it speaks HTTP/2 and gRPC, when that is not the same address. */
+  /** The address for HTTP/2 and gRPC, if it differs. */
   readonly http2Url?: string
-  /** Where its people sign in, when that is not the same address, and what their tokens are for. */
+  /** The auth service's address, if it differs, and the audience of its tokens. */
   readonly authUrl?: string
   readonly audience?: string
   close(): Promise<void>
@@ -16,7 +16,7 @@ export interface Served {
 
 /**
  * @param databaseUrl An empty PostgreSQL database; without it, PGlite.
- * @param prepare Puts what is to be there into the data folder.
+ * @param prepare Fills the data folder before the start.
  */
 export async function serve(databaseUrl?: string, prepare?: (folder: string) => Promise<void>): Promise<Served> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-conformance-"))

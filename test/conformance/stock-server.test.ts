@@ -1,4 +1,4 @@
-// The suite against a server whose rate limits are on, as `npm start` has them.
+// The suite against a server with rate limits, as `npm start` runs it.
 
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ import { startProgram } from "../support/program.ts"
 import { networksTo } from "./networks.ts"
 
 test.runIf(isLong)(
-  "more people sign in than one network may, and a limit of hours is passed on",
+  "more people sign in than one network may, and a limit of hours is returned",
   { timeout: 300_000 },
   async () => {
     const folder = mkdtempSync(join(fastTmpdir(), "signet-stock-"))
@@ -26,11 +26,11 @@ test.runIf(isLong)(
       }
       const nextAddress = await networksTo(program.url)
       const world = developmentWorld(program.url, { nextAddress, waitForLimit })
-      // 30 a minute sign in from one network.
+      // One network may sign in 30 times a minute.
       for (let i = 0; i < 32; i++) await world.newUser()
       expect(waits).toEqual([])
 
-      // 10 a day are registered by one person.
+      // One person may register 10 devices a day.
       const one = await world.newUser()
       const transport = patient(createGrpcTransport({ baseUrl: program.url }), waitForLimit)
       const registering = (async () => {

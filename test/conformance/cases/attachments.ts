@@ -17,7 +17,7 @@ async function made(device: TestDevice, { id: conversationId }: Room, bytes: Uin
 const partOf = (bytes: Uint8Array, index: number, size: number) => bytes.subarray(index * size, (index + 1) * size)
 
 export const cases = scene.cases("attachments", {
-  async "what is uploaded in parts, in any order, is downloaded by every member"({ pair, group }) {
+  async "parts are uploaded in any order, and every member downloads them"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const bytes = randomBytes(1_048_576 + 1_000)
@@ -45,7 +45,7 @@ export const cases = scene.cases("attachments", {
     const { attachment } = await two.calls.attachments.getAttachment({ attachmentId })
     assert.equal(hexOf(there(attachment).sha256), hexOf(sha256(bytes)))
   },
-  async "a part has its place and its size"({ pair, group }) {
+  async "a part's index and size are checked"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const bytes = randomBytes(1_000)
@@ -58,7 +58,7 @@ export const cases = scene.cases("attachments", {
     await one.calls.attachments.completeAttachment({ attachmentId })
     await refuses("INVALID_FIELD", two.calls.attachments.downloadPart({ attachmentId, index: 1 }))
   },
-  async "making it again with the same key gives the same, and another size is refused"({ pair, group }) {
+  async "the same key gives the same attachment, and another size is refused"({ pair, group }) {
     const [one, two] = await pair()
     const { id: conversationId } = await group(one, two)
     const request = { conversationId, size: 10n, sha256: randomBytes(32), idempotencyKey: randomBytes(16) }
@@ -68,7 +68,7 @@ export const cases = scene.cases("attachments", {
     const other = one.calls.attachments.createAttachment({ ...request, size: 11n })
     await refuses("IDEMPOTENCY_MISMATCH", other)
   },
-  async "who is not in the conversation sees nothing of it"({ trio, group }) {
+  async "a user outside the conversation cannot see an attachment"({ trio, group }) {
     const [one, two, outsider] = await trio()
     const room = await group(one, two)
     const bytes = randomBytes(100)
@@ -85,7 +85,7 @@ export const cases = scene.cases("attachments", {
     const request = { conversationId: room.id, size: 1n, sha256: randomBytes(32), idempotencyKey: randomBytes(16) }
     await refuses("RESOURCE_UNRESOLVED", attachments.createAttachment(request))
   },
-  async "who made it alone uploads and erases it"({ pair, group }) {
+  async "only its creator uploads and deletes an attachment"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const bytes = randomBytes(100)
@@ -98,7 +98,7 @@ export const cases = scene.cases("attachments", {
     await one.calls.attachments.deleteAttachment({ attachmentId })
     await refuses("RESOURCE_UNRESOLVED", two.calls.attachments.downloadPart({ attachmentId, index: 0 }))
   },
-  async "it is of one to a hundred mebibytes"({ pair, group }) {
+  async "an attachment's size has a limit"({ pair, group }) {
     const [one, two] = await pair()
     const { id: conversationId } = await group(one, two)
     const ask = (size: bigint) =>

@@ -9,7 +9,7 @@ import { refusal } from "../scene.ts"
 
 const isPublic = (method: Method) => getOption(method, requires).check.case === "public"
 
-/** Every method that the protocol has, with what each was refused with. */
+/** Calls the methods, and returns the reason of each refusal. */
 async function refusedEach(
   of: scene.Scene,
   which: (method: Method) => boolean,
@@ -29,7 +29,7 @@ const allAre = (told: Record<string, string>, expected: string) =>
   assert.deepEqual(told, Object.fromEntries(Object.keys(told).map((name) => [name, expected])))
 
 export const cases = scene.cases("authorization", {
-  async "every call wants a token"(of) {
+  async "every call requires a token"(of) {
     allAre(
       await refusedEach(
         of,
@@ -39,7 +39,7 @@ export const cases = scene.cases("authorization", {
       "NO_CREDENTIAL",
     )
   },
-  async "a token of nobody's is refused by every call"(of) {
+  async "a token with a wrong signature is refused by every call"(of) {
     const token = (await of.unregistered()).credentials.token ?? ""
     const header = { authorization: `Bearer ${token.slice(0, -4)}AAAA` }
     allAre(
@@ -51,7 +51,7 @@ export const cases = scene.cases("authorization", {
       "SIGNATURE_INVALID",
     )
   },
-  async "a token without a device is refused where one is wanted"(of) {
+  async "a token without a device is refused where one is required"(of) {
     const { credentials } = await of.unregistered()
     const transport = asDevice(of.transport, credentials)
     const told = await refusedEach(
@@ -61,7 +61,7 @@ export const cases = scene.cases("authorization", {
     )
     allAre(told, "DEVICE_REQUIRED")
   },
-  async "a call without its proof is refused where one is wanted"(of) {
+  async "a call without its proof is refused where one is required"(of) {
     const { credentials } = await of.device({ keyPackages: 0 })
     const transport = asDevice(of.transport, credentials)
     const told = await refusedEach(
@@ -71,7 +71,7 @@ export const cases = scene.cases("authorization", {
     )
     allAre(told, "PROOF_OF_POSSESSION_REQUIRED")
   },
-  async "a revoked device is refused by every call that wants a device"(of) {
+  async "a revoked device is refused by every call that requires a device"(of) {
     const one = await of.device({ keyPackages: 0 })
     const second = await of.device({ of: one, keyPackages: 0 })
     await one.calls.devices.revokeDevice({ deviceId: second.id })
@@ -87,7 +87,7 @@ export const cases = scene.cases("authorization", {
       [...reasons].join(),
     )
   },
-  async "what is nowhere is answered as what is not the caller's"(of) {
+  async "an unknown resource is answered like another user's"(of) {
     const one = await of.device({ keyPackages: 0 })
     const transport = asDevice(of.transport, one.credentials)
     const named = (method: Method) =>

@@ -8,7 +8,7 @@ import * as scene from "../scene.ts"
 import { refuses, there } from "../scene.ts"
 
 export const cases = scene.cases("conflicts", {
-  async "the second commit of an epoch is told the first, whole"({ pair, group }) {
+  async "the refusal of an epoch's second commit contains the first one"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const [mine, theirs] = [await one.stageUpdate(room), await two.stageUpdate(two.room(room.id))]
@@ -27,7 +27,7 @@ export const cases = scene.cases("conflicts", {
     await two.update(two.room(room.id))
     assert.equal(tagOf(await one.sync(room)), tagOf(two.room(room.id)))
   },
-  async "a commit of an epoch that is long past is told the commit that took it"({ pair, group }) {
+  async "a commit of a much earlier epoch gets that epoch's accepted commit"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const late = await two.stageUpdate(two.room(room.id))
@@ -37,7 +37,7 @@ export const cases = scene.cases("conflicts", {
     const told = there(error.findDetails(CommitConflictSchema)[0])
     assert.deepEqual([told.attemptedEpoch, told.currentEpoch, told.winningSeq], [1n, 3n, won.seq])
   },
-  async "a message of an epoch that has passed is told where to read on"({ pair, group }) {
+  async "the refusal of a message of an earlier epoch says where to continue reading"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const late = await two.stageText(two.room(room.id), "late")
@@ -48,7 +48,7 @@ export const cases = scene.cases("conflicts", {
     await two.sync(two.room(room.id))
     await two.send(two.room(room.id), "in time")
   },
-  async "a message of an epoch that has not begun is refused"({ pair, group }) {
+  async "a message of a future epoch is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const staged = await one.stageUpdate(room)
@@ -68,7 +68,7 @@ export const cases = scene.cases("conflicts", {
     const old = await two.stageText(two.room(room.id), "old")
     await refuses("ENVELOPE_INVALID", two.append({ ...old, expectedEpoch: 2n }))
   },
-  async "what is asked for on an old or another state is refused"({ trio, group }) {
+  async "an authorization for an old or different state is refused"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const before = two.room(room.id)
@@ -85,7 +85,7 @@ export const cases = scene.cases("conflicts", {
     await refuses("FUTURE_EPOCH", ask(3n, randomBytes(32)))
     await refuses("PROOF_STALE", ask(2n, randomBytes(32)))
   },
-  async "who lost asks again with the same claim, and no package is used up"({ trio, group }) {
+  async "after a conflict the same claim id is authorized again, without further packages"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const claimId = newClaimId()
@@ -99,7 +99,7 @@ export const cases = scene.cases("conflicts", {
     const [joined] = await three.join()
     assert.equal(tagOf(there(joined)), tagOf(room))
   },
-  async "what both wanted to add is left out of the second proof"({ trio, group }) {
+  async "a user that another commit has added is not authorized again"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const claimId = newClaimId()

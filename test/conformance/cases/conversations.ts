@@ -14,7 +14,7 @@ type New = MessageInitShape<typeof CreateConversationRequestSchema>
 const nowhere = { conversationId: "cnv_00000000000000000000000000" }
 
 export const cases = scene.cases("conversations", {
-  async "two users have one direct conversation, whoever asks for it"({ device }) {
+  async "two users have one direct conversation, whoever creates it"({ device }) {
     const [one, other] = [await device(), await device()]
     const room = await one.createDirect(other.userId)
     const again = await one.create({ case: "direct", value: { peerUserId: other.userId } })
@@ -29,13 +29,13 @@ export const cases = scene.cases("conversations", {
     const one = await device()
     await refuses("INVALID_FIELD", one.create({ case: "direct", value: { peerUserId: one.userId } }))
   },
-  async "a user who is nowhere cannot be talked to"({ device }) {
+  async "a conversation with an unknown user is refused"({ device }) {
     const one = await device()
     const userIds = ["prn_00000000000000000000000000"]
     await refuses("RESOURCE_UNRESOLVED", one.create({ case: "direct", value: { peerUserId: userIds[0] ?? "" } }))
     await refuses("RESOURCE_UNRESOLVED", one.create({ case: "group", value: { userIds } }))
   },
-  async "making a group again with the same key gives the same, and other users are refused"({ trio }) {
+  async "a repeated creation of a group with the same key gives the same group, and other users are refused"({ trio }) {
     const [one, two, three] = await trio()
     const { calls } = one
     const key = { idempotencyKey: randomBytes(16), claimId: newClaimId() }
@@ -47,7 +47,7 @@ export const cases = scene.cases("conversations", {
     const withThree = { ...withTwo, kind: { case: "group", value: { userIds: [three.userId] } } } satisfies New
     await refuses("IDEMPOTENCY_MISMATCH", calls.conversations.createConversation(withThree))
   },
-  async "a new group is at epoch 0 with nobody in it, and its first commit brings everybody in"({ trio }) {
+  async "a new group is at epoch 0 without members, and its first commit adds everybody"({ trio }) {
     const [one, two, three] = await trio()
     const userIds = [two.userId, three.userId]
     const { calls } = one
@@ -75,14 +75,14 @@ export const cases = scene.cases("conversations", {
     const [joined] = await two.join()
     assert.equal(tagOf(there(joined)), tagOf(staged.room))
   },
-  async "every device of a user is brought in"({ device }) {
+  async "all devices of a user are added"({ device }) {
     const one = await device()
     const peer = await device()
     const [second, own] = [await device({ of: peer }), await device({ of: one })]
     const room = await one.createDirect(peer.userId)
     for (const other of [peer, second, own]) assert.equal(tagOf(there((await other.join())[0])), tagOf(room))
   },
-  async "either user may make the first commit, and one of them does"({ device }) {
+  async "either user may send the first commit, and one is accepted"({ device }) {
     const [one, two] = [await device(), await device()]
     const mine = await one.create({ case: "direct", value: { peerUserId: two.userId } })
     const theirs = await two.create({ case: "direct", value: { peerUserId: one.userId } })
@@ -94,7 +94,7 @@ export const cases = scene.cases("conversations", {
     const [joined] = await two.join()
     assert.equal(tagOf(there(joined)), tagOf(first.room))
   },
-  async "a peer without key packages is waited for, and the call may be repeated"({ device }) {
+  async "a peer without key packages gives an error, and the call can be repeated"({ device }) {
     const one = await device()
     const peer = await device({ keyPackages: 0 })
     const direct = { case: "direct", value: { peerUserId: peer.userId } } as const
@@ -143,7 +143,7 @@ export const cases = scene.cases("conversations", {
       [first.id],
     )
   },
-  async "a conversation of others is answered as one that is not there, in every call"({ trio, group }) {
+  async "another user's conversation is answered like an unknown one, in every call"({ trio, group }) {
     const [one, two, outsider] = await trio()
     const { id: conversationId } = await group(one, two)
     const { conversations } = outsider.calls
@@ -169,7 +169,7 @@ export const cases = scene.cases("conversations", {
       await refuses("RESOURCE_UNRESOLVED", conversations.appendMessage(append))
     }
   },
-  async "the GroupInfo is the last committer's, and there is none before the first commit"({ pair }) {
+  async "the GroupInfo is that of the last commit, and there is none before the first commit"({ pair }) {
     const [one, two] = await pair()
     const me = one
     const { conversation, authorization } = await me.create({ case: "group", value: { userIds: [two.userId] } })

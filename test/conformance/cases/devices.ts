@@ -54,14 +54,14 @@ export const cases = [
       await second.calls.keyPackages.getInventory({})
       await device.calls.keyPackages.getInventory({})
     },
-    async "a session has one device: registering another revokes the one before"({ unregistered }) {
+    async "a session has one device: registering another revokes the earlier one"({ unregistered }) {
       const device = await unregistered()
       const { id } = await device.register()
       assert.notEqual((await device.register(newLeafKey())).id, id)
       const { devices } = await device.calls.devices.listDevices({})
       assert.equal(devices.find((one) => one.id === id)?.status, Device_Status.REVOKED)
     },
-    async "the key of another user, or of a revoked device, is taken"({ unregistered, device }) {
+    async "the key of another user, or of a revoked device, is refused as taken"({ unregistered, device }) {
       const first = await device({ keyPackages: 0 })
       const other = await unregistered()
       await refuses("DEVICE_KEY_TAKEN", other.register(first.key))
@@ -69,7 +69,7 @@ export const cases = [
       await first.calls.devices.revokeDevice({ deviceId: first.id })
       await refuses("DEVICE_KEY_TAKEN", second.register(first.key))
     },
-    async "a request of somebody else, at another time or with a bad signature is refused by its code"(of) {
+    async "a request for another user, at another time or with a bad signature is refused with its code"(of) {
       const device = await of.unregistered()
       const other = await of.unregistered()
       const { key, place, userId, calls } = device
@@ -85,7 +85,7 @@ export const cases = [
       const elsewhere = { ...place, issuer: "https://elsewhere.example" }
       await refuses("CREDENTIAL_INVALID REQUEST_WRONG_ISSUER", ask(await deviceRequest(key, elsewhere, userId)))
     },
-    async "a device renews its credential to a new key, and proves itself by either"({ device }) {
+    async "a device renews its credential with a new key, and can sign with either key"({ device }) {
       const one = await device({ keyPackages: 0 })
       const { key, id } = one
       const renewed = await one.renew(newLeafKey())
@@ -96,7 +96,7 @@ export const cases = [
       const other = await device({ keyPackages: 0 })
       await refuses("DEVICE_KEY_TAKEN", one.renew(other.key))
     },
-    async "renewal names the calling device"({ device }) {
+    async "a renewal is only for the calling device"({ device }) {
       const [one, other] = [await device({ keyPackages: 0 }), await device({ keyPackages: 0 })]
       const request = await deviceRequest(newLeafKey(), one.place, one.userId)
       await refuses(
@@ -104,7 +104,7 @@ export const cases = [
         one.calls.devices.renewCredential({ deviceId: other.id, deviceRequest: request }),
       )
     },
-    async "a revoked device calls no more, and nobody can add it"({ device }) {
+    async "a revoked device cannot call, and nobody can add it"({ device }) {
       const [one, other] = [await device(), await device()]
       const { calls, id } = one
       await calls.devices.revokeDevice({ deviceId: id })
@@ -113,7 +113,7 @@ export const cases = [
       const direct = { case: "direct", value: { peerUserId: one.userId } } as const
       await refuses("NO_KEY_PACKAGE", other.create(direct))
     },
-    async "revoking again is no error, and a device that is not the caller's is not found"({ device }) {
+    async "a repeated revocation is no error, and another user's device is not found"({ device }) {
       const [one, other] = [await device({ keyPackages: 0 }), await device({ keyPackages: 0 })]
       const second = await device({ of: one, keyPackages: 0 })
       const { calls } = one
@@ -123,7 +123,7 @@ export const cases = [
       await refuses("NOT_FOUND", calls.devices.revokeDevice({ deviceId: other.id }))
       await refuses("NOT_FOUND", calls.devices.revokeDevice({ deviceId: nobody }))
     },
-    async "devices are listed by pages, newest first, and others are not told what they run on"({ device }) {
+    async "devices are listed in pages, newest first, and without their platforms for other users"({ device }) {
       const one = await device({ keyPackages: 0 })
       const second = await device({ of: one, keyPackages: 0 })
       const { calls } = one
@@ -143,7 +143,7 @@ export const cases = [
       )
       await refuses("INVALID_FIELD", calls.devices.listDevices({ pageToken: "of another list" }))
     },
-    async "device lists are a chain that says who is active"({ device }) {
+    async "device lists are a chain with the active devices"({ device }) {
       const one = await device({ keyPackages: 0 })
       const second = await device({ of: one, keyPackages: 0 })
       await one.calls.devices.revokeDevice({ deviceId: second.id })
@@ -165,17 +165,17 @@ export const cases = [
       const few = await one.calls.devices.listDeviceLists({ limit: 1 })
       assert.deepEqual(few.deviceLists.map(hexOf), deviceLists.slice(0, 1).map(hexOf))
     },
-    async "a user who is nowhere is answered as one elsewhere"({ device }) {
+    async "an unknown user is answered like a user of another app"({ device }) {
       const { calls } = await device({ keyPackages: 0 })
       await refuses("RESOURCE_UNRESOLVED", calls.devices.listDevices({ userId: stranger }))
       await refuses("RESOURCE_UNRESOLVED", calls.devices.listDeviceLists({ userId: stranger }))
     },
-    async "a user who never had a device has no list"({ unregistered }) {
+    async "a user without any device has no list"({ unregistered }) {
       const { calls } = await unregistered()
       const answer = await calls.devices.listDeviceLists({})
       assert.deepEqual([answer.deviceLists.length, answer.newestVersion], [0, 0n])
     },
-    async "anybody is shown the issuer's keys and the limits"({ anonymous, world }) {
+    async "the issuer's keys and the limits are public"({ anonymous, world }) {
       const { issuerKeySet } = await anonymous.devices.getIssuerKeys({})
       assert(issuerKeySet.length > 0)
       const { limits } = await anonymous.conversations.getLimits({})
@@ -186,7 +186,7 @@ export const cases = [
   ...scene.cases(
     "devices",
     {
-      async "a user has sixteen devices, and not one more"({ device, unregistered }) {
+      async "a user has at most sixteen devices"({ device, unregistered }) {
         const one = await device({ keyPackages: 0 })
         for (let i = 1; i < 16; i++) await device({ of: one, keyPackages: 0 })
         const last = await unregistered(await one.session.again())

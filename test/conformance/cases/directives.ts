@@ -11,7 +11,7 @@ const open = async (device: TestDevice, { id: conversationId }: Room) =>
 const statusOf = async (device: TestDevice, { id: conversationId }: Room) =>
   (await device.calls.conversations.getConversation({ conversationId })).conversation?.status
 
-/** The directive that is open, which may take the service a moment. */
+/** The open directive of this kind. The service may need a moment to issue it. */
 async function issued(device: TestDevice, room: Room, kind: DirectiveKind) {
   for (let tries = 0; tries < 100; tries++) {
     const found = (await open(device, room)).find((one) => one.kind === kind)
@@ -25,7 +25,7 @@ const lease = (device: TestDevice, { id: conversationId }: Room, directiveId: st
   device.calls.conversations.leaseDirective({ conversationId, directiveId })
 
 export const cases = scene.cases("directives", {
-  async "revoking a device issues its removal, which a member commits"({ pair, group, device }) {
+  async "the revocation of a device issues its removal, which a member commits"({ pair, group, device }) {
     const [one, two] = await pair()
     const second = await device({ of: two })
     const room = await group(one, two)
@@ -44,7 +44,7 @@ export const cases = scene.cases("directives", {
     assert.equal(tagOf(await two.sync(two.room(room.id))), tagOf(room))
     await refuses("NOT_FOUND", lease(one, room, directive.id))
   },
-  async "who leaves is removed by another user's device, and sends nothing meanwhile"({ trio, group }) {
+  async "a leaving user is removed by another user's device, and cannot send until then"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const answer = await three.calls.conversations.leaveConversation({ conversationId: room.id })
@@ -58,7 +58,7 @@ export const cases = scene.cases("directives", {
     assert.equal(tagOf(await one.sync(room)), tagOf(two.room(room.id)))
     assert.equal((await three.sync(three.room(room.id))).isMember, false)
   },
-  async "a conversation that everybody has left is closed, and takes nothing"({ pair, group }) {
+  async "a conversation that everybody has left is closed, and accepts nothing"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     await two.calls.conversations.leaveConversation({ conversationId: room.id })
@@ -69,7 +69,7 @@ export const cases = scene.cases("directives", {
     await refuses("CONVERSATION_CLOSED", one.append(await one.stageUpdate(room)))
     await refuses("CONVERSATION_CLOSED", one.authorizeRemove(room, { userIds: [two.userId] }))
   },
-  async "one device has the lease, may take it again, and others wait"({ trio, group }) {
+  async "one device has the lease and can renew it, and others wait"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const { directive } = await three.calls.conversations.leaveConversation({ conversationId: room.id })
@@ -82,13 +82,13 @@ export const cases = scene.cases("directives", {
     await refuses("DIRECTIVE_LEASED", two.authorizeCarryOut(two.room(room.id), id))
     await one.carryOut(room, id)
   },
-  async "who has not leased a directive is given no proof for it"({ trio, group }) {
+  async "a device without the lease gets no proof for a directive"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const { directive } = await three.calls.conversations.leaveConversation({ conversationId: room.id })
     await refuses("DIRECTIVE_LEASED", one.authorizeCarryOut(room, there(directive).id))
   },
-  async "a directive that is not the conversation's is not found"({ pair, group }) {
+  async "a directive of another conversation is not found"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const nothing = "dir_00000000000000000000000000"
@@ -120,14 +120,14 @@ export const cases = scene.cases("directives", {
     )
     assert.equal(tagOf(two.room(room.id)), tagOf(room))
   },
-  async "a rejoin holds nobody up"({ pair, group }) {
+  async "a rejoin blocks no other member"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     await two.calls.conversations.requestRejoin({ conversationId: room.id })
     await one.send(room, "meanwhile")
     await one.update(room)
   },
-  async "a direct conversation goes on without the device that was revoked"({ device }) {
+  async "a direct conversation continues without a revoked device"({ device }) {
     const [one, two] = [await device(), await device()]
     const second = await device({ of: two })
     const room = await one.createDirect(two.userId)

@@ -16,7 +16,7 @@ const report = (device: TestDevice, { id: conversationId }: Room, seq: bigint, e
     stateTag: randomBytes(32),
   })
 
-/** Both of two users report the same commit. */
+/** Both of the two users report the same commit. */
 async function quarantined({ pair, group }: scene.Scene) {
   const [one, two] = await pair()
   const room = await group(one, two)
@@ -27,7 +27,7 @@ async function quarantined({ pair, group }: scene.Scene) {
 }
 
 export const cases = scene.cases("forks", {
-  async "a report is of a commit that is there"({ pair, group }) {
+  async "a report names an existing commit"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const { seq } = await one.send(room, "no commit")
@@ -35,13 +35,13 @@ export const cases = scene.cases("forks", {
     await refuses("INVALID_FIELD", report(two, room, 100n, 1n))
     await refuses("INVALID_FIELD", report(two, room, 1n, 5n))
   },
-  async "when the users of a conversation say so, it is quarantined"(of) {
+  async "a conversation is quarantined when its users report a fork"(of) {
     const { one, room, status } = await quarantined(of)
     assert.equal(status, Conversation_Status.QUARANTINED)
     const { conversation } = await one.calls.conversations.getConversation({ conversationId: room.id })
     assert.equal(conversation?.status, Conversation_Status.QUARANTINED)
   },
-  async "a quarantined conversation takes no messages, no changes and no commits"(of) {
+  async "a quarantined conversation accepts no messages, changes or commits"(of) {
     const { one, two, room } = await quarantined(of)
     const third = await of.device()
     await refuses("CONVERSATION_QUARANTINED", one.send(room, "hello?"))
@@ -49,11 +49,11 @@ export const cases = scene.cases("forks", {
     await refuses("CONVERSATION_QUARANTINED", one.authorizeAdd(room, { userIds: [third.userId] }))
     await refuses("CONVERSATION_QUARANTINED", one.authorizeRemove(room, { userIds: [two.userId] }))
   },
-  async "a report that is made again is no error"(of) {
+  async "a repeated report is no error"(of) {
     const { one, room, seq } = await quarantined(of)
     assert.equal((await report(one, room, seq, 1n)).status, Conversation_Status.QUARANTINED)
   },
-  async "one user of many does not stop a conversation"({ device, trio, group }) {
+  async "the reports of one user among many do not quarantine a conversation"({ device, trio, group }) {
     const [one, two, three] = await trio()
     const [fourth, fifth] = [await device(), await device()]
     const room = await group(one, two, three, fourth, fifth)
@@ -66,7 +66,7 @@ export const cases = scene.cases("forks", {
     }
     await one.send(room, "going on")
   },
-  async "the quarantine ends when those that reported have rejoined"(of) {
+  async "the quarantine ends when the reporting devices have rejoined"(of) {
     const { one, two, room, seq } = await quarantined(of)
     await two.sync(two.room(room.id))
     for (const [stuck, helper] of [

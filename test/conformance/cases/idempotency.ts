@@ -17,7 +17,7 @@ export const cases = scene.cases("idempotency", {
       ["once", "something else"],
     )
   },
-  async "the same message under another key gives the place that it has"({ pair, group }) {
+  async "the same message under another key gives the same sequence number"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "once")
@@ -37,7 +37,7 @@ export const cases = scene.cases("idempotency", {
     const { request } = await one.stageUpdate(room)
     await refuses("IDEMPOTENCY_MISMATCH", one.append({ ...request, idempotencyKey }))
   },
-  async "a key is of its device: two may choose the same"({ pair, group }) {
+  async "a key belongs to its device: two devices may choose the same"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "mine")
@@ -45,7 +45,7 @@ export const cases = scene.cases("idempotency", {
     const theirs = { ...(await two.stageText(two.room(room.id), "theirs")), idempotencyKey: said.idempotencyKey }
     assert.equal((await two.append(theirs)).seq, first.seq + 1n)
   },
-  async "a commit whose answer was lost is answered again, also after others"({ pair, group }) {
+  async "a commit whose answer was lost is answered again, also after other commits"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const staged = await one.stageUpdate(room)
@@ -62,7 +62,7 @@ export const cases = scene.cases("idempotency", {
     await one.update(room)
     assert.deepEqual(await one.append(said), first)
   },
-  async "a key that was refused can be used"({ pair, group }) {
+  async "the key of a refused request can be used again"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const late = await two.stageText(two.room(room.id), "late")

@@ -16,7 +16,7 @@ const claim = (device: TestDevice, room: Room, userIds: string[], claimId = newC
 
 const oneOf = async (device: TestDevice, options = {}) => there((await device.newKeyPackages(1, options))[0])
 
-/** Somebody who is in a conversation, and may claim for it. */
+/** A member of a conversation, who may claim key packages for it. */
 async function claimer({ pair, group }: Scene): Promise<{ claims: TestDevice; room: Room }> {
   const [claims, other] = await pair()
   const room = await group(claims, other)
@@ -25,7 +25,7 @@ async function claimer({ pair, group }: Scene): Promise<{ claims: TestDevice; ro
 
 export const cases = [
   ...scene.cases("key packages", {
-    async "what is uploaded is counted, and named by its reference"({ device }) {
+    async "uploaded packages are counted, and named by reference"({ device }) {
       const one = await device({ keyPackages: 0 })
       const made = await one.newKeyPackages(3)
       const answer = await upload(one, ...made.map(({ keyPackage }) => keyPackage))
@@ -45,14 +45,14 @@ export const cases = [
       const again = await upload(one, keyPackage)
       assert.equal(again.inventory?.available, 1)
     },
-    async "an upload is taken whole or not at all"({ device }) {
+    async "an upload is accepted as a whole or not at all"({ device }) {
       const one = await device({ keyPackages: 0 })
       const [first, second] = await one.newKeyPackages(2)
       const bad = flipped(there(second).keyPackage)
       await refuses("KEY_PACKAGE_INVALID", upload(one, there(first).keyPackage, bad))
       assert.equal((await one.calls.keyPackages.getInventory({})).inventory?.available, 0)
     },
-    async "a second package with an init key that was seen is refused"({ device }) {
+    async "a second package with the same init key is refused"({ device }) {
       const one = await device({ keyPackages: 0 })
       const { keyPackage } = await oneOf(one)
       await upload(one, keyPackage)
@@ -62,7 +62,7 @@ export const cases = [
       }))
       await refuses("KEY_PACKAGE_DUPLICATE", upload(one, twin))
     },
-    async "a package is of the calling device, by its credential and its key"({ device }) {
+    async "a package belongs to the calling device, by its credential and its key"({ device }) {
       const [one, other] = [await device({ keyPackages: 0 }), await device({ keyPackages: 0 })]
       const { keyPackage } = await oneOf(other)
       const refused = await scene.refusal(upload(one, keyPackage))
@@ -78,20 +78,20 @@ export const cases = [
       }))
       await refuses("CREDENTIAL_INVALID CRED_LEAF_KEY_MISMATCH", upload(one, forged))
     },
-    async "a package that is no MLS, or MLS in another encoding, is refused"({ device }) {
+    async "a malformed package, or one in a non-canonical encoding, is refused"({ device }) {
       const one = await device({ keyPackages: 0 })
       const { keyPackage } = await oneOf(one)
       await refuses("MLS_MALFORMED", upload(one, keyPackage.subarray(0, 100)))
       await refuses("MLS_NON_CANONICAL", upload(one, Uint8Array.of(...keyPackage, 0)))
       await refuses("KEY_PACKAGE_INVALID", upload(one, flipped(keyPackage)))
     },
-    async "a package lives 35 days at most, is good now, and ends a day from now or later"({ device }) {
+    async "a package is valid now, for more than a day and for at most 35 days"({ device }) {
       const one = await device({ keyPackages: 0 })
       await refuses("KEY_PACKAGE_INVALID", upload(one, (await oneOf(one, { days: 36 })).keyPackage))
       await refuses("KEY_PACKAGE_INVALID", upload(one, (await oneOf(one, { days: 1 })).keyPackage))
       await upload(one, (await oneOf(one, { days: 35 })).keyPackage)
     },
-    async "a last resort says so itself, and takes the place of the one before"({ device }) {
+    async "a last resort is marked in the package itself, and replaces the earlier one"({ device }) {
       const one = await device({ keyPackages: 0 })
       await one.upload(1, { isLastResort: true })
       const inventory = there(await one.upload(1, { isLastResort: true }))
@@ -100,7 +100,7 @@ export const cases = [
       const packages = [{ keyPackage, isLastResort: true }]
       await refuses("KEY_PACKAGE_INVALID", one.calls.keyPackages.uploadKeyPackages({ packages }))
     },
-    async "a claim gives one package of each active device, once ever"(of) {
+    async "a claim gets one package of each active device, and each package once"(of) {
       const { claims, room } = await claimer(of)
       const target = await of.device({ keyPackages: 2 })
       const second = await of.device({ of: target, keyPackages: 1 })
@@ -116,7 +116,7 @@ export const cases = [
       assert.equal(new Set(refs).size, 3)
       await refuses("NO_KEY_PACKAGE", claim(claims, room, [target.userId]))
     },
-    async "the same claim id gives the same packages, and other targets are refused"(of) {
+    async "the same claim id gets the same packages, and other targets are refused"(of) {
       const { claims, room } = await claimer(of)
       const [target, other] = [await of.device(), await of.device()]
       const id = newClaimId()
@@ -126,7 +126,7 @@ export const cases = [
       await refuses("IDEMPOTENCY_MISMATCH", claim(claims, room, [other.userId], id))
       assert.equal((await target.calls.keyPackages.getInventory({})).inventory?.available, 2)
     },
-    async "a claim's ticket is the service's word, for this device and conversation"(of) {
+    async "a claim's ticket is signed by the service for this device and conversation"(of) {
       const { claims, room } = await claimer(of)
       const target = await of.device()
       const made = there((await claim(claims, room, [target.userId])).claim)
@@ -144,7 +144,7 @@ export const cases = [
         refs,
       )
     },
-    async "a last resort is given away again and again, when there is nothing else"(of) {
+    async "a last resort is given out repeatedly if there is no other package"(of) {
       const { claims, room } = await claimer(of)
       const target = await of.device({ keyPackages: 1 })
       await target.upload(1, { isLastResort: true })
@@ -170,14 +170,14 @@ export const cases = [
         [target.id],
       )
     },
-    async "nobody claims for a conversation that is not theirs, or of users who are nowhere"(of) {
+    async "a claim for another user's conversation, or of unknown users, is refused"(of) {
       const { claims, room } = await claimer(of)
       const outsider = await of.device()
       await refuses("RESOURCE_UNRESOLVED", claim(outsider, room, [claims.userId]))
       await refuses("RESOURCE_UNRESOLVED", claim(claims, room, ["prn_00000000000000000000000000"]))
       await refuses("RESOURCE_UNRESOLVED", claim(claims, { ...room, id: "cnv_00000000000000000000000000" }, []))
     },
-    async "packages are taken back by name, or all, and a strange name is no error"(of) {
+    async "packages are retired by reference, or all at once, and an unknown reference is no error"(of) {
       const one = await of.device({ keyPackages: 0 })
       const made = await one.newKeyPackages(3)
       await upload(one, ...made.map(({ keyPackage }) => keyPackage))
@@ -186,7 +186,7 @@ export const cases = [
       assert.equal(some.inventory?.available, 2)
       assert.equal((await one.calls.keyPackages.retireKeyPackages({})).inventory?.available, 0)
     },
-    async "a package that was taken back does not come back"({ device }) {
+    async "a retired package does not become available again by an upload"({ device }) {
       const one = await device({ keyPackages: 0 })
       const { keyPackage } = await oneOf(one)
       await upload(one, keyPackage)
@@ -199,7 +199,7 @@ export const cases = [
   ...scene.cases(
     "key packages",
     {
-      async "a device keeps two hundred, and not one more"({ device }) {
+      async "a device has at most two hundred packages"({ device }) {
         const one = await device({ keyPackages: 0 })
         for (let i = 0; i < 4; i++) await one.upload(50)
         await refuses("LIMIT_EXCEEDED", one.upload(1))

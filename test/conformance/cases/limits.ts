@@ -6,7 +6,7 @@ import * as scene from "../scene.ts"
 import { refusal, refuses } from "../scene.ts"
 
 export const cases = scene.cases("limits", {
-  async "every limit is told"({ anonymous }) {
+  async "every limit is published"({ anonymous }) {
     const { limits } = await anonymous.conversations.getLimits({})
     const { $typeName: _, ...told } = limits ?? assert.fail("no limits")
     assert.deepEqual(
@@ -15,7 +15,7 @@ export const cases = scene.cases("limits", {
     )
     assert.deepEqual([told.applicationMessageBytes, told.streamsPerDevice], [262_144, 4])
   },
-  async "a message of 220 KiB is taken, and one of more than 256 KiB is not"({ pair, group }) {
+  async "a message of 220 KiB is accepted, and one of more than 256 KiB is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     await one.send(room, "x".repeat(220 * 1_024))
@@ -34,7 +34,7 @@ export const cases = scene.cases("limits", {
     const refused = await refusal(one.append({ ...request, payload }))
     assert.match(refused.reason, /^(BODY_TOO_LARGE|INVALID_FIELD)$/)
   },
-  async "a page has two hundred at most"({ device }) {
+  async "a page has at most two hundred entries"({ device }) {
     const one = await device({ keyPackages: 0 })
     await refuses("INVALID_FIELD", one.calls.devices.listDevices({ pageSize: 201 }))
     await refuses("INVALID_FIELD", one.calls.welcomes.listWelcomes({ pageSize: 201 }))
@@ -42,7 +42,7 @@ export const cases = scene.cases("limits", {
     const list = { conversationId: "cnv_00000000000000000000000000", limit: 201 }
     await refuses("INVALID_FIELD", one.calls.conversations.listMessages(list))
   },
-  async "ids are of their kind"({ device }) {
+  async "ids have the prefix of their kind"({ device }) {
     const one = await device({ keyPackages: 0 })
     const { conversations, devices, welcomes } = one.calls
     for (const id of ["", "x", "dev_00000000000000000000000000", "cnv_80000000000000000000000000"]) {
@@ -59,7 +59,7 @@ export const cases = scene.cases("limits", {
     await refuses("INVALID_FIELD", devices.revokeDevice({ deviceId: one.userId }))
     await refuses("INVALID_FIELD", welcomes.consumeWelcome({ welcomeId: one.id, idempotencyKey: randomBytes(16) }))
   },
-  async "keys have sixteen bytes"({ pair, group }) {
+  async "idempotency keys have sixteen bytes"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -67,7 +67,7 @@ export const cases = scene.cases("limits", {
       await refuses("INVALID_FIELD", one.append({ ...said, idempotencyKey: randomBytes(length) }))
     }
   },
-  async "a request says one kind of change"({ pair, group }) {
+  async "a request contains exactly one change"({ pair, group }) {
     const [one, two] = await pair()
     const { id: conversationId } = await group(one, two)
     await refuses("INVALID_FIELD", one.calls.conversations.authorizeMembership({ conversationId, baseEpoch: 1n }))
@@ -76,7 +76,7 @@ export const cases = scene.cases("limits", {
       one.calls.conversations.createConversation({ idempotencyKey: randomBytes(16), claimId: newClaimId() }),
     )
   },
-  async "what a limit was is told with the refusal"({ device }) {
+  async "a refusal contains the exceeded limit"({ device }) {
     const one = await device({ keyPackages: 0 })
     const packages = Array.from({ length: 2 }, () => ({ keyPackage: randomBytes(8_193) }))
     await refuses("INVALID_FIELD", one.calls.keyPackages.uploadKeyPackages({ packages }))

@@ -27,7 +27,7 @@ const bytesIn = (append: Append): Uint8Array =>
   append.payload.case === "application" ? append.payload.value : append.payload.value.commit
 
 export const cases = scene.cases("malformed", {
-  async "what is no MLS is refused"({ pair, group }) {
+  async "malformed MLS is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -40,7 +40,7 @@ export const cases = scene.cases("malformed", {
       assert.match(refused.reason, /^MLS_/)
     }
   },
-  async "what is not the one encoding of a message is refused"({ pair, group }) {
+  async "a non-canonical encoding is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -48,7 +48,7 @@ export const cases = scene.cases("malformed", {
     const { request } = await one.stageUpdate(room)
     await refuses("MLS_NON_CANONICAL", one.append(commit(request, { commit: Uint8Array.of(...bytesIn(request), 0) })))
   },
-  async "a commit is no message, and a message no commit"({ pair, group }) {
+  async "a commit is refused as a message, and a message as a commit"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -66,7 +66,7 @@ export const cases = scene.cases("malformed", {
     const { request } = await one.stageUpdate(other)
     await refuses("MLS_WRONG_GROUP", one.append({ ...request, conversationId: room.id }))
   },
-  async "the authenticated data names the conversation and the kind"({ pair, group }) {
+  async "the authenticated data must name the conversation and the kind"({ pair, group }) {
     const [one, two] = await pair()
     const [room, other] = [await group(one, two), await group(one, two)]
     const said = await one.stageText(room, "hello")
@@ -79,7 +79,7 @@ export const cases = scene.cases("malformed", {
     await refuses("ENVELOPE_INVALID AAD_MALFORMED", withAad(randomBytes(40)))
     await refuses("ENVELOPE_INVALID AAD_MALFORMED", withAad(new Uint8Array()))
   },
-  async "a commit is signed by its sender"({ pair, group }) {
+  async "an altered commit is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const { request } = await one.stageUpdate(room)
@@ -89,14 +89,14 @@ export const cases = scene.cases("malformed", {
     const refused = await scene.refusal(one.append(commit(request, { commit: altered })))
     assert.match(refused.reason, /^(MLS_MALFORMED|CREDENTIAL_REFUSED)$/)
   },
-  async "a commit is its sender's own"({ pair, group }) {
+  async "another device's commit is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const { request } = await one.stageUpdate(room)
     const refused = await scene.refusal(two.append(request))
     assert.match(refused.reason, /^(NOT_MEMBER|ENVELOPE_INVALID|PROOF_REFUSED|CREDENTIAL_REFUSED|MLS_MALFORMED)$/)
   },
-  async "the GroupInfo is of the epoch that the commit leads to"({ pair, group }) {
+  async "the GroupInfo must be that of the commit's new epoch"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const [first, second] = [await one.stageUpdate(room), await one.stageUpdate(room)]
@@ -107,7 +107,7 @@ export const cases = scene.cases("malformed", {
     const wrong = one.append(commit(first.request, { groupInfo: bytesIn(first.request) }))
     await refuses("MLS_WRONG_WIRE_FORMAT", wrong)
   },
-  async "the tree is that of the GroupInfo"({ trio, group }) {
+  async "the tree must match the GroupInfo"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const { request } = await one.stageChange(room, await one.authorizeAdd(room, { userIds: [three.userId] }))
@@ -118,7 +118,7 @@ export const cases = scene.cases("malformed", {
     const { tree: _, ...without } = request.payload.value
     await refuses("GROUP_INFO_MISMATCH", one.append({ ...request, payload: { case: "commit", value: without } }))
   },
-  async "a welcome is for those who are added, all of them and nobody else"({ trio, group, device }) {
+  async "a welcome must be for exactly the added devices"({ trio, group, device }) {
     const [one, two, three] = await trio()
     const fourth = await device()
     const room = await group(one, two)
@@ -131,7 +131,7 @@ export const cases = scene.cases("malformed", {
     await refuses("WELCOME_RECIPIENT_MISMATCH", one.append(commit(update.request, { welcome })))
     await one.append(request)
   },
-  async "what was refused has left no trace"({ pair, group }) {
+  async "a refused commit changes nothing"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const staged = await one.stageUpdate(room)

@@ -10,12 +10,12 @@ import { aadOf, type Room, tagOf } from "../../support/messaging/room.ts"
 import * as scene from "../scene.ts"
 import { flipped, refuses, there } from "../scene.ts"
 
-/** The change as it is in the authorization, with another proof or none. */
+/** The commit of the authorization's change, with another proof or none. */
 function withProof(device: TestDevice, room: Room, authorization: Authorization, proof: Uint8Array) {
   return device.stageChange(room, { ...authorization, proof })
 }
 
-/** A commit that adds packages under a proof that need not be theirs. */
+/** A commit that adds packages under a proof, which may be for others. */
 async function adding(room: Room, packages: Uint8Array[], proof: Uint8Array, tickets: Uint8Array[]) {
   const aad = aadOf(room, EnvelopeKind.COMMIT, proof)
   const staged = await engine.add(room.state, packages, { aad, ...(proof.length > 0 ? { proof } : {}) })
@@ -38,7 +38,7 @@ const leafOf = ({ state }: Room, device: TestDevice) =>
   there(membersOf(state).find(({ credential }) => deviceIn(credential) === hexOf(bytesOf("dev", device.id)))).leaf
 
 export const cases = scene.cases("membership", {
-  async "a proof names the state and exactly the devices, and lives five minutes"({ trio, group }) {
+  async "a proof names the state and exactly the devices, and is valid for five minutes"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const { proof, keyPackageRefs } = await one.authorizeAdd(room, { userIds: [three.userId] })
@@ -68,7 +68,7 @@ export const cases = scene.cases("membership", {
     const removed = await one.authorizeRemove(room, { userIds: [two.userId] })
     await refuses("PROOF_REFUSED PROOF_MISSING", one.append(await withProof(one, room, removed, none)))
   },
-  async "a device that the proof does not name is a ghost"({ trio, group, device }) {
+  async "a device that the proof does not name is refused as a ghost"({ trio, group, device }) {
     const [one, two, three] = await trio()
     const ghost = await device()
     const room = await group(one, two)
@@ -78,7 +78,7 @@ export const cases = scene.cases("membership", {
     const tickets = [added, other].map(({ claim }) => there(claim).ticket)
     await refuses("GHOST_MEMBER", one.append(await adding(room, packages, added.proof, tickets)))
   },
-  async "a device that the proof names is not left out"({ trio, group, device }) {
+  async "a commit without a device that the proof names is refused"({ trio, group, device }) {
     const [one, two, three] = await trio()
     const fourth = await device()
     const room = await group(one, two)
@@ -88,7 +88,7 @@ export const cases = scene.cases("membership", {
     const commit = await adding(room, some, proof, [ticket])
     await refuses("PROOF_REFUSED PROOF_SUBJECTS_MISMATCH", one.append(commit))
   },
-  async "nobody else is removed than the proof says"({ trio, group }) {
+  async "the removal of another member than the proof names is refused"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const { proof } = await one.authorizeRemove(room, { userIds: [three.userId] })
@@ -96,20 +96,20 @@ export const cases = scene.cases("membership", {
     const staged = await engine.remove(room.state, [leafOf(room, two)], options)
     await refuses("PROOF_REFUSED PROOF_SUBJECTS_MISMATCH", one.append(sending(room, staged)))
   },
-  async "a proof is for the device that asked"({ trio, group }) {
+  async "a proof is valid only for the requesting device"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const authorization = await one.authorizeRemove(room, { userIds: [three.userId] })
     const staged = await two.stageChange(two.room(room.id), authorization)
     await refuses("PROOF_REFUSED PROOF_WRONG_COMMITTER", two.append(staged))
   },
-  async "a proof is for its conversation"({ trio, group }) {
+  async "a proof is valid only for its conversation"({ trio, group }) {
     const [one, two, three] = await trio()
     const [room, other] = [await group(one, two, three), await group(one, two, three)]
     const authorization = await one.authorizeRemove(other, { userIds: [three.userId] })
     await refuses("PROOF_REFUSED PROOF_WRONG_CONVERSATION", one.append(await one.stageChange(room, authorization)))
   },
-  async "a proof is for its state"({ trio, group }) {
+  async "a proof is valid only for its state"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const authorization = await one.authorizeRemove(room, { userIds: [three.userId] })
@@ -117,21 +117,21 @@ export const cases = scene.cases("membership", {
     await one.sync(room)
     await refuses("PROOF_STALE", one.append(await one.stageChange(room, authorization)))
   },
-  async "a proof that was altered is none"({ trio, group }) {
+  async "an altered proof is refused"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const authorization = await one.authorizeRemove(room, { userIds: [three.userId] })
     const altered = await withProof(one, room, authorization, flipped(authorization.proof))
     await refuses("PROOF_REFUSED PROOF_BAD_SIGNATURE", one.append(altered))
   },
-  async "a proof on a commit that changes nobody is refused"({ trio, group }) {
+  async "a proof on a commit without a membership change is refused"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const { proof } = await one.authorizeRemove(room, { userIds: [three.userId] })
     const staged = await engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT, proof), proof })
     await refuses("PROOF_REFUSED PROOF_UNEXPECTED", one.append(sending(room, staged)))
   },
-  async "a package that was not claimed for this is refused"({ trio, group }) {
+  async "a package that was not claimed for this conversation is refused"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     const { proof, claim } = await one.authorizeAdd(room, { userIds: [three.userId] })
@@ -142,19 +142,19 @@ export const cases = scene.cases("membership", {
     const refused = await scene.refusal(one.append(await adding(room, packages, proof, [elsewhere])))
     assert.equal(refused.reason, "KEY_PACKAGE_NOT_CLAIMED", refused.code)
   },
-  async "who is in is not added, and who is out is not removed"({ trio, group }) {
+  async "a member cannot be added, and a non-member cannot be removed"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     await refuses("NOTHING_TO_DO", one.authorizeAdd(room, { userIds: [two.userId] }))
     await refuses("NOTHING_TO_DO", one.authorizeRemove(room, { userIds: [three.userId] }))
     await refuses("NOTHING_TO_DO", one.authorizeAdd(room, {}))
   },
-  async "nobody removes the device that they call from"({ pair, group }) {
+  async "a device cannot remove itself"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     await refuses("MEMBERSHIP_CHANGE_NOT_ALLOWED", one.authorizeRemove(room, { deviceIds: [one.id] }))
   },
-  async "who was removed commits nothing more"({ trio, group }) {
+  async "a removed member cannot commit"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const late = await three.stageUpdate(three.room(room.id))
@@ -162,7 +162,7 @@ export const cases = scene.cases("membership", {
     await refuses("RESOURCE_UNRESOLVED", three.append(late))
     assert.equal(tagOf(await two.sync(two.room(room.id))), tagOf(room))
   },
-  async "a device of a member's that is not in asks for nothing"({ pair, group, device }) {
+  async "a member's device outside the group cannot request changes"({ pair, group, device }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const second = await device({ of: two })
@@ -173,7 +173,7 @@ export const cases = scene.cases("membership", {
     const [joined] = await second.join()
     assert.equal(tagOf(there(joined)), tagOf(two.room(room.id)))
   },
-  async "a device carries a new credential into its leaf"({ pair, group }) {
+  async "a device puts a renewed credential into its leaf"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const before = one.identity.signatureKey

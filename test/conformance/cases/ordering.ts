@@ -8,7 +8,7 @@ import * as scene from "../scene.ts"
 import { refuses, there } from "../scene.ts"
 
 export const cases = scene.cases("ordering", {
-  async "everybody reads the same messages in the same order"({ trio, group }) {
+  async "all members read the same messages in the same order"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     for (const [device, text] of [
@@ -27,7 +27,7 @@ export const cases = scene.cases("ordering", {
       ["2 first", "3 second", "5 fourth"],
     ])
   },
-  async "places are dense from 1, each with its hash, its time and its sender"({ pair, group }) {
+  async "sequence numbers have no gap from 1 on, and each entry has its hash, time and sender"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -57,7 +57,7 @@ export const cases = scene.cases("ordering", {
     if (said.payload.case !== "application") throw new Error("a text")
     assert.equal(hexOf(there(envelopes[1]).message), hexOf(said.payload.value))
   },
-  async "the key of an append is told to its sender alone"({ pair, group }) {
+  async "only the sender gets the idempotency key of an append"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "hello")
@@ -68,7 +68,7 @@ export const cases = scene.cases("ordering", {
     const [theirs] = (await two.calls.conversations.listMessages(list)).envelopes
     assert.equal(theirs?.idempotencyKey.length, 0)
   },
-  async "the log is read by pages, from any place on"({ pair, group }) {
+  async "the log is read in pages, from any sequence number on"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     for (let i = 0; i < 5; i++) await one.send(room, `${i}`)
@@ -82,7 +82,7 @@ export const cases = scene.cases("ordering", {
     assert.deepEqual(await places(6n, 2), [])
     assert.deepEqual(await places(1_000n, 2), [])
   },
-  async "a newcomer reads from the commit that added it on"({ trio, group }) {
+  async "an added device reads from the commit that added it on"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     await one.send(room, "before")
@@ -99,7 +99,7 @@ export const cases = scene.cases("ordering", {
       [3n, 4n],
     )
   },
-  async "a removed device reads up to its removal, and no more"({ trio, group }) {
+  async "a removed device reads up to its removal, and no further"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     await one.send(room, "before")
@@ -119,7 +119,7 @@ export const cases = scene.cases("ordering", {
     )
     await refuses("RESOURCE_UNRESOLVED", three.append(late))
   },
-  async "who is removed and added again reads both spans, and nothing between"({ trio, group }) {
+  async "a device that is removed and added again reads both spans, and nothing in between"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     await one.remove(room, { userIds: [three.userId] })
@@ -134,7 +134,7 @@ export const cases = scene.cases("ordering", {
     const { envelopes } = await three.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 2n })
     assert(!envelopes.some(({ seq }) => seq === 3n), "what was said between")
   },
-  async "receipts are a chain over every change of members"({ trio, group }) {
+  async "receipts are a chain over all membership changes"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two)
     await one.update(room)
@@ -144,7 +144,7 @@ export const cases = scene.cases("ordering", {
     assert.equal(tagOf(two.room(room.id)), tagOf(room))
     assert.equal(room.epoch, 4n)
   },
-  async "a cursor goes forward alone, and not beyond the log"({ pair, group }) {
+  async "a cursor only moves forward, and not beyond the log"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     await one.send(room, "hello")
@@ -158,7 +158,7 @@ export const cases = scene.cases("ordering", {
     const mine = await one.calls.conversations.getConversation({ conversationId: room.id })
     assert.equal(mine.conversation?.cursor?.processedSeq ?? 0n, 0n)
   },
-  async "a device that was away follows everything at once"({ trio, group }) {
+  async "a device that was offline applies everything at once"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     for (let i = 0; i < 3; i++) {

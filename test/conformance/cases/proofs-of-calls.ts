@@ -8,7 +8,7 @@ import { refuses } from "../scene.ts"
 
 const method = KeyPackageService.method.retireKeyPackages
 
-/** A call that changes nothing, with a proof of the test's own. */
+/** A call that changes nothing, with a proof that the test created. */
 const retire = (device: TestDevice, proof: string, refs: Uint8Array[] = []) =>
   device.calls.keyPackages.retireKeyPackages({ keyPackageRefs: refs }, { headers: { [proofHeader]: proof } })
 
@@ -20,16 +20,16 @@ const proves = (device: TestDevice, change: Parameters<typeof proofOf>[3] & { re
 }
 
 export const cases = scene.cases("proofs of calls", {
-  async "a proof is taken once"({ device }) {
+  async "a proof is accepted once"({ device }) {
     const one = await device({ keyPackages: 0 })
     const proof = await proves(one)
     await retire(one, proof)
     await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_REPLAYED", retire(one, proof))
   },
-  async "a call without one is told that it is needed"({ device }) {
+  async "a call without a proof gets an error that it is required"({ device }) {
     await refuses("PROOF_OF_POSSESSION_REQUIRED", retire(await device({ keyPackages: 0 }), ""))
   },
-  async "a proof is of this body, this method and this device"({ device }) {
+  async "a proof is valid only for its body, method and device"({ device }) {
     const [one, other] = [await device({ keyPackages: 0 }), await device({ keyPackages: 0 })]
     const ofAnotherBody = await proves(one, { refs: [randomBytes(32)] })
     await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_WRONG_BODY", retire(one, ofAnotherBody))
@@ -41,7 +41,7 @@ export const cases = scene.cases("proofs of calls", {
     const ofAnotherId = await proofOf({ ...key, id: bytesOf("dev", other.id) }, method, message)
     await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_WRONG_DEVICE", retire(one, ofAnotherId))
   },
-  async "a proof is of now, by a minute"({ device }) {
+  async "a proof's time may differ by at most a minute"({ device }) {
     const one = await device({ keyPackages: 0 })
     const late = await proves(one, { atMs: Date.now() - 70_000 })
     await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_EXPIRED", retire(one, late))
@@ -49,13 +49,13 @@ export const cases = scene.cases("proofs of calls", {
     await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_NOT_YET_VALID", retire(one, early))
     await retire(one, await proves(one, { atMs: Date.now() - 30_000 }))
   },
-  async "a proof that is no proof is refused by its form"({ device }) {
+  async "a malformed proof is refused"({ device }) {
     const one = await device({ keyPackages: 0 })
     for (const text of ["not base64url!", "AAAA", "A".repeat(600)]) {
       await refuses("DEVICE_PROOF_INVALID DEVICE_PROOF_MALFORMED", retire(one, text))
     }
   },
-  async "a proof that was refused has used nothing up"({ device }) {
+  async "a refused proof consumes no nonce"({ device }) {
     const one = await device({ keyPackages: 0 })
     const nonce = randomBytes(16)
     const stranger = newLeafKey()

@@ -8,18 +8,19 @@ import * as scene from "../scene.ts"
 import { refusal, there } from "../scene.ts"
 
 export const cases = scene.cases("races", {
-  async "of commits at one epoch one wins, and the others are told which"({ trio, group }) {
+  async "of parallel commits at one epoch one is accepted, and the others get it"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const devices = [one, two, three]
     for (const commits of [2, 3, 6]) await commitRound(room.id, devices, commits)
     assert.equal(one.room(room.id).epoch, 4n)
   },
-  async "messages at once get places that are dense and their own"({ trio, group }) {
+  async "parallel messages get unique sequence numbers without a gap"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
     const places: number[] = []
-    // A device waits for its answer before it sends the next: receivers read its messages in the order of their making.
+    // A device waits for its answer before it sends the next message, because receivers read its messages in order of
+    // creation.
     for (let i = 0; i < 4; i++) {
       const said = []
       for (const device of [one, two, three]) said.push(await device.stageText(device.room(room.id), `${i}`))
@@ -33,7 +34,7 @@ export const cases = scene.cases("races", {
     await one.sync(room)
     assert.equal(room.read.length, 8)
   },
-  async "the same append many times at once is one"({ pair, group }) {
+  async "the same append sent many times in parallel is stored once"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const said = await one.stageText(room, "once")
@@ -42,7 +43,7 @@ export const cases = scene.cases("races", {
     const { headSeq } = await two.calls.conversations.listMessages({ conversationId: room.id })
     assert.equal(headSeq, 2n)
   },
-  async "one key with two messages at once takes one of them"({ pair, group }) {
+  async "of two messages with one key in parallel one is accepted"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const idempotencyKey = randomBytes(16)
@@ -55,7 +56,7 @@ export const cases = scene.cases("races", {
         assert.equal((await refusal(Promise.reject(loser.reason))).reason, "IDEMPOTENCY_MISMATCH")
     }
   },
-  async "claims at once give no package twice, and as many as there are"({ pair, group, device }) {
+  async "parallel claims get no package twice, and all available packages"({ pair, group, device }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     const target = await device({ keyPackages: 10 })
@@ -77,7 +78,7 @@ export const cases = scene.cases("races", {
         assert.equal((await refusal(Promise.reject(outcome.reason))).reason, "NO_KEY_PACKAGE")
     }
   },
-  async "a welcome that two consume at once is consumed by one"({ pair }) {
+  async "a welcome is consumed by one of two parallel calls"({ pair }) {
     const [one, two] = await pair()
     await one.createDirect(two.userId)
     const { id: welcomeId } = there((await two.welcomes())[0])
@@ -89,7 +90,7 @@ export const cases = scene.cases("races", {
       assert.equal((await refusal(Promise.reject(outcome.reason))).reason, "WELCOME_ALREADY_CONSUMED")
     }
   },
-  async "two users who begin at once have one conversation"({ device }) {
+  async "two users who create a conversation at the same time get one"({ device }) {
     const [one, two] = [await device(), await device()]
     const made = await Promise.all([
       one.create({ case: "direct", value: { peerUserId: two.userId } }),
@@ -110,7 +111,7 @@ export const cases = scene.cases("races", {
     await loser.join()
     assert.equal(tagOf(loser.room(id)), tagOf(winner.room(id)))
   },
-  async "a message and a commit at once: the message is before the commit, or told to come again"({ pair, group }) {
+  async "a message parallel to a commit is stored before it, or refused as stale"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)
     for (let i = 0; i < 4; i++) {
@@ -125,7 +126,7 @@ export const cases = scene.cases("races", {
     }
     assert.equal(tagOf(room), tagOf(two.room(room.id)))
   },
-  async "a device that is revoked while it is added is in nowhere for long"({ device }) {
+  async "a device that is revoked during its addition is removed soon"({ device }) {
     const [one, two] = [await device(), await device()]
     const second = await device({ of: two })
     const created = await one.create({ case: "group", value: { userIds: [two.userId] } })

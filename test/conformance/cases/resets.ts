@@ -10,7 +10,7 @@ import { refuses, type Scene, there } from "../scene.ts"
 export const shown = async (device: TestDevice, { id: conversationId }: Pick<Room, "id">): Promise<Conversation> =>
   there((await device.calls.conversations.getConversation({ conversationId })).conversation)
 
-/** A direct conversation that neither device can follow any more, and a new device of its first user. */
+/** A direct conversation that neither device can follow, and a new device of its first user. */
 export async function stranded({ pair, device }: Scene) {
   const [one, two] = await pair()
   const room = await one.createDirect(two.userId)
@@ -20,20 +20,20 @@ export async function stranded({ pair, device }: Scene) {
   return { one, two, fresh, room, theirs: there(theirs) }
 }
 
-/** The same proof, for a commit that adds this device alone. */
+/** The same proof, for a commit that adds only this device. */
 const onlyFor = ({ claim, ...authorization }: Authorization, { id }: TestDevice): Authorization => {
   const keyPackages = there(claim).keyPackages.filter(({ deviceId }) => deviceId === id)
   return { ...authorization, claim: { ...there(claim), keyPackages } }
 }
 
 export const cases = scene.cases("resets", {
-  async "a direct conversation that no member can open goes on in a new group, with all devices of its users"(acting) {
+  async "a direct conversation that no member can open continues in a new group with all devices"(acting) {
     const { one, two, fresh, room } = await stranded(acting)
     const before = await shown(fresh, room)
     const staged = await fresh.stageReset(before, await fresh.authorizeReset(room.id))
     const answer = await fresh.append(staged)
     assert.deepEqual([answer.seq, answer.epoch], [before.headSeq + 1n, before.epoch + 1n])
-    // The same again is the same answer.
+    // A repetition gets the same answer.
     assert.deepEqual(await fresh.append(staged), answer)
     const after = await shown(fresh, room)
     assert.equal(after.id, before.id)
@@ -54,7 +54,7 @@ export const cases = scene.cases("resets", {
     )
     await fresh.update(staged.room)
   },
-  async "nothing of the replaced group is taken any more"(acting) {
+  async "nothing of the replaced group is accepted any more"(acting) {
     const { two, fresh, room, theirs } = await stranded(acting)
     const message = await two.stageText(theirs, "of the group before")
     const update = await two.stageUpdate(theirs)
@@ -65,7 +65,7 @@ export const cases = scene.cases("resets", {
     const expectedEpoch = before.epoch + 1n
     await refuses("MLS_WRONG_GROUP", two.append({ ...message, expectedEpoch, idempotencyKey: randomBytes(16) }))
   },
-  async "not while a member that could add the device was online"({ pair, device }) {
+  async "a reset is refused while a member that could add the device is online"({ pair, device }) {
     const [one, two] = await pair()
     const room = await one.createDirect(two.userId)
     const fresh = await device({ of: one })
@@ -75,7 +75,11 @@ export const cases = scene.cases("resets", {
     await two.sync(two.room(room.id))
     await refuses("RESET_NOT_NEEDED", fresh.authorizeReset(room.id))
   },
-  async "not by a member that follows, of a group, before there is one, or by anybody else"({ trio, group, device }) {
+  async "a reset is refused for an active member, a group, before the first commit, and for others"({
+    trio,
+    group,
+    device,
+  }) {
     const [one, two, three] = await trio()
     const room = await one.createDirect(two.userId)
     await refuses("NOTHING_TO_DO", one.authorizeReset(room.id))
@@ -86,7 +90,7 @@ export const cases = scene.cases("resets", {
     const { conversation } = await one.create({ case: "direct", value: { peerUserId: three.userId } })
     await refuses("NOTHING_TO_DO", one.authorizeReset(there(conversation).id))
   },
-  async "not without a key package of the peer's, and none of one's own is used up for it"({ device, ...acting }) {
+  async "a reset requires a key package of the peer, and consumes none of the caller's own"({ device, ...acting }) {
     const { one, two, fresh, room } = await stranded({ device, ...acting })
     const inventory = async () => (await one.calls.keyPackages.getInventory({})).inventory?.available
     const before = await inventory()
@@ -94,7 +98,7 @@ export const cases = scene.cases("resets", {
     await refuses("NO_KEY_PACKAGE", fresh.authorizeReset(room.id))
     assert.equal(await inventory(), before)
   },
-  async "a reset's proof is for one commit, of one device, in one group"(acting) {
+  async "a reset's proof is valid for one commit, of one device, in one group"(acting) {
     const { one, two, fresh, room } = await stranded(acting)
     const [late, bare] = [await acting.device({ of: two }), await acting.device({ of: two, keyPackages: 0 })]
     const before = await shown(fresh, room)
@@ -105,7 +109,7 @@ export const cases = scene.cases("resets", {
       "PROOF_REFUSED PROOF_WRONG_GROUP",
       fresh.append(await fresh.stageReset(before, authorization, { mlsGroupId: otherGroup })),
     )
-    // In the group that there is, it is no proof of anything.
+    // The existing group does not accept the proof.
     await refuses("PROOF_REFUSED PROOF_WRONG_GROUP", one.append(await one.stageChange(one.room(room.id), ofLate)))
     await refuses("PROOF_REFUSED PROOF_WRONG_COMMITTER", bare.append(await bare.stageReset(before, authorization)))
     const elsewhere = randomBytes(32)
@@ -116,7 +120,7 @@ export const cases = scene.cases("resets", {
     const early = await fresh.stageReset(before, authorization, { epoch: 0n })
     await refuses("NOT_MEMBER", fresh.append(early))
   },
-  async "a proof of anything else resets nothing"(acting) {
+  async "another kind of proof cannot reset"(acting) {
     const { one, two, fresh, room } = await stranded(acting)
     const late = await acting.device({ of: two })
     const before = await shown(fresh, room)
@@ -127,7 +131,7 @@ export const cases = scene.cases("resets", {
       fresh.append(await fresh.stageReset(before, { ...add, mlsGroupId })),
     )
   },
-  async "of two resets at once one counts, and a proof of the state before it is stale"(acting) {
+  async "of two parallel resets one is accepted, and a proof of the earlier state is stale"(acting) {
     const { two, fresh, room } = await stranded(acting)
     const other = await acting.device({ of: two })
     const before = await shown(fresh, room)

@@ -10,12 +10,12 @@ import { shown, stranded } from "./resets.ts"
 type Event = SubscribeResponse["event"]
 
 interface Listening {
-  /** The next event that the test asks for; those before it are skipped. */
+  /** The next matching event; earlier ones are skipped. */
   until<C extends Event["case"]>(
     name: C,
     fits?: (event: Extract<Event, { case: C }>) => boolean,
   ): Promise<Extract<Event, { case: C }>>
-  /** How the stream ended. */
+  /** The reason of the stream's end. */
   ended(): Promise<string>
   close(): Promise<void>
 }
@@ -54,7 +54,7 @@ function listen(device: TestDevice, includeEnvelopes = false): Listening {
   }
 }
 
-/** Runs the test on a stream that is closed in the end. The stream is open when its first event has come. */
+/** Runs the test on a stream, which is open once its first event has arrived, and closes it. */
 async function listening(device: TestDevice, act: (stream: Listening) => Promise<void>, includeEnvelopes = false) {
   const stream = listen(device, includeEnvelopes)
   try {
@@ -67,7 +67,7 @@ async function listening(device: TestDevice, act: (stream: Listening) => Promise
 export const cases = scene.cases(
   "stream",
   {
-    async "opens with what the device is behind of"({ pair, group }) {
+    async "starts with the conversations that have news for the device"({ pair, group }) {
       const [one, two] = await pair()
       const room = await group(one, two)
       await one.send(room, "hello")
@@ -76,7 +76,7 @@ export const cases = scene.cases(
         assert.deepEqual([value.conversationId, value.headSeq], [room.id, 2n])
       })
     },
-    async "a stream of the device that resets tells of what others write in the new group"(acting) {
+    async "a stream of the resetting device reports others' messages in the new group"(acting) {
       const { one, two, room } = await stranded(acting)
       const fresh = await acting.device({ of: one, keyPackages: 0 })
       await listening(fresh, async (stream) => {
@@ -90,7 +90,7 @@ export const cases = scene.cases(
         )
       })
     },
-    async "opens with the welcomes that wait, and with too few key packages"({ pair }) {
+    async "starts with the waiting welcomes, and with a low number of key packages"({ pair }) {
       const [one, two] = await pair()
       const room = await one.createDirect(two.userId)
       await listening(two, async (stream) => {
@@ -102,7 +102,7 @@ export const cases = scene.cases(
         assert.equal(value.inventory?.available, 2)
       })
     },
-    async "hints at each message, and brings small ones along"({ pair, group }) {
+    async "sends a hint for each message, with the envelope if it is small"({ pair, group }) {
       const [one, two] = await pair()
       const room = await group(one, two)
       await listening(
@@ -120,7 +120,7 @@ export const cases = scene.cases(
         true,
       )
     },
-    async "brings no messages along unless it is asked to"({ pair, group }) {
+    async "contains no envelopes unless requested"({ pair, group }) {
       const [one, two] = await pair()
       const room = await group(one, two)
       await listening(two, async (stream) => {
@@ -130,7 +130,7 @@ export const cases = scene.cases(
         assert.equal(value.envelopes.length, 0)
       })
     },
-    async "hints at a welcome, and then at the conversation that it led to"({ trio, group }) {
+    async "sends a hint for a welcome, and then for its conversation"({ trio, group }) {
       const [one, two, three] = await trio()
       const room = await group(one, two)
       await listening(three, async (stream) => {
@@ -144,7 +144,7 @@ export const cases = scene.cases(
         await stream.until("envelopeAvailable", (event) => event.value.headSeq >= seq)
       })
     },
-    async "hints at a directive, and at a user's new device list"({ pair, group, device }) {
+    async "sends a hint for a directive, and for a user's new device list"({ pair, group, device }) {
       const [one, two] = await pair()
       const second = await device({ of: two })
       await group(one, two)
@@ -178,7 +178,7 @@ export const cases = scene.cases(
       await one.calls.devices.revokeDevice({ deviceId: second.id })
       assert(["DEVICE_REVOKED", "SESSION_REVOKED"].includes(await stream.ended()))
     },
-    async "is for devices alone"({ unregistered }) {
+    async "requires a device"({ unregistered }) {
       const one = await unregistered()
       assert.equal(await listen(one).ended(), "DEVICE_REQUIRED")
       one.credentials.token = undefined

@@ -6,7 +6,7 @@ import * as scene from "../scene.ts"
 import { refuses, there } from "../scene.ts"
 
 export const cases = scene.cases("welcomes", {
-  async "who is added has a welcome of its own, with all that it takes to join"({ trio }) {
+  async "an added device has its own welcome, with everything required to join"({ trio }) {
     const [one, two, three] = await trio()
     const room = await one.createGroup([two.userId, three.userId])
     for (const device of [two, three]) {
@@ -31,7 +31,7 @@ export const cases = scene.cases("welcomes", {
     const first = await two.welcomes()
     assert.deepEqual(await two.welcomes(), first)
   },
-  async "consuming is once: again with the same key is no error, with another it is"({ pair }) {
+  async "a welcome is consumed once: a repetition with the same key is no error, and with another it is"({ pair }) {
     const [one, two] = await pair()
     await one.createDirect(two.userId)
     const { id: welcomeId } = there((await two.welcomes())[0])
@@ -55,12 +55,12 @@ export const cases = scene.cases("welcomes", {
     }
     assert.equal((await two.welcomes()).length, 1)
   },
-  async "a welcome that never was is not found"({ device }) {
+  async "an unknown welcome is not found"({ device }) {
     const one = await device()
     const nothing = { welcomeId: "wel_00000000000000000000000000", idempotencyKey: randomBytes(16) }
     await refuses("NOT_FOUND", one.calls.welcomes.consumeWelcome(nothing))
   },
-  async "welcomes are listed by pages, oldest first"({ trio }) {
+  async "welcomes are listed in pages, oldest first"({ trio }) {
     const [one, two, three] = await trio()
     const rooms = [await one.createGroup([three.userId]), await two.createGroup([three.userId])]
     const first = await three.calls.welcomes.listWelcomes({ pageSize: 1 })
@@ -73,13 +73,13 @@ export const cases = scene.cases("welcomes", {
     assert.equal(rest.nextPageToken, "")
     await refuses("INVALID_FIELD", three.calls.welcomes.listWelcomes({ pageToken: "of another list" }))
   },
-  async "who has a welcome reads the tree before it has joined"({ pair }) {
+  async "a device with a welcome reads the tree before it has joined"({ pair }) {
     const [one, two] = await pair()
     await one.createDirect(two.userId)
     const tree = await two.treeOf(there((await two.welcomes())[0]))
     assert(tree.length > 0)
   },
-  async "the tree of a welcome is there after the group has gone on"({ pair, device }) {
+  async "a welcome's tree is available after later commits"({ pair, device }) {
     const [one, two] = await pair()
     const room = await one.createDirect(two.userId)
     await one.update(room)
@@ -92,7 +92,7 @@ export const cases = scene.cases("welcomes", {
       ["hello"],
     )
   },
-  async "the welcomes of a device that is revoked are void"({ device }) {
+  async "the welcomes of a revoked device are void"({ device }) {
     const [one, two] = [await device(), await device()]
     const second = await device({ of: two })
     await one.createDirect(two.userId)
@@ -101,7 +101,7 @@ export const cases = scene.cases("welcomes", {
     const consumed = scene.refusal(second.calls.welcomes.consumeWelcome({ welcomeId, idempotencyKey: randomBytes(16) }))
     assert(["DEVICE_REVOKED", "SESSION_REVOKED", "NOT_FOUND"].includes((await consumed).reason))
   },
-  async "a removal before the welcome was taken leaves nothing to join"({ trio }) {
+  async "after a removal an unconsumed welcome gives no membership"({ trio }) {
     const [one, two, three] = await trio()
     const room = await one.createGroup([two.userId, three.userId])
     await one.remove(room, { userIds: [three.userId] })
