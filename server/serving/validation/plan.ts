@@ -31,9 +31,14 @@ export type ViolationsOf = (message: Message) => Violation[]
 type Tell = (field: string, description: string) => void
 type Plan = (message: ReflectMessage, at: string, tell: Tell) => void
 
+/** The plans of this process. Only whole ones: a type of which an unknown rule was found has none. */
+const compiled = new WeakMap<DescMessage, Plan>()
+
 /** @throws UnknownRule */
 export function planOf(desc: DescMessage): ViolationsOf {
-  const plan = messagePlan(desc, new Map())
+  const compiling = new Map<DescMessage, Plan>()
+  const plan = messagePlan(desc, compiling)
+  for (const [type, whole] of compiling) compiled.set(type, whole)
   return (message) => {
     const found: Violation[] = []
     plan(reflect(desc, message), "", (field, description) => found.push({ field, description }))
@@ -42,7 +47,7 @@ export function planOf(desc: DescMessage): ViolationsOf {
 }
 
 function messagePlan(desc: DescMessage, known: Map<DescMessage, Plan>): Plan {
-  const found = known.get(desc)
+  const found = compiled.get(desc) ?? known.get(desc)
   if (found !== undefined) return found
   rulesIn(MessageRulesSchema, getOption(desc, messageOption), [], desc.typeName)
   let plans: readonly Plan[] = []
