@@ -174,7 +174,7 @@ const tooLong: readonly string[] = [
   "server/rpc/revocation/feed.ts createRevocationFeed",
   "server/rpc/service-account/service-account-service.ts serviceAccountService",
   "server/rpc/transfer/read.ts recordOf",
-  "server/rpc/transfer/told.ts kindOf",
+  "server/rpc/transfer/records.ts kindOf",
   "server/store/durable/devices.ts durableDevices",
   "server/store/postgres/admin/grants.ts grants",
   "server/store/postgres/admin/principals.ts principals",

@@ -87,12 +87,12 @@ export async function limited<R extends Route>(
     const { granted, fullAtMs } = counted[i] ?? { granted: false, fullAtMs: nowMs }
     const ask = asks[i]
     if (granted && ask !== undefined) taken.push(ask)
-    tell(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
+    appendHeaders(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
     limiter.memory.remember(part.text, untilMs)
-    const toldMs = Math.max(toldUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
-    if (refused === undefined || toldMs > refused.untilMs) refused = { part, untilMs: toldMs }
+    const reportedMs = Math.max(reportedUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
+    if (refused === undefined || reportedMs > refused.untilMs) refused = { part, untilMs: reportedMs }
   }
   if (refused !== undefined && taken.length > 0) await counts.giveBack(taken)
   return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
@@ -159,9 +159,9 @@ function knownRefusal(
   for (const part of parts) {
     const known = limiter.memory.until(part.text, nowMs)
     if (known === null) continue
-    tell(context, part, { left: 0, fullAtMs: known, nowMs })
-    const toldMs = toldUntilMs(parts, part, known, nowMs)
-    if (refused === undefined || toldMs > refused.untilMs) refused = { part, untilMs: toldMs }
+    appendHeaders(context, part, { left: 0, fullAtMs: known, nowMs })
+    const reportedMs = reportedUntilMs(parts, part, known, nowMs)
+    if (refused === undefined || reportedMs > refused.untilMs) refused = { part, untilMs: reportedMs }
   }
   return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
 }
@@ -268,14 +268,14 @@ function refusedUntil(untilMs: number, nowMs: number, reason: Lock["reason"] = "
  * The time until which the caller must wait for a window. The times of windows that others may use up would reveal when
  * others called, and which window refused. So all of them report the shortest time in which one of them grants a call.
  */
-function toldUntilMs(parts: readonly Part[], { name }: Part, untilMs: number, nowMs: number): number {
+function reportedUntilMs(parts: readonly Part[], { name }: Part, untilMs: number, nowMs: number): number {
   if (name !== null) return untilMs
   const steps = parts.flatMap((part) => (part.name === null ? [stepMicros(part.window) / 1_000] : []))
   return nowMs + Math.min(...steps)
 }
 
 /** Appends a window to the RateLimit headers. A repeated transaction does not append it twice. */
-function tell(
+function appendHeaders(
   context: HandlerContext,
   { name, window }: Part,
   { left, fullAtMs, nowMs }: { left: number; fullAtMs: number; nowMs: number },

@@ -47,7 +47,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a paper is for whoever shows it",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "    equalBytes(body.deviceId, idBytes(deviceId))\n",
     to: "    idBytes(deviceId).length === 16\n",
     test: attacks,
@@ -152,7 +152,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a credential is good for another user of the same device id",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "    equalBytes(body.userId, idBytes(userId)) &&\n",
     to: "",
     test: scope,
@@ -160,7 +160,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a credential is good in every tenant",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "  const { body, hash } = refusingAs(",
     to: "  place = ownerOf(bytes).place\n  const { body, hash } = refusingAs(",
     test: scope,
@@ -168,7 +168,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list is good in every tenant",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "const at = { ...placeBytes(of.place), userId",
     to: "const at = { ...placeBytes(ownerOf(bytes).place), userId",
     test: scope,
@@ -176,7 +176,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a credential never expires",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "leafKey, atSeconds: unixSeconds(clock.nowMs()) }",
     to: "leafKey, atSeconds: unixSeconds(clock.nowMs() - 10_000) }",
     test: scope,
@@ -184,7 +184,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list's entry is of any of the user's devices",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: "          equalBytes(entry.deviceId, deviceId) &&\n",
     to: "          deviceId.length > 0 &&\n",
     test: scope,
@@ -192,7 +192,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list's entry is of any credential of the device",
-    file: `${authority}/papers.ts`,
+    file: `${authority}/requester.ts`,
     from: " &&\n          equalBytes(entry.credentialHash, requester)",
     to: "",
     test: scope,

@@ -53,7 +53,7 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a group is for whatever conversation",
     file: `${append}/group-info.ts`,
-    from: "judging(() => checkConversationBinding(binding, { ...papersOf(judge), kind: ConversationKind[kind] }))",
+    from: "judging(() => checkConversationBinding(binding, { ...expectedOf(judge), kind: ConversationKind[kind] }))",
     to: "",
     test: commits,
     name: "that is the first of another conversation's group is refused",
@@ -212,7 +212,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a stream ends where a log was pruned",
-    file: "server/rpc/messaging/conversation/subscribe/told.ts",
+    file: "server/rpc/messaging/conversation/subscribe/events.ts",
     from: 'if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined',
     to: "",
     test: bounds,
@@ -220,7 +220,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a hint brings along what is too large",
-    file: "server/rpc/messaging/conversation/subscribe/told.ts",
+    file: "server/rpc/messaging/conversation/subscribe/events.ts",
     from: "return size <= maxBytes.inlineEnvelope",
     to: "return size > 0",
     test: bounds,

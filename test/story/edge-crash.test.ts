@@ -71,14 +71,14 @@ async function pair(): Promise<[TestDevice, TestDevice]> {
   return [one, two]
 }
 
-interface Ear {
+interface Listener {
   /** The newest sequence number that was sent. */
   head(): bigint
   ended: Promise<unknown>
   close(): void
 }
 
-function listen(device: TestDevice): Ear {
+function listen(device: TestDevice): Listener {
   const stop = new AbortController()
   let head = 0n
   const hear = ({ event }: SubscribeResponse) => {

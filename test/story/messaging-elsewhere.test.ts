@@ -8,7 +8,7 @@ import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { endDevicesOf } from "../../server/rpc/messaging/device/end-user.ts"
-import { RefusedForGood } from "../../server/store/durable/effects.ts"
+import { PermanentlyRefused } from "../../server/store/durable/effects.ts"
 import { refusal } from "../support/clients.ts"
 import { type BackendElsewhere, startBackendElsewhere } from "../support/messaging/backend-elsewhere.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
@@ -134,14 +134,14 @@ test("an event that is too old is refused for good, and those beside it are kept
   const { id, userId } = await registered()
   const day = 86_400_000
   const [old, fresh, early] = [-32 * day, 0, day].map((ms) => eventOf(id, userId, ms)) as [Event, Event, Event]
-  await expect(backend.auth.effects.audit([old, fresh])).rejects.toBeInstanceOf(RefusedForGood)
+  await expect(backend.auth.effects.audit([old, fresh])).rejects.toBeInstanceOf(PermanentlyRefused)
   expect(await keptOf(id)).toEqual([fresh])
   const refused = backend.auth.effects.audit([early]).catch((fault: unknown) => fault)
-  expect(await refused).not.toBeInstanceOf(RefusedForGood)
+  expect(await refused).not.toBeInstanceOf(PermanentlyRefused)
   // A corrected service account is tried again.
   const elsewhere = { ...eventOf(id, userId), appId: newId("app", server.deps.clock.nowMs(), new Uint8Array(10)) }
   const misplaced = backend.auth.effects.audit([elsewhere]).catch((fault: unknown) => fault)
-  expect(await misplaced).not.toBeInstanceOf(RefusedForGood)
+  expect(await misplaced).not.toBeInstanceOf(PermanentlyRefused)
 })
 
 async function keptOf(targetId: string) {

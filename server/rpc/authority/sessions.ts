@@ -7,7 +7,7 @@ import { type DeviceListBodyV1, DeviceStatus } from "@signet/proto/credential/v1
 import { backendOf, notTheCallers } from "./backend.ts"
 import { countUser } from "./counting.ts"
 import type { AuthorityDeps } from "./deps.ts"
-import { openList, ownerOf } from "./papers.ts"
+import { openList, ownerOf } from "./requester.ts"
 import { idIn } from "./sign.ts"
 
 const reason = "device_revoked"

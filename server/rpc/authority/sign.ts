@@ -17,11 +17,11 @@ import {
   IssueProofRequest_Op as Op,
   type SignDeviceListRequest,
 } from "@signet/proto/authority/v1/authority_service"
-import { earlyMs, flagsOf, openDeviceRequest } from "../messaging/device/device-papers.ts"
+import { earlyMs, flagsOf, openDeviceRequest } from "../messaging/device/device-credential.ts"
 import { invalid, notTheCallers, servedPlace } from "./backend.ts"
 import { callerBehind, deviceBehind } from "./caller.ts"
 import type { AuthorityDeps } from "./deps.ts"
-import { checkRequester } from "./papers.ts"
+import { checkRequester } from "./requester.ts"
 
 export async function issueCredential(
   deps: AuthorityDeps,

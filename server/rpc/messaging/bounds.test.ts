@@ -14,7 +14,7 @@ import { changeOf, newDevice } from "../../store/postgres/messaging/testing/worl
 import { run } from "../../store/postgres/sql.ts"
 import { putPerson } from "../../store/postgres/testing/people.ts"
 import { endingOf } from "./conversation/subscribe/alive.ts"
-import { eventOf } from "./conversation/subscribe/told.ts"
+import { eventOf } from "./conversation/subscribe/events.ts"
 import { type MessagingWorld, openMessagingWorld } from "./testing/world.ts"
 
 let world: MessagingWorld

@@ -17,8 +17,8 @@ import { auditEvent } from "../audit/audit.ts"
 import { sumBytes, tallyOf } from "./digest.ts"
 import { exportedPage, putParts, type TransferParts } from "./page.ts"
 import { recordOf } from "./read.ts"
+import { recordShape } from "./records.ts"
 import { named } from "./statuses.ts"
-import { recordShape } from "./told.ts"
 
 export interface TransferDeps extends TransferParts {
   readonly clock: Clock

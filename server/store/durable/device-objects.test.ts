@@ -19,7 +19,7 @@ import {
   random,
   signReceipt,
 } from "../postgres/messaging/testing/world.ts"
-import type { DeviceNotice } from "./conversation/told.ts"
+import type { DeviceNotice } from "./conversation/notices.ts"
 import type { DurableEnv } from "./env.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"

@@ -3,7 +3,7 @@ import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 
 /** Thrown by an effect that a receiver rejected permanently. Every other error is retried. */
-export class RefusedForGood extends Error {}
+export class PermanentlyRefused extends Error {}
 
 /**
  * The effects of an object's writes on other services: delivered from its outbox at least once, so each is idempotent.

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Alarm, createAlarm, type Timed } from "./alarm.ts"
-import { type Effects, RefusedForGood } from "./effects.ts"
+import { type Effects, PermanentlyRefused } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
 import { heldFault, type Residence, residenceSteps, type Settled } from "./moving/residence.ts"
@@ -35,7 +35,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
       sql: this.sql,
       nowMs: () => this.nowMs(),
       deliver: (entry) => (isAudit(entry) ? this.effects().audit(entry.body) : this.deliver(entry)),
-      isForGood: (fault) => fault instanceof RefusedForGood,
+      isPermanent: (fault) => fault instanceof PermanentlyRefused,
       report: (fault) => this.report(fault),
     })
     this.outbox = {

@@ -76,10 +76,10 @@ describe("an object", () => {
 
   test("drops an entry that is rejected permanently, and delivers the later ones", async () => {
     const [lane, name] = [freshId("dev"), freshId("dev")]
-    await objects.world({ refusedForGood: [lane] })
+    await objects.world({ permanentlyRefused: [lane] })
     await probe(name).send([entry(lane, "poison"), entry(lane, "more of it")], true)
     expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
-    await objects.world({ refusedForGood: [] })
+    await objects.world({ permanentlyRefused: [] })
     await probe(name).send([entry(lane, "behind it")], true)
     expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
   })

@@ -51,7 +51,7 @@ export function createOutbox(of: {
   /** Idempotent for its receiver. Throws to be retried. */
   deliver: (entry: Entry) => Promise<void>
   /** True for a permanent rejection by the receiver. */
-  isForGood: (fault: unknown) => boolean
+  isPermanent: (fault: unknown) => boolean
   report: (fault: unknown) => void
 }): Outbox {
   const { sql } = of
@@ -69,7 +69,7 @@ export function createOutbox(of: {
           await of.deliver({ lane, kind: head.kind, body: fromText(head.body) })
         } catch (fault) {
           of.report(fault)
-          if (of.isForGood(fault)) {
+          if (of.isPermanent(fault)) {
             // A rejected entry would block all later ones.
             of.report(new Error(`given up: ${head.kind}`))
             sql.run("delete from outbox where id = ?", head.id)

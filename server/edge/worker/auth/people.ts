@@ -16,7 +16,7 @@ import {
 import { Reason } from "@signet/proto/authz/v1/reason"
 import type { ErrorInfo } from "@signet/proto/google/rpc/error_details"
 import { errorInfo } from "../../../serving/errors.ts"
-import { type Effects, RefusedForGood } from "../../../store/durable/effects.ts"
+import { type Effects, PermanentlyRefused } from "../../../store/durable/effects.ts"
 import type { CallAuth } from "./call.ts"
 import { placeShape } from "./signing.ts"
 
@@ -57,7 +57,7 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
     async audit(events) {
       const say = (some: readonly AuditEvent[]) =>
         saying(call(AuthorityService.method.writeAuditEvents, { events: some.map(eventShape) }))
-      let fault: RefusedForGood | undefined
+      let fault: PermanentlyRefused | undefined
       for (let at = 0; at < events.length; at += eventsAtOnce) {
         const some = events.slice(at, at + eventsAtOnce)
         if ((await say(some)) === undefined) continue
@@ -78,14 +78,14 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
 /**
  * Sends an effect of an outbox. @returns The reason of a permanent rejection; throws an error that a retry may resolve.
  */
-async function saying(said: Promise<unknown>): Promise<RefusedForGood | undefined> {
+async function saying(said: Promise<unknown>): Promise<PermanentlyRefused | undefined> {
   try {
     await said
     return undefined
   } catch (error) {
     const info = error instanceof Refused && error.cause instanceof ConnectError ? errorInfo(error.cause) : undefined
-    if (!isForGood(info)) throw error
-    return new RefusedForGood(`${info?.reason} ${info?.metadata.field ?? ""}`, { cause: error })
+    if (!isPermanent(info)) throw error
+    return new PermanentlyRefused(`${info?.reason} ${info?.metadata.field ?? ""}`, { cause: error })
   }
 }
 
@@ -93,7 +93,7 @@ async function saying(said: Promise<unknown>): Promise<RefusedForGood | undefine
  * A malformed or outdated request, or one that contradicts its list, stays so. An account, key, version or clock may be
  * corrected.
  */
-function isForGood(info: Pick<ErrorInfo, "reason" | "metadata"> | undefined): boolean {
+function isPermanent(info: Pick<ErrorInfo, "reason" | "metadata"> | undefined): boolean {
   const { field = "", code } = info?.metadata ?? {}
   if (info?.reason === "NOT_THE_CALLERS") return field === "bind" || field === "revoked_device_ids"
   return info?.reason === "INVALID_FIELD" && code !== "TOO_NEW"

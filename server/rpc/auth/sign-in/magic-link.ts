@@ -36,7 +36,7 @@ export async function rememberRequest(
 }
 
 /** False if the proof would be refused anyway, so the link must not be used up. */
-export function mayTake(app: App, proof: Proof): boolean {
+export function mayConsumeLink(app: App, proof: Proof): boolean {
   return proof.is !== "magicLink" || !app.settings.requireSameDevice || proof.codeVerifier !== ""
 }
 

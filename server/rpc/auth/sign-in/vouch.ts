@@ -6,7 +6,7 @@ import type { Facts } from "../../audit/audit.ts"
 import { audited } from "../../audit/refusals.ts"
 import type { Deps } from "../../deps.ts"
 import { passwordGuard } from "./held-password.ts"
-import { mayTake } from "./magic-link.ts"
+import { mayConsumeLink } from "./magic-link.ts"
 import type { Proof } from "./proof.ts"
 import { expectedNonce } from "./transaction.ts"
 
@@ -38,7 +38,7 @@ export async function vouchOrAudit(
   failure: Facts,
 ): Promise<Vouched> {
   try {
-    if (!mayTake(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
+    if (!mayConsumeLink(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
     return await vouch(deps, client, proof)
   } catch (error) {
     throw error instanceof Refused ? audited(error, failure) : error

@@ -9,7 +9,7 @@ import { isAt, seen, unresolved } from "../conversation/seen.ts"
 import type { MessagingDeps } from "../deps.ts"
 
 /** An attachment of a conversation that the caller's user is in. @throws Refused RESOURCE_UNRESOLVED */
-export async function seenAttachment(
+export async function readableAttachment(
   deps: Pick<MessagingDeps, "store" | "clock">,
   context: HandlerContext,
   attachmentId: string,
@@ -20,13 +20,13 @@ export async function seenAttachment(
   return record
 }
 
-/** As `seenAttachment`, but of the caller's own user: for writes. @throws Refused RESOURCE_UNRESOLVED */
+/** As `readableAttachment`, but of the caller's own user: for writes. @throws Refused RESOURCE_UNRESOLVED */
 export async function ownAttachment(
   deps: Pick<MessagingDeps, "store" | "clock">,
   context: HandlerContext,
   attachmentId: string,
 ): Promise<AttachmentRecord> {
-  const record = await seenAttachment(deps, context, attachmentId)
+  const record = await readableAttachment(deps, context, attachmentId)
   if (record.ownerUserId !== deviceOf(context).userId) throw unresolved()
   return record
 }

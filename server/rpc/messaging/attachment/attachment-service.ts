@@ -12,7 +12,7 @@ import { counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { conversationEvent } from "../events.ts"
 import { limitExceeded } from "../refusing.ts"
-import { formerAttachment, ownAttachment, seenAttachment, sizeOfPart } from "./attachment-access.ts"
+import { formerAttachment, ownAttachment, readableAttachment, sizeOfPart } from "./attachment-access.ts"
 import { completeAttachment } from "./attachment-complete.ts"
 import { attachmentShape } from "./attachment-shape.ts"
 
@@ -81,11 +81,11 @@ export function attachmentService(deps: MessagingDeps): ServiceImpl<typeof Attac
     },
 
     async getAttachment({ attachmentId }, context) {
-      return { attachment: attachmentShape(await seenAttachment(deps, context, attachmentId)) }
+      return { attachment: attachmentShape(await readableAttachment(deps, context, attachmentId)) }
     },
 
     async downloadPart({ attachmentId, index, acceptUrl }, context) {
-      const record = await seenAttachment(deps, context, attachmentId)
+      const record = await readableAttachment(deps, context, attachmentId)
       const size = sizeOfPart(record, index)
       if (record.status !== "COMPLETE") throw new Refused("ATTACHMENT_INCOMPLETE")
       const key = blobKey(record, index)

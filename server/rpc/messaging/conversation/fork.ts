@@ -54,7 +54,7 @@ export async function reportFork(
         .map((kind) => conversationEvent(deps, context, conversation, nowMs, { kind })),
   )
   if (after === undefined) throw unresolved()
-  if (after.status === "QUARANTINED") await bringBack(deps, context, after)
+  if (after.status === "QUARANTINED") await requireRejoins(deps, context, after)
   return after
 }
 
@@ -62,19 +62,19 @@ export async function reportFork(
  * Issues a rejoin directive for every reporter. Otherwise a report of a device that never returns would stop the
  * conversation permanently. Repeating it is no error.
  */
-async function bringBack(deps: MessagingDeps, context: HandlerContext, conversation: Conversation): Promise<void> {
+async function requireRejoins(deps: MessagingDeps, context: HandlerContext, conversation: Conversation): Promise<void> {
   for (const { deviceId, userId } of conversation.forkReports) {
     await ask(
       deps,
       context,
       conversation,
       (asked) => (current) => decideRejoin(current, { ...asked, deviceId, userId }),
-    ).catch(unlessGone)
+    ).catch(ignoreRefusal)
   }
 }
 
 /** A reporter that has no leaf, or is being removed, does not rejoin. */
-function unlessGone(error: unknown): void {
+function ignoreRefusal(error: unknown): void {
   if (!(error instanceof Refused) || error.reason === "INTERNAL" || error.reason === "UNAVAILABLE") throw error
 }
 

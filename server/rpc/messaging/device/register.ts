@@ -10,7 +10,7 @@ import type { MessagingDeps } from "../deps.ts"
 import { callerAt } from "../place.ts"
 import { limitExceeded } from "../refusing.ts"
 import { changeDevices, deviceEvent, revokedDevice, untilDone } from "./device-change.ts"
-import { type DeviceRequest, issuePapers } from "./device-papers.ts"
+import { type DeviceRequest, issueDeviceCredential } from "./device-credential.ts"
 
 export interface Registered {
   readonly device: MessagingDevice
@@ -92,7 +92,7 @@ async function newDevice(
 ): Promise<MessagingDevice> {
   const id = idOf("dev", deps.random.bytes(16))
   const serial = nextList(newest).version
-  const papers = await issuePapers(deps, { ...of, deviceId: id, request, serial }, nowMs)
+  const papers = await issueDeviceCredential(deps, { ...of, deviceId: id, request, serial }, nowMs)
   return {
     ...of.place,
     ...papers,

@@ -8,7 +8,7 @@ import { countingCredential } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { callerAt } from "../place.ts"
 import { changeDevices, deviceEvent, untilDone } from "./device-change.ts"
-import { type DeviceRequest, issuePapers } from "./device-papers.ts"
+import { type DeviceRequest, issueDeviceCredential } from "./device-credential.ts"
 
 /**
  * Issues a new credential to the device, for the key of a verified request.
@@ -37,7 +37,7 @@ export function renew(
     const isSameKey = equalBytes(device.leafKey, leafKey)
     const renewed: MessagingDevice = {
       ...device,
-      ...(await issuePapers(deps, { ...of, deviceId, request, serial }, nowMs)),
+      ...(await issueDeviceCredential(deps, { ...of, deviceId, request, serial }, nowMs)),
       previousKey: isSameKey ? device.previousKey : { leafKey: device.leafKey, expiresAtMs: device.expiresAtMs },
       changedAtMs: nowMs,
     }

@@ -11,7 +11,7 @@ import type { Sql } from "../sql.ts"
 import type { Head, Kept } from "./head.ts"
 import { writeLeaves } from "./leaves.ts"
 import { findReplay, insertEnvelope } from "./log.ts"
-import { committedTold, type Told } from "./told.ts"
+import { committedDeliveries, type Delivery } from "./notices.ts"
 import { writeGroupInfo, writeTree } from "./trees.ts"
 import { endWelcomesOf, writeWelcomes } from "./welcomes.ts"
 
@@ -20,7 +20,7 @@ type Decided = Extract<AppendDecision, { is: "append" }>
 export interface Appended {
   readonly outcome: AppendOutcome
   /** Notices for the outbox, written in the same transaction. */
-  readonly told: readonly Told[]
+  readonly deliveries: readonly Delivery[]
 }
 
 interface Commit extends VerifiedAppend {
@@ -42,7 +42,7 @@ export function appendMessage(
   const decision = decideAppend(conversation, attemptOf(append), nowMs)
   if (decision.is !== "append") {
     const refused = { is: "refused", decision, conversation: seenBy(conversation, append) } as const
-    return { outcome: findReplay(sql, append) ?? refused, told: [] }
+    return { outcome: findReplay(sql, append) ?? refused, deliveries: [] }
   }
   const receipt = isCommit(append) ? sign(receiptFacts(conversation, append, append.commit, decision)) : null
   const { seq, acceptedAtMs } = decision
@@ -60,7 +60,7 @@ export function appendMessage(
   if (!isNew) {
     const replay = findReplay(sql, append)
     if (replay === undefined) throw new Error("a sequence number of the log is in use")
-    return { outcome: replay, told: [] }
+    return { outcome: replay, deliveries: [] }
   }
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
   const answer = { seq, epoch: decision.nextEpoch, acceptedAtMs, receipt: receipt?.bytes ?? null }
@@ -72,10 +72,10 @@ export function appendMessage(
   }
   if (receipt === null || !isCommit(append)) {
     head.grow(after.conversation)
-    return { outcome, told: [] }
+    return { outcome, deliveries: [] }
   }
-  const told = writeCommit({ sql, head }, kept, after.conversation, { append, decision, receipt: receipt.bytes })
-  return { outcome, told }
+  const deliveries = writeCommit({ sql, head }, kept, after.conversation, { append, decision, receipt: receipt.bytes })
+  return { outcome, deliveries }
 }
 
 const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
@@ -102,7 +102,7 @@ function writeCommit(
   kept: Kept,
   after: Conversation,
   of: { readonly append: Commit; readonly decision: Decided; readonly receipt: Uint8Array },
-): readonly Told[] {
+): readonly Delivery[] {
   const { commit, deviceId: adder } = of.append
   const { seq, acceptedAtMs: atMs } = of.decision
   const revision = kept.revision + 1
@@ -112,5 +112,5 @@ function writeCommit(
   writeTree(sql, commit.tree, atMs)
   endWelcomesOf(sql, moved.gone, seq, atMs)
   writeWelcomes(sql, commit, { seq, epoch: after.epoch, receipt: of.receipt, adder, atMs })
-  return committedTold(kept.conversation, after, { revision, ...moved, welcomes: commit.welcomes })
+  return committedDeliveries(kept.conversation, after, { revision, ...moved, welcomes: commit.welcomes })
 }

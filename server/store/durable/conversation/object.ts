@@ -9,7 +9,12 @@ import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
 import type { DurableEnv } from "../env.ts"
-import { arrivedTold, type ConversationRecord, conversationParts, importConversation } from "../moving/conversation.ts"
+import {
+  arrivedDeliveries,
+  type ConversationRecord,
+  conversationParts,
+  importConversation,
+} from "../moving/conversation.ts"
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
 import type { Residence } from "../moving/residence.ts"
 import { placeName } from "../names.ts"
@@ -23,12 +28,12 @@ import { createHead, type Head, type Kept } from "./head.ts"
 import { spanOf } from "./leaves.ts"
 import { type Answered, commitOf, envelopesAfter, findAnswered } from "./log.ts"
 import { conversationNews, refusalFor } from "./news.ts"
+import { closedDeliveries, createdDeliveries, type Delivery, isDelivery, laneOf, putDeliveries } from "./notices.ts"
 import { prune } from "./prune.ts"
 import { revoke } from "./revocation.ts"
 import { conversationSteps } from "./schema.ts"
 import { audienceOf, isListed, type Lister, standingOf, withoutKnown } from "./seen.ts"
 import { tell } from "./telling.ts"
-import { closedTold, createdTold, isTold, laneOf, putTold, type Told } from "./told.ts"
 import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
 import { endWelcomes, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
 
@@ -61,10 +66,10 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     this.requireOpen()
     return this.#change<{ is: "created" | "there"; conversation: Conversation }>("user", () => {
       const there = this.#head.get()
-      if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, told: [] }
+      if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, deliveries: [] }
       this.#head.insert(conversation)
       this.audit([audit])
-      return { answer: { is: "created", conversation }, told: createdTold(conversation) }
+      return { answer: { is: "created", conversation }, deliveries: createdDeliveries(conversation) }
     })
   }
 
@@ -119,9 +124,9 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     // One row, which needs no transaction, alarm or notice.
     if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
     return this.#change("device", () => {
-      const { outcome, told } = appendMessage(of, append, nowMs)
+      const { outcome, deliveries } = appendMessage(of, append, nowMs)
       if (outcome.is === "appended") this.audit(audit)
-      return { answer: outcome, told }
+      return { answer: outcome, deliveries }
     })
   }
 
@@ -193,9 +198,9 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     this.requireOpen()
     return this.#change<Conversation | "lost">("device", () => {
       const kept = this.#head.get()
-      if (kept?.revision !== revision) return { answer: "lost", told: [] }
-      const told = this.#write(kept, change, audit)
-      return { answer: { ...kept.conversation, ...change, roster: [] }, told }
+      if (kept?.revision !== revision) return { answer: "lost", deliveries: [] }
+      const deliveries = this.#write(kept, change, audit)
+      return { answer: { ...kept.conversation, ...change, roster: [] }, deliveries }
     })
   }
 
@@ -250,7 +255,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
 
   protected override arrived(): void {
     const kept = this.#head.get()
-    if (kept !== undefined) putTold(this.outbox, arrivedTold(kept.conversation, kept.revision))
+    if (kept !== undefined) putDeliveries(this.outbox, arrivedDeliveries(kept.conversation, kept.revision))
   }
 
   protected override forgetAll(): void {
@@ -277,7 +282,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   }
 
   protected override async deliver(entry: Entry): Promise<void> {
-    if (!isTold(entry)) return super.deliver(entry)
+    if (!isDelivery(entry)) return super.deliver(entry)
     const conversation = this.#kept()?.conversation
     if (conversation === undefined) throw new Error("the conversation does not exist")
     const isLate = !this.#awaited.has(entry.lane)
@@ -291,19 +296,19 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
         if (kept === undefined) return
         const revoked = revoke(kept.conversation, of, this.nowMs())
         if (revoked === undefined) return
-        putTold(this.outbox, this.#write(kept, revoked.change, revoked.audit))
+        putDeliveries(this.outbox, this.#write(kept, revoked.change, revoked.audit))
         this.tell(revoked.hints)
       }),
     )
   }
 
   /** Requires a transaction. */
-  #write(kept: Kept, change: Change, audit: readonly AuditEvent[]): readonly Told[] {
+  #write(kept: Kept, change: Change, audit: readonly AuditEvent[]): readonly Delivery[] {
     const conversation = { ...kept.conversation, ...change }
     const revision = kept.revision + 1
     this.#head.write({ ...kept, conversation, revision })
     this.audit(audit)
-    return conversation.status === "CLOSED" ? closedTold(conversation, revision) : []
+    return conversation.status === "CLOSED" ? closedDeliveries(conversation, revision) : []
   }
 
   #kept() {
@@ -316,13 +321,13 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
    */
   async #change<Answer>(
     asked: "user" | "device",
-    work: () => { readonly answer: Answer; readonly told: readonly Told[] },
+    work: () => { readonly answer: Answer; readonly deliveries: readonly Delivery[] },
   ): Promise<Answer> {
     const { answer, lanes } = this.#safely(() =>
       this.transact(() => {
-        const { answer, told } = work()
-        putTold(this.outbox, told)
-        return { answer, lanes: told.filter(({ kind }) => kind === asked).map(laneOf) }
+        const { answer, deliveries } = work()
+        putDeliveries(this.outbox, deliveries)
+        return { answer, lanes: deliveries.filter(({ kind }) => kind === asked).map(laneOf) }
       }),
     )
     for (const lane of lanes) this.#awaited.add(lane)

@@ -3,7 +3,7 @@ import type { Conversation } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
 import { placeName, userName } from "../names.ts"
 import type { Sql } from "../sql.ts"
-import type { DeviceTold, Told } from "./told.ts"
+import type { Delivery, DeviceDelivery } from "./notices.ts"
 import { dueWelcome, markSent } from "./welcomes.ts"
 
 interface Teller {
@@ -12,23 +12,23 @@ interface Teller {
   readonly conversation: Conversation
   /** True if no call awaits the delivery and does the follow-up. */
   readonly isLate: boolean
-  readonly revoke: (of: DeviceTold) => void
+  readonly revoke: (of: DeviceDelivery) => void
 }
 
-export async function tell(of: Teller, told: Told): Promise<void> {
+export async function tell(of: Teller, delivery: Delivery): Promise<void> {
   const { env, conversation } = of
-  switch (told.kind) {
+  switch (delivery.kind) {
     case "device":
-      return tellDevice(of, told)
+      return tellDevice(of, delivery)
     case "user":
-      return env.USERS.getByName(userName(told.userId, conversation)).tellConversation(told.notice)
+      return env.USERS.getByName(userName(delivery.userId, conversation)).tellConversation(delivery.notice)
     case "place":
-      return env.PLACES.getByName(placeName(conversation)).addConversation(conversation.id, told.createdAtMs)
+      return env.PLACES.getByName(placeName(conversation)).addConversation(conversation.id, delivery.createdAtMs)
   }
 }
 
-async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, told: DeviceTold): Promise<void> {
-  const { deviceId, userId, notice, welcomeId } = told
+async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, delivery: DeviceDelivery): Promise<void> {
+  const { deviceId, userId, notice, welcomeId } = delivery
   const welcome = welcomeId === null ? undefined : dueWelcome(sql, conversation, welcomeId)
   await env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
   if (welcome !== undefined) markSent(sql, welcome.id)
@@ -37,5 +37,5 @@ async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, to
   await env.DEVICES.getByName(deviceId).hear([{ is: "member", deviceId, conversationId: conversation.id }])
   if (!notice.isMember || notice.isClosed) return
   const device = await env.USERS.getByName(userName(userId, conversation)).find(deviceId)
-  if (device?.status !== "ACTIVE") revoke(told)
+  if (device?.status !== "ACTIVE") revoke(delivery)
 }

@@ -3,7 +3,7 @@
 import type { AttachmentId, ConversationId } from "@signet/kernel/ids"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { WelcomeRecord } from "@signet/kernel/messaging/records"
-import type { DeviceNotice } from "../conversation/told.ts"
+import type { DeviceNotice } from "../conversation/notices.ts"
 import type { Sql } from "../sql.ts"
 import { putWelcome, voidBefore } from "./welcomes.ts"
 

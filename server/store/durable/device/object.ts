@@ -6,8 +6,8 @@ import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/mes
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
+import type { DeviceNotice } from "../conversation/notices.ts"
 import type { Lister } from "../conversation/seen.ts"
-import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import {
   attachmentIds,

@@ -3,7 +3,7 @@ import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Conversation, WelcomeRecord } from "@signet/kernel/messaging/records"
 import { type EnvelopeRow, envelopeColumns, envelopeOf } from "../conversation/log.ts"
-import type { Told } from "../conversation/told.ts"
+import type { Delivery } from "../conversation/notices.ts"
 import { toText } from "../plain.ts"
 import type { Sql, Value } from "../sql.ts"
 import type { Part } from "./pages.ts"
@@ -213,17 +213,17 @@ const headOf = (of: Conversation): Readonly<Record<string, Value>> => ({
 })
 
 /** The notices of an imported conversation, from which the indexes of its devices and users are built. */
-export function arrivedTold(conversation: Conversation, revision: number): readonly Told[] {
+export function arrivedDeliveries(conversation: Conversation, revision: number): readonly Delivery[] {
   const { id: conversationId, createdAtMs, roster, status, epoch, userIds } = conversation
   const facts = { conversationId, createdAtMs, revision }
   const isClosed = status === "CLOSED"
-  const devices = roster.map(({ deviceId, userId }): Told => {
+  const devices = roster.map(({ deviceId, userId }): Delivery => {
     const notice = { ...facts, isMember: true, isClosed, voidBeforeSeq: null }
     return { kind: "device", deviceId, userId, notice, welcomeId: null }
   })
   const members = new Set(roster.map(({ userId }) => userId))
   const asked = epoch === 0n ? userIds : []
-  const users = [...new Set([...members, ...asked])].map((userId): Told => {
+  const users = [...new Set([...members, ...asked])].map((userId): Delivery => {
     const notice = { ...facts, isMember: members.has(userId), isAsked: epoch === 0n && asked.includes(userId) }
     return { kind: "user", userId, notice }
   })

@@ -9,7 +9,7 @@ import type { Place as Where } from "@signet/kernel/messaging/records"
 import { AttachmentObject } from "../attachment/object.ts"
 import { ConversationObject } from "../conversation/object.ts"
 import { DeviceObject } from "../device/object.ts"
-import { type Effects, RefusedForGood } from "../effects.ts"
+import { type Effects, PermanentlyRefused } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
 import { NameObject } from "../name/object.ts"
 import { StoredObject } from "../object.ts"
@@ -44,7 +44,7 @@ const done = {
 const world = {
   faults: 0,
   refused: [] as string[],
-  refusedForGood: [] as string[],
+  permanentlyRefused: [] as string[],
   gone: [] as PrincipalId[],
   passedMs: 0,
   deaf: 0,
@@ -206,7 +206,7 @@ export class Probe extends StoredObject<TestEnv> {
   protected override async deliver(entry: Entry): Promise<void> {
     answered()
     if (world.refused.includes(entry.lane)) throw new Refused("INTERNAL")
-    if (world.refusedForGood.includes(entry.lane)) throw new RefusedForGood("never")
+    if (world.permanentlyRefused.includes(entry.lane)) throw new PermanentlyRefused("never")
     done.delivered.push(entry)
   }
   send(entries: readonly Entry[], isWaiting: boolean): Promise<void> | undefined {

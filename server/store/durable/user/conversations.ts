@@ -1,7 +1,7 @@
 // The conversations of one user, inside its object: those that its devices are members of, and new ones that were
 // created with it.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { UserNotice } from "../conversation/told.ts"
+import type { UserNotice } from "../conversation/notices.ts"
 import type { Indexed } from "../device/conversations.ts"
 import type { Sql } from "../sql.ts"
 

@@ -58,7 +58,8 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
     contentHash,
     commit: null,
   }
-  const taken = request.expectedEpoch < conversation.epoch ? await takenBefore(deps, message.kind, unread, nowMs) : null
+  const taken =
+    request.expectedEpoch < conversation.epoch ? await earlierAppend(deps, message.kind, unread, nowMs) : null
   if (taken !== null) return answerShape(taken)
   const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
   // Only verified commits count: others would use up the conversation's limit with invalid ones.
@@ -85,7 +86,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
  * The earlier append of this message, of a passed epoch and under another key, or null. Its answer may have been lost:
  * a STALE_EPOCH refusal would make the client send the message twice.
  */
-async function takenBefore(
+async function earlierAppend(
   { store, signReceipt }: MessagingDeps,
   kind: Attempt["kind"],
   append: VerifiedAppend,

@@ -12,7 +12,7 @@ import { type KeyPackage, keyPackageRef } from "../../../../framing/key-package.
 import { verifyLeafNode } from "../../../../framing/leaf-node.ts"
 import { refusedFor } from "../../refusing.ts"
 import { deviceOfLeaf, ownLeaf, unsigned } from "./credential.ts"
-import { type Judge, papersOf } from "./judge.ts"
+import { expectedOf, type Judge } from "./judge.ts"
 import { judging } from "./refusing.ts"
 import { credentialHashOf } from "./tree.ts"
 
@@ -78,7 +78,7 @@ function openProof(judge: Judge, proof: Uint8Array): MembershipProof {
   const { mlsGroupId, epoch, state } = judge.conversation
   return judging(() =>
     verifyMembershipProof(proof, {
-      ...papersOf(judge),
+      ...expectedOf(judge),
       mlsGroupId,
       baseEpoch: epoch,
       baseStateTag: state?.stateTag ?? new Uint8Array(),

@@ -8,7 +8,7 @@ import type { GroupContext } from "../../../../framing/group-info.ts"
 import { fitsGroup } from "../../../../framing/group-info.ts"
 import type { LeafNode } from "../../../../framing/leaf-node.ts"
 import { refusedFor } from "../../refusing.ts"
-import { type Judge, papersOf } from "./judge.ts"
+import { expectedOf, type Judge } from "./judge.ts"
 import { judging } from "./refusing.ts"
 
 /**
@@ -18,7 +18,7 @@ import { judging } from "./refusing.ts"
  */
 export function deviceOfLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewLeaf {
   const leafKey = leaf.signatureKey
-  const { body, hash } = judging(() => verifyDeviceCredential(leaf.identity, { ...papersOf(judge), leafKey }))
+  const { body, hash } = judging(() => verifyDeviceCredential(leaf.identity, { ...expectedOf(judge), leafKey }))
   if (!fitsGroup(leaf, group))
     throw new Refused("MLS_MALFORMED", { message: "a leaf does not support the group's cipher suite or extensions" })
   return { deviceId: idOf("dev", body.deviceId), userId: idOf("prn", body.userId), credentialHash: hash }

@@ -5,7 +5,7 @@ import { ConversationKind } from "@signet/proto/credential/v1/envelope_aad"
 import type { Commit } from "../../../../framing/commit.ts"
 import { type GroupInfo, parseGroupContext, parseGroupInfo, verifyGroupInfo } from "../../../../framing/group-info.ts"
 import { nextConfirmedTranscriptHash } from "../../../../framing/transcript.ts"
-import { type Judge, papersOf } from "./judge.ts"
+import { expectedOf, type Judge } from "./judge.ts"
 import { judging, reading } from "./refusing.ts"
 import { mismatch } from "./tree.ts"
 
@@ -45,7 +45,7 @@ function checkChain(judge: Judge, { context }: GroupInfo, commit: Commit): void 
   const { state, kind } = judge.conversation
   if (state === null || judge.begins !== null) {
     const binding = context.binding ?? new Uint8Array()
-    judging(() => checkConversationBinding(binding, { ...papersOf(judge), kind: ConversationKind[kind] }))
+    judging(() => checkConversationBinding(binding, { ...expectedOf(judge), kind: ConversationKind[kind] }))
     return
   }
   const before = parseGroupContext(state.groupContext)

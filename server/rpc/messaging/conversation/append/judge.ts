@@ -25,7 +25,7 @@ export interface Judge {
 }
 
 /** The expectations of every signed object of a conversation: its place, and that it is valid now. */
-export function papersOf({ conversation, issuerKeys, verify, nowMs }: Judge) {
+export function expectedOf({ conversation, issuerKeys, verify, nowMs }: Judge) {
   return {
     issuerKeys,
     verify,

@@ -8,7 +8,7 @@ import type { SplitWelcome } from "@signet/kernel/messaging/verified"
 import { welcomeExpiry } from "@signet/kernel/messaging/welcome"
 import { splitWelcome } from "../../../../framing/welcome.ts"
 import type { AddedLeaf } from "./change.ts"
-import { type Judge, papersOf } from "./judge.ts"
+import { expectedOf, type Judge } from "./judge.ts"
 import { judging, reading } from "./refusing.ts"
 
 /**
@@ -19,7 +19,7 @@ import { judging, reading } from "./refusing.ts"
  */
 export function checkTickets(judge: Judge, added: readonly AddedLeaf[], tickets: readonly Uint8Array[]): void {
   if (added.length === 0) return
-  const expected = { ...papersOf(judge), requesterDeviceId: idBytes(judge.device.id) }
+  const expected = { ...expectedOf(judge), requesterDeviceId: idBytes(judge.device.id) }
   const packages = tickets.flatMap((ticket) => judging(() => verifyClaimTicket(ticket, expected)).packages)
   const claimed = new Map(packages.map((one) => [toHex(one.keyPackageRef), one]))
   for (const { keyPackageRef, deviceId, credentialHash } of added) {

@@ -14,10 +14,10 @@ import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import type { After } from "../../timers.ts"
 import { endingOf } from "./alive.ts"
+import { type Event, eventOf, type Listener } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { audiencesOf } from "./interest.ts"
 import type { Streams } from "./streams.ts"
-import { type Event, eventOf, type Listener } from "./told.ts"
 
 export interface SubscribeDeps extends MessagingDeps {
   readonly streams: Streams

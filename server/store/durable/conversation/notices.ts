@@ -28,7 +28,7 @@ export interface UserNotice {
   readonly isAsked: boolean
 }
 
-export interface DeviceTold {
+export interface DeviceDelivery {
   readonly kind: "device"
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
@@ -36,49 +36,49 @@ export interface DeviceTold {
   readonly welcomeId: WelcomeId | null
 }
 
-export interface UserTold {
+export interface UserDelivery {
   readonly kind: "user"
   readonly userId: PrincipalId
   readonly notice: UserNotice
 }
 
-export interface PlaceTold {
+export interface PlaceDelivery {
   readonly kind: "place"
   readonly createdAtMs: number
 }
 
-export type Told = DeviceTold | UserTold | PlaceTold
+export type Delivery = DeviceDelivery | UserDelivery | PlaceDelivery
 
 /** Requires the transaction of the change. */
-export function putTold(outbox: Outbox, all: readonly Told[]): void {
-  for (const told of all) outbox.add({ lane: laneOf(told), kind: told.kind, body: told })
+export function putDeliveries(outbox: Outbox, all: readonly Delivery[]): void {
+  for (const delivery of all) outbox.add({ lane: laneOf(delivery), kind: delivery.kind, body: delivery })
 }
 
 /** The outbox lane of a notice, within which the order is kept. */
-export function laneOf(told: Told): string {
-  switch (told.kind) {
+export function laneOf(delivery: Delivery): string {
+  switch (delivery.kind) {
     case "device":
-      return `device/${told.deviceId}`
+      return `device/${delivery.deviceId}`
     case "user":
-      return `user/${told.userId}`
+      return `user/${delivery.userId}`
     case "place":
       return "place"
   }
 }
 
-/** True for an entry that `putTold` added. */
-export const isTold = (entry: Entry): entry is Entry & { readonly body: Told } =>
+/** True for an entry that `putDeliveries` added. */
+export const isDelivery = (entry: Entry): entry is Entry & { readonly body: Delivery } =>
   ["device", "user", "place"].includes(entry.kind)
 
 /** A new conversation: its users see it from now on. */
-export function createdTold({ id, createdAtMs, userIds }: Conversation): readonly Told[] {
+export function createdDeliveries({ id, createdAtMs, userIds }: Conversation): readonly Delivery[] {
   const notice: UserNotice = { conversationId: id, createdAtMs, revision: 1, isMember: false, isAsked: true }
-  const users = [...new Set(userIds)].map((userId): Told => ({ kind: "user", userId, notice }))
+  const users = [...new Set(userIds)].map((userId): Delivery => ({ kind: "user", userId, notice }))
   return [{ kind: "place", createdAtMs }, ...users]
 }
 
 /** A commit: the added and removed devices, and the users who gained their first leaf or lost their last. */
-export function committedTold(
+export function committedDeliveries(
   before: Conversation,
   after: Conversation,
   of: {
@@ -87,13 +87,13 @@ export function committedTold(
     readonly gone: readonly Leaf[]
     readonly welcomes: readonly SplitWelcome[]
   },
-): readonly Told[] {
+): readonly Delivery[] {
   const facts = { conversationId: after.id, createdAtMs: after.createdAtMs, revision: of.revision }
   const isIn = new Set(after.roster.map(({ deviceId }) => deviceId))
   const isGone = new Set(of.gone.map(({ deviceId }) => deviceId))
   const welcomes = new Map(of.welcomes.map(({ id, deviceId }) => [deviceId, id]))
   const moved = new Map([...of.gone, ...of.added].map((leaf) => [leaf.deviceId, leaf]))
-  const devices = [...moved.values()].map(({ deviceId, userId }): Told => {
+  const devices = [...moved.values()].map(({ deviceId, userId }): Delivery => {
     const voidBeforeSeq = isGone.has(deviceId) ? after.headSeq : null
     const notice = { ...facts, isMember: isIn.has(deviceId), isClosed: after.status === "CLOSED", voidBeforeSeq }
     return { kind: "device", deviceId, userId, notice, welcomeId: welcomes.get(deviceId) ?? null }
@@ -103,14 +103,14 @@ export function committedTold(
   const asked = before.epoch === 0n ? before.userIds : []
   const came = [...is].filter((id) => !was.has(id))
   const went = [...was].filter((id) => !is.has(id))
-  const users = [...new Set([...came, ...went, ...asked])].map((userId): Told => {
+  const users = [...new Set([...came, ...went, ...asked])].map((userId): Delivery => {
     return { kind: "user", userId, notice: { ...facts, isMember: is.has(userId), isAsked: false } }
   })
   return [...devices, ...users]
 }
 
 /** A closed conversation: its devices need no removal from it. */
-export function closedTold({ id, createdAtMs, roster }: Conversation, revision: number): readonly Told[] {
+export function closedDeliveries({ id, createdAtMs, roster }: Conversation, revision: number): readonly Delivery[] {
   const facts = { conversationId: id, createdAtMs, revision }
   const notice: DeviceNotice = { ...facts, isMember: true, isClosed: true, voidBeforeSeq: null }
   return roster.map(({ deviceId, userId }) => ({ kind: "device", deviceId, userId, notice, welcomeId: null }))

@@ -44,7 +44,7 @@ export function flagsOf({ storageClass }: DeviceRequestBodyV1): number {
 }
 
 /** Issues the credential. Returns the device's fields that the credential determines. */
-export async function issuePapers(
+export async function issueDeviceCredential(
   { authority }: Pick<MessagingDeps, "authority">,
   of: { userId: PrincipalId; place: Place; deviceId: DeviceId; request: DeviceRequest; serial: bigint },
   nowMs: number,
