@@ -116,8 +116,8 @@ test.each<[string, Partial<SnapshotPlace>]>([
 
 test("a snapshot of another generation does not open, whatever its envelope says", async () => {
   const at = await sealSnapshot(sealed, place, small)
-  const reason = { reason: "STATE_TAMPERED" }
-  await expect(openSnapshot(sealed, place, generation + 1n, at)).rejects.toMatchObject(reason)
+  const refused = { name: "MessagingError", reason: "STATE_TAMPERED" }
+  await expect(openSnapshot(sealed, place, generation + 1n, at)).rejects.toMatchObject(refused)
   const envelope = decode(SealedStateV1Schema, at)
   const claimed = encode(SealedStateV1Schema, create(SealedStateV1Schema, { ...envelope, generation: generation + 1n }))
   await expect(openSnapshot(sealed, place, generation + 1n, claimed)).rejects.toThrow(SecretBoxError)

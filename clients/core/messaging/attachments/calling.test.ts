@@ -1,0 +1,60 @@
+import { Code, ConnectError } from "@connectrpc/connect"
+import { expect, test } from "vitest"
+import { SignetError } from "../../errors.ts"
+import { testClock } from "../../testing/memory-platform.ts"
+import { longestAskedMs } from "../conversation/backoff.ts"
+import { calling } from "./calling.ts"
+
+const random = { bytes: (length: number) => new Uint8Array(length) }
+const unreachable = new ConnectError("down", Code.Unavailable)
+const limited = (retryAfterMs: number | undefined) => new SignetError("RATE_LIMITED", "slower", { retryAfterMs })
+
+/** A call that fails so, one after the other, and then answers. */
+async function call(failures: readonly unknown[], signal?: AbortSignal) {
+  const clock = testClock()
+  const left = [...failures]
+  let tries = 0
+  const done = calling({ clock, random }, signal, async () => {
+    tries++
+    const failure = left.shift()
+    if (failure !== undefined) throw failure
+    return "answer"
+  }).catch((error: unknown) => error)
+  await clock.pass(10 * 60_000)
+  return { tries, done: await done }
+}
+
+test("a call is made again while the network is bad, three times in all", async () => {
+  expect(await call([])).toEqual({ tries: 1, done: "answer" })
+  expect(await call([unreachable, unreachable])).toEqual({ tries: 3, done: "answer" })
+  const given = await call([unreachable, unreachable, unreachable, unreachable])
+  expect(given).toMatchObject({ tries: 3, done: { reason: "ATTACHMENT_INTERRUPTED" } })
+})
+
+test("a call that is limited waits as long as the service says, if that is not too long", async () => {
+  expect(await call([limited(1_000)])).toEqual({ tries: 2, done: "answer" })
+  expect(await call([limited(longestAskedMs)])).toEqual({ tries: 2, done: "answer" })
+  const long = await call([limited(longestAskedMs + 1)])
+  expect(long).toMatchObject({ tries: 1, done: { reason: "ATTACHMENT_INTERRUPTED" } })
+})
+
+test.each<[string, unknown, object]>([
+  ["what is gone", new SignetError("RESOURCE_UNRESOLVED", "gone"), { reason: "ATTACHMENT_GONE" }],
+  ["another refusal", new SignetError("INVALID_FIELD", "no"), { reason: "INVALID_FIELD" }],
+  ["a limit without a time", limited(undefined), { reason: "RATE_LIMITED" }],
+  ["a fault of the program", new TypeError("bug"), { message: "bug" }],
+])("%s is not tried again", async (_, failure, told) => {
+  expect(await call([failure])).toMatchObject({ tries: 1, done: told })
+})
+
+test("who gave up hears of that, before the call and after it", async () => {
+  const off = new Error("off")
+  expect(await call([], AbortSignal.abort(off))).toEqual({ tries: 0, done: off })
+  const controller = new AbortController()
+  const clock = testClock()
+  const done = calling({ clock, random }, controller.signal, async () => {
+    controller.abort(off)
+    throw new SignetError("RESOURCE_UNRESOLVED", "gone")
+  })
+  await expect(done).rejects.toBe(off)
+})
