@@ -57,6 +57,17 @@ test.each<
     "not one ciphertext for each recipient",
   ],
   [
+    "whose secrets open for nobody",
+    ({ leafNode, nodes }) => ({
+      leafNode,
+      nodes: nodes.map(({ hpkePublicKey, encryptedPathSecret }) => ({
+        hpkePublicKey,
+        encryptedPathSecret: encryptedPathSecret.map(({ kemOutput }) => ({ kemOutput, ciphertext: suite.random(48) })),
+      })),
+    }),
+    "does not open",
+  ],
+  [
     "that repeats a key",
     ({ leafNode, nodes }) => ({
       leafNode,
