@@ -49,12 +49,12 @@ export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefi
   const { audiences, settings } = asked
   if (asked.name.trim() === "") return invalid("app.name")
   if (audiences.includes(authAudience) && !before?.audiences.includes(authAudience)) {
-    return invalid("app.audiences", "this service is every app's")
+    return invalid("app.audiences", "the auth service's audience cannot be listed: it belongs to every app")
   }
   // A new audience lets the app obtain tokens for another service, and a principal is the same in every app. Only an
   // administrator of the installation may allow that.
   if (!isInstallationAdmin && !audiences.every((audience) => before?.audiences.includes(audience))) {
-    const message = "an administrator of the installation says which services an app has"
+    const message = "only an administrator of the installation can add an audience"
     return { reason: "OUTPUT_ONLY_FIELD", field: "app.audiences", message }
   }
   if (!isInstallationAdmin && settings.managesIdentity !== (before?.settings.managesIdentity ?? false)) {

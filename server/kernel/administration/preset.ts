@@ -88,7 +88,7 @@ export function presetValues(name: string, tenant: string): Filled {
   if (preset === undefined) {
     return refuse("preset", `preset must be one of ${Object.keys(presets).join(", ")}`)
   }
-  if (preset.tenant === null && tenant !== "") return refuse("preset_tenant", `${name} has none`)
+  if (preset.tenant === null && tenant !== "") return refuse("preset_tenant", `${name} has no tenant`)
   if (preset.tenant !== null && !preset.tenant.shape.test(tenant)) return refuse("preset_tenant", preset.tenant.message)
   return { is: "filled", values: preset.values(tenant) }
 }

@@ -80,34 +80,34 @@ function browserProblem(
   { before, isLoopbackAllowed }: Pick<Grounds, "before" | "isLoopbackAllowed">,
 ): Problem | undefined {
   if (provider !== "IDP_A") {
-    const none = `only IDP_A has one`
+    const none = "the field is only allowed for IDP_A"
     if (authorizationEndpoint !== null) return invalid("authorization_endpoint", none)
     if (scopes.length > 0) return invalid("scopes", none)
     return requiresResponseIssuer ? invalid("requires_response_issuer", none) : undefined
   }
   const isAsked = authorizationEndpoint === null || authorizationEndpoint === before?.authorizationEndpoint
   if (!isAsked && !isPageAddress(authorizationEndpoint, isLoopbackAllowed)) {
-    return invalid("authorization_endpoint", "HTTPS is needed")
+    return invalid("authorization_endpoint", "the address must use HTTPS")
   }
   return scopes.length > 0 && !scopes.includes("openid") ? invalid("scopes", "scopes must include openid") : undefined
 }
 
 const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Problem | undefined> = {
   IDP_A(asked, { secrets }) {
-    if (asked.providerTenant !== null) return invalid("provider_tenant", "IDP_A has none")
-    if (asked.clientKeyId !== null) return invalid("client_key_id", "IDP_A has none")
-    if (asked.revocationEndpoint !== null) return invalid("revocation_endpoint", "IDP_A has none")
+    if (asked.providerTenant !== null) return invalid("provider_tenant", "the field must be empty for IDP_A")
+    if (asked.clientKeyId !== null) return invalid("client_key_id", "the field must be empty for IDP_A")
+    if (asked.revocationEndpoint !== null) return invalid("revocation_endpoint", "the field must be empty for IDP_A")
     return tokenProblem(asked) ?? projectProblem(asked, secrets)
   },
 
   IDP_B(asked, { secrets }) {
     if (!/^[A-Za-z0-9]{1,64}$/.test(asked.providerTenant ?? ""))
-      return invalid("provider_tenant", "the team id is needed")
-    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "IDP_B has none")
+      return invalid("provider_tenant", "the team id is required")
+    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "the field must be empty for IDP_B")
     if (asked.clientKeyId !== null && !/^[A-Za-z0-9]{1,64}$/.test(asked.clientKeyId)) return invalid("client_key_id")
     if (asked.tokenEndpoint !== null || secrets.clientSecret) {
-      if (asked.clientKeyId === null) return invalid("client_key_id", "the id of the private key is needed")
-      if (!secrets.clientSecret) return invalid("client_secret", "the private key is needed to trade codes")
+      if (asked.clientKeyId === null) return invalid("client_key_id", "the id of the private key is required")
+      if (!secrets.clientSecret) return invalid("client_secret", "the private key is required to exchange codes")
     }
     return tokenProblem(asked) ?? projectProblem(asked, secrets)
   },
@@ -121,7 +121,7 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
     if (canonicalIssuer !== before?.canonicalIssuer && canonicalIssuer !== issuer) return invalid("canonical_issuer")
     if (asked.jwksUri !== before?.jwksUri && asked.jwksUri !== jwksUri) return invalid("jwks_uri")
     if (!/^[A-Za-z0-9_-]{1,128}$/.test(asked.providerTenant ?? "")) {
-      return invalid("provider_tenant", "the project reference is needed")
+      return invalid("provider_tenant", "the project reference is required")
     }
     for (const [field, value] of [
       ["token_endpoint", asked.tokenEndpoint],
@@ -134,14 +134,14 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
     if (asked.redirectUris.length > 0)
       return invalid("redirect_uris", "set the redirect URIs of magic links in the app's settings")
     if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "the field must be empty for IDP_C")
-    return secrets.clientSecret ? undefined : invalid("client_secret", "the project's secret key is needed")
+    return secrets.clientSecret ? undefined : invalid("client_secret", "the project's secret key is required")
   },
 }
 
 /** Checks for providers whose ID tokens this server verifies. */
 function tokenProblem({ issuers, canonicalIssuer, jwksUri }: ClientValues): Problem | undefined {
   if (issuers.length === 0) return invalid("issuers", "at least one issuer is required")
-  if (!issuers.includes(canonicalIssuer)) return invalid("canonical_issuer", "it is one of the issuers")
+  if (!issuers.includes(canonicalIssuer)) return invalid("canonical_issuer", "canonical_issuer must be one of issuers")
   return jwksUri === "" ? invalid("jwks_uri", "jwks_uri is required") : undefined
 }
 

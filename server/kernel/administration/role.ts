@@ -9,7 +9,9 @@ const permissionKey = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/
 /** Returns why a permission cannot have this key; undefined if it can. */
 export function permissionProblem({ key }: { key: string }): Problem | undefined {
   if (!permissionKey.test(key)) return invalid("permission.key")
-  return isOwnKey(key) ? invalid("permission.key", `"auth." is this service's own`) : undefined
+  return isOwnKey(key)
+    ? invalid("permission.key", `keys that begin with "auth." are reserved for this service`)
+    : undefined
 }
 
 /** Returns why a role's values are invalid; undefined if they are valid. */
@@ -19,9 +21,10 @@ export function roleProblem(
   known: ReadonlySet<string>,
 ): Problem | undefined {
   if (!/^[a-z][a-z0-9_.-]{0,63}$/.test(role.key)) return invalid("role.key")
-  if (!role.permissions.every((key) => known.has(key))) return invalid("role.permissions", "one is not the app's")
+  if (!role.permissions.every((key) => known.has(key)))
+    return invalid("role.permissions", "a permission does not exist in the app")
   if (role.tenantId !== null && role.assignableAt.includes("APP")) {
-    return invalid("role.assignable_at", "a tenant's role is assigned in the tenant")
+    return invalid("role.assignable_at", "a tenant's role can be assigned only in the tenant")
   }
   return undefined
 }

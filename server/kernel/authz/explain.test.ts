@@ -57,7 +57,7 @@ describe("an explanation", () => {
         "      notes.read lets the token use notes.note.edit",
         "      editor on app, tenant acme: it is not inherited",
         "      editor on app, tenant other: it is elsewhere",
-        "      rol_9 on app, tenant acme: there is no such role",
+        "      rol_9 on app, tenant acme: the role does not exist",
         "      editor on app, tenant acme: it has expired",
         "      editor on note n2 in app, tenant acme: it is elsewhere",
       ].join("\n"),

@@ -69,12 +69,12 @@ function authorityFound(
   { context, snapshot, nowMs }: KnownCall,
   missOfGrant: (grant: HeldGrant, isInherited: boolean) => string | undefined,
 ): readonly string[] {
-  if (snapshot === null) return ["nobody asked what the caller was granted"]
+  if (snapshot === null) return ["the caller's grants were not loaded"]
   const usable = isUsable(snapshot, context.scopes, permission)
   const grants = snapshot.grants.map((grant) => {
     const role = snapshot.roles.get(grant.roleId)
     const miss = (): string | undefined => {
-      if (role === undefined) return "there is no such role"
+      if (role === undefined) return "the role does not exist"
       if (!role.permissions.has(permission)) return `it has no ${permission}`
       return isLive(grant, nowMs) ? missOfGrant(grant, role.inheritable) : "it has expired"
     }
@@ -82,18 +82,18 @@ function authorityFound(
   })
   return [
     `${listed(context.scopes)} ${usable ? "lets" : "does not let"} the token use ${permission}`,
-    ...(grants.length === 0 ? ["the caller was granted nothing"] : grants),
+    ...(grants.length === 0 ? ["the caller has no grants"] : grants),
   ]
 }
 
 /** Describes for each grant whether it gives the role in the token's place, or why not. */
 function roleFound(key: string, { context, snapshot, nowMs }: KnownCall): readonly string[] {
-  if (snapshot === null) return ["nobody asked what the caller was granted"]
-  if (snapshot.grants.length === 0) return ["the caller was granted nothing"]
+  if (snapshot === null) return ["the caller's grants were not loaded"]
+  if (snapshot.grants.length === 0) return ["the caller has no grants"]
   return snapshot.grants.map((grant) => {
     const role = snapshot.roles.get(grant.roleId)
     const miss = (): string | undefined => {
-      if (role === undefined) return "there is no such role"
+      if (role === undefined) return "the role does not exist"
       if (role.key !== key) return `it is not ${key}`
       if (!isLive(grant, nowMs)) return "it has expired"
       if (reachesWhole(grant, role.inheritable, context)) return undefined
