@@ -36,19 +36,19 @@ function sentenceOf(error: unknown): string {
 
 function firstSteps({ url, issuerRootKey }: Program): string {
   return `
-Signet is ready on ${url} (development profile: the provider takes anybody's word).
+Signet is ready on ${url} (development profile: the provider accepts any user without a password).
 
 Sign in as Ada, in another terminal:
 
   curl -s -X POST ${url}/dev/idp-a/login-request | curl -s ${url}/auth/login/idp-a -H 'content-type: application/json' -d @-
 
-Then call with the accessToken of the answer (or let the command keep it: npx @signet/cli login --help):
+Then call with the answer's accessToken (or sign in with the command: npx @signet/cli login --help):
 
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 
 A web page on http://localhost:5173 or http://localhost:3000 signs in by redirect (clients/web/README.md).
 
-A personal access token that administers everything (docs/how-to/administer-an-app.md):
+A personal access token with all administrative scopes (docs/how-to/administer-an-app.md):
 
   curl -s -X POST ${url}/dev/admin
 

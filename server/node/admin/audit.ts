@@ -22,12 +22,13 @@ const patienceMs = 60_000
 const flawedCode = 3
 
 export const auditUsage = `audit verify [--checkpoints FILE]
-    Reads the whole audit and names what is wrong with it, first things first. FILE holds checkpoints that were kept
-    elsewhere. Ends with 0 when all is whole, ${flawedCode} when not, 1 when it could not be read.
+    Verifies the whole audit and lists its flaws in order. FILE has checkpoints that were kept elsewhere. The exit code
+    is 0 for a complete audit, ${flawedCode} for flaws, and 1 if the audit could not be read.
 audit checkpoints --out FILE
-    Adds the checkpoints to FILE that it has not yet: keep it where the database's owner cannot write.
+    Appends new checkpoints to FILE. Keep it where the database's owner cannot write.
 audit drop --before 2026-01-31
-    Drops what checkpoints of before that day cover, for good. What is left verifies. For the tables' owner.`
+    Deletes the events that checkpoints from before that day cover. The rest can still be verified. Requires the tables'
+    owner.`
 
 export const audit: Command = async ([what = "", ...args], config) => {
   const name = { verify: "checkpoints", checkpoints: "out", drop: "before" }[what]

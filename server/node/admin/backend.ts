@@ -8,8 +8,8 @@ import { type Command, UsageError } from "./command.ts"
 import { withAccountStore } from "./open-account-store.ts"
 
 export const backendUsage = `backend create --app app_… [--name "messaging backend"]
-    Makes the service account of a messaging backend that runs elsewhere, and prints its secret, once. Again for the same
-    name it prints another secret: the one before serves for a day yet.`
+    Creates the service account of an external messaging backend and prints its secret once. A second call with the same
+    name prints a new secret; the former one stays valid for a day.`
 
 export const backend: Command = async ([verb, ...args], config) => {
   if (verb !== "create") throw new UsageError(backendUsage)

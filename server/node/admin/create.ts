@@ -9,8 +9,8 @@ import { withAccountStore } from "./open-account-store.ts"
 const longestHours = 720
 
 export const createUsage = `create [--name NAME] [--hours 24] [--another]
-    Makes an administrator of the installation and prints a personal access token, once. It is good for 1 to
-    ${longestHours} hours. --another makes one more where there is one.`
+    Creates an administrator of the installation and prints a personal access token once. The token is valid for 1 to
+    ${longestHours} hours. --another creates one more if there is one already.`
 
 export const create: Command = async (args, config) => {
   const asked = parse(args)

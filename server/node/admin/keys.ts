@@ -24,33 +24,32 @@ export interface OpenIssuerKeys {
 }
 
 export const keysUsage = `keys root new --out FILE
-    Makes a root key. Keep FILE offline: whoever has it can name keys of their own. Prints what clients pin.
+    Creates a root key and prints the public key that clients pin. Keep FILE offline: its holder can sign any key set.
 keys root sign --root FILE --keys REQUEST --out FILE [--days 365]
-    Signs the keys of a request, for that many days. The result is what SIGNET_ISSUER_KEY_SET names.
+    Signs the keys of a request for that many days. Set SIGNET_ISSUER_KEY_SET to the resulting file.
 keys issuer request --out FILE
-    Writes the public keys of the installation, to be signed. Makes them where there are none.
+    Writes the installation's public keys, to be signed. Creates missing keys.
 keys tokens list
-    Tells every key of tokens, statements and contexts, and where it stands: NEXT, CURRENT, PREVIOUS, RETIRED or
-    COMPROMISED.
+    Lists the keys of tokens, statements and contexts with their status: NEXT, CURRENT, PREVIOUS, RETIRED or COMPROMISED.
 keys tokens rotate PURPOSE [--early]
-    Has the next key sign tokens (ACCESS), statements (STATEMENT) or contexts (CONTEXT). With --early also one that
-    was published for less than 24 hours: verifiers ask for it when they meet it.
+    Makes the next key the current one for tokens (ACCESS), statements (STATEMENT) or contexts (CONTEXT). --early allows
+    a key that was published less than 24 hours ago: verifiers fetch it when they see its id.
 keys tokens compromise KID
-    Takes a key out of use at once. What it signed is no good any more.
+    Retires a key at once. Everything that it signed becomes invalid.
 keys sealing list
-    Tells every sealing key by its id, where it stands, and how many values are under which.
+    Lists the sealing keys by id, with their status and the number of values under each.
 keys sealing rotate
-    Has SIGNET_SEALING_KEY_NEXT seal in the place of SIGNET_SEALING_KEY, and seals every row anew. Ended early, it goes on
-    when it is said again.
+    Replaces SIGNET_SEALING_KEY by SIGNET_SEALING_KEY_NEXT and seals every row again. If interrupted, run it again: it
+    continues.
 keys sealing finish
-    Ends the previous key, once no server has it: from then on it neither seals nor opens. For the tables' owner.
+    Retires the previous key once no server uses it: it neither seals nor opens afterwards. Requires the tables' owner.
 keys receipts add --key KEY [--name NAME]
-    Has the next signed set name the public receipt key of a messaging backend elsewhere: 32 bytes as base64url.
+    Adds the public receipt key of an external messaging backend to the next signed set: 32 bytes as base64url.
 keys receipts list
 keys receipts remove --key KEY
-    Leaves it out of the next set: what it signed is refused from then on.
+    Removes it from the next set: its signatures are refused from then on.
 keys issuer rotate PURPOSE
-    Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
+    Creates a new key for ${issuerPurposes.join(", ")}. It signs once a signed set contains it.`
 
 /**
  * @returns The text for the terminal.

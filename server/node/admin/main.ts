@@ -20,7 +20,7 @@ const commands: Readonly<Record<string, { readonly run: Command; readonly usage:
   messaging: { run: messaging, usage: messagingUsage },
 }
 
-const usage = `signet-server admin COMMAND [--json]: an operator's commands, on the server's own database and with its settings.
+const usage = `signet-server admin COMMAND [--json]: commands for operators. They use the server's settings and database.
 
 ${Object.values(commands)
   .map((command) => command.usage)

@@ -14,17 +14,17 @@ import { createBearer } from "./moving/token.ts"
 import { withAccountStore } from "./open-account-store.ts"
 
 export const messagingUsage = `messaging account --app app_… [--name "messaging mover"]
-    Makes the service account that moves the app, and prints its secret, once.
+    Creates the service account that moves the app and prints its secret once.
 messaging move --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
-    Holds it at one backend, copies all of it to the other, compares, and opens it there. Ended early, it goes on when it
-    is said again.
+    Stops writes at the source, copies all data to the target, compares both, and opens the target. If interrupted, run it
+    again: it continues.
 messaging abort --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
-    Erases what was copied and opens the place where it was; not when it is open at the other backend.
+    Erases the copy and opens the source again. Refused once the target is open.
 messaging status --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
 messaging erase --from URL --app app_… [--tenant ten_…] CREDENTIALS
-    Erases at that backend what was moved away from it, for good.
-CREDENTIALS: --client ID --secret-file FILE [--audience NAME] of that account; tokens come from the auth service of this
-    configuration (SIGNET_ISSUER).`
+    Erases the data that was moved away from that backend.
+CREDENTIALS: --client ID --secret-file FILE [--audience NAME] of that account. The auth service of this configuration
+    (SIGNET_ISSUER) issues the tokens.`
 
 const commands = ["account", "move", "abort", "status", "erase"] as const
 
@@ -46,7 +46,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
   const source = at(from)
   if (command === "erase" || to === undefined) {
     await eraseMoved(source)
-    return { text: "Its data is erased there.", json: { isEmpty: true } }
+    return { text: "The data is erased.", json: { isEmpty: true } }
   }
   const backends = { source, target: at(to) }
   switch (command) {
@@ -54,7 +54,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
       return saidOf(await move({ ...backends, onProgress: tell() }))
     case "abort":
       await abortMove(backends)
-      return { text: "The source serves it again.", json: { state: "OPEN" } }
+      return { text: "The source is open again.", json: { state: "OPEN" } }
     case "status": {
       const [{ state: source }, { state: target }] = [await backends.source.status(), await backends.target.status()]
       return { text: `source ${source}, target ${target}`, json: { source, target } }

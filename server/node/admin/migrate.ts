@@ -5,7 +5,7 @@ import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
 export const migrateUsage = `migrate
-    Brings the database to this program's tables, as a start does: for a role that owns it, where the server's does not.`
+    Applies the pending migrations, as each start does. Use it if the server's database role does not own the tables.`
 
 export const migrate: Command = async (args, config) => {
   if (args.length > 0) throw new UsageError(migrateUsage)

@@ -5,8 +5,8 @@ import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
 export const revocationsUsage = `revocations restart
-    Begins a new revocation log and refuses every access token from before: what was revoked after the backup is not
-    known any more, so everybody refreshes once. Verifiers read the new log from its beginning.`
+    After a restore from a backup: starts a new revocation log and rejects every earlier access token, because
+    revocations since the backup are lost. Every client refreshes once. Verifiers read the new log from its start.`
 
 export const revocations: Command = async (args, config) => {
   if (args.length !== 1 || args[0] !== "restart") throw new UsageError(revocationsUsage)

@@ -32,7 +32,7 @@ export function showAuthorization(idp: IdpBState, query: URLSearchParams): Page 
   return {
     status: 200,
     html: document(`<h1>Sign in</h1>
-<p>The stand-in for IDP_B of the development profile. It asks for no password and takes anybody.</p>
+<p>The stand-in for IDP_B of the development profile. It accepts any user without a password.</p>
 <form method="post">
   ${hidden}
   <p><label>Email <input name="person.email" type="email" value="ada@example.com" required maxlength="320"></label>

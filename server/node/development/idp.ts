@@ -73,7 +73,7 @@ async function signIn(
     return answer(response, 200, "text/html; charset=utf-8", signInPage(String(interaction.params.client_id)))
   }
   const person = parsePerson(Object.fromEntries(new URLSearchParams(await readText(request))))
-  if (person === undefined) return answer(response, 400, "text/plain", "an email address is needed\n")
+  if (person === undefined) return answer(response, 400, "text/plain", "an email address is required\n")
   const sub = subjectOf(person)
   people.set(sub, person)
   await provider.interactionFinished(request, response, { login: { accountId: sub, remember: false } })

@@ -7,7 +7,7 @@ export async function readText(request: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of request) {
     size += chunk.length
-    if (size > 4_096) throw new Error("the stand-in provider takes 4 KiB")
+    if (size > 4_096) throw new Error("the stand-in provider accepts a body of at most 4 KiB")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")

@@ -12,7 +12,7 @@ export function signInPage(clientId: string): string {
   button { font: inherit; padding: .4rem 1rem }
 </style>
 <h1>Sign in</h1>
-<p>The stand-in provider of the development profile. It asks for no password and takes anybody, for <b>${escapeHtml(clientId)}</b>.</p>
+<p>The stand-in provider of the development profile. It accepts any user without a password. Client: <b>${escapeHtml(clientId)}</b>.</p>
 <form method="post">
   <label>Email <input name="email" type="email" value="ada@example.com" required maxlength="320"></label>
   <label>Name <input name="name" value="Ada Lovelace" maxlength="200"></label>
