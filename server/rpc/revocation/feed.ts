@@ -19,9 +19,9 @@ export interface RevocationFeed {
    *
    * @throws Refused UNAVAILABLE when the log cannot be read.
    */
-  after(place: number): Promise<RevocationStatement>
-  /** Resolves when the log has an entry after `place`, or when the signal is aborted. */
-  grown(place: number, signal: AbortSignal): Promise<void>
+  after(seq: number): Promise<RevocationStatement>
+  /** Resolves when the log has an entry after `seq`, or when the signal is aborted. */
+  grown(seq: number, signal: AbortSignal): Promise<void>
   /** Assigns sequence numbers to new entries, then reads them. Concurrent calls share one run. */
   look(): Promise<void>
   /** For how long the end of the log has been unknown, in milliseconds; undefined before the first read. */
@@ -43,7 +43,7 @@ const maxRecent = 5 * maxEntries
 const freshMs = 1_000
 
 export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptions): RevocationFeed {
-  const waiting = new Set<{ readonly place: number; readonly resolve: () => void }>()
+  const waiting = new Set<{ readonly seq: number; readonly resolve: () => void }>()
   let end: End | undefined
   /** The unexpired entries after `recentFrom`, in order. */
   let recent: LoggedRevocation[] = []
@@ -52,15 +52,15 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
   let next: Promise<void> | undefined
 
   async function round(): Promise<void> {
-    const place = end?.head ?? Number.MAX_SAFE_INTEGER
+    const seq = end?.head ?? Number.MAX_SAFE_INTEGER
     let asOfMs = clock.nowMs()
-    let part = await log.read({ after: place, limit: maxEntries, nowMs: asOfMs })
+    let part = await log.read({ after: seq, limit: maxEntries, nowMs: asOfMs })
     if (part.isPending) {
       let count = 0
-      for (let placed = await log.sequence(); placed > 0; placed = await log.sequence()) count += placed
+      for (let numbered = await log.sequence(); numbered > 0; numbered = await log.sequence()) count += numbered
       if (count > 0) announce()
       asOfMs = clock.nowMs()
-      part = await log.read({ after: place, limit: maxEntries, nowMs: asOfMs })
+      part = await log.read({ after: seq, limit: maxEntries, nowMs: asOfMs })
     }
     take(part)
     for (let to = part.to; to < part.head; to = part.to) {
@@ -69,7 +69,7 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
     }
     // An entry is being written: until it has its sequence number, the known time does not advance.
     end = { log: part.log, head: part.head, asOfMs: part.isPending ? (end?.asOfMs ?? 0) : asOfMs }
-    for (const reader of waiting) if (reader.place !== part.head) reader.resolve()
+    for (const reader of waiting) if (reader.seq !== part.head) reader.resolve()
   }
 
   function take({ log: name, head, entries }: LogPart): void {
@@ -121,32 +121,32 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
       await Promise.allSettled([underWay, next])
     },
 
-    async after(place) {
+    async after(seq) {
       let known = await fresh()
       // Another process may have announced more than this one has read.
-      if (place > known.head) {
+      if (seq > known.head) {
         await look()
         known = await fresh()
       }
       const { log: name, head, asOfMs } = known
       const statement = { issuer, log: name, head, asOfMs }
-      if (place >= head) return { ...statement, from: head, to: head, entries: [] }
-      if (place >= recentFrom) {
-        const first = firstAfter(recent, place)
+      if (seq >= head) return { ...statement, from: head, to: head, entries: [] }
+      if (seq >= recentFrom) {
+        const first = firstAfter(recent, seq)
         const entries = recent.slice(first, first + maxEntries)
         const isAll = first + entries.length === recent.length
-        return { ...statement, from: place, to: isAll ? head : (entries.at(-1)?.seq ?? head), entries }
+        return { ...statement, from: seq, to: isAll ? head : (entries.at(-1)?.seq ?? head), entries }
       }
       const nowMs = clock.nowMs()
-      const part = await log.read({ after: place, limit: maxEntries, nowMs })
+      const part = await log.read({ after: seq, limit: maxEntries, nowMs })
       // As of now, unless an entry has no sequence number yet.
-      return { ...part, issuer, from: Math.min(place, part.to), asOfMs: part.isPending ? asOfMs : nowMs }
+      return { ...part, issuer, from: Math.min(seq, part.to), asOfMs: part.isPending ? asOfMs : nowMs }
     },
 
-    async grown(place, signal) {
-      if (signal.aborted || (end !== undefined && end.head !== place)) return
+    async grown(seq, signal) {
+      if (signal.aborted || (end !== undefined && end.head !== seq)) return
       const { promise, resolve } = Promise.withResolvers<void>()
-      const reader = { place, resolve }
+      const reader = { seq, resolve }
       waiting.add(reader)
       const onAbort = () => resolve()
       signal.addEventListener("abort", onAbort)
@@ -158,12 +158,12 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
 }
 
 /** The index of the first entry after the sequence number. Binary search: the entries are in order. */
-function firstAfter(entries: readonly LoggedRevocation[], place: number): number {
+function firstAfter(entries: readonly LoggedRevocation[], seq: number): number {
   let low = 0
   let high = entries.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((entries[middle]?.seq ?? 0) > place) high = middle
+    if ((entries[middle]?.seq ?? 0) > seq) high = middle
     else low = middle + 1
   }
   return low

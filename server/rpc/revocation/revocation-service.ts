@@ -27,13 +27,13 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
   const { feed, clock, closing } = deps
   const readers = deps.readers ?? createReaders()
   const sign = createStatementSigner(deps.keys)
-  const told = async (place: number) => {
-    const statement = await feed.after(place)
+  const signed = async (seq: number) => {
+    const statement = await feed.after(seq)
     return { statement, response: { statement: sign(statement) } }
   }
   /** Resolves when an entry is revoked, the time has passed, or the call or server ends. */
-  const quiet = (place: number, ms: number, { signal }: HandlerContext) =>
-    feed.grown(place, AbortSignal.any([signal, closing, AbortSignal.timeout(Math.max(0, ms))]))
+  const quiet = (seq: number, ms: number, { signal }: HandlerContext) =>
+    feed.grown(seq, AbortSignal.any([signal, closing, AbortSignal.timeout(Math.max(0, ms))]))
 
   /** Refuses a caller who became inactive during the wait. @throws Refused */
   async function requireActive(caller: AuthContext): Promise<void> {
@@ -46,45 +46,45 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
     async listRevocations(request, context) {
       context.responseHeader.set("cache-control", "no-store")
       const caller = callerOf(context)
-      const place = Number(request.after)
-      const { statement, response } = await told(place)
-      if (request.wait === 0 || statement.head !== place) return response
+      const seq = Number(request.after)
+      const { statement, response } = await signed(seq)
+      if (request.wait === 0 || statement.head !== seq) return response
       const leave = readers.enter(caller.principal.id)
       try {
-        await quiet(place, request.wait * 1_000, context)
+        await quiet(seq, request.wait * 1_000, context)
       } finally {
         leave()
       }
       await requireActive(caller)
-      return (await told(place)).response
+      return (await signed(seq)).response
     },
 
     async getRevocationSnapshot(request, context) {
       context.responseHeader.set("cache-control", "no-store")
-      return (await told(Number(request.after))).response
+      return (await signed(Number(request.after))).response
     },
 
     async *watchRevocations(request, context) {
       const caller = callerOf(context)
       const leave = readers.enter(caller.principal.id)
       try {
-        let place = Number(request.after)
+        let seq = Number(request.after)
         let checkedAtMs = clock.nowMs()
         for (;;) {
-          const { statement, response } = await told(place)
+          const { statement, response } = await signed(seq)
           if (clock.nowMs() - checkedAtMs >= heartbeatMs) {
             checkedAtMs = clock.nowMs()
             await requireActive(caller)
           }
           if (caller.expiresAtMs <= clock.nowMs()) throw new Refused("TOKEN_EXPIRED")
           yield response
-          if (statement.to < place)
+          if (statement.to < seq)
             throw new Refused("UNAVAILABLE", {
               message: "the revocation log is not available up to this sequence number",
             })
-          place = statement.to
-          if (place === statement.head) {
-            await quiet(place, Math.min(heartbeatMs, caller.expiresAtMs - clock.nowMs()), context)
+          seq = statement.to
+          if (seq === statement.head) {
+            await quiet(seq, Math.min(heartbeatMs, caller.expiresAtMs - clock.nowMs()), context)
           }
           for (const signal of [context.signal, closing]) if (signal.aborted) throw endOf(signal)
         }
