@@ -16,7 +16,7 @@ import { guardTool, type ToolCall } from "@signet/guard/tool"
 import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
 import { type Account, openAccount } from "./account.ts"
 import { type Cli, complain, profileOf } from "./cli.ts"
-import { hintOf, refusedOf, type Told, toldOf } from "./failure.ts"
+import { type ErrorReport, hintOf, refusedOf, reportOf } from "./failure.ts"
 import { plainJson } from "./plain.ts"
 
 const timeoutMs = 20_000
@@ -89,7 +89,7 @@ async function guard(
     fetch: cli.fetch,
   })
   let hint: string | undefined
-  let told: Told | undefined
+  let report: ErrorReport | undefined
   const tool = guardTool<ToolCall>(
     {
       guard: createGuard({ issuer, audience, appId: anyApp, keySet, clock }),
@@ -103,20 +103,20 @@ async function guard(
         return await run()
       } catch (error) {
         const refused = refusedOf(error)
-        told = refused && toldOf(error)
+        report = refused && reportOf(error)
         throw refused ?? error
       }
     },
   )
-  const said: string[] = []
-  const code = await tool({ token, args, json: cli.options.json === true, complain: (line) => said.push(line) })
-  if (told !== undefined) {
-    complain(cli, told)
+  const lines: string[] = []
+  const code = await tool({ token, args, json: cli.options.json === true, complain: (line) => lines.push(line) })
+  if (report !== undefined) {
+    complain(cli, report)
     return code
   }
-  for (const line of said) {
+  for (const line of lines) {
     if (cli.options.json) cli.terminal.err(plainJson(line))
-    else complain(cli, { ...toldOf(new Error(line)), sentence: line, hint })
+    else complain(cli, { ...reportOf(new Error(line)), sentence: line, hint })
   }
   return code
 }

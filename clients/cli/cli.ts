@@ -1,6 +1,6 @@
 // The dependencies of every command.
 import type { Command } from "commander"
-import { type Told, toldOf, usage } from "./failure.ts"
+import { type ErrorReport, reportOf, usage } from "./failure.ts"
 import { plainJson, plainLines } from "./plain.ts"
 import {
   defaultServer,
@@ -73,7 +73,7 @@ export function show({ terminal, options }: Cli, json: unknown, forPeople: () =>
   if (text !== "") terminal.out(text)
 }
 
-export function complain({ terminal, options }: Cli, { sentence, hint, problem }: Told): void {
+export function complain({ terminal, options }: Cli, { sentence, hint, problem }: ErrorReport): void {
   if (options.json) {
     terminal.err(plainJson(JSON.stringify(problem)))
     return
@@ -83,7 +83,7 @@ export function complain({ terminal, options }: Cli, { sentence, hint, problem }
 }
 
 /** Prints a note for people; nothing with --json. */
-export function tell({ terminal, options }: Cli, text: string): void {
+export function note({ terminal, options }: Cli, text: string): void {
   if (!options.json) terminal.err(plainLines(text))
 }
 
@@ -92,9 +92,9 @@ export async function guarded(cli: Cli, run: () => Promise<number | undefined>):
   try {
     return (await run()) ?? 0
   } catch (error) {
-    const told = toldOf(error)
-    complain(cli, told)
-    return told.exitCode
+    const report = reportOf(error)
+    complain(cli, report)
+    return report.exitCode
   }
 }
 

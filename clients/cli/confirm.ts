@@ -1,7 +1,7 @@
 // Commands that are irreversible, or that stop people, ask for confirmation.
 import { createInterface } from "node:readline/promises"
 import type { Command } from "commander"
-import { type Cli, tell } from "./cli.ts"
+import { type Cli, note } from "./cli.ts"
 import { CommandError, exitCodes, usage } from "./failure.ts"
 
 export const withYes = (command: Command): Command => command.option("-y, --yes", "Skip the confirmation.")
@@ -14,7 +14,7 @@ export const withYes = (command: Command): Command => command.option("-y, --yes"
 export async function confirm(cli: Cli, isSaid: boolean | undefined, what: string): Promise<void> {
   if (isSaid === true) return
   if (!cli.terminal.isInteractive) throw usage(`confirmation required, use --yes: ${what}`)
-  tell(cli, what)
+  note(cli, what)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await lines.question("Continue? [y/N] ")
   lines.close()

@@ -4,7 +4,7 @@ import { SecretBoxError, SignetError, secretBoxReasons } from "@signet/client"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { describe, expect, test } from "vitest"
-import { toldOf, usage } from "./failure.ts"
+import { reportOf, usage } from "./failure.ts"
 
 function refusedBy(code: Code, reason: string): ConnectError {
   const error = new ConnectError("a sentence", code)
@@ -35,35 +35,35 @@ test.each<[number, string, unknown]>([
     new SignetError("STORE_FAILED", "x", { cause: new SecretBoxError("SECURE_STORE_UNAVAILABLE", "none") }),
   ],
 ])("%i is %s", (code, _, error) => {
-  expect(toldOf(error).exitCode).toBe(code)
+  expect(reportOf(error).exitCode).toBe(code)
 })
 
 describe("the printed error", () => {
   test("has the service's reason in the sentence and in the problem", () => {
-    const told = toldOf(refusedBy(Code.PermissionDenied, "STEP_UP_REQUIRED"))
-    expect(told.sentence).toBe("a sentence (STEP_UP_REQUIRED)")
-    expect(told.hint).toContain("signet login")
-    expect(told.problem).toMatchObject({ status: 403, reason: "STEP_UP_REQUIRED" satisfies Reason, domain: "signet" })
+    const report = reportOf(refusedBy(Code.PermissionDenied, "STEP_UP_REQUIRED"))
+    expect(report.sentence).toBe("a sentence (STEP_UP_REQUIRED)")
+    expect(report.hint).toContain("signet login")
+    expect(report.problem).toMatchObject({ status: 403, reason: "STEP_UP_REQUIRED" satisfies Reason, domain: "signet" })
   })
 
   test("names the missing scope", () => {
-    expect(toldOf(new Refused("MISSING_SCOPE", { metadata: { scope: "auth.apps.read" } })).hint).toContain(
+    expect(reportOf(new Refused("MISSING_SCOPE", { metadata: { scope: "auth.apps.read" } })).hint).toContain(
       "auth.apps.read",
     )
   })
 
   test("has a hint for every state of the store", () => {
     for (const reason of secretBoxReasons.filter((one) => !/INVALIDATED|NEWER|INSECURE/.test(one))) {
-      expect(toldOf(new SecretBoxError(reason, "x")).hint).toMatch(/signet|keyring/)
+      expect(reportOf(new SecretBoxError(reason, "x")).hint).toMatch(/signet|keyring/)
     }
   })
 
   test("has a hint for an unreachable server", () => {
-    expect(toldOf(new ConnectError("connection refused", Code.Unavailable)).hint).toContain("signet profile list")
+    expect(reportOf(new ConnectError("connection refused", Code.Unavailable)).hint).toContain("signet profile list")
   })
 
   test("is never a stack", () => {
-    expect(toldOf(new TypeError("x is not a function")).sentence).toBe("x is not a function (FAULT)")
-    expect(toldOf("a text").sentence).toBe("it failed (FAULT)")
+    expect(reportOf(new TypeError("x is not a function")).sentence).toBe("x is not a function (FAULT)")
+    expect(reportOf("a text").sentence).toBe("it failed (FAULT)")
   })
 })

@@ -40,7 +40,7 @@ export class CommandError extends Error {
 export const usage = (message: string, hint?: string): CommandError =>
   new CommandError("USAGE", exitCodes.usage, message, hint === undefined ? {} : { hint })
 
-export interface Told {
+export interface ErrorReport {
   readonly exitCode: number
   readonly sentence: string
   readonly hint: string | undefined
@@ -66,10 +66,10 @@ function violationsOf(error: unknown): readonly Violation[] {
 }
 
 /** The printed form of an error. An unexpected fault prints its message, never its stack. */
-export function toldOf(error: unknown): Told {
-  if (error instanceof CommandError) return told(error.reason, error.exitCode, error.message, error.hint)
+export function reportOf(error: unknown): ErrorReport {
+  if (error instanceof CommandError) return newReport(error.reason, error.exitCode, error.message, error.hint)
   const box = boxErrorIn(error)
-  if (box !== undefined) return told(box.reason, boxExitCode(box.reason), box.message, boxHints[box.reason])
+  if (box !== undefined) return newReport(box.reason, boxExitCode(box.reason), box.message, boxHints[box.reason])
   const refused = error instanceof Refused ? error : refusedOf(error)
   if (refused !== undefined) {
     const errors = violationsOf(error)
@@ -85,13 +85,13 @@ export function toldOf(error: unknown): Told {
   if (failure !== undefined) {
     const message = error instanceof Error ? error.message : failure.reason
     const exitCode = failure.reason === "STORE_FAILED" ? exitCodes.unauthenticated : codeExit(failure.code)
-    return told(failure.reason, exitCode, message, clientHints[failure.reason])
+    return newReport(failure.reason, exitCode, message, clientHints[failure.reason])
   }
   if (error instanceof ConnectError) {
     const reason = unreachable(error)
-    return told(reason, codeExit(error.code), error.rawMessage, clientHints[reason])
+    return newReport(reason, codeExit(error.code), error.rawMessage, clientHints[reason])
   }
-  return told(
+  return newReport(
     "FAULT",
     exitCodes.fault,
     error instanceof Error && error.message !== "" ? error.message : "it failed",
@@ -124,7 +124,7 @@ export function hintOf(reason: string, metadata: Readonly<Record<string, string>
 
 const isReason = (reason: string): reason is Reason => Object.hasOwn(refusals, reason)
 
-function told(reason: string, exitCode: number, message: string, hint: string | undefined): Told {
+function newReport(reason: string, exitCode: number, message: string, hint: string | undefined): ErrorReport {
   const problem = {
     type: `urn:signet:reason:${reason}`,
     title: message,

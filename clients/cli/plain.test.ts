@@ -1,7 +1,7 @@
 // Names, messages and claims come from others: a terminal must not interpret their control characters.
 import { expect, test } from "vitest"
-import { complain, show, tell } from "./cli.ts"
-import { toldOf, usage } from "./failure.ts"
+import { complain, note, show } from "./cli.ts"
+import { reportOf, usage } from "./failure.ts"
 import { plain, plainJson, plainLines } from "./plain.ts"
 import { formatRecord } from "./table.ts"
 import { fakeCli } from "./testing/fake-cli.ts"
@@ -15,10 +15,10 @@ test.each(orders)("%j is shown escaped, wherever it comes from", (order) => {
     const terminal = { ...cli.terminal, out: (text: string) => said.push(text), err: (text: string) => said.push(text) }
     for (const json of [true, false]) {
       const to = { ...cli, terminal, options: { json } }
-      complain(to, toldOf(usage(`it calls itself ${order}`, order)))
+      complain(to, reportOf(usage(`it calls itself ${order}`, order)))
       show(to, { name: order }, () => `Signed in as ${order}.`)
       show(to, {}, () => formatRecord(terminal, [[order, order]]))
-      tell(to, order)
+      note(to, order)
     }
   }
   expect(said.length).toBeGreaterThan(10)

@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from "commander"
 import { type Cli, complain, examples, guarded } from "./cli.ts"
 import type { Run } from "./command.ts"
-import { exitCodes, toldOf, usage } from "./failure.ts"
+import { exitCodes, reportOf, usage } from "./failure.ts"
 import { hiddenCommand } from "./hidden.ts"
 
 interface Part {
@@ -124,7 +124,7 @@ export async function runProgram(cli: Cli, version: string, args: readonly strin
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return exitCodes.ok
     if (error.code !== "commander.help") {
-      complain(cli, toldOf(usage(error.message.replace(/^error: /, ""), `See: ${helpFor(program, args)}`)))
+      complain(cli, reportOf(usage(error.message.replace(/^error: /, ""), `See: ${helpFor(program, args)}`)))
     }
     return exitCodes.usage
   }

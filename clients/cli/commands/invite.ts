@@ -3,7 +3,7 @@ import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Invitation_StatusSchema, InvitationSchema } from "@signet/proto/auth/v1/memberships"
 import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
-import { type Cli, examples, show, tell } from "../cli.ts"
+import { type Cli, examples, note, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { collect, limitOption, parseCount } from "../lists.ts"
 import { moveCommands } from "../move.ts"
@@ -45,7 +45,7 @@ export function inviteCommand(cli: Cli, run: Run): Command {
           const request = { ...place, scopes: [...scope], principalId: principal, expiresInHours: hours }
           return callAs(cli, calls.inviteMember, request, (_, { invitation, code }) => {
             show(cli, { code, invitation: invitation && toJson(InvitationSchema, invitation) }, () => code)
-            tell(cli, `It expires on ${timeText(invitation?.expiresAt)} and is not shown again.`)
+            note(cli, `It expires on ${timeText(invitation?.expiresAt)} and is not shown again.`)
             return 0
           })
         }),

@@ -1,6 +1,6 @@
 import { Command } from "commander"
 import { notSignedIn, openAccount } from "../account.ts"
-import { type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
+import { type Cli, examples, keepProfile, note, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 
 export function logoutCommand(cli: Cli, run: Run): Command {
@@ -21,7 +21,7 @@ async function logout(cli: Cli): Promise<number> {
   keepProfile(cli, { ...profile, signIn: undefined })
   show(cli, { server: profile.server, profile: profile.name, signIn: null }, () => `Signed out of ${profile.server}.`)
   if (account.is === "session" && !endedAtService) {
-    tell(cli, "The server was not reached: the session there stays active until it expires. See: signet session list")
+    note(cli, "The server was not reached: the session there stays active until it expires. See: signet session list")
   }
   return 0
 }

@@ -2,7 +2,7 @@ import { toJson } from "@bufbuild/protobuf"
 import { Pat_StatusSchema, PatSchema, PatService } from "@signet/proto/auth/v1/pat_service"
 import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
-import { type Cli, examples, profileOf, show, tell } from "../cli.ts"
+import { type Cli, examples, note, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { CommandError, exitCodes } from "../failure.ts"
 import { collect, limitOption, parseCount, upTo } from "../lists.ts"
@@ -74,7 +74,7 @@ function createOne(cli: Cli, { app, name, audience, scope, days = 0 }: CreateOpt
   const request = { name, allowedAudiences: [...audience], scopes: [...scope], expiresInDays: days }
   return callAs(cli, createPat, request, (_, { token, pat }) => {
     show(cli, { token, pat: pat && toJson(PatSchema, pat) }, () => token)
-    tell(cli, `It expires on ${timeText(pat?.expiresAt)} and is not shown again.`)
+    note(cli, `It expires on ${timeText(pat?.expiresAt)} and is not shown again.`)
     return 0
   })
 }

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander"
-import { addressOf, type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
+import { addressOf, type Cli, examples, keepProfile, note, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
 import { collect } from "../lists.ts"
@@ -136,7 +136,7 @@ function setPlace(cli: Cli, { app, tenant }: { app?: string; tenant?: string }):
 
 function listThem(cli: Cli): number {
   const { current, all } = readProfiles(homeOf(cli.env))
-  if (all.size === 0) tell(cli, `There are no profiles. The default server is ${defaultServer}: signet login`)
+  if (all.size === 0) note(cli, `There are no profiles. The default server is ${defaultServer}: signet login`)
   const rows = [...all].map(([name, profile]) => ({ name, current: name === current, ...profile }))
   show(cli, rows, () =>
     formatTable(

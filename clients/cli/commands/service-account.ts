@@ -137,13 +137,13 @@ function statusOf(cli: Cli, run: Run): readonly Command[] {
   const one = (name: "disable" | "enable", description: string) => {
     const status = name === "disable" ? "DISABLED" : "ACTIVE"
     const change = (serviceAccountId: string) => {
-      const told = () => {
+      const printStatus = () => {
         show(cli, { id: serviceAccountId, status }, () => `${serviceAccountId} is ${status.toLowerCase()}.`)
         return 0
       }
       return name === "disable"
-        ? callAs(cli, calls.disableServiceAccount, { serviceAccountId }, told)
-        : callAs(cli, calls.enableServiceAccount, { serviceAccountId }, told)
+        ? callAs(cli, calls.disableServiceAccount, { serviceAccountId }, printStatus)
+        : callAs(cli, calls.enableServiceAccount, { serviceAccountId }, printStatus)
     }
     return examples(
       new Command(name)

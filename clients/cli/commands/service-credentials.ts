@@ -9,7 +9,7 @@ import {
 } from "@signet/proto/auth/v1/service_account_service"
 import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
-import { type Cli, examples, show, tell } from "../cli.ts"
+import { type Cli, examples, note, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
 import { parseCount } from "../lists.ts"
@@ -23,10 +23,10 @@ export function secretOf(cli: Cli, run: Run): Command {
     new Option("--days <n>", "Days until it expires, at most 365. Default: 180.").argParser((text) =>
       parseCount(text, 365),
     )
-  const told = (answer: { secret: string; serviceSecret?: ServiceSecret | undefined }) => {
+  const printSecret = (answer: { secret: string; serviceSecret?: ServiceSecret | undefined }) => {
     const kept = answer.serviceSecret
     show(cli, { secret: answer.secret, serviceSecret: kept && toJson(ServiceSecretSchema, kept) }, () => answer.secret)
-    tell(cli, `It expires on ${timeText(kept?.expiresAt)} and is not shown again.`)
+    note(cli, `It expires on ${timeText(kept?.expiresAt)} and is not shown again.`)
     return 0
   }
   const add = examples(
@@ -37,7 +37,7 @@ export function secretOf(cli: Cli, run: Run): Command {
       .action(
         run((serviceAccountId: string, options: { days?: number }) =>
           callAs(cli, calls.addSecret, { serviceAccountId, expiresInDays: options.days ?? 0 }, (_, answer) =>
-            told(answer),
+            printSecret(answer),
           ),
         ),
       ),
@@ -58,7 +58,7 @@ export function secretOf(cli: Cli, run: Run): Command {
         run((serviceAccountId: string, options: { days?: number; overlap: number }) => {
           const overlap = durationFromMs(options.overlap * 3_600_000)
           const request = { serviceAccountId, expiresInDays: options.days ?? 0, overlap }
-          return callAs(cli, calls.rotateSecret, request, (_, answer) => told(answer))
+          return callAs(cli, calls.rotateSecret, request, (_, answer) => printSecret(answer))
         }),
       ),
     ["signet service-account secret rotate sac_06enrrq000edm6xx1hjq8s9c9g --overlap 2"],

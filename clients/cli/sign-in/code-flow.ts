@@ -1,7 +1,7 @@
 // Sign-in at a provider with an authorization code and PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9207).
 import type { ProviderSignIn, Signet } from "@signet/client-node"
 import { AuthorizationResponseError, type AuthorizationServer, validateAuthResponse } from "oauth4webapi"
-import { type Cli, tell } from "../cli.ts"
+import { type Cli, note } from "../cli.ts"
 import { CommandError, exitCodes, usage } from "../failure.ts"
 import type { BrowserClient } from "../profiles.ts"
 import { readSecret } from "./ask.ts"
@@ -67,9 +67,9 @@ async function cameBack(cli: Cli, { browser, how }: CodeFlow, start: Start, stat
   const { address, ...made } = await start(redirectUri)
   if (how === "browser") {
     await cli.openBrowser(address)
-    tell(cli, "Opened a browser. Without one: signet login --paste")
+    note(cli, "Opened a browser. Without one: signet login --paste")
   } else {
-    tell(cli, `Open this in a browser of this machine:\n\n  ${address}\n`)
+    note(cli, `Open this in a browser of this machine:\n\n  ${address}\n`)
   }
   return { ...made, redirectUri, answer: await cli.terminal.during("waiting for the browser …", loopback.answer) }
 }
@@ -79,8 +79,8 @@ async function pasted(cli: Cli, browser: BrowserClient, start: Start) {
   const [redirectUri] = browser.redirectUris
   if (redirectUri === undefined) throw usage("no redirect URI is configured", "See: signet profile add --help")
   const { address, ...made } = await start(redirectUri)
-  tell(cli, `Open this in a browser, anywhere:\n\n  ${address}\n`)
-  tell(cli, `The sign-in ends at a page that does not load: ${redirectUri}?….`)
+  note(cli, `Open this in a browser, anywhere:\n\n  ${address}\n`)
+  note(cli, `The sign-in ends at a page that does not load: ${redirectUri}?….`)
   const said = await readSecret(cli, "Paste that page's address (it is not shown)")
   if (!URL.canParse(said)) throw usage("the input is not an address")
   return { ...made, redirectUri, answer: new URL(said) }

@@ -1,5 +1,5 @@
 import { openAccount } from "../account.ts"
-import { type Cli, type NamedProfile, profileOf, tell } from "../cli.ts"
+import { type Cli, type NamedProfile, note, profileOf } from "../cli.ts"
 
 /** Revokes the sign-in that a new one replaces: otherwise nobody could, and it would stay valid for weeks. */
 export async function leaveReplaced(cli: Cli, before: NamedProfile): Promise<void> {
@@ -10,6 +10,6 @@ export async function leaveReplaced(cli: Cli, before: NamedProfile): Promise<voi
     await using account = await openAccount({ ...cli, env: { ...cli.env, SIGNET_PAT: undefined } }, before)
     await account.signOut()
   } catch {
-    tell(cli, "The previous session could not be revoked: it stays active until it expires. See: signet session list")
+    note(cli, "The previous session could not be revoked: it stays active until it expires. See: signet session list")
   }
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { createFileLock, type KeyHolder } from "@signet/client-node"
 import { type Cli, complain } from "../cli.ts"
-import { CommandError, exitCodes, toldOf, usage } from "../failure.ts"
+import { CommandError, exitCodes, reportOf, usage } from "../failure.ts"
 import { parseCount } from "../lists.ts"
 import { homeOf } from "../profiles.ts"
 import { findKey, lockAgent, startAgent } from "./agent-client.ts"
@@ -39,8 +39,8 @@ export function keyHolderOf(cli: Cli): KeyHolder | undefined {
         if (cli.program !== undefined) await holdKey(cli, id, key)
       } catch (error) {
         // The command has its key; only the next one must prompt again.
-        const told = toldOf(error)
-        if (!cli.options.json) complain(cli, { ...told, sentence: `not unlocked: ${told.sentence}` })
+        const report = reportOf(error)
+        if (!cli.options.json) complain(cli, { ...report, sentence: `not unlocked: ${report.sentence}` })
       }
     },
   }
