@@ -37,7 +37,7 @@ export interface AccessToken {
   readonly expiresInSeconds?: number
 }
 
-export const authAudienceOf = ({ authAudience }: NamedProfile): string => authAudience ?? "auth"
+const authAudienceOf = ({ authAudience }: NamedProfile): string => authAudience ?? "auth"
 
 const addressesOf = (profile: NamedProfile) => ({ issuer: issuerOf(profile), server: profile.server })
 

@@ -1,6 +1,6 @@
 // Decodes a token without verifying it.
 
-export interface Decoded {
+interface Decoded {
   readonly header: Readonly<Record<string, unknown>>
   readonly claims: Readonly<Record<string, unknown>>
 }

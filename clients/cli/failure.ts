@@ -19,8 +19,6 @@ export const exitCodes = {
   unavailable: 10,
 } as const
 
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
-
 /** Ends a command with a sentence. */
 export class CommandError extends Error {
   override readonly name = "CommandError"

@@ -6,7 +6,7 @@ import { type ErrorInfo, ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/
 /** Reasons of services: see docs/reference/errors.md. */
 export type ServiceReason = Exclude<keyof typeof WireReason, "UNSPECIFIED">
 
-export const clientReasons = [
+const clientReasons = [
   /** No user is signed in. */
   "NOT_SIGNED_IN",
   /** No answer, or not the service's: offline, a proxy, a captive portal. The session is unchanged. */

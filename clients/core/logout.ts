@@ -5,7 +5,7 @@ import { SignetError } from "./errors.ts"
 import type { Keep } from "./keep.ts"
 import type { LiveSession } from "./live-session.ts"
 
-export interface LogoutDeps extends Pick<Platform, "lock"> {
+interface LogoutDeps extends Pick<Platform, "lock"> {
   readonly config: Pick<SignetConfig, "appId">
   readonly client: AuthClient
   readonly keep: Keep

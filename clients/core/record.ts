@@ -29,7 +29,7 @@ export function parseRecord(bytes: Uint8Array): SessionRecord | undefined {
   return { user: known, refreshToken, retryKey, generation, tokensGoodUntilMs }
 }
 
-export function parseUser(value: unknown): SignedInUser | undefined {
+function parseUser(value: unknown): SignedInUser | undefined {
   const { sessionId, identityId, principalId, primaryEmail, tenantId, contextId } = objectOf(value)
   if (!isText(sessionId) || !isText(identityId) || !isText(principalId)) return undefined
   if (!isOptionalText(primaryEmail) || !isOptionalText(tenantId) || !isOptionalText(contextId)) return undefined

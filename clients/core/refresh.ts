@@ -20,14 +20,14 @@ export interface RefreshSteps {
   present(record: SessionRecord): Promise<Tokens>
 }
 
-export interface Refresher {
+interface Refresher {
   /** @throws SignetError; a failure ends no session. */
   refresh(steps: RefreshSteps): Promise<Exclude<Outcome, { is: "overtaken" }>>
 }
 
 export const newRetryKey = (random: Random): string => randomText(random, 128)
 
-export interface RefresherDeps {
+interface RefresherDeps {
   readonly keep: Keep
   readonly lock: Lock
   readonly clock: Clock

@@ -25,7 +25,7 @@ type SignIns = Pick<
   "newNonce" | "newPkce" | "startSignIn" | "login" | "loginWithPassword" | "sendMagicLink" | "confirmMagicLink"
 >
 
-export interface SignInDeps extends Pick<Platform, "clock" | "random" | "lock"> {
+interface SignInDeps extends Pick<Platform, "clock" | "random" | "lock"> {
   readonly config: SignetConfig
   readonly audiences: readonly string[]
   readonly client: AuthClient

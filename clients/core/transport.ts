@@ -8,7 +8,7 @@ import { signetErrorOf } from "./auth-calls.ts"
 import { type FailureReason, failureOf, retryAfterOf } from "./errors.ts"
 import type { Clock } from "./ports.ts"
 
-export interface TransportDeps {
+interface TransportDeps {
   readonly inner: Transport
   readonly clock: Clock
   token(refused?: AccessToken): Promise<AccessToken>

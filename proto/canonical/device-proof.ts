@@ -11,7 +11,7 @@ import { sign } from "./signed.ts"
 export const maxDeviceProofSeconds = 60n
 
 /** One call of a device. */
-export interface DeviceCall {
+interface DeviceCall {
   readonly deviceId: Uint8Array
   /** "/<service>/<method>", for example "/signet.messaging.v1.KeyPackageService/Claim". */
   readonly method: string

@@ -5,7 +5,7 @@ import { decode, encode } from "./canonical.ts"
 import { ensure, refusingAs } from "./errors.ts"
 
 /** The content of an MLS message's authenticated_data. */
-export interface EnvelopeAad {
+interface EnvelopeAad {
   readonly conversationId: Uint8Array
   readonly kind: EnvelopeKind
   /** The signed membership proof of a commit that changes members. */

@@ -19,7 +19,7 @@ export interface IssuerKeys {
 }
 
 /** The kinds of messages that issuers sign, by the prefix of their error codes. */
-export type IssuedPrefix = "CRED" | "PROOF" | "RECEIPT" | "TICKET" | "LIST"
+type IssuedPrefix = "CRED" | "PROOF" | "RECEIPT" | "TICKET" | "LIST"
 
 /** One kind of message that issuers sign. */
 export interface IssuedKind<Body extends IssuedBody> {

@@ -13,7 +13,7 @@ import { ensureKeyTime, type IssuedKind, type IssuerKeys, openIssued } from "./i
 import { sign } from "./signed.ts"
 
 /** Maximum and default lifetime of a membership proof. */
-export const maxProofSeconds = 300n
+const maxProofSeconds = 300n
 
 /** A verified membership proof. */
 export interface MembershipProof {

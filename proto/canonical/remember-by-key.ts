@@ -1,7 +1,7 @@
 import { toHex } from "./bytes.ts"
 
 /** A cache of values derived from public keys. */
-export interface ByKey<Made> {
+interface ByKey<Made> {
   of(publicKey: Uint8Array): Made | undefined
 }
 

@@ -6,7 +6,7 @@ import { decode, encode } from "./canonical.ts"
 import { ensure, refusingAs } from "./errors.ts"
 
 /** One of the two users of a safety comparison. */
-export interface SafetySide {
+interface SafetySide {
   readonly userId: Uint8Array
   /** Fingerprint of the user's active devices (safety-number.ts). */
   readonly fingerprint: Uint8Array

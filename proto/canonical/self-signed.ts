@@ -7,7 +7,7 @@ import { keyIdOf } from "./hash.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
 
 /** The kinds of messages that devices sign, by the prefix of their error codes. */
-export type DeviceSignedPrefix = "REQUEST" | "DEVICE_PROOF"
+type DeviceSignedPrefix = "REQUEST" | "DEVICE_PROOF"
 
 /**
  * Opens a message that a device signed with its leaf key. Checks envelope, key and signature, then decodes the body

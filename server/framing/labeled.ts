@@ -4,10 +4,10 @@ import type { Verify } from "@signet/canonical/ed25519"
 import { vectorBytes } from "./writer.ts"
 
 /** The structures that members sign, each under its own label. */
-export type SignatureLabel = "FramedContentTBS" | "KeyPackageTBS" | "LeafNodeTBS" | "GroupInfoTBS"
+type SignatureLabel = "FramedContentTBS" | "KeyPackageTBS" | "LeafNodeTBS" | "GroupInfoTBS"
 
 /** SignContent (RFC 9420 section 5.1.2): the bytes that are signed. @param parts The content, in one or more pieces. */
-export function signContent(label: SignatureLabel, ...parts: readonly Uint8Array[]): Uint8Array {
+function signContent(label: SignatureLabel, ...parts: readonly Uint8Array[]): Uint8Array {
   return concat(vectorBytes(utf8(`MLS 1.0 ${label}`)), vectorBytes(...parts))
 }
 

@@ -19,7 +19,7 @@ export interface Capabilities {
 }
 
 /** How a leaf entered the tree: by a key package or by a commit's path. V1 has no Update proposals. */
-export type LeafSource =
+type LeafSource =
   /** Lifetime in Unix seconds. */
   | { readonly kind: "key_package"; readonly notBefore: bigint; readonly notAfter: bigint }
   /** 32 bytes, or empty if the tree has no other member. */
@@ -118,7 +118,7 @@ export function supportsExtension({ extensions }: Capabilities, type: number): b
 }
 
 /** The position that the leaf of a commit is signed for. */
-export interface LeafPlace {
+interface LeafPlace {
   readonly groupId: Uint8Array
   readonly leafIndex: number
 }

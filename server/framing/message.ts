@@ -2,7 +2,7 @@ import { maxBytes, maxInside } from "./limits.ts"
 import { finish, opaque, openReader, type Reader, refuse, uint8, uint16, uint64 } from "./reader.ts"
 
 /** Wire formats of MLSMessage (RFC 9420 section 6). */
-export const wireFormats = {
+const wireFormats = {
   mls_public_message: 1,
   mls_private_message: 2,
   mls_welcome: 3,
@@ -10,7 +10,7 @@ export const wireFormats = {
   mls_key_package: 5,
 }
 
-export type WireFormat = keyof typeof wireFormats
+type WireFormat = keyof typeof wireFormats
 
 /** Content types (RFC 9420 section 6). */
 export const contentTypes = { application: 1, proposal: 2, commit: 3 }

@@ -7,7 +7,7 @@ import { subtreeHashes } from "./tree-hash.ts"
 import { keyOf, uint32Bytes, vectorBytes } from "./writer.ts"
 
 /** The changes that a commit makes to the tree. */
-export type TreeChange = Pick<Commit, "sender" | "adds" | "removes" | "path">
+type TreeChange = Pick<Commit, "sender" | "adds" | "removes" | "path">
 
 type Nodes = (TreeNode | undefined)[]
 

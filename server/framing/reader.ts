@@ -23,7 +23,7 @@ export function refuse(reader: Reader, code: FramingCode, what: string, offset: 
   throw new FramingRefused(code, what, offset)
 }
 
-export function atEnd(reader: Reader): boolean {
+function atEnd(reader: Reader): boolean {
   return reader.at === reader.end
 }
 

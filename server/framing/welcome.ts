@@ -18,7 +18,7 @@ export interface Welcome {
 }
 
 /** The secrets that one joining member decrypts. */
-export interface EncryptedGroupSecrets {
+interface EncryptedGroupSecrets {
   readonly bytes: Uint8Array
   /** KeyPackageRef, 32 bytes. */
   readonly newMember: Uint8Array
@@ -62,7 +62,7 @@ function readSecrets(reader: Reader): EncryptedGroupSecrets {
 }
 
 /** Encodes the Welcome with the secrets of one joining member only (section 12.4.3.1). */
-export function welcomeFor({ head, tail }: Welcome, secrets: EncryptedGroupSecrets): Uint8Array {
+function welcomeFor({ head, tail }: Welcome, secrets: EncryptedGroupSecrets): Uint8Array {
   return concat(head, vectorBytes(secrets.bytes), tail)
 }
 

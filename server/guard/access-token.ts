@@ -7,7 +7,7 @@ import type { KeySet } from "./key-set.ts"
 import { decodeObject } from "./strict-json.ts"
 import type { TokenCrypto } from "./token-crypto.ts"
 
-export interface VerifierOptions {
+interface VerifierOptions {
   readonly issuer: string
   /** Accepted `aud`. Null accepts any, for the issuer itself, which then checks the audience. */
   readonly audience: string | null

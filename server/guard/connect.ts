@@ -46,7 +46,7 @@ export interface ConnectGuardOptions extends TargetFacts {
   ) => void
 }
 
-export interface ConnectGuard {
+interface ConnectGuard {
   /** For `requestGate`: refuses a call without a valid token before its body is read. Optional. */
   readonly gate: (context: HandlerContext) => Promise<void>
   /** Authorizes the call and sets kAuth. */

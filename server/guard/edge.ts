@@ -2,7 +2,7 @@ import { createGuard, type Guard, type GuardOptions } from "./guard.ts"
 import { createKeySet, type KeySetCache } from "./key-set.ts"
 import { webTokenCrypto } from "./token-crypto.ts"
 
-export interface EdgeGuardOptions extends Omit<GuardOptions, "keySet" | "crypto"> {
+interface EdgeGuardOptions extends Omit<GuardOptions, "keySet" | "crypto"> {
   /** The URL of the issuer's JWK Set. Configured, never from a request or a token. */
   readonly jwksUrl: string
   readonly fetch: typeof fetch

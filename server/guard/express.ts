@@ -7,19 +7,19 @@ import { createDecide, type TargetOptions } from "./target.ts"
 export { callerOf } from "./caller-of.ts"
 
 /** The members of an Express request that the guard uses. */
-export interface MiddlewareRequest {
+interface MiddlewareRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly params?: unknown
   readonly body?: unknown
 }
 
 /** The members of a ServerResponse that the guard uses. */
-export interface MiddlewareResponse {
+interface MiddlewareResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
   end(text: string): unknown
 }
 
-export type GuardMiddleware = (
+type GuardMiddleware = (
   request: MiddlewareRequest,
   response: MiddlewareResponse,
   next: (error?: unknown) => void,

@@ -7,20 +7,20 @@ import { createDecide, type TargetOptions } from "./target.ts"
 export { callerOf } from "./caller-of.ts"
 
 /** The members of a FastifyRequest that the guard uses. */
-export interface HookRequest {
+interface HookRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly params: unknown
   readonly body: unknown
 }
 
 /** The members of a FastifyReply that the guard uses. */
-export interface HookReply {
+interface HookReply {
   code(status: number): unknown
   headers(values: Record<string, string>): unknown
   send(payload: string): unknown
 }
 
-export type GuardHook = (request: HookRequest, reply: HookReply) => Promise<unknown>
+type GuardHook = (request: HookRequest, reply: HookReply) => Promise<unknown>
 
 const notFastify =
   "guardHook is a Fastify preHandler, but another framework called it: for Express use guardMiddleware of @signet/guard/express, for fetch's Request use guardFetch of @signet/guard/fetch"

@@ -18,7 +18,7 @@ export interface FetchGuardOptions extends TargetOptions {
 }
 
 /** The guard's findings about a request. */
-export interface GuardedCall {
+interface GuardedCall {
   /** Undefined only for `public`, and for `bodyCredential` without a valid token. */
   readonly caller: AuthContext | undefined
   /** The path's variables as the guard read them. A handler that parses the path itself might read others. */
@@ -26,7 +26,7 @@ export interface GuardedCall {
 }
 
 /** A handler behind the guard. */
-export type GuardedHandler<Rest extends readonly unknown[]> = (
+type GuardedHandler<Rest extends readonly unknown[]> = (
   request: Request,
   call: GuardedCall,
   ...rest: Rest

@@ -12,7 +12,7 @@ const encoder = new TextEncoder()
 
 export type Json = Readonly<Record<string, unknown>>
 
-export interface JwtOptions<Value extends object> {
+interface JwtOptions<Value extends object> {
   /** The accepted `typ`. */
   readonly typ: string
   readonly keySet: KeySet

@@ -2,7 +2,7 @@
 import type { Clock } from "@signet/kernel/ports"
 
 /** Joins the running operation of this name, or starts one. */
-export type SharedRun<Value> = (name: string, run: () => Promise<Value>) => Promise<Value>
+type SharedRun<Value> = (name: string, run: () => Promise<Value>) => Promise<Value>
 
 /**
  * In an isolate an operation can end without an outcome, because the runtime cancels the requests of a call that ends.

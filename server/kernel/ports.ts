@@ -173,7 +173,7 @@ export interface Sessions {
   endAll(identityId: IdentityId, except: SessionId | null, reason: string, nowMs: number): Promise<readonly SessionId[]>
 }
 
-export interface SessionCursor {
+interface SessionCursor {
   createdAtMs: number
   id: SessionId
 }

@@ -36,7 +36,7 @@ import { serviceRoutes, services } from "./routes.ts"
 import { rpcPlugin } from "./rpc-plugin.ts"
 import { traced } from "./tracing.ts"
 
-export interface AppOptions {
+interface AppOptions {
   deps: Deps
   messaging: MessagingDeps
   moving: Moving

@@ -17,7 +17,7 @@ const gatherMs = 100
 const lookEveryMs = 1_000
 const checkpointTickMs = 10_000
 
-export interface AuditChainer {
+interface AuditChainer {
   /** Signals that events were committed. */
   wake(): void
   /** Links all pending events. Rejects if the database does not answer. */

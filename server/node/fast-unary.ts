@@ -10,7 +10,7 @@ import { readBody } from "./read-body.ts"
 import { webHeaders } from "./web-headers.ts"
 
 /** Answers a call, or returns false to leave it to Connect's handler. */
-export type FastUnary = (request: FastifyRequest, reply: FastifyReply) => false | Promise<void>
+type FastUnary = (request: FastifyRequest, reply: FastifyReply) => false | Promise<void>
 
 export interface FastUnaryOptions extends ConnectHandlerOptions {
   readonly contextValues?: (request: FastifyRequest) => ContextValues

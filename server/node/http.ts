@@ -9,7 +9,7 @@ import { refuseCall } from "./refuse-call.ts"
 import { sendResponse } from "./rest-plugin.ts"
 import { leaveUnread } from "./unread-body.ts"
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly listener?: ListenerOptions
   readonly log?: FastifyBaseLogger
   /** Called for faults outside any call. */
@@ -19,7 +19,7 @@ export interface HttpOptions {
 }
 
 /** The signals of a shutdown, in this order. */
-export interface Shutdown {
+interface Shutdown {
   /** Ends streams; calls continue. */
   readonly closing: AbortSignal
   /** Ends calls. */

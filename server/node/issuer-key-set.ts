@@ -23,7 +23,7 @@ export function formatKeySet({ rootKey, issuerKeySet }: SignedKeySet): string {
 }
 
 /** @throws Error if the text is not such a file. */
-export function parseKeySet(json: string, name: string): SignedKeySet {
+function parseKeySet(json: string, name: string): SignedKeySet {
   const kept: unknown = JSON.parse(json)
   const rootKey = bytesIn(kept, "rootKey")
   const issuerKeySet = bytesIn(kept, "issuerKeySet")

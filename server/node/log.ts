@@ -34,7 +34,7 @@ const fields: Record<string, (value: unknown) => unknown> = {
  * The logged fields of a fault: kind, code and stack frames. Not its message, which may quote data: a database quotes
  * the offending row, a parser the text.
  */
-export function faultFields(fault: unknown): object {
+function faultFields(fault: unknown): object {
   if (!(fault instanceof Error)) return { name: typeof fault }
   const code = "code" in fault ? text(/^[A-Z0-9_]{2,40}$/)(fault.code) : undefined
   // Remove the message, which may span several lines.

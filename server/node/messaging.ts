@@ -17,7 +17,7 @@ import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.
 import { every } from "./every.ts"
 import type { LoadKeySet } from "./issuer-key-set.ts"
 
-export interface MessagingOptions {
+interface MessagingOptions {
   readonly accounts: Deps
   readonly store: MessagingStore
   readonly issuerKeyStore: IssuerKeyStore

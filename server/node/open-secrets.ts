@@ -47,7 +47,7 @@ export async function adoptFirstKey(db: Database, { sealing, secrets }: OpenSecr
   await adoptSealingKey(db, sealing.sealsWith(), nowMs)
 }
 
-export interface FollowedKeys {
+interface FollowedKeys {
   /** Reads which key is current, and records that this process runs. Call it every few seconds. */
   tick(): Promise<void>
   close(): Promise<void>

@@ -6,7 +6,7 @@ import { goneSignal } from "./gone-signal.ts"
 import { readBody } from "./read-body.ts"
 import { webHeaders } from "./web-headers.ts"
 
-export interface RestPluginOptions extends RestOptions {
+interface RestPluginOptions extends RestOptions {
   readonly contextValues?: (request: FastifyRequest) => ContextValues
   /** Aborts calls that are still running. */
   readonly shutdownSignal?: AbortSignal

@@ -9,7 +9,7 @@ import { type FastUnaryOptions, fastUnary } from "./fast-unary.ts"
 import { readBody } from "./read-body.ts"
 import { refuseCall } from "./refuse-call.ts"
 
-export interface RpcPluginOptions extends FastUnaryOptions {
+interface RpcPluginOptions extends FastUnaryOptions {
   /** The implementation of unary calls; default "ours". Both give the same answers. */
   readonly unary?: "ours" | "connect"
 }

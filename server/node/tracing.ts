@@ -6,7 +6,7 @@ import { BatchSpanProcessor, type SpanExporter, type SpanProcessor, TracerProvid
 import { outcomeOf } from "../serving/outcome.ts"
 import { settled } from "../serving/settled.ts"
 
-export interface Tracing {
+interface Tracing {
   readonly tracer: Tracer
   /** Sends what is still to be sent. */
   readonly stop: () => Promise<void>

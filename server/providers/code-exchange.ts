@@ -46,7 +46,7 @@ export async function askTokenEndpoint(out: Outbound, endpoint: string, request:
 }
 
 /** @throws Refused PROVIDER_TOKEN_INVALID for what the provider need not be asked. */
-export function buildRequest(client: ProviderClient, code: Code, secret: string | undefined): TokenRequest {
+function buildRequest(client: ProviderClient, code: Code, secret: string | undefined): TokenRequest {
   if (!client.redirectUris.includes(code.redirectUri)) throw invalid("redirect_uri")
   if (!isCodeVerifier(code.codeVerifier)) throw invalid("code_verifier")
   if (!isCode(code.code)) throw invalid("code")

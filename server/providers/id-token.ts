@@ -8,7 +8,7 @@ import type { ProviderClient } from "@signet/kernel/records"
 import { base64url } from "jose"
 import { type SignedTokenDeps, verifySignedToken } from "./signed-token.ts"
 
-export interface IdTokenDeps extends SignedTokenDeps {
+interface IdTokenDeps extends SignedTokenDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest">
 }

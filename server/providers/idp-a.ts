@@ -8,7 +8,7 @@ import { exchangeCode } from "./code-exchange.ts"
 import { verifyIdToken } from "./id-token.ts"
 import { createProviderKeys } from "./provider-keys.ts"
 
-export interface IdpADeps {
+interface IdpADeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
   /** The provider may be on this machine itself, without TLS: the development profile and tests. */

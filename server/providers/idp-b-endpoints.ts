@@ -15,7 +15,7 @@ import {
   type Traded,
 } from "./code-exchange.ts"
 
-export interface EndpointDeps extends Outbound {
+interface EndpointDeps extends Outbound {
   clock: Clock
   secrets: Pick<Secrets, "open">
 }

@@ -11,7 +11,7 @@ import { readNotification } from "./notification.ts"
 import { createProviderKeys } from "./provider-keys.ts"
 import { verifySignedToken } from "./signed-token.ts"
 
-export interface IdpBDeps {
+interface IdpBDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
   /** The provider may be on this machine itself, without TLS: the development profile and tests. */
@@ -21,7 +21,7 @@ export interface IdpBDeps {
 }
 
 /** An app's bundle id on iOS and services id elsewhere: both are `clientId` and `audiences` of their provider client. */
-export interface IdpB extends IdentityProvider, NotificationReader {
+interface IdpB extends IdentityProvider, NotificationReader {
   revoke(client: ProviderClient, providerRefreshToken: string): Promise<void>
 }
 

@@ -23,7 +23,7 @@ import { type ProjectTokenDeps, verifyProjectToken } from "./idp-c-token.ts"
 import { createProviderKeys } from "./provider-keys.ts"
 import { invalid } from "./signed-token.ts"
 
-export interface IdpCDeps {
+interface IdpCDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
   /** A project may be on this machine itself, without TLS: the development profile and tests. */

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect"
 
 /** The facts that a transport knows of a call when its headers have arrived. */
-export interface Arrival {
+interface Arrival {
   readonly method: DescMethod
   readonly protocolName: string
   readonly requestMethod: string

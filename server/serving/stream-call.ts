@@ -17,7 +17,7 @@ import { maxRequestBytes } from "./wire/limits.ts"
 import { parseTimeout } from "./wire/timeout.ts"
 import { envelopeBytes, type Framing, readBodyMessage, refuseCompression } from "./wire/unary-body.ts"
 
-export type StreamSpec = MethodImplSpec & { kind: "server_streaming" }
+type StreamSpec = MethodImplSpec & { kind: "server_streaming" }
 
 export interface StreamAnswer {
   readonly headers: HeaderFields

@@ -14,7 +14,7 @@ export interface Bus {
   close(): Promise<void>
 }
 
-export interface BusOptions {
+interface BusOptions {
   readonly databaseUrl: string
   /** Letters and digits that no other process has. */
   readonly origin: string

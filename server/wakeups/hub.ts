@@ -2,7 +2,7 @@
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 
-export interface Subscription {
+interface Subscription {
   readonly listener: (hint: Hint) => void
   interest: Interest
   /** The newest place of each conversation that the stream was told of. */

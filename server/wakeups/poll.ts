@@ -3,7 +3,7 @@ import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Hub } from "./hub.ts"
 
-export interface PollOptions {
+interface PollOptions {
   readonly hub: Hub
   readonly missed: MissedHints
   /** Whether others are heard at the moment: if not, the poll is all there is. */
@@ -11,7 +11,7 @@ export interface PollOptions {
   onError(error: unknown): void
 }
 
-export interface Poll {
+interface Poll {
   /** Heads of logs. */
   heads(): Promise<void>
   /** Everything else. */

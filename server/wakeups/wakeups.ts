@@ -3,7 +3,7 @@ import { type Bus, createPostgresBus } from "./bus.ts"
 import { createHub } from "./hub.ts"
 import { createPoll } from "./poll.ts"
 
-export interface WakeupsOptions {
+interface WakeupsOptions {
   /** Other processes on the same database; null where there is this one alone. */
   readonly others: {
     readonly databaseUrl: string

@@ -1,7 +1,7 @@
 // The candidates for the next word of the command line.
 import type { Argument, Command, Option } from "commander"
 
-export interface Candidate {
+interface Candidate {
   readonly word: string
   readonly what: string
 }

@@ -11,7 +11,7 @@ import { openLoopback } from "./loopback.ts"
 /** Time for a person to sign in at the provider. */
 const waitMs = 300_000
 
-export interface CodeFlow {
+interface CodeFlow {
   readonly browser: BrowserClient
   /** "browser" opens one; "show" prints the address; "paste" also takes the answer from the terminal. */
   readonly how: "browser" | "show" | "paste"

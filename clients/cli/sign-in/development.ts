@@ -4,7 +4,7 @@ import type { Cli, NamedProfile } from "../cli.ts"
 import { CommandError, exitCodes } from "../failure.ts"
 import type { BrowserClient } from "../profiles.ts"
 
-export interface DevelopmentSignIn {
+interface DevelopmentSignIn {
   readonly appId: string
   readonly signIn: ProviderSignIn
 }

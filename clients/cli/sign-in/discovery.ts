@@ -12,7 +12,7 @@ import { isLoopbackHost } from "../profiles.ts"
 
 const timeoutMs = 10_000
 
-export interface Discovered {
+interface Discovered {
   readonly metadata: AuthorizationServer
   readonly authorizationEndpoint: string | undefined
   readonly tokenEndpoint: string | undefined

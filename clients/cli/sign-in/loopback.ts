@@ -10,7 +10,7 @@ export interface Loopback extends AsyncDisposable {
   readonly answer: Promise<URL>
 }
 
-export interface LoopbackOptions {
+interface LoopbackOptions {
   /** Registered addresses; the first one with a free port is used. */
   readonly redirectUris: readonly string[]
   /** The sign-in's state. Any page in the browser can call this server: a request without the state is ignored. */

@@ -26,7 +26,7 @@ export interface Pending {
   readonly options: SignInOptions
 }
 
-export interface PendingSignIns {
+interface PendingSignIns {
   put(pending: Pending): Promise<void>
   /** @returns Undefined for an unknown, used or expired state. Only one caller gets it. */
   take(state: string): Promise<Pending | undefined>

@@ -71,7 +71,7 @@ export interface Moment {
   readonly chance: number
 }
 
-export interface LiveDecision {
+interface LiveDecision {
   readonly state: LiveState
   readonly effects: readonly LiveEffect[]
 }

@@ -63,7 +63,7 @@ export type TurnEffect =
   | { readonly do: "remove"; readonly expected: string }
   | { readonly do: "end"; readonly outcome: Outcome }
 
-export interface TurnDecision {
+interface TurnDecision {
   readonly turn: Turn
   readonly effect: TurnEffect
 }

@@ -9,7 +9,7 @@ import { createLog } from "../../node/log.ts"
 import { type Bundle, buildWorker } from "./build.ts"
 import { startWorkerd, type Workerd } from "./workerd.ts"
 
-export interface EdgeOptions {
+interface EdgeOptions {
   /** The folder of all stored data: the objects, the bucket, the backend's keys, and the auth service's data. */
   readonly persist: string
   /** A running auth service in the development profile, with a separate messaging audience. */

@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 import { Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare"
 import { buckets, compatibility, keyValueNamespaces, objects } from "./bindings.ts"
 
-export interface WorkerdOptions {
+interface WorkerdOptions {
   /** An ES module. */
   readonly code: string
   /** A second Worker with the same settings, bound to the same objects. */

@@ -102,7 +102,7 @@ export const settings = [
   },
 ] as const satisfies readonly Setting[]
 
-export type SettingName = (typeof settings)[number]["name"]
+type SettingName = (typeof settings)[number]["name"]
 
 declare global {
   namespace Cloudflare {

@@ -13,7 +13,7 @@ import type { FeedObject } from "./feed/object.ts"
 import { ownFetch, type ServiceClient } from "./service-client.ts"
 import type { Settings } from "./settings.ts"
 
-export interface EdgeGuard {
+interface EdgeGuard {
   readonly guard: Guard
   readonly revocations: RevocationFeed
 }

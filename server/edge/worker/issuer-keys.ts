@@ -14,7 +14,7 @@ import type { createReceiptSigner } from "../../keys/authority.ts"
 import type { Settings } from "./settings.ts"
 
 /** The keys that sign receipts and claim tickets. */
-export type ReceiptKeys = Parameters<typeof createReceiptSigner>[0]
+type ReceiptKeys = Parameters<typeof createReceiptSigner>[0]
 
 export interface EdgeIssuerKeys extends ReceiptKeys {
   /** Refreshes a set that is older than a minute. A caller with a set does not wait for the refresh. Never rejects. */

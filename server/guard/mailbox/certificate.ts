@@ -27,7 +27,7 @@ export interface Certified extends EnvelopeCertificate {
 const askAgainMs = 60_000
 
 /** Returns the valid certificate of the key, or why there is none. */
-export type Certify = (kid: string, certificate: string) => Promise<Certified | Reason>
+type Certify = (kid: string, certificate: string) => Promise<Certified | Reason>
 
 export function createCertify(options: CertificateOptions): Certify {
   const { issuer, crypto, findCertificate } = options

@@ -11,7 +11,7 @@ import { createJwtVerifier, type Json, untimely, type VerifyJwt } from "../jwt.t
 import type { KeySet } from "../key-set.ts"
 import type { TokenCrypto } from "../token-crypto.ts"
 
-export interface ContextOptions {
+interface ContextOptions {
   readonly issuer: string
   /** The audience of the mailbox. */
   readonly audience: string
@@ -22,7 +22,7 @@ export interface ContextOptions {
 }
 
 /** A context token's claims, parsed and as signed. */
-export interface ContextToken {
+interface ContextToken {
   readonly claims: AccessTokenClaims
   readonly payload: Json
 }
@@ -47,7 +47,7 @@ export function createContextVerifier(options: Omit<ContextOptions, "audience">)
 /**
  * @param chain A verified, unbroken chain. The first envelope has the context token, the last one the remaining scopes.
  */
-export type FindContext = (chain: readonly [Envelope, ...Envelope[]]) => Promise<AuthContext | Reason>
+type FindContext = (chain: readonly [Envelope, ...Envelope[]]) => Promise<AuthContext | Reason>
 
 export function createFindContext({ audience, ...options }: ContextOptions): FindContext {
   const verify = createContextVerifier(options)

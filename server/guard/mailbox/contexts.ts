@@ -19,7 +19,7 @@ export interface ContextsOptions {
 }
 
 /** Input for a sender's `seal`. */
-export interface HeldContext {
+interface HeldContext {
   readonly contextToken: string
   readonly scopes: readonly string[]
 }

@@ -6,7 +6,7 @@ import { type CertificateOptions, type Certified, createCertify } from "./certif
 import { hex, readPayload, sha256, signedBytes } from "./payload.ts"
 
 /** A revocable object: a key by its kid, or a service by its principal. */
-export interface RevocableSender {
+interface RevocableSender {
   readonly kind: "CREDENTIAL" | "PRINCIPAL"
   readonly key: string
   /**

@@ -9,7 +9,7 @@ import { EnvelopePayloadSchema, PostedEnvelopeSchema, type SignedEnvelope } from
 import type { Received } from "./mailbox.ts"
 import { hex, sha256, signedBytes } from "./payload.ts"
 
-export interface SenderOptions {
+interface SenderOptions {
   /** The sending service. */
   readonly principalId: PrincipalId
   /** ECDSA on P-256; may be non-extractable. */
@@ -21,7 +21,7 @@ export interface SenderOptions {
   readonly clock: Clock
 }
 
-export interface Post {
+interface Post {
   readonly mailbox: string
   readonly message: Uint8Array
   readonly messageType?: string

@@ -4,7 +4,7 @@ import type { FindMethod } from "./requirements.ts"
 import { type PolicyResult, runPolicyFile } from "./run.ts"
 import { PolicyFileError } from "./yaml-reader.ts"
 
-export interface PolicyTestOptions {
+interface PolicyTestOptions {
   readonly files: readonly string[]
   /** Files with FileDescriptorSets, whose RPCs the policy files can name. */
   readonly contracts: readonly string[]
@@ -13,7 +13,7 @@ export interface PolicyTestOptions {
 }
 
 /** The environment of the command. */
-export interface Surroundings {
+interface Surroundings {
   /** @throws Error if the file does not exist. */
   readonly read: (path: string) => Uint8Array
   /** Prints a line of the result. */

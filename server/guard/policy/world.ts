@@ -167,7 +167,7 @@ function grantOf(value: Value, { roles, resources, app }: World): HeldGrant {
   }
 }
 
-export function timeOf(value: Value | undefined): number | undefined {
+function timeOf(value: Value | undefined): number | undefined {
   if (value === undefined) return undefined
   const text = value.text()
   const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) : Number.NaN

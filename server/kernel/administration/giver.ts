@@ -8,7 +8,7 @@ import type { Invitation } from "./records.ts"
 import { isOwnKey } from "./scopes.ts"
 
 /** Memberships of the inviter in one app. */
-export interface GiverIn {
+interface GiverIn {
   readonly app: App
   readonly memberships: readonly Membership[]
 }

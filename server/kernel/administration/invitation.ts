@@ -3,7 +3,7 @@ import type { Invitation } from "./records.ts"
 const hourMs = 3_600_000
 
 /** Lifetime of an invitation, in hours. */
-export const invitationHours = { default: 168, max: 720 } as const
+const invitationHours = { default: 168, max: 720 } as const
 
 /** @param hours 0 means the default lifetime. */
 export function invitationExpiryMs(hours: number, nowMs: number): number {

@@ -93,7 +93,7 @@ export interface Contexts {
   update(context: Context): Promise<void>
 }
 
-export interface MemberFilter {
+interface MemberFilter {
   tenantId: TenantId | null
   contextId: ContextId | null
   status: Membership["status"] | null
@@ -157,7 +157,7 @@ export interface Roles {
   update(role: Role): Promise<void>
 }
 
-export interface GrantFilter {
+interface GrantFilter {
   tenantId: TenantId | null
   contextId: ContextId | null
   principalId: PrincipalId | null

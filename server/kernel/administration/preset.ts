@@ -4,7 +4,7 @@ import type { ProviderClient } from "../records.ts"
 import { invalid, type Problem } from "./problem.ts"
 
 /** The fields that a preset fills in. */
-export type PresetValues = Pick<
+type PresetValues = Pick<
   ProviderClient,
   "issuers" | "canonicalIssuer" | "jwksUri" | "authorizationEndpoint" | "tokenEndpoint" | "displayName"
 >
@@ -77,7 +77,7 @@ const presets: Readonly<Record<string, Preset>> = {
 
 const only = (issuer: string) => ({ issuers: [issuer], canonicalIssuer: issuer })
 
-export type Filled =
+type Filled =
   | { readonly is: "filled"; readonly values: PresetValues }
   /** The field is a path in the request. */
   | { readonly is: "refuse"; readonly problem: Problem }

@@ -11,7 +11,7 @@ export type ClientValues = Omit<
 >
 
 /** Which secrets the client will have after the change. */
-export interface SecretsKept {
+interface SecretsKept {
   readonly clientSecret: boolean
   readonly tokenSecret: boolean
 }

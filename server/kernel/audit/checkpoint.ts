@@ -37,12 +37,12 @@ export interface CheckpointHeads {
 type Digest = Pick<AuditSeals, "digest">
 
 /** One step from a leaf to the root: the sibling's hash, and whether the sibling is on the left. */
-export interface ProofStep {
+interface ProofStep {
   readonly hash: Uint8Array
   readonly isLeft: boolean
 }
 
-export const headHash = ({ digest }: Digest, { shard, seq, hash }: Head): Uint8Array =>
+const headHash = ({ digest }: Digest, { shard, seq, hash }: Head): Uint8Array =>
   digest(JSON.stringify(["signet audit head v1", shard, seq.toString(), hex(hash)]))
 
 const nodeHash = ({ digest }: Digest, left: Uint8Array, right: Uint8Array): Uint8Array =>

@@ -1,5 +1,5 @@
 /** Defects that verification of the audit log can find. */
-export type FlawKind =
+type FlawKind =
   /** The event differs from the one that was linked. */
   | "EVENT_CHANGED"
   /** The linked event does not exist. */

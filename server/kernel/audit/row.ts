@@ -21,7 +21,7 @@ interface Personal {
 }
 
 /** The chain of events that belong to no app. */
-export const ownShard = "-"
+const ownShard = "-"
 
 /** The chain of an event: its tenant's, else its app's, else the installation's. */
 export const shardOf = ({ appId, tenantId }: Readonly<Pick<AuditEvent, "appId" | "tenantId">>): string =>

@@ -32,7 +32,7 @@ export interface AuditSeals {
   open(key: Uint8Array, label: string, sealed: Uint8Array): string | undefined
 }
 
-export interface DataKey {
+interface DataKey {
   /** 32 bytes. */
   readonly key: Uint8Array
   /** The key, sealed under the service's sealing key. */

@@ -28,7 +28,7 @@ export interface VerifiedChains {
 }
 
 /** Sequence number of each chain's head at a checkpoint, by checkpoint number. */
-export type EndsAt = ReadonlyMap<bigint, ReadonlyMap<string, bigint>>
+type EndsAt = ReadonlyMap<bigint, ReadonlyMap<string, bigint>>
 
 interface Options {
   /**

@@ -6,7 +6,7 @@ import { hex } from "./row.ts"
 import type { VerifiedChains, Verifying } from "./verify-chains.ts"
 
 /** A head of a checkpoint, with the hash of the link that has its position now; null if there is none. */
-export interface CheckedHead {
+interface CheckedHead {
   readonly head: Head
   readonly linkHash: Uint8Array | null
 }

@@ -8,7 +8,7 @@ interface Parts {
   readonly of: readonly Outcome[]
 }
 
-export interface Passed extends Parts {
+interface Passed extends Parts {
   readonly passed: true
   /** True if a token with an actor is accepted. */
   readonly takesActor: boolean

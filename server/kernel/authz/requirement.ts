@@ -41,8 +41,8 @@ export type Requirement = Options &
     | { readonly is: "allOf"; readonly of: Requirements }
   )
 
-export type TenantCheck = Extract<Requirement, { is: "tenant" }>
-export type ResourceCheck = Extract<Requirement, { is: "resourceAction" }>
+type TenantCheck = Extract<Requirement, { is: "tenant" }>
+type ResourceCheck = Extract<Requirement, { is: "resourceAction" }>
 
 /** The key of a tenant in RequestFacts.tenants. */
 export function tenantKey(check: TenantCheck): string {

@@ -36,7 +36,7 @@ export interface PersonSearch {
 }
 
 /** Each list is newest first and limited to the requested number. */
-export interface PersonalRecords {
+interface PersonalRecords {
   readonly sessions: readonly Session[]
   readonly pats: readonly Pat[]
   readonly grants: readonly Grant[]

@@ -2,7 +2,7 @@
 // is optional.
 import type { ProviderClient } from "../records.ts"
 
-export type Selection =
+type Selection =
   | { readonly is: "selected"; readonly client: ProviderClient }
   /** The app has no client for this provider and platform. */
   | { readonly is: "none" }

@@ -7,7 +7,7 @@ import type { Vouched } from "./provider-ports.ts"
 /** The project answers with a session that it just created. */
 const maxAgeSeconds = 600
 
-export interface PresentedEmailSession {
+interface PresentedEmailSession {
   /** The payload of the access token, whose signature was verified. */
   claims: Readonly<Record<string, unknown>>
   /** The member `user` of the same answer. */
@@ -19,7 +19,7 @@ export interface PresentedEmailSession {
   nowSeconds: number
 }
 
-export type EmailSessionJudgment =
+type EmailSessionJudgment =
   | { is: "ok"; vouched: Vouched }
   | { is: "refuse"; reason: "PROVIDER_TOKEN_INVALID" | "EMAIL_NOT_VERIFIED"; claim: string }
 

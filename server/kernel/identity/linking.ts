@@ -5,7 +5,7 @@ import type { Identity, Principal, ProviderAccount, Session } from "../records.t
 import { principalInactivity } from "./principal.ts"
 
 /** The caller's locked records: a session that ended concurrently is seen as ended. */
-export interface CallerFacts {
+interface CallerFacts {
   readonly identity: Pick<Identity, "id" | "status"> | undefined
   readonly principal: Pick<Principal, "status"> | undefined
   readonly session: Pick<Session, "status"> | undefined
@@ -19,7 +19,7 @@ export function callerProblem({ identity, principal, session }: CallerFacts): Re
   return session?.status === "ACTIVE" ? undefined : "SESSION_REVOKED"
 }
 
-export type LinkPlan =
+type LinkPlan =
   | { is: "refuse"; reason: Reason }
   /** The account is new: insert it. */
   | { is: "insert" }

@@ -1,7 +1,7 @@
 import type { MagicLinkRequest } from "../ports.ts"
 import type { App } from "../records.ts"
 
-export interface PresentedLink {
+interface PresentedLink {
   /** Unexpired requests for the address that received the link, newest first. */
   requests: readonly MagicLinkRequest[]
   app: App

@@ -7,7 +7,7 @@ import type { Vouched } from "./provider-ports.ts"
 /** Maximum age of an ID token at sign-in, in seconds. */
 const maxAgeSeconds = 600
 
-export interface PresentedIdToken {
+interface PresentedIdToken {
   /** The payload, whose signature was verified. */
   claims: Readonly<Record<string, unknown>>
   client: ProviderClient
@@ -17,7 +17,7 @@ export interface PresentedIdToken {
   nowSeconds: number
 }
 
-export type IdTokenJudgment =
+type IdTokenJudgment =
   | {
       is: "ok"
       vouched: Omit<Vouched, "singleUse">

@@ -16,7 +16,7 @@ const changes: Readonly<Record<string, ProviderNotification["change"]>> = {
   "email-enabled": "EMAIL_ENABLED",
 }
 
-export type NotificationJudgment = { is: "ok"; notification: ProviderNotification } | { is: "refuse"; claim: string }
+type NotificationJudgment = { is: "ok"; notification: ProviderNotification } | { is: "refuse"; claim: string }
 
 /** The clients of IDP_B that a notification for this audience concerns. */
 export function addressees(clients: readonly ProviderClient[], aud: unknown): readonly ProviderClient[] {
@@ -66,7 +66,7 @@ export function judgeNotification(
   }
 }
 
-export interface AccountChange {
+interface AccountChange {
   account: ProviderAccount
   /** True if the account's sessions end. */
   isEnded: boolean

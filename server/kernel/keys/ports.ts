@@ -44,7 +44,7 @@ export interface SigningKeys {
 }
 
 /** What a keyed hash is computed over. */
-export type SecretPurpose =
+type SecretPurpose =
   | "refresh-token"
   | "retry-key"
   | "page-token"

@@ -4,7 +4,7 @@
  * CURRENT seals and opens. PREVIOUS only opens, during a rotation. RETIRED does neither, but its audit stamps stay
  * verifiable.
  */
-export type SealingKeyStatus = "CURRENT" | "PREVIOUS" | "RETIRED"
+type SealingKeyStatus = "CURRENT" | "PREVIOUS" | "RETIRED"
 
 export interface SealingKeyRecord {
   /** Derived from the key; reveals nothing about it. */
@@ -49,7 +49,7 @@ export function judgeHeld(records: readonly SealingKeyRecord[], held: readonly s
   return undefined
 }
 
-export type RotationPlan =
+type RotationPlan =
   | { readonly is: "begin"; readonly from: string; readonly to: string }
   | { readonly is: "resume"; readonly from: string; readonly to: string }
   | { readonly is: "refuse"; readonly why: string }
@@ -89,9 +89,7 @@ export function planSealingRotation(
   return { is: "begin", from: key, to: next }
 }
 
-export type FinishPlan =
-  | { readonly is: "finish"; readonly from: string }
-  | { readonly is: "refuse"; readonly why: string }
+type FinishPlan = { readonly is: "finish"; readonly from: string } | { readonly is: "refuse"; readonly why: string }
 
 /**
  * Decides the next step of `keys sealing finish`: the previous key is retired once no process holds it and no row is

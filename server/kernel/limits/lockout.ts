@@ -13,7 +13,7 @@ export interface Lockout {
 export const mostLocks = 20
 
 /** When the count of locks is reset: one maximum lock time after the last lock ended. */
-export const forgottenAtMs = (state: Lockout, policy: LockoutPolicy): number =>
+const forgottenAtMs = (state: Lockout, policy: LockoutPolicy): number =>
   Math.max(state.lockedUntilMs + policy.mostLockSeconds * 1_000, state.windowEndsAtMs)
 
 /**

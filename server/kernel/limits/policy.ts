@@ -73,7 +73,7 @@ export const defaultWindows = {
  */
 export const strangersMayUseUp: ReadonlySet<string> = new Set(["email", "email_day", "token"])
 
-export const defaultLockouts = {
+const defaultLockouts = {
   client: { failures: 10, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 },
   /** Guesses of a user's password from one network. */
   email: { failures: 5, seconds: 900, lockSeconds: 900, mostLockSeconds: 86_400 },

@@ -159,6 +159,6 @@ interface Lifted {
  * PERMISSIONS_STALE. POLICY: tokens of the app whose policy part is below it. The parts are those of AuthorityVersions:
  * perm_ver - pol_ver, and pol_ver.
  */
-export type AuthorityMinimum =
+type AuthorityMinimum =
   | { kind: "AUTHORITY"; key: PrincipalId; appId: AppId; minVersion: number; expiresAtMs: number }
   | { kind: "POLICY"; key: AppId; minVersion: number; expiresAtMs: number }

@@ -8,14 +8,14 @@ import type { ServiceAccount, ServiceKey, ServiceSecret } from "./records.ts"
 const dayMs = 86_400_000
 
 /** Lifetime of a secret, and how long a replaced secret stays valid. */
-export const secretLifeDays = { default: 180, max: 365 } as const
-export const overlapMs = { default: dayMs, max: 7 * dayMs } as const
+const secretLifeDays = { default: 180, max: 365 } as const
+const overlapMs = { default: dayMs, max: 7 * dayMs } as const
 
 /** Enough for a rotation. Every further secret is one more that can leak. */
 const mostSecrets = 2
 const mostKeys = 4
 
-export type SecretState = "ACTIVE" | "EXPIRED" | "REVOKED"
+type SecretState = "ACTIVE" | "EXPIRED" | "REVOKED"
 
 /** The expiry is exclusive. */
 export function secretState(secret: Pick<ServiceSecret, "revokedAtMs" | "expiresAtMs">, nowMs: number): SecretState {
@@ -90,7 +90,7 @@ export function planSecret(
   return { expiresAtMs: nowMs + (lifeDays || secretLifeDays.default) * dayMs }
 }
 
-export interface SecretRotation {
+interface SecretRotation {
   /** Expiry of the new secret. */
   expiresAtMs: number
   /** The live secrets and the expiry of each: never later than before. */

@@ -93,7 +93,7 @@ export interface ReceiptFacts {
 /** Signs synchronously, so that nothing runs between reading a log's head and writing after it. */
 export type ReceiptSigner = (facts: ReceiptFacts) => Signed
 
-export interface TicketFacts {
+interface TicketFacts {
   readonly place: Place
   readonly claimId: ClaimId
   readonly conversationId: ConversationId

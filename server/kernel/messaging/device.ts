@@ -6,7 +6,7 @@ import { maxCount } from "./limits.ts"
 import type { MessagingDevice, SignedDeviceList } from "./records.ts"
 
 /** The caller, according to the session. */
-export interface Registrant {
+interface Registrant {
   readonly userId: PrincipalId
   readonly appId: AppId
   readonly tenantId: TenantId | null
@@ -14,7 +14,7 @@ export interface Registrant {
   readonly boundDeviceId: DeviceId | null
 }
 
-export type RegisterDecision =
+type RegisterDecision =
   /** Register a new device. In the same change, revoke the device that the session was bound to, if any. */
   | { readonly is: "register"; readonly revoke: DeviceId | null }
   /** The device exists: bind the session to it. */

@@ -34,7 +34,7 @@ export interface PlaceStatus {
   readonly isEmpty: boolean
 }
 
-export type StepDecision =
+type StepDecision =
   /** HELD is reached through HOLDING: first new writes are refused, then running ones finish. */
   | { readonly is: "go"; readonly to: PlaceState }
   /** The step was already taken. */
@@ -174,8 +174,6 @@ export type TransferRecord =
       readonly index: number
       readonly data: Uint8Array
     }
-
-export type TransferKind = TransferRecord["is"]
 
 /** The records in the database. Attachment bytes are in the blob store. */
 export type StoredRecord = Exclude<TransferRecord, { readonly is: "attachmentPart" }>

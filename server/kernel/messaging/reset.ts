@@ -6,7 +6,7 @@ import { isOnTheWayOut } from "./directive.ts"
 import type { Conversation, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
-export type ResetDecision =
+type ResetDecision =
   | { readonly is: "reset" }
   /** RESET_NOT_NEEDED: a helper that can add the requester is online. */
   | { readonly is: "refuse"; readonly reason: Reason }

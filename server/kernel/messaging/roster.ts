@@ -11,7 +11,7 @@ export interface NewLeaf {
 }
 
 /** The changes that one commit makes to the leaves. */
-export interface RosterChange {
+interface RosterChange {
   /** Leaf indexes. */
   readonly removed: readonly number[]
   /** In commit order: each gets the leftmost free leaf. */

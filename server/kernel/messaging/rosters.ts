@@ -8,7 +8,7 @@ export interface KnownRoster {
   readonly roster: readonly Leaf[]
 }
 
-export interface Rosters {
+interface Rosters {
   get(id: ConversationId): KnownRoster | undefined
   put(id: ConversationId, known: KnownRoster): void
 }

@@ -6,7 +6,7 @@ import type { LivenessFacts } from "../ports.ts"
 import { skewSeconds } from "../token/claims.ts"
 import type { RevocationEntry, RevocationKind } from "./entry.ts"
 
-export interface RevocationSet {
+interface RevocationSet {
   /** False if the capacity is exceeded: the set is then incomplete. */
   add(entries: readonly RevocationEntry[], nowMs: number): boolean
   /** The liveness facts of a caller whose token is otherwise valid. */

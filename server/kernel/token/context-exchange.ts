@@ -17,7 +17,7 @@ export interface ContextQuestion {
   readonly scopes: readonly string[]
 }
 
-export type ContextExchange =
+type ContextExchange =
   | { readonly refuse: false; readonly subject: AuthContext; readonly scopes: readonly string[] }
   | { readonly refuse: true; readonly reason: Reason; readonly error: OAuthError }
 

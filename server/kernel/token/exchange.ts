@@ -49,7 +49,7 @@ export interface Exchange {
   readonly lifetimeSeconds: number
 }
 
-export interface NoExchange {
+interface NoExchange {
   readonly refuse: true
   readonly reason: Reason
   readonly error: OAuthError

@@ -9,9 +9,9 @@ import type { App, Identity, Membership, Principal } from "../records.ts"
 const dayMs = 86_400_000
 
 /** Lifetime of a personal access token, which always expires. */
-export const patLifeDays = { default: 90, max: 365 } as const
+const patLifeDays = { default: 90, max: 365 } as const
 
-export type PatState = "ACTIVE" | "EXPIRED" | "REVOKED" | "LEAKED"
+type PatState = "ACTIVE" | "EXPIRED" | "REVOKED" | "LEAKED"
 
 /** Returns the current state. If a token was revoked and expired, the earlier event counts. */
 export function patState(pat: Pick<Pat, "revokedAtMs" | "revokeReason" | "expiresAtMs">, nowMs: number): PatState {
@@ -21,7 +21,7 @@ export function patState(pat: Pick<Pat, "revokedAtMs" | "revokeReason" | "expire
   return nowMs < pat.expiresAtMs ? "ACTIVE" : "EXPIRED"
 }
 
-export interface PatRequest {
+interface PatRequest {
   audiences: readonly string[]
   scopes: readonly string[]
   /** 0 means the default lifetime. */
@@ -29,7 +29,7 @@ export interface PatRequest {
 }
 
 /** The app, and the caller's membership at the place of the new token. */
-export interface PatGrounds {
+interface PatGrounds {
   app: Pick<App, "audiences" | "scopes">
   membership: Pick<Membership, "status" | "scopes"> | undefined
   authAudience: string

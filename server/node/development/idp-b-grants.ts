@@ -7,7 +7,7 @@ export interface Grant {
   person: IdpBPerson
 }
 
-export interface CodeGrant extends Grant {
+interface CodeGrant extends Grant {
   /** The redirect URI of the code; empty for the system dialog. */
   redirectUri: string
   /** As sent to the provider. */

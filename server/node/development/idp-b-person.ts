@@ -31,7 +31,7 @@ export function idpBClaimsOf(person: IdpBPerson): Record<string, unknown> {
     : { email: person.email, email_verified: "true" }
 }
 
-export function relayAddressOf({ email }: Person): string {
+function relayAddressOf({ email }: Person): string {
   return `${sha256(`relay|${teamId}|${email}`).slice(0, 10)}@privaterelay.idp-b.invalid`
 }
 

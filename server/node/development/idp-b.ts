@@ -21,7 +21,7 @@ export interface DevelopmentIdpB extends StandIn {
   state(): Promise<IdpBState>
 }
 
-export interface DevelopmentIdpBOptions {
+interface DevelopmentIdpBOptions {
   /** Any value but "development" is refused. */
   profile: string
   /** Returns the server's own origin. Called at the first request, when the port is known. */

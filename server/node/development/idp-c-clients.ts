@@ -12,7 +12,7 @@ export const idpCPath = "/dev/idp-c"
 /** The default target of links in its mails: a page with a button, because mail scanners open links. */
 export const linkPath = `${idpCPath}/link`
 
-export const projectReference = "devproject"
+const projectReference = "devproject"
 
 /** @param tokenSecret The project's signing secret; null if it publishes keys. */
 export function buildIdpCClients(

@@ -19,7 +19,7 @@ export interface ProjectPerson {
 /** "signup" is for users who have not confirmed the address. */
 export type LinkType = "signup" | "magiclink"
 
-export interface NewPerson {
+interface NewPerson {
   email: string
   password?: string
   isConfirmed?: boolean

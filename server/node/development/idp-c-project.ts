@@ -14,7 +14,7 @@ export interface Mail {
 }
 
 /** Settings that tests and developers may change at any time. */
-export interface ProjectSettings {
+interface ProjectSettings {
   spelling: Spelling
   /** The project accepts no new users. */
   isSignupDisabled: boolean

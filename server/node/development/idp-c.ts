@@ -34,7 +34,7 @@ export interface DevelopmentIdpC extends StandIn {
   project(): Promise<Project>
 }
 
-export interface DevelopmentIdpCOptions {
+interface DevelopmentIdpCOptions {
   /** Any value but "development" is refused. */
   profile: string
   /** Returns the server's own origin. Called at the first request, when the port is known. */

@@ -17,7 +17,7 @@ export interface DevelopmentIdp extends StandIn {
   readonly webSecret: string
 }
 
-export interface DevelopmentIdpOptions {
+interface DevelopmentIdpOptions {
   /** Any value but "development" is refused. */
   profile: string
   /** Returns the server's own origin. Called at the first request, when the port is known. */

@@ -12,7 +12,7 @@ export interface RunningProvider extends Issuer {
   provider: Provider
 }
 
-export interface ProviderOptions {
+interface ProviderOptions {
   readonly of: DevelopmentIssuer
   /** The origin of the server that it is mounted in. */
   readonly origin: string

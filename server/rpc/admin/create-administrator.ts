@@ -11,7 +11,7 @@ import type { Deps } from "../deps.ts"
 
 type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
 
-export interface AdministratorRequest {
+interface AdministratorRequest {
   /** A display name. */
   readonly name: string
   /** Lifetime of the token in hours, 1 to 720. */

@@ -13,7 +13,7 @@ import type { Deps } from "../deps.ts"
 
 type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
 
-export interface BackendRequest {
+interface BackendRequest {
   readonly appId: App["id"]
   /** A display name. An active account of the app with this name gets one more secret. */
   readonly name: string

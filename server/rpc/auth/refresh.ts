@@ -18,7 +18,7 @@ import { activeOf } from "../place.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import { newRefreshToken } from "./sign-in/session.ts"
 
-export interface RefreshCall {
+interface RefreshCall {
   token: string
   /** The app whose cookie carried the token; null when the body did. */
   cookieAppId: AppId | null
@@ -26,7 +26,7 @@ export interface RefreshCall {
   audiences: readonly string[]
 }
 
-export interface Refreshed {
+interface Refreshed {
   session: Session
   principal: Principal
   app: App

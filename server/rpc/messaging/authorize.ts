@@ -42,7 +42,7 @@ import { limitExceeded } from "./refusing.ts"
 type Authorization = MessageInitShape<typeof AuthorizationSchema>
 
 /** The change to prove, the state on which it is based, and the id of the claim that it may need. */
-export interface AskedChange {
+interface AskedChange {
   readonly change: WantedChange
   readonly baseEpoch: bigint
   readonly baseStateTag: Uint8Array | null

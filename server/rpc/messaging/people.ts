@@ -22,7 +22,7 @@ export async function usersAt(
 }
 
 /** @throws Refused RESOURCE_UNRESOLVED */
-export function principalIdOf(text: string): PrincipalId {
+function principalIdOf(text: string): PrincipalId {
   const id = parseId("prn", text)
   if (id === undefined) throw unresolved()
   return id

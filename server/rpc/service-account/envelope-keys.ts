@@ -18,7 +18,7 @@ import { limit } from "../limit.ts"
 import { onAccount } from "./administer.ts"
 import { thumbprint } from "./keys.ts"
 
-export interface NewEnvelopeKey {
+interface NewEnvelopeKey {
   readonly accountId: string
   readonly x: string
   readonly y: string

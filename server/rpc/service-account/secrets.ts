@@ -10,7 +10,7 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
 
-export interface ShownSecret {
+interface ShownSecret {
   /** `sgsec_…`: shown only in this answer. */
   secret: string
   kept: ServiceSecret

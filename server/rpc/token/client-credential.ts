@@ -4,7 +4,7 @@ import type { Refused } from "@signet/kernel/errors"
 import { clientRefusal, refusal } from "./refuse.ts"
 
 /** The parameters of token, introspection and revocation requests. Undefined for an omitted one. */
-export interface ClientParameters {
+interface ClientParameters {
   clientId: string
   clientSecret?: string | undefined
   clientAssertionType: string

@@ -21,7 +21,7 @@ import { type IssuedToken, issueOf } from "./issued.ts"
 import { actorOf, type Verified, verified } from "./on-behalf-grant.ts"
 import { refusal } from "./refuse.ts"
 
-export interface ContextCall {
+interface ContextCall {
   credential: ClientCredential
   clientId: string
   /** The service's own access token, in place of another credential. */

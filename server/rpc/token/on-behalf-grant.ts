@@ -22,7 +22,7 @@ import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { placeIn } from "./pat-grant.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
-export interface OnBehalfCall {
+interface OnBehalfCall {
   credential: ClientCredential
   clientId: string
   /** The service's own access token, in place of another credential. */

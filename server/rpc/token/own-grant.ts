@@ -15,7 +15,7 @@ import { clientRefusal } from "./refuse.ts"
 
 type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
 
-export interface OwnCall extends ClientCredentialsCall {
+interface OwnCall extends ClientCredentialsCall {
   is: "client_credentials" | "own_context"
   proof: Proof
 }

@@ -17,7 +17,7 @@ import { isPlaceOpen } from "../place.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { invalidRequest, refusal } from "./refuse.ts"
 
-export interface PatCall {
+interface PatCall {
   /** The personal access token. */
   pat: string
   /** May be empty if the personal access token allows exactly one audience. */

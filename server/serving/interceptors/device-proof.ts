@@ -22,7 +22,7 @@ import { kDevice } from "../call/calling-device.ts"
 export const proofHeader = "signet-device-proof"
 const maxProofCharacters = 512
 
-export interface DeviceProofOptions {
+interface DeviceProofOptions {
   readonly devices: Pick<Devices, "find">
   readonly proofNonces: ProofNonces
   readonly clock: Clock

@@ -3,7 +3,7 @@ import { Refused } from "@signet/kernel/errors"
 import { toConnectError } from "../errors.ts"
 
 /** Called for each fault of the service, with its call. */
-export type OnFault = (fault: unknown, call: UnaryRequest | StreamRequest) => void
+type OnFault = (fault: unknown, call: UnaryRequest | StreamRequest) => void
 
 /**
  * Turns everything that a call throws into the caller's error, also in the middle of a stream. Only telemetry is

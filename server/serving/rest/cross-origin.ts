@@ -21,7 +21,7 @@ const exposedHeaders =
 /** The longest time that browsers permit: two hours. */
 const preflightSeconds = "7200"
 
-export interface CrossOrigin {
+interface CrossOrigin {
   /** For every answer to the request. */
   readonly headers: Readonly<Record<string, string>>
   /** True for a preflight, which is answered with these headers and 204. */

@@ -6,7 +6,7 @@ import { type Framing, framingOf } from "../wire/unary-body.ts"
 import type { RestResponse } from "./http.ts"
 import { refusal } from "./rest.ts"
 
-export interface RefusedRequest {
+interface RefusedRequest {
   /** The request's id. */
   readonly id: string
   readonly verb: string

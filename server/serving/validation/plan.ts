@@ -26,7 +26,7 @@ export interface Violation {
 }
 
 /** The violations of a message; none for a valid one. */
-export type ViolationsOf = (message: Message) => Violation[]
+type ViolationsOf = (message: Message) => Violation[]
 
 type Tell = (field: string, description: string) => void
 type Plan = (message: ReflectMessage, at: string, tell: Tell) => void

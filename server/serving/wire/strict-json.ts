@@ -29,7 +29,7 @@ export function parseStrictJson(bytes: Uint8Array): JsonValue {
 }
 
 /** @throws Refused MALFORMED_REQUEST */
-export function decodeUtf8(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch {

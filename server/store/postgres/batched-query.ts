@@ -6,7 +6,7 @@ import { type PoolClient, Query, type QueryConfig, type Submittable } from "pg"
 /** Marks a transaction's last statement, which is committed in the same round trip. */
 export const lastMark = "/* last */ "
 
-export interface Batch {
+interface Batch {
   /** The statement that opens the transaction; undefined if it is open. */
   readonly opens: string | undefined
   /** True to commit after the statement. */

@@ -8,7 +8,7 @@ import { type MigrationProvider, Migrator } from "kysely/migration"
 import type { Tables } from "./schema.ts"
 import type { Database } from "./sql.ts"
 
-export interface SqlFile {
+interface SqlFile {
   name: string
   text: string
   /** SHA-256 of the text in hexadecimal. */

@@ -38,7 +38,7 @@ type Place<Value, Table> =
 export type Fields<Value, Table> = { readonly [Field in keyof Value]-?: Place<Value[Field], Table> }
 
 /** Of all columns of `Table`: what a mapping leaves out is omitted from the type that it is given. */
-export interface RowMapping<Value, Table> {
+interface RowMapping<Value, Table> {
   readonly columns: readonly (keyof Table & string)[]
   fromRow(row: Selectable<Table>): Value
   toRow(value: Value): Insertable<Table>

@@ -200,7 +200,7 @@ export interface RefreshTokenTable {
   confirmed_at: Date | null
 }
 
-export interface MagicLinkRequestTable {
+interface MagicLinkRequestTable {
   id: MagicLinkRequestId
   email_hash: Uint8Array
   app_id: AppId

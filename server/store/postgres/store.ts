@@ -33,7 +33,7 @@ import { pats } from "./token/pats.ts"
 import { assertionUses, revocations } from "./token/revocations.ts"
 import { inTransaction } from "./transaction.ts"
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly audit: AuditWriting
   readonly isolationLevel?: IsolationLevel
   /** Called after revocations were committed. */

@@ -13,7 +13,7 @@ const batch = 1_000
 /** Batches of each kind in one sweep; the next sweep continues. */
 const mostBatches = 50
 
-export interface Swept {
+interface Swept {
   idTokenUses: number
   magicLinks: number
   /** Sealed successors erased because their retry window ended or they were confirmed. */

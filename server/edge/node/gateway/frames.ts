@@ -12,7 +12,7 @@ export function framed(message: Uint8Array, flags = 0): Buffer {
   return frame
 }
 
-export interface IncomingFrame {
+interface IncomingFrame {
   /** The length of the message in bytes. */
   readonly length: number
   /** The message as it arrives. */

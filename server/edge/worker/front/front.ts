@@ -12,7 +12,7 @@ import { dropRest, readBody } from "./read-body.ts"
 import { decodedPath, restRouter } from "./rest-router.ts"
 import { refusedAnswer, rpcAnswers } from "./rpc.ts"
 
-export interface FrontOptions extends UnaryOptions {
+interface FrontOptions extends UnaryOptions {
   readonly routes: Routes
   /** Methods without REST form and gate, and with their own interceptors: probes. */
   readonly open?: { readonly routes: Routes; readonly interceptors: UnaryOptions["interceptors"] }

@@ -21,7 +21,7 @@ export function decodedPath(path: string): readonly string[] {
  *
  * @throws Refused MALFORMED_REQUEST when only a variable's length prevents a match.
  */
-export type FindRoute = (verb: string, path: readonly string[]) => RestRoute | undefined
+type FindRoute = (verb: string, path: readonly string[]) => RestRoute | undefined
 
 export function restRouter(routes: readonly RestRoute[]): FindRoute {
   const sorted = routes.toSorted(bySpecificity)

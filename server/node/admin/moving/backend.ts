@@ -14,7 +14,7 @@ export interface StatusSeen {
   readonly isEmpty: boolean
 }
 
-export interface PageSeen {
+interface PageSeen {
   readonly records: readonly Record[]
   /** Empty on the last page. */
   readonly nextCursor: string

@@ -14,7 +14,7 @@ import { deviceCookieName, readCookie, setDeviceCookie } from "../cookie.ts"
 const purpose = "device-token"
 
 /** The address and app of a device token, and how the client carries it. */
-export interface Carrier {
+interface Carrier {
   readonly appId: AppId
   readonly email: string
   readonly cookieMode: boolean

@@ -31,7 +31,7 @@ const pageSize = 50
 const farthest = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** The part of a log that one device may read. */
-export interface ReadLog {
+interface ReadLog {
   readonly envelopes: readonly Envelope[]
   /** The log's last sequence number; for a removed device, that of its removal. */
   readonly headSeq: bigint

@@ -14,7 +14,7 @@ import { usersAt } from "../people.ts"
 import { limitExceeded } from "../refusing.ts"
 
 /** A claim of key packages, for a conversation that the caller sees. */
-export interface Claiming {
+interface Claiming {
   readonly id: ClaimId
   readonly conversationId: ConversationId
   readonly targets: ClaimTargets

@@ -36,13 +36,13 @@ export interface DeviceDelivery {
   readonly welcomeId: WelcomeId | null
 }
 
-export interface UserDelivery {
+interface UserDelivery {
   readonly kind: "user"
   readonly userId: PrincipalId
   readonly notice: UserNotice
 }
 
-export interface PlaceDelivery {
+interface PlaceDelivery {
   readonly kind: "place"
   readonly createdAtMs: number
 }

@@ -95,7 +95,7 @@ export function consume(
   }
 }
 
-export function findWelcome(sql: Sql, id: WelcomeId): WelcomeRecord | undefined {
+function findWelcome(sql: Sql, id: WelcomeId): WelcomeRecord | undefined {
   const row = sql.row<WelcomeRow>(findText, id)
   return row && welcomeOf(row)
 }

@@ -8,7 +8,7 @@ export interface Part {
   rows(after: readonly Value[] | null, limit: number): readonly PartRow[]
 }
 
-export interface PartRow {
+interface PartRow {
   readonly key: readonly Value[]
   readonly record: StoredRecord
 }

@@ -24,7 +24,7 @@ export interface AdminTables {
   password_hold: PasswordHoldTable
 }
 
-export interface PasswordHoldTable {
+interface PasswordHoldTable {
   account_hash: Uint8Array
   held_at: Date
 }

@@ -31,7 +31,7 @@ select * from unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[], $5::time
 
 const forgetText = "delete from audit_pending where event_id = any($1::text[])"
 
-export interface LinkedBatch {
+interface LinkedBatch {
   readonly linked: number
   /** True if more events may be pending. */
   readonly isFull: boolean

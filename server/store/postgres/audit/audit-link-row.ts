@@ -7,7 +7,7 @@ import { bytes } from "../sql.ts"
 import { fromAuditRow } from "./audit-row.ts"
 import type { AuditEventTable, AuditLinkTable, AuditTables } from "./audit-schema.ts"
 
-export const fromLinkRow = (row: Selectable<AuditLinkTable>): AuditLink => ({
+const fromLinkRow = (row: Selectable<AuditLinkTable>): AuditLink => ({
   shard: row.shard,
   seq: BigInt(row.seq),
   eventId: row.event_id,

@@ -7,7 +7,7 @@ import { bytes, type Database, run } from "../sql.ts"
 const page = 200
 
 /** Reseals a value; `"current"` if its key is current, undefined if it does not open. */
-export type Reseal = (
+type Reseal = (
   of: Pick<SealedColumn, "scheme"> & { label: ReturnType<SealedColumn["labelOf"]> },
   sealed: Uint8Array,
 ) => Uint8Array | "current" | undefined

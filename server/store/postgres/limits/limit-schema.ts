@@ -6,7 +6,7 @@ export interface LimitTables {
 }
 
 /** A bucket, and the result of its last call. */
-export interface RateLimitTable {
+interface RateLimitTable {
   key: Uint8Array
   step_us: number
   span_us: number
@@ -15,7 +15,7 @@ export interface RateLimitTable {
 }
 
 /** Failures and locks, and whether the last failure was counted. */
-export interface LockoutTable {
+interface LockoutTable {
   key: Uint8Array
   failures: number
   window_ends_at_us: number

@@ -55,7 +55,7 @@ export interface ConversationRow {
 }
 
 /** [index, device, user, credential hash in hexadecimal, epoch] */
-export type LeafJson = readonly [number, DeviceId, PrincipalId, string, number]
+type LeafJson = readonly [number, DeviceId, PrincipalId, string, number]
 
 /** The columns of the table `conversation` under this name. */
 export const conversationColumns = (name = "conversation"): string =>

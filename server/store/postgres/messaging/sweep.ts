@@ -12,7 +12,7 @@ const mostBatches = 50
 const claimMs = 14 * 86_400_000
 const hour = 3_600_000
 
-export interface SweptMessaging {
+interface SweptMessaging {
   readonly nonces: number
   readonly claims: number
   readonly keyPackages: number

@@ -25,7 +25,7 @@ import { checkTree, credentialHashOf, mismatch, nextTree, readTree } from "./tre
 import { checkTickets, welcomesFor } from "./welcomes.ts"
 
 /** A parsed commit, and its AAD frame. */
-export interface OpenedCommit {
+interface OpenedCommit {
   readonly commit: Commit
   readonly aad: EnvelopeAadV1
 }

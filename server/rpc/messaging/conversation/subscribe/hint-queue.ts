@@ -4,7 +4,7 @@ import type { Hint } from "@signet/kernel/messaging/wakeups"
 export type Notice = Hint | { readonly is: "heartbeat" }
 
 /** The pending hints of one reader. */
-export interface HintQueue {
+interface HintQueue {
   /** Adds the notice, or merges it with a pending one of the same object. False when the capacity is reached. */
   push(notice: Notice): boolean
   /** The oldest notice; waits for one. Undefined once the queue is closed. */
@@ -14,7 +14,7 @@ export interface HintQueue {
   readonly size: number
 }
 
-export const mostHints = 256
+const mostHints = 256
 
 /**
  * Only the newest hint of each kind and object is kept, because the reader then reads the state. A slow reader costs a

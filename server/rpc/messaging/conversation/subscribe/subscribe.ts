@@ -19,7 +19,7 @@ import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { audiencesOf } from "./interest.ts"
 import type { Streams } from "./streams.ts"
 
-export interface SubscribeDeps extends MessagingDeps {
+interface SubscribeDeps extends MessagingDeps {
   readonly streams: Streams
   readonly after: After
   readonly attendance: Attendance

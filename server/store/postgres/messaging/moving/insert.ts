@@ -9,7 +9,7 @@ export interface Column<Row> {
 }
 
 /** Inserts the rows of records. */
-export type Insert<Row> = (trx: Database, rows: readonly Row[]) => Promise<void>
+type Insert<Row> = (trx: Database, rows: readonly Row[]) => Promise<void>
 
 // The database flattens arrays of arrays, so they are sent as JSON.
 const arrays = {

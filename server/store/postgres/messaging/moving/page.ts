@@ -11,7 +11,7 @@ export interface KeyColumn {
   readonly type: "text" | "bigint" | "bytea"
 }
 
-export interface SectionOf<Row> {
+interface SectionOf<Row> {
   /** The from clause with a condition on the place `$1`, `$2`, without columns and order. */
   readonly from: string
   readonly columns: string
@@ -22,7 +22,7 @@ export interface SectionOf<Row> {
   readonly recordOf: (row: Row) => StoredRecord
 }
 
-export interface FoundPage {
+interface FoundPage {
   readonly records: readonly StoredRecord[]
   readonly bytes: number
   /** The key of the last record; null on the last page. */

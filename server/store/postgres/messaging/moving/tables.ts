@@ -8,7 +8,7 @@ import { deviceColumns, deviceValues } from "../device-rows.ts"
 import { type Column, inserting, type RecordOf } from "./insert.ts"
 
 /** A device, list or conversation is inserted at the imported place, whatever its record says. */
-export interface Placed<Row> {
+interface Placed<Row> {
   readonly place: Place
   readonly record: Row
 }
