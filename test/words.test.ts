@@ -24,11 +24,6 @@ const corpora: readonly Corpus[] = [
   { name: "READMEs", files: markdown(".").filter((path) => !path.startsWith("docs/")), proseOf: proseOfMarkdown },
 ]
 
-/** Files that state what a program or another owner wrote, each with its reason. */
-const unchecked: Readonly<Record<string, string>> = {
-  "clients/core/messaging/README.md": "describes files that are being replaced by the state machine; reworded with it",
-}
-
 /** Sentences that stay, by an exact part of each, with the reason. A part that no sentence has fails. */
 const justified: Readonly<Record<string, string>> = {
   "dropped: CODE (packages of an unfinished claim)": "a list of tables, which another test reads",
@@ -117,7 +112,7 @@ function defectsOf(sentence: string): readonly string[] {
 }
 
 describe.each(corpora)("the words of $name", ({ files, proseOf }) => {
-  test.each(files.filter((path) => unchecked[path] === undefined))("%s", (path) => {
+  test.each(files)("%s", (path) => {
     const sentences = proseOf(readFileSync(join(root, path), "utf8")).flatMap(sentencesOf)
     expect(sentences.flatMap(defectsOf)).toEqual([])
   })
@@ -128,7 +123,6 @@ test("every exception is used", () => {
     files.flatMap((path) => proseOf(readFileSync(join(root, path), "utf8"))),
   )
   expect(Object.keys(justified).filter((part) => !all.some((block) => block.includes(part)))).toEqual([])
-  expect(Object.keys(unchecked).filter((path) => !corpora.some(({ files }) => files.includes(path)))).toEqual([])
 })
 
 test("sees each kind of defect", () => {

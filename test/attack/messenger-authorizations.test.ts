@@ -14,9 +14,9 @@ import type { Context } from "../../clients/core/messaging/context.ts"
 import type { Person } from "../../clients/core/messaging/events.ts"
 import { membersOf, stateTag } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
-import { firstSeat } from "../../clients/core/messaging/sending/first-seat.ts"
+import { newGroup } from "../../clients/core/messaging/sending/new-group.ts"
 import { stageCommit } from "../../clients/core/messaging/sending/staging.ts"
-import type { Held, Seat } from "../../clients/core/messaging/state/held.ts"
+import type { LocalGroup, StoredConversation } from "../../clients/core/messaging/state/stored-conversation.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
 import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
 import { messengersOn, type Seated } from "../support/messaging/messengers.ts"
@@ -26,15 +26,15 @@ let world: HostileWorld
 let ben: Seated
 let context: Context
 let id: string
-let held: Held & { readonly seat: Seat }
+let held: StoredConversation & { readonly local: LocalGroup }
 beforeAll(async () => {
   world = await startHostileWorld()
   const messengers = messengersOn(world.server)
   ben = await messengers.newcomer("ben")
   id = (await world.ann.messenger.createGroupConversation([ben.person.userId, world.mallory.userId])).id
   context = (await openContext(...messengers.optionsFor(world.ann.person, world.ann))).context
-  const { seat, ...rest } = await context.conversation(id).held()
-  held = { ...rest, seat: seat ?? expect.fail("no seat") }
+  const { local, ...rest } = await context.conversation(id).stored()
+  held = { ...rest, local: local ?? expect.fail("no local") }
 })
 afterAll(async () => {
   await ben?.messenger.close()
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 /** Returns a proof that the auth service signed without having decided on the change. */
 async function proofOf(change: Partial<ProofFacts>): Promise<Uint8Array> {
-  const { group } = held.seat
+  const { group } = held.local
   const { bytes } = await world.server.messaging.deps.authority.issueProof(
     {
       place: { appId: world.server.app.id, tenantId: null },
@@ -66,7 +66,7 @@ async function proofOf(change: Partial<ProofFacts>): Promise<Uint8Array> {
 }
 
 const credentialOf = (deviceId: string): Uint8Array => {
-  const member = membersOf(held.seat.group).find(({ credential }) => personOf(credential).deviceId === deviceId)
+  const member = membersOf(held.local.group).find(({ credential }) => personOf(credential).deviceId === deviceId)
   return hash("device-credential", member?.credential ?? expect.fail("no member"))
 }
 const isBen = ({ userId }: Person) => userId === ben.person.userId
@@ -182,10 +182,10 @@ test("a claimed key package that the proof does not name is not added", async ()
 })
 
 test("only a proof of a creation starts a group", async () => {
-  const at = { conversationId: id, mlsGroupId: held.seat.group.groupId, isDirect: false, epoch: 0n, processedSeq: 0n }
-  const begun = { ...held, seat: await firstSeat(context, at) }
+  const at = { conversationId: id, mlsGroupId: held.local.group.groupId, isDirect: false, epoch: 0n, processedSeq: 0n }
+  const begun = { ...held, local: await newGroup(context, at) }
   const begin = async (change: Partial<ProofFacts>) => {
-    const facts = { baseEpoch: 0n, baseStateTag: stateTag(begun.seat.group), ...change }
+    const facts = { baseEpoch: 0n, baseStateTag: stateTag(begun.local.group), ...change }
     const authorization = create(AuthorizationSchema, await adding(undefined, facts))
     return stageCommit(context.conversation(id), begun, "an intent", { does: "add", isAsked: isGhost, authorization })
   }

@@ -14,7 +14,7 @@ import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
-import { carryOutDue } from "../../clients/core/messaging/sending/carry-out.ts"
+import { carryOutDirectives } from "../../clients/core/messaging/sending/directives.ts"
 import { newIntent, putIntent } from "../../clients/core/messaging/sending/intent-rows.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
@@ -101,7 +101,7 @@ test("a rejoin directive adds no device that was never a member", async () => {
       },
     },
   }
-  await carryOutDue({ ...context.conversation(id), ...asDirective })
+  await carryOutDirectives({ ...context.conversation(id), ...asDirective })
   expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
   expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })

@@ -202,7 +202,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
   {
     fault: "a message names no receipt",
     file: "clients/core/messaging/sending/outbox.ts",
-    from: 'lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,',
+    from: 'lastReceiptHash: local.receipt === "first" ? undefined : local.receipt.hash,',
     to: "",
     test: enrolling,
     name: "a message names the newest commit that its sender saw, so that others detect a fork",
@@ -210,7 +210,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
   {
     fault: "a commit names no receipt",
     file: "clients/core/messaging/sending/staging.ts",
-    from: 'lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,',
+    from: 'lastReceiptHash: local.receipt === "first" ? undefined : local.receipt.hash,',
     to: "",
     test: enrolling,
     name: "a message names the newest commit that its sender saw, so that others detect a fork",

@@ -68,7 +68,7 @@ export const localStoreMutants: readonly Mutant[] = [
     file: `${core}/store/sealed-rows.ts`,
     from: "generation === 0n ?",
     to: "generation >= 0n ?",
-    test: `${core}/state/due.test.ts`,
+    test: `${core}/state/pending-rows.test.ts`,
     name: "a row that waits as it was before it was written anew is noticed",
     row: "as it was before it was written anew",
   },
@@ -92,7 +92,7 @@ export const localStoreMutants: readonly Mutant[] = [
   {
     fault: "a conversation is closed on the service's word alone",
     file: `${core}/sync/sync.ts`,
-    from: " && isAlone(conversation, seat)",
+    from: " && isAlone(conversation, local)",
     to: "",
     test: answers,
     name: "a conversation with other members is not closed on the service's word",

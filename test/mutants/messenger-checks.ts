@@ -22,7 +22,7 @@ const reset = {
   row: "this device begins no reset by the answer of %s",
 }
 
-const story = { file: `${client}/receiving/story.ts`, test: "test/attack/messenger-stories.test.ts" }
+const story = { file: `${client}/receiving/equivocation.ts`, test: "test/attack/messenger-stories.test.ts" }
 const alone = "a refusal alone causes no rejoin: if the log matches, messages wait and are sent"
 const verification = { file: `${client}/verification/verification.ts` }
 
@@ -264,16 +264,16 @@ export const messengerCheckMutants: readonly Mutant[] = [
   {
     ...verification,
     fault: "a conversation that one is not in has a code",
-    from: "if (seat === undefined) throw",
-    to: "if (seat !== undefined && seat.processedSeq < 0n) throw",
+    from: "if (local === undefined) throw",
+    to: "if (local !== undefined && local.processedSeq < 0n) throw",
     test: frame.test,
     name: "a removed member applies no envelope, and has no verification code",
   },
   {
     fault: "whoever was removed takes envelopes in",
     file: `${client}/conversation/status.ts`,
-    from: "if (seat !== undefined && isReading(record)) return seat",
-    to: "if (record !== undefined) return seat as Seat",
+    from: "if (local !== undefined && isReading(record)) return local",
+    to: "if (record !== undefined) return local as LocalGroup",
     test: frame.test,
     name: "a removed member applies no envelope, and has no verification code",
   },

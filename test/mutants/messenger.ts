@@ -15,7 +15,7 @@ const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/s
 export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit's effect is not compared with its proof",
-    file: `${client}/receiving/follow.ts`,
+    file: `${client}/receiving/commit-result.ts`,
     from: "checkChange(verification, verified, members, found)",
     to: "members.at(0)",
     test: attack,
@@ -94,7 +94,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a directive lets in whom it names",
-    file: `${client}/sending/carry-out.ts`,
+    file: `${client}/sending/directives.ts`,
     from: "if (isAdding) await ensureWasIn",
     to: "if (!isAdding) await ensureWasIn",
     test: members,
@@ -103,7 +103,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "the first message is sent from whatever state is there",
     file: `${client}/sending/outbox.ts`,
-    from: "  await readOnFirst(conversation)\n",
+    from: "  await readLogOnce(conversation)\n",
     to: "",
     test: "test/attack/messenger-copies.test.ts",
     name: "the first message after a store was restored uses no former key and is not lost",
@@ -119,7 +119,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "which receipt a sender has seen is not looked at",
     file: `${client}/receiving/apply-message.ts`,
-    from: "    checkReceiptSeen(frame.lastReceiptHash, seat.receipt)\n",
+    from: "    checkReceiptSeen(frame.lastReceiptHash, local.receipt)\n",
     to: "",
     test: attack,
     name: "a message of a member with another receipt is not read: it shows two histories",
@@ -144,7 +144,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "the service's cursor is not looked at",
     file: `${client}/sync/sync.ts`,
-    from: "if (cursor.processedSeq <= seat.processedSeq) return",
+    from: "if (cursor.processedSeq <= local.processedSeq) return",
     to: "if (cursor.processedSeq >= 0n) return",
     test: state,
     name: "that it had read beyond, sends nothing",
@@ -226,8 +226,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit is done when the service says so",
     file: `${client}/sending/commits.ts`,
-    from: "if (!isStaged && !isStored(held, staged.intentId)) return",
-    to: "if (!isStaged || isStored(held, staged.intentId)) return",
+    from: "if (!isStaged && !isStored(stored, staged.intentId)) return",
+    to: "if (!isStaged || isStored(stored, staged.intentId)) return",
     test: answers,
     name: "a message that the service accepted but its log lacks stays queued",
   },

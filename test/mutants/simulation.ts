@@ -55,8 +55,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a message that was opened opens again",
     file: `${client}/receiving/apply-message.ts`,
-    from: "draft.held = { ...draft.held, seat: { ...passed, group: next } }",
-    to: "draft.held = { ...draft.held, seat: next.epoch < 0n ? seat : passed }",
+    from: "draft.stored = { ...draft.stored, local: { ...passed, group: next } }",
+    to: "draft.stored = { ...draft.stored, local: next.epoch < 0n ? local : passed }",
     ...hostile("replay"),
   },
   {
@@ -68,7 +68,7 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "who was told another commit than the log has by now is not told",
-    file: `${client}/receiving/story.ts`,
+    file: `${client}/receiving/equivocation.ts`,
     from: "if (told === undefined) return false",
     to: "if (told?.seq !== 0n) return false",
     test: stories,
@@ -85,23 +85,23 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "whose leaf has a key that the service takes no more stays in by it",
     file: `${client}/sending/after-refusal.ts`,
-    from: "return isRefused && seat !== undefined",
-    to: "return isRefused && seat === undefined",
+    from: "return isRefused && local !== undefined",
+    to: "return isRefused && local === undefined",
     test: stories,
     name: "a device whose leaf key the service refuses rejoins if it has a newer credential",
   },
   {
     fault: "a refusal is evidence of another story",
-    file: `${client}/receiving/story.ts`,
-    from: 'if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined',
+    file: `${client}/receiving/equivocation.ts`,
+    from: 'if (equalBytes(hash("commit-receipt", envelope.receipt), local.receipt.hash)) return undefined',
     to: "",
     test: stories,
     name: "a refusal alone causes no rejoin: if the log matches, messages wait and are sent",
   },
   {
     fault: "a receipt that nobody signed is evidence of another story",
-    file: `${client}/receiving/story.ts`,
-    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, seat.group, envelope))',
+    file: `${client}/receiving/equivocation.ts`,
+    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))',
     to: "if (verifyEvidence.length === 0) throw refusingAs",
     test: stories,
     name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",
@@ -118,8 +118,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a leaf that has a former credential waits for what that cannot do",
     file: `${client}/sync/sync.ts`,
-    from: "if (isFormer && dueIn",
-    to: "if (!isFormer && dueIn",
+    from: "if (isFormer && pendingIn",
+    to: "if (!isFormer && pendingIn",
     test: "test/simulation/renewal.test.ts",
     name: "who is in by a former credential gets its leaf renewed, whatever else is refused meanwhile",
   },
@@ -149,8 +149,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a conversation that was stopped over a fork is for whoever hears of it at once",
     file: `${client}/sync/sync.ts`,
-    from: "if (shown === undefined || shown.directives.length > 0) await carryOutDue",
-    to: "if (isTaking && (shown === undefined || shown.directives.length > 0)) await carryOutDue",
+    from: "if (shown === undefined || shown.directives.length > 0) await carryOutDirectives",
+    to: "if (isTaking && (shown === undefined || shown.directives.length > 0)) await carryOutDirectives",
     ...hostile("equivocation"),
   },
 ]

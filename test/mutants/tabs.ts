@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const storedState = "clients/core/messaging/effects/stored-state.ts"
-const telling = "clients/core/messaging/state/telling.ts"
+const telling = "clients/core/messaging/state/reporter.ts"
 const tabs = "test/story/messenger-tabs.test.ts"
 const native = "test/story/react-native.test.ts"
 const theirs = "clients/core/messaging/signed-in"
@@ -27,7 +27,7 @@ export const tabMutants: readonly Mutant[] = [
   {
     fault: "what this tab took in it tells again",
     file: telling,
-    from: "told = { seq: laterOf(told?.seq, after.seat?.processedSeq ?? lastPlaceIn(ops)), status }",
+    from: "told = { seq: laterOf(told?.seq, after.local?.processedSeq ?? lastPlaceIn(ops)), status }",
     to: "told = { seq: told?.seq, status }",
     test: tabs,
     name: "an entry that one tab applies is reported by the other too",

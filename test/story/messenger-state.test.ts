@@ -18,8 +18,8 @@ import {
   uncheckedEngine,
 } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
-import { snapshotOf } from "../../clients/core/messaging/state/held.ts"
 import { sealSnapshot } from "../../clients/core/messaging/state/snapshot.ts"
+import { snapshotOf } from "../../clients/core/messaging/state/stored-conversation.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { Row, Table } from "../../clients/core/messaging/store/store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
@@ -164,14 +164,14 @@ test("state of an earlier version is used, and cannot be rolled back to afterwar
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
   await ann.messenger.encryptMessage(id, utf8("written before the update"))
-  const { record, seat } = await context.conversation(id).held()
-  if (record === undefined || seat === undefined) throw new Error("no state")
-  const [waiting] = await context.conversation(id).due("outbox", OutboxRecordSchema)
+  const { record, local } = await context.conversation(id).stored()
+  if (record === undefined || local === undefined) throw new Error("no state")
+  const [waiting] = await context.conversation(id).pending("outbox", OutboxRecordSchema)
   const { generation } = await ann.store.read(id, [])
   // As in the first format: only the state contains the generation.
   const { rows, owner, device } = context
   const place = { ...owner, deviceId: device.id ?? "", conversationId: id }
-  const snapshot = snapshotOf(id, generation + 1n, seat, undefined)
+  const snapshot = snapshotOf(id, generation + 1n, local, undefined)
   const value = await sealSnapshot(rows, place, create(StateSnapshotV1Schema, { ...snapshot, formatVersion: 1 }))
   const unbound = { ...record, generation: 0n, due: [] }
   const recordPlace = { space: id, table: "conversation", key: "record" } as const
@@ -196,7 +196,7 @@ test("state of an earlier version is used, and cannot be rolled back to afterwar
 test("a conversation that waited under an earlier version still waits, and cannot be rolled back to it afterwards", async () => {
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
-  const { record } = await context.conversation(id).held()
+  const { record } = await context.conversation(id).stored()
   if (record === undefined) throw new Error("no record")
   const { generation } = await ann.store.read(id, [])
   const place = { space: id, table: "conversation", key: "record" } as const

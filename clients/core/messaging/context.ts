@@ -4,7 +4,7 @@ import type { OwnDevice } from "./device/device.ts"
 import type { MessengerEvent, TimelineEntry } from "./events.ts"
 import type { Engine } from "./mls.ts"
 import type { MessagingSession } from "./session.ts"
-import type { Door } from "./state/door.ts"
+import type { ConversationState } from "./state/conversation-state.ts"
 
 /** Everything that the procedures of a messenger share. A part that needs less takes one of the types in `deps.ts`. */
 export interface Context extends Ambient, Storage, Trust, Reports {
@@ -16,7 +16,7 @@ export interface Context extends Ambient, Storage, Trust, Reports {
   readonly keyPackageTarget: number
   /** Nothing is sent where a member's keys are others than those that were compared. */
   readonly refusesChangedKeys: boolean
-  /** Whether there ever was anything of it here. What others name is asked for so, before it is given a door. */
+  /** True if this device has stored anything of the conversation. Checked before a name from the service gets a handle. */
   has(conversationId: string): Promise<boolean>
   /** The handle of a conversation: one for each id, as long as the messenger. */
   conversation(conversationId: string): Conversation
@@ -31,7 +31,7 @@ export interface Context extends Ambient, Storage, Trust, Reports {
 }
 
 /** One conversation of this device: its id, the one way to its state, and everything that its procedures share. */
-export interface Conversation extends Context, Door {
+export interface Conversation extends Context, ConversationState {
   /** `cnv_…` */
   readonly id: string
   /** Runs work that changes the service, one after the other, also among tabs. Reading needs no turn. */

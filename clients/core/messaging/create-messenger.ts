@@ -17,13 +17,13 @@ import { createConversation, isWaitingForKeyPackages, type NewConversation } fro
 import { ask } from "./sending/intents.ts"
 import { encryptMessage, type SentMessage, sendText } from "./sending/outbox.ts"
 import { flushIfActive, listOutbox, type QueuedMessage, queueText } from "./sending/queue.ts"
-import { type Sketch, sketchOf } from "./state/held.ts"
+import { type ConversationSummary, summaryOf } from "./state/stored-conversation.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
 import { deviceSpace } from "./store/store.ts"
+import { inBackground, trying } from "./sync/background.ts"
 import { run } from "./sync/stream.ts"
 import { sync } from "./sync/sync.ts"
-import { inBackground, trying } from "./sync/trying.ts"
 import { verification } from "./verification/verification.ts"
 
 /** Opens the messenger of one device on the primitives of a platform. */
@@ -62,13 +62,13 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     leave: (conversationId) => leave(context.conversation(conversationId)),
     async rejoin(conversationId) {
       const conversation = context.conversation(conversationId)
-      const { record } = await conversation.held()
+      const { record } = await conversation.stored()
       if (record === undefined) throw unknownConversation()
       await conversation.inTurn(() => requestRejoin(conversation))
     },
     refreshKeys: (conversationId) => ask(context.conversation(conversationId), { case: "update", value: {} }),
     conversations: () => listConversations(context),
-    conversation: async (id) => describe(id, sketchOf(await context.conversation(id).held())),
+    conversation: async (id) => describe(id, summaryOf(await context.conversation(id).stored())),
     timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
     devices: () => listOwnDevices(context),
     revokeDevice: (deviceId) => revokeDevice(context, deviceId),
@@ -107,7 +107,7 @@ async function send(conversation: Conversation, plaintext: Uint8Array): Promise<
 }
 
 async function leave(conversation: Conversation): Promise<void> {
-  groupToSend(await conversation.held())
+  groupToSend(await conversation.stored())
   const { directive } = await conversation.calls.conversations.leaveConversation({ conversationId: conversation.id })
   // Without a directive there was no other member, and the conversation is closed.
   const status = directive === undefined ? Status.REMOVED : Status.LEAVING
@@ -116,7 +116,7 @@ async function leave(conversation: Conversation): Promise<void> {
 
 async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {
   const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
-  const found = await Promise.all(ids.map(async (id) => describe(id, await conversation(id).sketch())))
+  const found = await Promise.all(ids.map(async (id) => describe(id, await conversation(id).summary())))
   return found.filter((one) => one !== undefined)
 }
 
@@ -133,12 +133,15 @@ async function listOwnDevices(context: Context): Promise<DeviceInfo[]> {
 
 /** @throws MessagingError CONVERSATION_UNKNOWN */
 async function infoOf(conversation: Conversation): Promise<ConversationInfo> {
-  const found = describe(conversation.id, sketchOf(await conversation.held()))
+  const found = describe(conversation.id, summaryOf(await conversation.stored()))
   if (found === undefined) throw unknownConversation()
   return found
 }
 
-function describe(id: string, { record, memberUserIds, processedSeq }: Sketch): ConversationInfo | undefined {
+function describe(
+  id: string,
+  { record, memberUserIds, processedSeq }: ConversationSummary,
+): ConversationInfo | undefined {
   const status = statusOf(record)
   if (record === undefined || status === undefined) return undefined
   const { quarantine } = record

@@ -1,4 +1,4 @@
-// What happens, as the app sees it. An event is told after what it tells is stored.
+// The events that the app sees. An event is emitted after its facts are stored.
 
 /** A device of a user. */
 export interface Person {

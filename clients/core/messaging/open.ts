@@ -21,7 +21,7 @@ import { type Engine, openEngine } from "./mls.ts"
 import { refusingAs } from "./refusing.ts"
 import { issuerIn, type Owner, ownerOf } from "./session.ts"
 import { bindRecords } from "./state/bind-records.ts"
-import { openPlaces } from "./state/places.ts"
+import { openConversations } from "./state/conversations.ts"
 import { sealedRows } from "./store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
 
@@ -105,7 +105,7 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     refusesChangedKeys: options.whenKeysChange === "refuse",
     emit,
   }
-  const context: Context = { ...shared, ...openPlaces(shared, () => context), ...hearing(events) }
+  const context: Context = { ...shared, ...openConversations(shared, () => context), ...hearing(events) }
   await bindRecords(context)
   if (device.marks.givesWay) await giveWay(context)
   else if (device.id === undefined) await becomeDevice(context)
@@ -119,7 +119,7 @@ function followTabs(context: Context): void {
   const follow = async (space: Space) => {
     if (space === deviceSpace) return device.reload()
     // Any script of the page's origin can say a name.
-    if (await context.has(space)) await context.conversation(space).follow()
+    if (await context.has(space)) await context.conversation(space).reportWritten()
   }
   store.watch?.((space) => {
     follow(space).catch((error: unknown) => {

@@ -18,20 +18,20 @@ export function ciphertextIn(
   partSize: number,
   fetchPart: (index: number, signal?: AbortSignal) => Promise<Uint8Array>,
 ): Ciphertext {
-  let held: { readonly index: number; readonly bytes: Uint8Array } | undefined
+  let stored: { readonly index: number; readonly bytes: Uint8Array } | undefined
   return {
     async read(from, to, signal) {
       const range = new Uint8Array(to - from)
       for (let at = from; at < to; ) {
         const index = Math.floor(at / partSize)
-        if (held?.index !== index) {
-          held = undefined
+        if (stored?.index !== index) {
+          stored = undefined
           const bytes = await fetchPart(index, signal)
           if (bytes.length !== Math.min(partSize, size - index * partSize)) throw tampered("a part of another size")
-          held = { index, bytes }
+          stored = { index, bytes }
         }
         const start = at - index * partSize
-        const piece = held.bytes.subarray(start, start + (to - at))
+        const piece = stored.bytes.subarray(start, start + (to - at))
         range.set(piece, at - from)
         at += piece.length
       }

@@ -10,7 +10,7 @@ import { groupToSend } from "../conversation/status.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
-import { ownCredential } from "../state/held.ts"
+import { ownCredential } from "../state/stored-conversation.ts"
 import { calling } from "./calling.ts"
 import { type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
 import { chunkBytes, isPartSize, type Layout, layoutOf, prefixBytes, saltBytes, tagBytes } from "./layout.ts"
@@ -82,7 +82,7 @@ async function begin(
   if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "not a media type")
   const layout = layoutOf(source.size, chunkBytes)
   if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "larger than the service takes")
-  const { group } = groupToSend(await conversation.held())
+  const { group } = groupToSend(await conversation.stored())
   const { random, clock } = conversation
   const manifest = create(AttachmentManifestSchema, {
     version: 1,

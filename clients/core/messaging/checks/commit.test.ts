@@ -17,7 +17,7 @@ import * as world from "../../../../proto/canonical/testing/world.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { idOf } from "../ids.ts"
 import { type CommitChange, type Member, stateTag } from "../mls.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 import {
@@ -242,7 +242,7 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
     },
     papers.signer ?? world.receiptKey,
   )
-  const seat: Seat = {
+  const local: LocalGroup = {
     group: b.current(),
     processedSeq: 8n,
     receipt: previous,
@@ -251,7 +251,7 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
     treeHash: new Uint8Array(),
   }
   const envelope = create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt })
-  return verifyCommit(verification, seat, envelope, papers.isOwnReset)
+  return verifyCommit(verification, local, envelope, papers.isOwnReset)
 }
 
 test("a commit in its place passes", async () => {

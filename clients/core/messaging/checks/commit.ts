@@ -13,7 +13,7 @@ import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { hex } from "../crypto/bytes.ts"
 import { bytesOfId, idOf } from "../ids.ts"
 import { type CommitChange, frameOf, type Member, stateTag } from "../mls.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { credentialBody, verifyMember } from "./credential.ts"
 import { Forked, type ForkReason } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
@@ -34,7 +34,7 @@ export interface VerifiedCommit {
  */
 export function verifyCommit(
   verification: VerificationContext,
-  { group, receipt: previous }: Seat,
+  { group, receipt: previous }: LocalGroup,
   envelope: Envelope,
   isOwnReset = false,
 ): VerifiedCommit {
@@ -82,7 +82,7 @@ function baseTagIn(signed: Uint8Array): Uint8Array {
 }
 
 /** A sender in the same epoch has seen the same receipt, or none. @throws Forked RECEIPT_SEEN_DIFFERS */
-export function checkReceiptSeen(seen: Uint8Array, previous: Seat["receipt"]): void {
+export function checkReceiptSeen(seen: Uint8Array, previous: LocalGroup["receipt"]): void {
   if (seen.length === 0) return
   ensure(previous !== "first" && equalBytes(seen, previous.hash), "RECEIPT_SEEN_DIFFERS")
 }

@@ -8,7 +8,7 @@ import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { bytesOfId } from "../ids.ts"
 import { frameOf, type GroupState, stateTag } from "../mls.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { checkReceiptSeen } from "./commit.ts"
 import { Forked } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
@@ -33,7 +33,7 @@ export interface VerifiedReset {
  */
 export function verifyReset(
   verification: VerificationContext,
-  { group, receipt: previous }: Pick<Seat, "group" | "receipt">,
+  { group, receipt: previous }: Pick<LocalGroup, "group" | "receipt">,
   envelope: Envelope,
 ): VerifiedReset {
   const { conversationId, record } = verification

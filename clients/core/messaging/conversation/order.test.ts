@@ -8,16 +8,23 @@ import {
 } from "@signet/proto/client/v1/records"
 import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
-import type { Held, Seat } from "../state/held.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { type Position, positionOf } from "./order.ts"
 
 const own = Uint8Array.of(1)
 const { APPLICATION, COMMIT } = Envelope_Kind
-const seat = { processedSeq: 7n } as Seat
+const local = { processedSeq: 7n } as LocalGroup
 const staged = create(StagedCommitSchema, { commitHash: hash("commit", own) })
-const active: Held = { record: create(ConversationRecordSchema, { status: Status.ACTIVE }), seat, staged }
-const creating: Held = { ...active, record: create(ConversationRecordSchema, { status: Status.CREATING }) }
-const quarantined: Held = {
+const active: StoredConversation = {
+  record: create(ConversationRecordSchema, { status: Status.ACTIVE }),
+  local,
+  staged,
+}
+const creating: StoredConversation = {
+  ...active,
+  record: create(ConversationRecordSchema, { status: Status.CREATING }),
+}
+const quarantined: StoredConversation = {
   ...active,
   record: create(ConversationRecordSchema, {
     status: Status.QUARANTINED,
@@ -25,7 +32,7 @@ const quarantined: Held = {
   }),
 }
 
-test.each<[string, Held, bigint, Envelope_Kind, Uint8Array, Position]>([
+test.each<[string, StoredConversation, bigint, Envelope_Kind, Uint8Array, Position]>([
   ["the next message", active, 8n, APPLICATION, own, "next"],
   ["the next commit", active, 8n, COMMIT, own, "next"],
   ["a message that is applied", active, 7n, APPLICATION, own, "skip"],
@@ -37,7 +44,7 @@ test.each<[string, Held, bigint, Envelope_Kind, Uint8Array, Position]>([
   ["a message while our group is created", creating, 8n, APPLICATION, own, "skip"],
   ["a message beyond a gap while our group is created", creating, 90n, APPLICATION, own, "skip"],
   ["a message in a quarantine", quarantined, 8n, APPLICATION, own, "stop"],
-  ["a message without a group", { ...active, seat: undefined }, 8n, APPLICATION, own, "stop"],
+  ["a message without a group", { ...active, local: undefined }, 8n, APPLICATION, own, "stop"],
 ])("%s: %#", (_, stored, seq, kind, message, position) => {
   expect(positionOf(stored, create(EnvelopeSchema, { seq, kind, message }))).toBe(position)
 })

@@ -2,7 +2,7 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { isReading } from "./status.ts"
 
 /**
@@ -13,20 +13,20 @@ import { isReading } from "./status.ts"
  */
 export type Position = "next" | "skip" | "gap" | "stop"
 
-export function positionOf(stored: Held, envelope: Envelope): Position {
-  const { record, seat } = stored
-  if (seat === undefined || !isReading(record)) return "stop"
-  if (envelope.seq <= seat.processedSeq) return "skip"
+export function positionOf(stored: StoredConversation, envelope: Envelope): Position {
+  const { record, local } = stored
+  if (local === undefined || !isReading(record)) return "stop"
+  if (envelope.seq <= local.processedSeq) return "skip"
   // A device that begins a new group reads no message of the group that it replaces.
   if (record?.status === Status.CREATING && envelope.kind !== Envelope_Kind.COMMIT) return "skip"
-  const isNext = envelope.seq === seat.processedSeq + 1n || isOwnFirstCommit(stored, envelope)
+  const isNext = envelope.seq === local.processedSeq + 1n || isOwnFirstCommit(stored, envelope)
   return isNext ? "next" : "gap"
 }
 
 /** True for the commit that this device has staged. */
-export const isStagedCommit = ({ staged }: Pick<Held, "staged">, { kind, message }: Envelope): boolean =>
+export const isStagedCommit = ({ staged }: Pick<StoredConversation, "staged">, { kind, message }: Envelope): boolean =>
   staged !== undefined && kind === Envelope_Kind.COMMIT && equalBytes(hash("commit", message), staged.commitHash)
 
 /** The commit that began our group, wherever the log has it: no envelope before it is of that group. */
-const isOwnFirstCommit = (stored: Held, envelope: Envelope): boolean =>
+const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boolean =>
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)

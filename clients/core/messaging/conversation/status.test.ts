@@ -6,14 +6,14 @@ import {
 } from "@signet/proto/client/v1/records"
 import { describe, expect, test } from "vitest"
 import { isMessagingError } from "../errors.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { groupToCommit, groupToRead, groupToSend, isAway, isQueueing, isReading, statusOf } from "./status.ts"
 
-const group = { processedSeq: 1n } as Seat
+const group = { processedSeq: 1n } as LocalGroup
 const quarantine = create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS" })
 
 /** "yes", or the reason of the refusal. */
-function outcome(work: () => Seat): string {
+function outcome(work: () => LocalGroup): string {
   try {
     expect(work()).toBe(group)
     return "yes"
@@ -43,7 +43,7 @@ describe.each([
   const quarantined = create(ConversationRecordSchema, { status, quarantine })
 
   test("with a group", () => {
-    const stored = { record, seat: group }
+    const stored = { record, local: group }
     expect(statusOf(record)).toBe(shown)
     expect(isReading(record)).toBe(reads)
     expect(outcome(() => groupToRead(stored))).toBe(reads ? "yes" : no)
@@ -56,11 +56,11 @@ describe.each([
 
   test("with a quarantine nothing is read", () => {
     expect(isReading(quarantined)).toBe(false)
-    expect(outcome(() => groupToRead({ record: quarantined, seat: group }))).toBe(no)
+    expect(outcome(() => groupToRead({ record: quarantined, local: group }))).toBe(no)
   })
 
   test("without a group nothing is read or sent", () => {
-    const stored = { record, seat: undefined }
+    const stored = { record, local: undefined }
     expect(outcome(() => groupToRead(stored))).toBe(no)
     expect(outcome(() => groupToSend(stored))).toBe(sends === back ? back : no)
     expect(outcome(() => groupToCommit(stored))).toBe(commits === back ? back : no)
@@ -68,7 +68,7 @@ describe.each([
 })
 
 test("a conversation without a record is unknown", () => {
-  const stored = { record: undefined, seat: undefined }
+  const stored = { record: undefined, local: undefined }
   for (const work of [groupToRead, groupToSend, groupToCommit]) {
     expect(outcome(() => work(stored))).toBe("CONVERSATION_UNKNOWN")
   }

@@ -1,7 +1,7 @@
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
-import type { Held, Seat } from "../state/held.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 
 /** What a device may do in a conversation of one status. Everything but `isAway` and `queues` needs a group as well. */
 interface Rules {
@@ -48,27 +48,27 @@ export function isQueueing(record: Row): boolean {
   return queues === "direct" ? record?.isDirect === true : queues === true
 }
 
-type Stored = Pick<Held, "record" | "seat">
+type Stored = Pick<StoredConversation, "record" | "local">
 
 /** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE */
-export function groupToRead({ record, seat }: Stored): Seat {
+export function groupToRead({ record, local }: Stored): LocalGroup {
   if (record === undefined) throw unknownConversation()
-  if (seat !== undefined && isReading(record)) return seat
+  if (local !== undefined && isReading(record)) return local
   throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device does not read the conversation now")
 }
 
 /** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
-export const groupToSend = (stored: Stored): Seat => groupTo("sends", stored)
+export const groupToSend = (stored: Stored): LocalGroup => groupTo("sends", stored)
 
 /** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
-export const groupToCommit = (stored: Stored): Seat => groupTo("commits", stored)
+export const groupToCommit = (stored: Stored): LocalGroup => groupTo("commits", stored)
 
-function groupTo(act: "sends" | "commits", { record, seat }: Stored): Seat {
+function groupTo(act: "sends" | "commits", { record, local }: Stored): LocalGroup {
   if (record === undefined) throw unknownConversation()
   if (record.status === Status.ROLLED_BACK) {
     throw new MessagingError("STATE_ROLLBACK", "the stored state is older than one that was used")
   }
-  if (seat !== undefined && rules[record.status]?.[act] === true) return seat
+  if (local !== undefined && rules[record.status]?.[act] === true) return local
   throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device can send nothing to the conversation now")
 }
 

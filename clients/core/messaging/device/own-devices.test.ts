@@ -12,8 +12,8 @@ import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
 import type { MessengerEvent } from "../events.ts"
 import { idOf } from "../ids.ts"
-import { openDoor } from "../state/door.ts"
-import { type Seat, treeHashOf } from "../state/held.ts"
+import { openConversationState } from "../state/conversation-state.ts"
+import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
@@ -57,23 +57,23 @@ async function shown({ credential, deviceId = tablet, status = Device_Status.ACT
     // What is asked for is stored before the turn, and done in it.
     conversation: (name: string) => ({
       ...context,
-      ...openDoor(context, name),
+      ...openConversationState(context, name),
       id: name,
       inTurn: async () => undefined,
     }),
   }
   // The parts of a messenger that this needs.
   const context = needed as unknown as Context
-  const seat: Seat = {
+  const local: LocalGroup = {
     ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(now) },
     ...{ identityKey: own.signatureKey, treeHash: treeHashOf({ group }) },
   }
   const record = create(ConversationRecordSchema, { status: is })
-  const next = { record, seat, staged: undefined }
-  await openDoor(context, conversationId).change(async () => ({ next, result: undefined }))
+  const next = { record, local, staged: undefined }
+  await openConversationState(context, conversationId).change(async () => ({ next, result: undefined }))
   const areAllIn = await addOwnDevices(context)
   const failures = events.flatMap((event) => (event.is === "failed" ? [Object(event.error).reason] : []))
-  return { areAllIn, failures, asked: (await context.conversation(conversationId).held()).record?.due.length }
+  return { areAllIn, failures, asked: (await context.conversation(conversationId).stored()).record?.due.length }
 }
 
 test("a device of the user that is not in is asked for, where this one is in", async () => {

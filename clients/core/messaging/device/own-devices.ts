@@ -10,10 +10,10 @@ import { MessagingError } from "../errors.ts"
 import { idOf } from "../ids.ts"
 import { refusingAs } from "../refusing.ts"
 import { ask } from "../sending/intents.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { deviceSpace } from "../store/store.ts"
+import { trying } from "../sync/background.ts"
 import { allPages } from "../sync/pages.ts"
-import { trying } from "../sync/trying.ts"
 
 export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Promise<Device[]> =>
   allPages(async (pageToken) => {
@@ -37,10 +37,10 @@ export async function addNewOwnDevices(context: Context): Promise<void> {
 export async function addOwnDevices(context: Context): Promise<boolean> {
   return addMissing(context, context.owner.userId, async (conversationId, active) => {
     const conversation = context.conversation(conversationId)
-    const { outline } = (await conversation.glance()) ?? {}
+    const { outline } = (await conversation.record()) ?? {}
     // All of them are in: the state is not opened for that.
     if (outline !== undefined && active.every((id) => outline.ownDeviceIds.includes(id))) return undefined
-    return conversation.held()
+    return conversation.stored()
   })
 }
 
@@ -53,14 +53,14 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
   await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
   await addMissing(context, userId, async (conversationId) => {
     const conversation = context.conversation(conversationId)
-    const { record, memberUserIds } = await conversation.sketch()
+    const { record, memberUserIds } = await conversation.summary()
     const isTheirs = memberUserIds.includes(userId) || record?.directUserIds.includes(userId) === true
-    return isTheirs ? conversation.held() : undefined
+    return isTheirs ? conversation.stored() : undefined
   })
 }
 
-/** What is held of a conversation that their devices belong into; undefined for another one. */
-type Opening = (conversationId: string, active: readonly string[]) => Promise<Held | undefined>
+/** What is stored of a conversation that their devices belong into; undefined for another one. */
+type Opening = (conversationId: string, active: readonly string[]) => Promise<StoredConversation | undefined>
 
 async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<boolean> {
   let isAnyMissing = false
@@ -69,9 +69,9 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
   for (const conversationId of await context.store.spaces()) {
     if (conversationId === deviceSpace) continue
     await trying(context, conversationId, async () => {
-      const held = await openIfTheirs(conversationId, active)
-      if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) return
-      const roster = rosterOf(held.seat.group)
+      const stored = await openIfTheirs(conversationId, active)
+      if (stored?.local === undefined || stored.record?.status !== Status.ACTIVE) return
+      const roster = rosterOf(stored.local.group)
       const missing = devices.filter(({ id }) => !roster.has(id))
       isAnyMissing ||= missing.length > 0
       for (const device of missing) await ensureTheirs(context, userId, device)

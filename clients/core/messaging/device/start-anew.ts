@@ -36,16 +36,16 @@ export async function giveWay(context: Context): Promise<void> {
 
 async function giveUpState(conversation: Pick<Conversation, "change">): Promise<void> {
   try {
-    await conversation.change(async ({ record, seat, staged }) => {
+    await conversation.change(async ({ record, local, staged }) => {
       if (record === undefined) return { result: undefined }
       const isOver = record.status === Status.LEAVING || record.status === Status.REMOVED
       const status = isOver ? Status.REMOVED : Status.WAITING
-      if (seat === undefined && staged === undefined && record.status === status) return { result: undefined }
+      if (local === undefined && staged === undefined && record.status === status) return { result: undefined }
       const { pendingConsume: _, quarantine: __, ...kept } = record
       // Whatever leads in again leads beyond what was read.
-      const joinedSeq = seat !== undefined && seat.processedSeq > kept.joinedSeq ? seat.processedSeq : kept.joinedSeq
+      const joinedSeq = local !== undefined && local.processedSeq > kept.joinedSeq ? local.processedSeq : kept.joinedSeq
       const waiting = create(ConversationRecordSchema, { ...kept, status, joinedSeq })
-      return { next: { record: waiting, seat: undefined, staged: undefined }, result: undefined }
+      return { next: { record: waiting, local: undefined, staged: undefined }, result: undefined }
     })
   } catch (error) {
     // It stays as it is, and is refused when it is opened.

@@ -10,8 +10,8 @@ import * as world from "../../../../proto/canonical/testing/world.ts"
 import { idOf } from "../ids.ts"
 import { encodeEpoch } from "../mls.ts"
 import type { Owner } from "../session.ts"
-import { openDoor } from "../state/door.ts"
-import { type Held, type Seat, treeHashOf } from "../state/held.ts"
+import { openConversationState } from "../state/conversation-state.ts"
+import { type LocalGroup, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { type SealedRows, sealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Named, Op } from "../store/store.ts"
@@ -28,7 +28,7 @@ const owner = {
 const identity = await signedIdentity()
 const group = await engine.createGroup({ groupId: world.mlsGroupId, identity, ...lifetime })
 const other = await engine.createGroup({ groupId: world.mlsGroupId, identity, ...lifetime })
-const seat: Seat = {
+const local: LocalGroup = {
   ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(world.now) },
   ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
 }
@@ -50,9 +50,9 @@ const needs = (bindsRecords = true): LoadNeeds => {
   // The parts of a device that a store is read with.
   return { store, rows, owner, engine, device: device as LoadNeeds["device"] }
 }
-const door = () => openDoor({ ...needs(), emit: () => undefined }, space)
-const write = (held: Partial<Held>) =>
-  door().change(async () => ({ next: { record, seat, staged: undefined, ...held }, result: undefined }))
+const door = () => openConversationState({ ...needs(), emit: () => undefined }, space)
+const write = (stored: Partial<StoredConversation>) =>
+  door().change(async () => ({ next: { record, local, staged: undefined, ...stored }, result: undefined }))
 const read = (bindsRecords?: boolean) => load(needs(bindsRecords), space)
 
 /** As somebody does who writes to the disk: no generation tells of it. */
@@ -66,20 +66,20 @@ const rowOf = async (row: Named) => (await store.read(space, [row])).values[0] ?
 const tampered = (message: string) => ({ reason: "STATE_TAMPERED", message: expect.stringContaining(message) })
 
 test("what was written is read, with a commit that waits and without a state", async () => {
-  expect(await read()).toMatchObject({ generation: 0n, held: { record: undefined } })
+  expect(await read()).toMatchObject({ generation: 0n, stored: { record: undefined } })
   await write({ staged })
-  const { held } = await read()
-  expect([held.record?.status, held.seat?.processedSeq, held.staged?.commitHash]).toEqual([
+  const { stored } = await read()
+  expect([stored.record?.status, stored.local?.processedSeq, stored.staged?.commitHash]).toEqual([
     Status.ACTIVE,
     4n,
     commitHash,
   ])
-  expect(held.seat?.group.epoch).toBe(group.epoch)
-  await write({ seat: undefined })
-  expect((await read()).held).toMatchObject({ record: { status: Status.ACTIVE }, seat: undefined })
+  expect(stored.local?.group.epoch).toBe(group.epoch)
+  await write({ local: undefined })
+  expect((await read()).stored).toMatchObject({ record: { status: Status.ACTIVE }, local: undefined })
 })
 
-test.each<[string, Partial<Held>, () => Promise<Op>, string]>([
+test.each<[string, Partial<StoredConversation>, () => Promise<Op>, string]>([
   ["without its record", {}, async () => gone(named.record), "without its record"],
   ["without its tree", {}, async () => gone(named.tree), "different moments"],
   ["with another tree", {}, () => rows.putBytes({ space, ...named.tree }, encodeEpoch(other)), "different moments"],
@@ -102,8 +102,8 @@ test.each<[string, Partial<Held>, () => Promise<Op>, string]>([
     () => rows.put({ space, ...named.record }, ConversationRecordSchema, { ...record, generation: 9n }),
     "another generation",
   ],
-])("a state %s is refused", async (_, held, change, message) => {
-  await write(held)
+])("a state %s is refused", async (_, stored, change, message) => {
+  await write(stored)
   await read()
   await overwrite(await change())
   await expect(read()).rejects.toMatchObject(tampered(message))
@@ -114,7 +114,7 @@ test("a record from before is refused beside a newer state, by itself, and in a 
   const before = await rowOf(named.record)
   await write({ record: create(ConversationRecordSchema, { status: Status.QUARANTINED }) })
   await overwrite({ op: "put", ...named.record, value: before })
-  for (const work of [read(), door().glance(), door().sketch()]) {
+  for (const work of [read(), door().record(), door().summary()]) {
     await expect(work).rejects.toMatchObject(tampered("another generation"))
   }
 })
@@ -127,18 +127,18 @@ test("a record that names no generation is one of an earlier version, where noth
   await expect(read(false)).rejects.toMatchObject(tampered("another generation"))
   await overwrite(gone(named.state))
   await expect(read(true)).rejects.toMatchObject(tampered("another generation"))
-  expect((await read(false)).held.record?.status).toBe(Status.ACTIVE)
-  expect(await door().glance()).toBeUndefined()
+  expect((await read(false)).stored.record?.status).toBe(Status.ACTIVE)
+  expect(await door().record()).toBeUndefined()
 })
 
 test("a list of members that is gone, or of another moment, is refused", async () => {
   await write({})
   const before = await rowOf(named.members)
-  expect((await door().sketch()).memberUserIds).toEqual([owner.userId])
+  expect((await door().summary()).memberUserIds).toEqual([owner.userId])
   await overwrite(gone(named.members))
-  await expect(door().sketch()).rejects.toMatchObject(tampered("members is gone"))
-  const later = { ...seat, group: other, treeHash: treeHashOf({ group: other }) }
-  await write({ seat: later })
+  await expect(door().summary()).rejects.toMatchObject(tampered("members is gone"))
+  const later = { ...local, group: other, treeHash: treeHashOf({ group: other }) }
+  await write({ local: later })
   await overwrite({ op: "put", ...named.members, value: before })
-  await expect(door().sketch()).rejects.toMatchObject({ name: "SecretBoxError", reason: "STATE_TAMPERED" })
+  await expect(door().summary()).rejects.toMatchObject({ name: "SecretBoxError", reason: "STATE_TAMPERED" })
 })

@@ -11,9 +11,9 @@ import type { Storage, Trust } from "../deps.ts"
 import type { OwnDevice } from "../device/device.ts"
 import type { Engine } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
-import { unboundDue } from "../state/due.ts"
-import { type Held, nothingHeld, seatOf } from "../state/held.ts"
+import { unboundPending } from "../state/pending-rows.ts"
 import { openSnapshot } from "../state/snapshot.ts"
+import { localGroupOf, nothingStored, type StoredConversation } from "../state/stored-conversation.ts"
 import { membersPlace, named, tampered } from "./conversation-rows.ts"
 import { snapshotPlaceOf } from "./store-tx.ts"
 
@@ -22,7 +22,7 @@ export type LoadNeeds = Storage & Pick<Trust, "owner"> & { readonly engine: Engi
 /** What one generation of a conversation holds. */
 export interface Loaded {
   readonly generation: bigint
-  readonly held: Held
+  readonly stored: StoredConversation
 }
 
 /** The sealed rows of a summary, all of one generation. */
@@ -41,20 +41,20 @@ export async function load(deps: LoadNeeds, conversationId: string): Promise<Loa
   const [recordRow, stateRow, treeRow, stagedRow] = values
   if (recordRow === undefined) {
     if (stateRow !== undefined) throw tampered("a state without its record")
-    return { generation, held: nothingHeld }
+    return { generation, stored: nothingStored }
   }
   const found = await rows.read({ space, ...named.record }, ConversationRecordSchema, recordRow)
   const opened = stateRow && (await openSnapshot(rows, snapshotPlaceOf(deps, conversationId), generation, stateRow))
   const record = await boundRecord(deps, space, found, generation, opened?.bindsRecord === true)
   const staged = stagedRow && (await rows.read({ space, ...named.staged }, StagedCommitSchema, stagedRow))
-  if (opened === undefined) return { generation, held: { record, seat: undefined, staged } }
+  if (opened === undefined) return { generation, stored: { record, local: undefined, staged } }
   const { snapshot } = opened
   const tree = treeRow && (await rows.readBytes({ space, ...named.tree }, treeRow))
   const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
   const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
   if (!isWhole || !isStaged) throw tampered("rows of different moments")
-  const seat = await refusingAs("STATE_TAMPERED", () => seatOf(engine, snapshot, tree))
-  return { generation, held: { record, seat, staged } }
+  const local = await refusingAs("STATE_TAMPERED", () => localGroupOf(engine, snapshot, tree))
+  return { generation, stored: { record, local, staged } }
 }
 
 /** A record of this generation; or a record from before records were bound, which was never written again. */
@@ -68,7 +68,7 @@ async function boundRecord(
   if (found.generation === generation) return found
   const isOld = found.generation === 0n && !isBound && !device.marks.bindsRecords
   if (!isOld) throw tampered("the record is of another generation than its store")
-  return create(ConversationRecordSchema, { ...found, due: await unboundDue({ store }, space) })
+  return create(ConversationRecordSchema, { ...found, due: await unboundPending({ store }, space) })
 }
 
 export async function readSummary(

@@ -10,8 +10,8 @@ import {
 } from "@signet/proto/client/v1/records"
 import { rosterOf, usersIn } from "../checks/roster.ts"
 import { encodeEpoch } from "../mls.ts"
-import { changeDue, type DueChange } from "../state/due.ts"
-import { type Held, type Seat, snapshotOf } from "../state/held.ts"
+import { changePending, type PendingChange } from "../state/pending-rows.ts"
+import { type LocalGroup, type StoredConversation, snapshotOf } from "../state/stored-conversation.ts"
 import type { Place } from "../store/sealed-rows.ts"
 import { membersPlace, named, type RowWrite } from "./conversation-rows.ts"
 
@@ -27,7 +27,7 @@ export interface WritePlace {
 
 /** The rows of one transaction, and the state that they hold. */
 export interface PlannedWrites {
-  readonly next: Held
+  readonly next: StoredConversation
   readonly writes: readonly RowWrite[]
 }
 
@@ -38,9 +38,14 @@ export interface PlannedWrites {
  * @param before the state that is stored.
  * @param due changes of the rows that wait to be done.
  */
-export function planWrites(before: Held, after: Held, due: readonly DueChange[], place: WritePlace): PlannedWrites {
+export function planWrites(
+  before: StoredConversation,
+  after: StoredConversation,
+  due: readonly PendingChange[],
+  place: WritePlace,
+): PlannedWrites {
   const { conversationId: space, generation } = place
-  const waiting = changeDue({ space, generation }, before.record?.due ?? [], due)
+  const waiting = changePending({ space, generation }, before.record?.due ?? [], due)
   const record = after.record && boundRecord(after.record, waiting.due, outlineOf(before, after, place), generation)
   const next = { ...after, record }
   return {
@@ -58,7 +63,7 @@ function boundRecord(
   return create(ConversationRecordSchema, { ...record, generation, due, ...(outline && { outline }) })
 }
 
-function recordWrites(before: Held, { record, staged }: Held, space: string): RowWrite[] {
+function recordWrites(before: StoredConversation, { record, staged }: StoredConversation, space: string): RowWrite[] {
   const writes: RowWrite[] = []
   if (record !== undefined) writes.push(put({ space, ...named.record }, ConversationRecordSchema, record))
   if (staged === before.staged) return writes
@@ -67,44 +72,44 @@ function recordWrites(before: Held, { record, staged }: Held, space: string): Ro
 }
 
 function groupWrites(
-  before: Held,
-  { record, seat, staged }: Held,
+  before: StoredConversation,
+  { record, local, staged }: StoredConversation,
   { conversationId, generation }: WritePlace,
 ): RowWrite[] {
-  if (seat === undefined) return before.seat === undefined ? [] : [remove("state"), remove("tree"), remove("members")]
+  if (local === undefined) return before.local === undefined ? [] : [remove("state"), remove("tree"), remove("members")]
   const writes: RowWrite[] = []
   if (record?.outline?.membersGeneration === generation) {
-    const list = create(MemberListSchema, { userIds: usersIn(seat.group) })
+    const list = create(MemberListSchema, { userIds: usersIn(local.group) })
     writes.push(put(membersPlace(conversationId, generation), MemberListSchema, list))
   }
-  if (seat.treeHash !== before.seat?.treeHash) {
-    writes.push({ is: "put", place: { space: conversationId, ...named.tree }, bytes: encodeEpoch(seat.group) })
+  if (local.treeHash !== before.local?.treeHash) {
+    writes.push({ is: "put", place: { space: conversationId, ...named.tree }, bytes: encodeEpoch(local.group) })
   }
-  return [...writes, { is: "snapshot", snapshot: snapshotOf(conversationId, generation, seat, staged) }]
+  return [...writes, { is: "snapshot", snapshot: snapshotOf(conversationId, generation, local, staged) }]
 }
 
 /** What the record says of the state, so that a quiet conversation is recognized without opening its state. */
 function outlineOf(
-  before: Held,
-  { seat, staged }: Held,
+  before: StoredConversation,
+  { local, staged }: StoredConversation,
   { generation, ownUserId }: WritePlace,
 ): ConversationRecord_Outline | undefined {
-  if (seat === undefined) return undefined
-  const { processedSeq, group, leafRenewedAt, treeHash, receipt } = seat
+  if (local === undefined) return undefined
+  const { processedSeq, group, leafRenewedAt, treeHash, receipt } = local
   // Within an epoch the members are the same.
-  const known = before.seat?.treeHash === treeHash ? before.record?.outline : undefined
+  const known = before.local?.treeHash === treeHash ? before.record?.outline : undefined
   return create(ConversationRecord_OutlineSchema, {
     processedSeq,
     epoch: group.epoch,
     leafRenewedAt: BigInt(leafRenewedAt),
     isStaged: staged !== undefined,
-    ownDeviceIds: known?.ownDeviceIds ?? deviceIdsOf(seat, ownUserId),
+    ownDeviceIds: known?.ownDeviceIds ?? deviceIdsOf(local, ownUserId),
     membersGeneration: known?.membersGeneration || generation,
     ...(receipt === "first" ? {} : { receiptHead: receipt.hash }),
   })
 }
 
-const deviceIdsOf = ({ group }: Seat, ofUserId: string): string[] =>
+const deviceIdsOf = ({ group }: LocalGroup, ofUserId: string): string[] =>
   [...rosterOf(group).values()].filter(({ userId }) => userId === ofUserId).map(({ deviceId }) => deviceId)
 
 const remove = (row: keyof typeof named): RowWrite => ({ is: "remove", row: named[row] })

@@ -1,9 +1,14 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import type { ConversationRecord } from "@signet/proto/client/v1/records"
 import { wipeState } from "../mls.ts"
-import { type DueRow, type DueTable, readDue } from "../state/due.ts"
-import { type Held, nothingHeld, type Sketch, sketchOf } from "../state/held.ts"
-import type { Telling } from "../state/telling.ts"
+import { type PendingRow, type PendingTable, readPending } from "../state/pending-rows.ts"
+import type { Reporter } from "../state/reporter.ts"
+import {
+  type ConversationSummary,
+  nothingStored,
+  type StoredConversation,
+  summaryOf,
+} from "../state/stored-conversation.ts"
 import { tampered } from "./conversation-rows.ts"
 import { type Loaded, type LoadNeeds, load, openMembers, openRecord, readSummary } from "./load.ts"
 
@@ -20,8 +25,8 @@ export interface StoredState {
   hasMoved(generation: bigint): Promise<boolean>
   /** The record alone. @returns undefined for a record without an outline, which an earlier version wrote. */
   record(): Promise<ConversationRecord | undefined>
-  summary(): Promise<Sketch>
-  due<Desc extends DescMessage>(table: DueTable, schema: Desc): Promise<DueRow<MessageShape<Desc>>[]>
+  summary(): Promise<ConversationSummary>
+  pending<Desc extends DescMessage>(table: PendingTable, schema: Desc): Promise<PendingRow<MessageShape<Desc>>[]>
   /** Takes over what a transaction wrote. */
   replace(loaded: Loaded): void
   /** Forgets what was read: the next read opens the store's rows. */
@@ -30,7 +35,7 @@ export interface StoredState {
   wipe(): void
 }
 
-export function createStoredState(deps: LoadNeeds, conversationId: string, telling: Telling): StoredState {
+export function createStoredState(deps: LoadNeeds, conversationId: string, reporter: Reporter): StoredState {
   const { store, rows } = deps
   const space = conversationId
   let cached: Loaded | undefined
@@ -40,11 +45,11 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, telli
   const generationNow = async (): Promise<bigint> => (await store.read(space, [])).generation
 
   async function openRecordAt(generation: bigint, row: Uint8Array | undefined) {
-    if (cached?.generation === generation) return cached.held.record
+    if (cached?.generation === generation) return cached.stored.record
     if (recordOnly?.generation === generation) return recordOnly
     const record = row && (await openRecord({ rows }, space, generation, row))
     if (record === undefined) return undefined
-    await telling.others(record, record.outline?.processedSeq)
+    await reporter.others(record, record.outline?.processedSeq)
     recordOnly = record
     return record
   }
@@ -54,7 +59,7 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, telli
       if (cached !== undefined) return cached
       const loaded = await load(deps, conversationId)
       cached = loaded
-      await telling.others(loaded.held.record, loaded.held.seat?.processedSeq)
+      await reporter.others(loaded.stored.record, loaded.stored.local?.processedSeq)
       return loaded
     },
     async refreshed() {
@@ -77,16 +82,16 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, telli
         cached?.generation === found.generation ? undefined : await openRecordAt(found.generation, found.record)
       const outline = record?.outline
       const isWritten = record !== undefined && (outline === undefined || outline.membersGeneration > 0n)
-      if (!isWritten) return sketchOf((await state.refreshed()).held)
+      if (!isWritten) return summaryOf((await state.refreshed()).stored)
       if (outline === undefined) return { record, memberUserIds: [], processedSeq: 0n }
       const memberUserIds = await openMembers({ rows }, space, outline.membersGeneration, found.members)
       return { record, memberUserIds, processedSeq: outline.processedSeq }
     },
-    async due(table, schema) {
+    async pending(table, schema) {
       for (let race = 0; race < maxRaces; race++) {
-        const { generation, held } = await state.refreshed()
+        const { generation, stored } = await state.refreshed()
         try {
-          return await readDue({ store, rows }, space, held.record, table, schema)
+          return await readPending({ store, rows }, space, stored.record, table, schema)
         } catch (error) {
           if (!(await state.hasMoved(generation))) throw error
         }
@@ -100,9 +105,9 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, telli
       cached = undefined
     },
     wipe() {
-      const { seat, staged }: Held = cached?.held ?? nothingHeld
+      const { local, staged }: StoredConversation = cached?.stored ?? nothingStored
       cached = undefined
-      if (seat !== undefined) wipeState(seat.group)
+      if (local !== undefined) wipeState(local.group)
       staged?.nextState.fill(0)
     },
   }

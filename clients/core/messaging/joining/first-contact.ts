@@ -7,12 +7,12 @@ import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
 import { deviceSpace } from "../store/store.ts"
-import { trying } from "../sync/trying.ts"
+import { trying } from "../sync/background.ts"
 import { joinAll } from "./welcomes.ts"
 
 /** Tries once to become active, and sends what waits. Changes nothing where others have to act first. */
 export async function advance(conversation: Conversation): Promise<void> {
-  const record = await conversation.glance()
+  const record = await conversation.record()
   if (record === undefined) return
   if (isWaitingForKeyPackages(record)) await carryOutCreationOf(conversation, record.creationId)
   else if (isWanted({ record })) {
@@ -22,7 +22,7 @@ export async function advance(conversation: Conversation): Promise<void> {
   await conversation.inTurn(() => flushIfActive(conversation))
 }
 
-/** Reads the log to its end before the reset, which drops the keys of everything that is unread. Part of a lane. */
+/** Reads the log to its end before the reset, which drops the keys of everything that is unread. Runs in the turn of the conversation. */
 export async function readAndReset(conversation: Conversation): Promise<void> {
   await catchUp(conversation)
   await resetIfAllowed(conversation)
@@ -41,7 +41,7 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
     for (const id of await context.store.spaces()) {
       if (id === deviceSpace) continue
       await trying(context, id, async () => {
-        const record = await context.conversation(id).glance()
+        const record = await context.conversation(id).record()
         // A group's claim is counted for each of its users.
         if (record?.isDirect === false && round % groupRounds > 0) return
         if (record?.status === Status.WAITING || record?.status === Status.STRANDED)

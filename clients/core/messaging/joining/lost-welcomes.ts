@@ -2,12 +2,12 @@ import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/rec
 import { type Conversation, Conversation_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
 import { answeredId } from "../ids.ts"
-import { trying } from "../sync/trying.ts"
+import { trying } from "../sync/background.ts"
 import { listWelcomes } from "./welcomes.ts"
 
 /**
  * Asks to be let in again wherever this device is a member by the service's word, and has nothing to follow by: it was let
- * in while it was away, and the welcome has ended since. A conversation that is not here still gets no door by that.
+ * in while it was away, and the welcome has ended since. An unknown conversation still gets no handle.
  */
 export async function askForLostWelcomes(context: Context, shown: Iterable<Conversation>): Promise<void> {
   const without: string[] = []
@@ -34,8 +34,8 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
   if (isMoving) return false
   if (!(await context.has(id))) return true
   const conversation = context.conversation(id)
-  const record = await conversation.glance()
+  const record = await conversation.record()
   // Somebody else began it. A commit of its own that is staged may be the one that did, and is sent again.
-  if (record?.status === Status.CREATING) return (await conversation.held()).staged === undefined
+  if (record?.status === Status.CREATING) return (await conversation.stored()).staged === undefined
   return record?.status === Status.WAITING || record?.status === Status.STRANDED || record?.status === Status.REMOVED
 }

@@ -21,13 +21,13 @@ import { MessagingError } from "../errors.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { answeredId } from "../ids.ts"
 import type { Joined } from "../mls.ts"
+import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { asksConfirmation } from "../receiving/reset.ts"
-import { leaveOtherStory } from "../receiving/story.ts"
-import { type Held, nothingHeld, type Seat, treeHashOf } from "../state/held.ts"
+import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
 import { keyOfSeq, seqOfKey, timelineOp } from "../state/timeline.ts"
+import { trying } from "../sync/background.ts"
 import { allPages } from "../sync/pages.ts"
-import { trying } from "../sync/trying.ts"
 import { watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 import { findKeyPackage, useOps } from "./key-packages.ts"
@@ -54,8 +54,10 @@ export const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
 
 async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
-  // A name that nobody was let in by gets no door: a service has any number of them.
-  const before = (await context.has(conversationId)) ? await context.conversation(conversationId).held() : nothingHeld
+  // An unknown name gets no handle: a service can make any number of names.
+  const before = (await context.has(conversationId))
+    ? await context.conversation(conversationId).stored()
+    : nothingStored
   // Joined, and stopped before the service knew.
   if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context.conversation(conversationId))
   if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {
@@ -63,7 +65,8 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
     if (before.record.joinedSeq === welcome.commitSeq) return consumeAgain(context, welcome)
     // It was removed and let in again while it was away: the log says so.
     const { record } = await catchUp(context.conversation(conversationId))
-    const isStillIn = record?.status === Status.ACTIVE && !(await leaveOtherStory(context.conversation(conversationId)))
+    const isStillIn =
+      record?.status === Status.ACTIVE && !(await handleEquivocation(context.conversation(conversationId)))
     if (isStillIn) throw refused("the device is in already")
   }
   try {
@@ -121,7 +124,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   const verification = verificationContextOf(context, conversationId, record)
   const receipt = checkWelcome(verification, welcome, joined, keyPackage, await fetchCommit(context, welcome))
   checkGroupInfo(await context.calls.conversations.getGroupInfo({ conversationId }), welcome, joined, receipt)
-  const seat: Seat = {
+  const local: LocalGroup = {
     group: joined.state,
     processedSeq: welcome.commitSeq,
     receipt: { hash: receipt.hash, acceptedAtMs: receipt.body.acceptedAtMs },
@@ -129,27 +132,27 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     identityKey: keyPackage.identityKey,
     treeHash: treeHashOf({ group: joined.state }),
   }
-  await context.conversation(conversationId).change(async (held) => {
-    await ensureInOrder(context, welcome, held, joined)
+  await context.conversation(conversationId).change(async (stored) => {
+    await ensureInOrder(context, welcome, stored, joined)
     const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
     const keys = watchKeys(context, conversationId)
-    const { record: former } = held
+    const { record: former } = stored
     // Who they are is known from here on, and a third is never let in.
     const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
     const both = record.isDirect && users.length === 2 ? users : []
-    const directUserIds = held.record?.directUserIds.length === 2 ? held.record.directUserIds : both
+    const directUserIds = stored.record?.directUserIds.length === 2 ? stored.record.directUserIds : both
     const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state)
     const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
-    const isReset = await isBreak(context, welcome, held)
+    const isReset = await isBreak(context, welcome, stored)
     const entry: TimelineEntry = isReset
       ? { ...at, is: "reset", by: beganBy(welcome, joined) }
-      : { ...at, is: "gap", afterSeq: held.seat?.processedSeq ?? 0n }
+      : { ...at, is: "gap", afterSeq: stored.local?.processedSeq ?? 0n }
     // The log may have told the reset before the welcome came.
     const isTold = former?.resetSeq === at.seq
     // An app that has read that entry reads on after its place, so the next place has what is new.
-    const newKeys = isTold ? [] : await keys.see(held, joined.state, at)
+    const newKeys = isTold ? [] : await keys.see(stored, joined.state, at)
     // A reset that voided the welcome of the one before it: what was written between the two is lost here.
-    const lastSeq = isReset ? await lastPlace(context.conversation(conversationId), held) : at.seq
+    const lastSeq = isReset ? await lastPlace(context.conversation(conversationId), stored) : at.seq
     const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
     const entries = former === undefined || isTold ? newKeys : [...lost, ...newKeys, entry]
     const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one)))
@@ -160,25 +163,30 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     }
     const known = { directUserIds, ...after }
     const seen = await keys.written(create(ConversationRecordSchema, { ...record, ...known }))
-    const next = { record: seen.record, seat, staged: undefined }
+    const next = { record: seen.record, local, staged: undefined }
     const shown = (isReset ? entries : newKeys).map((one) => ({ is: "entry", conversationId, entry: one }) as const)
     const emit = [...noticed.events, ...shown]
     return { next, ops: [...used, ...entryOps, ...seen.ops, ...noticed.ops], emit, result: undefined }
   })
 }
 
-async function ensureInOrder({ store }: Context, welcome: Welcome, { record, seat }: Held, { members }: Joined) {
+async function ensureInOrder(
+  { store }: Context,
+  welcome: Welcome,
+  { record, local }: StoredConversation,
+  { members }: Joined,
+) {
   if (record === undefined) return
   const after = keyOfSeq(lastSeqBefore(welcome, record))
   const [later] = await store.list(welcome.conversationId, "timeline", { after, limit: 1 })
-  checkWelcomeOrder(welcome, { record, processedSeq: seat?.processedSeq, hasLaterEntry: later !== undefined }, members)
+  checkWelcomeOrder(welcome, { record, processedSeq: local?.processedSeq, hasLaterEntry: later !== undefined }, members)
 }
 
 /** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
 async function isBreak(
   { store }: Pick<Storage, "store">,
   { conversationId, mlsGroupId }: Welcome,
-  { record }: Held,
+  { record }: StoredConversation,
 ): Promise<boolean> {
   if (record === undefined || equalBytes(record.mlsGroupId, mlsGroupId)) return false
   const read = await store.list(conversationId, "timeline", { limit: 1 })
@@ -186,8 +194,11 @@ async function isBreak(
 }
 
 /** The last place of the log that this device read, or that its timeline tells of. */
-async function lastPlace({ store, id: conversationId }: Conversation, { record, seat }: Held): Promise<bigint> {
-  if (seat !== undefined) return seat.processedSeq
+async function lastPlace(
+  { store, id: conversationId }: Conversation,
+  { record, local }: StoredConversation,
+): Promise<bigint> {
+  if (local !== undefined) return local.processedSeq
   let last = record?.joinedSeq ?? 0n
   for (let after = keyOfSeq(last); ; ) {
     const page = await store.list(conversationId, "timeline", { after, limit: 200 })
@@ -238,7 +249,7 @@ async function consumeAgain(context: Context, { id: welcomeId, conversationId }:
 
 /** Tells the service that the device is in. Its welcome is erased there by this, and only by this. */
 export async function consume(conversation: Conversation): Promise<void> {
-  const { pendingConsume } = (await conversation.held()).record ?? {}
+  const { pendingConsume } = (await conversation.stored()).record ?? {}
   if (pendingConsume === undefined) return
   const { welcomeId, idempotencyKey } = pendingConsume
   try {

@@ -15,8 +15,8 @@ import type { Context } from "../context.ts"
 import { groupToRead } from "../conversation/status.ts"
 import { bytesOfId } from "../ids.ts"
 import { EngineRefused } from "../mls.ts"
-import { removeWaiting, withHash } from "../sending/outbox-rows.ts"
-import { ownCredential } from "../state/held.ts"
+import { removeOutboxItem, withHash } from "../sending/outbox-rows.ts"
+import { ownCredential } from "../state/stored-conversation.ts"
 import { keyOfSeq } from "../state/timeline.ts"
 import { isUnannounced } from "../verification/new-keys.ts"
 import { type Draft, type Source, setStatus } from "./draft.ts"
@@ -28,37 +28,37 @@ interface At {
 
 /** Applies the message at the next position. @throws CanonicalError, EngineRefused for a message of a caller. */
 export async function applyMessage(context: Context, draft: Draft, envelope: Envelope, source: Source): Promise<void> {
-  const seat = groupToRead(draft.held)
+  const local = groupToRead(draft.stored)
   const { seq, message } = envelope
   const at = { seq, atMs: acceptedMs(envelope) }
-  if (isUnannounced(draft.held)) draft.entries.push(...(await draft.keys.see(draft.held, seat.group, at)))
+  if (isUnannounced(draft.stored)) draft.entries.push(...(await draft.keys.see(draft.stored, local.group, at)))
   const isOwn = envelope.senderDeviceId === context.device.id
   const own = withHash(draft.waiting, hash("content", message))
-  const passed = { ...seat, processedSeq: seq }
+  const passed = { ...local, processedSeq: seq }
   if (own !== undefined) {
-    const content = { bytes: own.record.plaintext, credential: ownCredential(seat.group), outboxId: own.id }
+    const content = { bytes: own.record.plaintext, credential: ownCredential(local.group), outboxId: own.id }
     await storeContent(context, draft, at, content)
-    draft.due.push(removeWaiting(own.id))
-    draft.held = { ...draft.held, seat: passed }
+    draft.due.push(removeOutboxItem(own.id))
+    draft.stored = { ...draft.stored, local: passed }
     return
   }
   try {
-    const { plaintext, aad, sender, next, finish } = await context.engine.decrypt(seat.group, message)
+    const { plaintext, aad, sender, next, finish } = await context.engine.decrypt(local.group, message)
     const frame = parseEnvelopeAad(aad, {
       conversationId: bytesOfId("cnv", draft.conversationId),
       kind: EnvelopeKind.APPLICATION,
     })
-    checkReceiptSeen(frame.lastReceiptHash, seat.receipt)
+    checkReceiptSeen(frame.lastReceiptHash, local.receipt)
     const content = { bytes: plaintext, credential: sender.credential, outboxId: undefined }
     await storeContent(context, draft, at, content)
     draft.wipe.push(finish)
-    draft.held = { ...draft.held, seat: { ...passed, group: next } }
+    draft.stored = { ...draft.stored, local: { ...passed, group: next } }
   } catch (error) {
     const isBad = error instanceof EngineRefused || error instanceof CanonicalError
     if (!isBad || source === "caller") throw error
     const reason = verdictReason(error)
     draft.entries.push({ ...at, is: "unreadable", reason })
-    draft.held = { ...draft.held, seat: passed }
+    draft.stored = { ...draft.stored, local: passed }
     // The engine found our own leaf in a message that this device does not know.
     if (isOwn && reason === "REPLAY") setStatus(draft, Status.ROLLED_BACK)
   }

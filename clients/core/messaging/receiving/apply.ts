@@ -4,7 +4,7 @@ import type { Context, Conversation } from "../context.ts"
 import { positionOf } from "../conversation/order.ts"
 import { MessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { applyCommit } from "./apply-commit.ts"
 import { applyMessage } from "./apply-message.ts"
 import { changeOf, type Draft, openDraft, quarantine, type Source } from "./draft.ts"
@@ -50,11 +50,11 @@ function applyOnce(
   source: Source,
   mayRefresh: boolean,
 ): Promise<Applied & { readonly end: End }> {
-  return conversation.change(async (held) => {
-    const draft = await openDraft(conversation, held)
+  return conversation.change(async (stored) => {
+    const draft = await openDraft(conversation, stored)
     const end = await applyInOrder(conversation, draft, envelopes, source, mayRefresh)
     const { entries } = draft
-    return changeOf(conversation, draft, { entries, processedSeq: draft.held.seat?.processedSeq, end })
+    return changeOf(conversation, draft, { entries, processedSeq: draft.stored.local?.processedSeq, end })
   })
 }
 
@@ -65,9 +65,9 @@ async function applyInOrder(
   source: Source,
   mayRefresh: boolean,
 ): Promise<End> {
-  const before = draft.held
+  const before = draft.stored
   for (const envelope of envelopes) {
-    const position = positionOf(draft.held, envelope)
+    const position = positionOf(draft.stored, envelope)
     if (position === "skip") continue
     if (position !== "next") return "end"
     try {
@@ -77,7 +77,7 @@ async function applyInOrder(
       if (!isVerdict(error)) throw error
       if (mayRefresh && mayBeStaleKeys(error)) return "needsIssuerKeys"
       if (mayBeOwnClock(error)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: error })
-      if (source === "caller") return refuseUnlessAdvanced(before, draft.held, error)
+      if (source === "caller") return refuseUnlessAdvanced(before, draft.stored, error)
       quarantine(draft, envelope, error)
     }
   }
@@ -85,7 +85,7 @@ async function applyInOrder(
 }
 
 /** Ends a batch of a caller: the valid envelopes before the refused one count. @throws MessagingError ENVELOPE_INVALID */
-function refuseUnlessAdvanced(before: Held, now: Held, cause: unknown): End {
+function refuseUnlessAdvanced(before: StoredConversation, now: StoredConversation, cause: unknown): End {
   if (now !== before) return "end"
   throw new MessagingError("ENVELOPE_INVALID", "the envelope fails its checks", { cause })
 }

@@ -9,10 +9,10 @@ import { Forked, faultOf, type Verdict, verdictReason } from "../checks/verdict.
 import type { Context, Conversation } from "../context.ts"
 import { isAway } from "../conversation/status.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
-import { type Waiting, waitingHere } from "../sending/outbox-rows.ts"
-import type { Change } from "../state/door.ts"
-import type { DueChange } from "../state/due.ts"
-import type { Held } from "../state/held.ts"
+import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
+import type { Change } from "../state/conversation-state.ts"
+import type { PendingChange } from "../state/pending-rows.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { type KeyWatch, watchKeys } from "../verification/new-keys.ts"
@@ -24,42 +24,42 @@ export type Source = "log" | "caller"
 export interface Draft {
   readonly conversationId: string
   /** The state after the envelopes so far. */
-  held: Held
+  stored: StoredConversation
   readonly ops: Op[]
-  readonly due: DueChange[]
+  readonly due: PendingChange[]
   readonly entries: TimelineEntry[]
   readonly wipe: (() => void)[]
   /** Emitted before the entries. */
   readonly warnings: MessengerEvent[]
   readonly keys: KeyWatch
   /** Own messages that the log has not brought back yet. */
-  readonly waiting: readonly Waiting[]
+  readonly waiting: readonly OutboxItem[]
 }
 
-export async function openDraft(conversation: Conversation, held: Held): Promise<Draft> {
+export async function openDraft(conversation: Conversation, stored: StoredConversation): Promise<Draft> {
   return {
     conversationId: conversation.id,
-    held,
+    stored,
     ops: [],
     due: [],
     entries: [],
     wipe: [],
     warnings: [],
     keys: watchKeys(conversation, conversation.id),
-    waiting: await waitingHere(conversation, conversation.id, held),
+    waiting: await outboxIn(conversation, conversation.id, stored),
   }
 }
 
 /** The transaction of a draft. */
 export async function changeOf<Result>(
   { rows }: Pick<Context, "rows">,
-  { conversationId, held, ops, due, entries, wipe, warnings, keys }: Draft,
+  { conversationId, stored, ops, due, entries, wipe, warnings, keys }: Draft,
   result: Result,
 ): Promise<Change<Result>> {
-  const { record, ops: keyOps } = await keys.written(held.record)
+  const { record, ops: keyOps } = await keys.written(stored.record)
   const entryOps = await Promise.all(entries.map((entry) => timelineOp(rows, conversationId, entry)))
   return {
-    next: record === held.record ? held : { ...held, record },
+    next: record === stored.record ? stored : { ...stored, record },
     ops: [...ops, ...keyOps, ...entryOps],
     due,
     wipe,
@@ -69,20 +69,20 @@ export async function changeOf<Result>(
 }
 
 export function setStatus(draft: Draft, status: Status): void {
-  const { record } = draft.held
+  const { record } = draft.stored
   if (record === undefined || isAway(record)) return
-  draft.held = { ...draft.held, record: create(ConversationRecordSchema, { ...record, status }) }
+  draft.stored = { ...draft.stored, record: create(ConversationRecordSchema, { ...record, status }) }
 }
 
 /** Leaves the log: the envelopes that follow lead from another state than the stored one. */
 export function leave(draft: Draft, status: Status): void {
   setStatus(draft, status)
-  draft.held = { ...draft.held, seat: undefined, staged: undefined }
+  draft.stored = { ...draft.stored, local: undefined, staged: undefined }
 }
 
 /** Stops reading, and stores the envelope as evidence. The state stays. */
 export function quarantine(draft: Draft, envelope: Envelope, verdict: Verdict): void {
-  const { record } = draft.held
+  const { record } = draft.stored
   if (record === undefined) return
   const evidence = create(ConversationRecord_QuarantineSchema, {
     reason: verdictReason(verdict),
@@ -93,5 +93,5 @@ export function quarantine(draft: Draft, envelope: Envelope, verdict: Verdict): 
     fault: faultOf(verdict),
   })
   const next = { ...record, status: Status.QUARANTINED, quarantine: evidence }
-  draft.held = { ...draft.held, record: create(ConversationRecordSchema, next) }
+  draft.stored = { ...draft.stored, record: create(ConversationRecordSchema, next) }
 }

@@ -7,7 +7,7 @@ import { groupToRead, unknownConversation } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Incoming } from "../messenger.ts"
 import { EngineRefused, frameOf } from "../mls.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { applyEnvelopes } from "./apply.ts"
 import { catchUp } from "./log.ts"
 
@@ -63,19 +63,19 @@ export async function processIncoming(
 ): Promise<Incoming> {
   if (!(await context.has(conversationId))) throw unknownConversation()
   const conversation = context.conversation(conversationId)
-  const seatNow = async () => groupToRead(await conversation.held())
-  const seat = await seatNow()
-  checkFrame(seat, envelope)
-  if (envelope.seq <= seat.processedSeq) return { is: "replay" }
+  const groupNow = async () => groupToRead(await conversation.stored())
+  const local = await groupNow()
+  checkFrame(local, envelope)
+  if (envelope.seq <= local.processedSeq) return { is: "replay" }
   queue.add(conversationId, envelope)
-  const before = seat.processedSeq
+  const before = local.processedSeq
   const drain = async (after: bigint) => {
     const waiting = queue.after(conversationId, after)
     return (await applyEnvelopes(conversation, waiting, "caller")).entries
   }
   try {
     const entries = await drain(before)
-    const now = await seatAfter(conversation)
+    const now = await groupAfter(conversation)
     if (now === undefined || now.processedSeq >= envelope.seq) return { is: "processed", entries }
   } catch (error) {
     if (!isMessagingError(error, "ENVELOPE_INVALID")) throw error
@@ -89,18 +89,18 @@ export async function processIncoming(
   } finally {
     heard.end()
   }
-  const now = await seatAfter(conversation)
+  const now = await groupAfter(conversation)
   queue.after(conversationId, now?.processedSeq ?? envelope.seq)
   if (now !== undefined && now.processedSeq < envelope.seq) return { is: "queued" }
   return { is: "processed", entries: heard.entries }
 }
 
-async function seatAfter(conversation: Conversation): Promise<Seat | undefined> {
-  return (await conversation.held()).seat
+async function groupAfter(conversation: Conversation): Promise<LocalGroup | undefined> {
+  return (await conversation.stored()).local
 }
 
 /** Before anything is stored or fetched for it. */
-function checkFrame({ group }: Seat, { seq, kind, message, contentHash }: Envelope): void {
+function checkFrame({ group }: LocalGroup, { seq, kind, message, contentHash }: Envelope): void {
   const isCommit = kind === Envelope_Kind.COMMIT
   const isWhole = seq > 0n && equalBytes(contentHash, hash(isCommit ? "commit" : "content", message))
   if (!isWhole) throw new MessagingError("ENVELOPE_INVALID", "its content hash is another one")

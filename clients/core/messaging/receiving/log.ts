@@ -13,24 +13,24 @@ import { failureOf, isFailure } from "../../errors.ts"
 import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { isAway, isReading } from "../conversation/status.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { applyEnvelopes, batchSize } from "./apply.ts"
 
 const pageSize = 200
 
 /** Takes in everything that there is, and says how far it came. */
-export async function catchUp(conversation: Conversation): Promise<Held> {
+export async function catchUp(conversation: Conversation): Promise<StoredConversation> {
   const { conversations } = conversation.calls
   let from: bigint | undefined
   for (;;) {
-    const { record, seat } = await conversation.held()
-    if (seat === undefined || !isReading(record)) break
-    from ??= seat.processedSeq
+    const { record, local } = await conversation.stored()
+    if (local === undefined || !isReading(record)) break
+    from ??= local.processedSeq
     let page: Awaited<ReturnType<typeof conversations.listMessages>>
     try {
       page = await conversations.listMessages({
         conversationId: conversation.id,
-        afterSeq: seat.processedSeq,
+        afterSeq: local.processedSeq,
         limit: pageSize,
       })
     } catch (error) {
@@ -40,21 +40,21 @@ export async function catchUp(conversation: Conversation): Promise<Held> {
       else throw error
       break
     }
-    if (page.headSeq < seat.processedSeq) {
-      if (await isPastHead(conversation, seat.processedSeq)) await requestRejoin(conversation)
+    if (page.headSeq < local.processedSeq) {
+      if (await isPastHead(conversation, local.processedSeq)) await requestRejoin(conversation)
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
       await applyEnvelopes(conversation, page.envelopes.slice(at, at + batchSize))
     }
-    const now = (await conversation.held()).seat
-    if (page.envelopes.length === 0 || now === undefined || now.processedSeq === seat.processedSeq) break
+    const now = (await conversation.stored()).local
+    if (page.envelopes.length === 0 || now === undefined || now.processedSeq === local.processedSeq) break
     if (now.processedSeq >= page.headSeq) break
   }
   await reportQuarantine(conversation)
-  const held = await conversation.held()
-  if (held.seat !== undefined && held.seat.processedSeq !== from) await acknowledge(conversation, held.seat)
-  return held
+  const stored = await conversation.stored()
+  if (stored.local !== undefined && stored.local.processedSeq !== from) await acknowledge(conversation, stored.local)
+  return stored
 }
 
 /**
@@ -67,8 +67,8 @@ async function isPastHead({ calls, id: conversationId }: Conversation, processed
 }
 
 /** Only moves the device's cursor: one that fails is made up for by the next. */
-async function acknowledge(conversation: Conversation, seat: NonNullable<Held["seat"]>): Promise<void> {
-  const { processedSeq, group } = seat
+async function acknowledge(conversation: Conversation, local: NonNullable<StoredConversation["local"]>): Promise<void> {
+  const { processedSeq, group } = local
   if (processedSeq === 0n) return
   try {
     const processedEpoch = group.epoch
@@ -84,7 +84,7 @@ async function acknowledge(conversation: Conversation, seat: NonNullable<Held["s
 
 /** Tells the service what was found, until it knows. */
 export async function reportQuarantine(conversation: Conversation): Promise<void> {
-  const { quarantine } = (await conversation.held()).record ?? {}
+  const { quarantine } = (await conversation.stored()).record ?? {}
   if (quarantine === undefined || quarantine.isReported) return
   const { epoch, seq, fault, stateTag } = quarantine
   try {
@@ -103,7 +103,7 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
 /**
  * Asks to be removed and let in again, since the device cannot follow or must not send.
  *
- * Somebody else has to do both. What is held stays until the welcome comes. Where the service knows of nobody who could,
+ * Somebody else has to do both. What is stored stays until the welcome comes. Where the service knows of nobody who could,
  * the conversation is stranded: the person begins another one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
@@ -121,7 +121,7 @@ export async function lookForHelp(conversation: Conversation, { directives }: Se
   })
   if (!isAsked) return
   const status = await statusAway(conversation)
-  const { record } = await conversation.held()
+  const { record } = await conversation.stored()
   if (isAway(record) && record?.status !== status) await changeRecord(conversation, (before) => ({ ...before, status }))
 }
 
@@ -144,7 +144,7 @@ async function waitForWelcome(conversation: Conversation): Promise<void> {
   await conversation.change(async ({ record }) => {
     if (record === undefined) return { result: undefined }
     const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
-    return { next: { record: waiting, seat: undefined, staged: undefined }, result: undefined }
+    return { next: { record: waiting, local: undefined, staged: undefined }, result: undefined }
   })
 }
 
@@ -152,8 +152,8 @@ export async function changeRecord(
   conversation: Conversation,
   next: (record: ConversationRecord) => Parameters<typeof create<typeof ConversationRecordSchema>>[1],
 ): Promise<void> {
-  await conversation.change(async (held) => {
-    if (held.record === undefined) return { result: undefined }
-    return { next: { ...held, record: create(ConversationRecordSchema, next(held.record)) }, result: undefined }
+  await conversation.change(async (stored) => {
+    if (stored.record === undefined) return { result: undefined }
+    return { next: { ...stored, record: create(ConversationRecordSchema, next(stored.record)) }, result: undefined }
   })
 }

@@ -12,7 +12,7 @@ import type { VerificationContext } from "../checks/verification-context.ts"
 import type { Storage, Trust } from "../deps.ts"
 import type { TimelineEntry } from "../events.ts"
 import { wipeState } from "../mls.ts"
-import type { Held, Seat } from "../state/held.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { recordsOf } from "../verification/peer-rows.ts"
 
 /**
@@ -20,13 +20,13 @@ import { recordsOf } from "../verification/peer-rows.ts"
  *
  * @throws CanonicalError, EngineRefused, Forked; then nothing has changed.
  */
-export async function followReset(
+export async function resultOfReset(
   context: Storage & Pick<Trust, "owner">,
   verification: VerificationContext,
-  seat: Seat,
+  local: LocalGroup,
   envelope: Envelope,
-): Promise<{ held: Held; entries: readonly TimelineEntry[]; done: undefined; wipe: () => void }> {
-  const { mlsGroupId, receipt } = verifyReset(verification, seat, envelope)
+): Promise<{ stored: StoredConversation; entries: readonly TimelineEntry[]; done: undefined; wipe: () => void }> {
+  const { mlsGroupId, receipt } = verifyReset(verification, local, envelope)
   const { record } = verification
   const { pendingConsume: _, ...kept } = record
   const waiting = create(ConversationRecordSchema, {
@@ -39,10 +39,10 @@ export async function followReset(
     asksConfirmation: await asksConfirmation(context, record),
   })
   return {
-    held: { record: waiting, seat: undefined, staged: undefined },
+    stored: { record: waiting, local: undefined, staged: undefined },
     entries: [{ seq: envelope.seq, atMs: Number(receipt.body.acceptedAtMs), is: "reset", by: undefined }],
     done: undefined,
-    wipe: () => wipeState(seat.group),
+    wipe: () => wipeState(local.group),
   }
 }
 

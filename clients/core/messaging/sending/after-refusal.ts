@@ -4,9 +4,9 @@ import type { Context, Conversation } from "../context.ts"
 import { pause } from "../conversation/backoff.ts"
 import { reactionTo, type Step, waitBeforeRetry } from "../conversation/retry.ts"
 import { MessagingError } from "../errors.ts"
+import { handleEquivocation, mayBeEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, requestRejoin } from "../receiving/log.ts"
-import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 
 /** What is sent, with the steps that only a message needs. */
 export type SendItem =
@@ -75,10 +75,10 @@ async function isSettledBy(
         if (item.kind === "message") await item.carryOutDirectives()
         break
       case "checkEquivocation":
-        if (mayTellAnother(error) && (await leaveOtherStory(conversation))) return true
+        if (mayBeEquivocation(error) && (await handleEquivocation(conversation))) return true
         break
       case "rejoinIfLeafOutdated":
-        if (isLeafOutdated(conversation, await conversation.held(), error)) {
+        if (isLeafOutdated(conversation, await conversation.stored(), error)) {
           await requestRejoin(conversation)
           return true
         }
@@ -92,11 +92,11 @@ async function isSettledBy(
  * it may be in the log, and a device that does not know its own commit must rejoin.
  */
 async function discardStaged(conversation: Conversation, commitHash: Uint8Array | undefined): Promise<void> {
-  await conversation.change(async (held) => {
+  await conversation.change(async (stored) => {
     const isRefused =
-      commitHash !== undefined && held.staged !== undefined && equalBytes(held.staged.commitHash, commitHash)
+      commitHash !== undefined && stored.staged !== undefined && equalBytes(stored.staged.commitHash, commitHash)
     if (!isRefused) return { result: undefined }
-    return { next: { ...held, staged: undefined }, result: undefined }
+    return { next: { ...stored, staged: undefined }, result: undefined }
   })
 }
 
@@ -104,7 +104,7 @@ async function discardStaged(conversation: Conversation, commitHash: Uint8Array 
  * True if the service rejects the key of our leaf: its credential expired while the device was offline, and the device has
  * another one now. The device cannot renew its leaf then, and is added again.
  */
-function isLeafOutdated({ device }: Context, { seat }: Held, error: unknown): boolean {
+function isLeafOutdated({ device }: Context, { local }: StoredConversation, error: unknown): boolean {
   const isRefused = failureOf(error)?.metadata.code === "MLS_BAD_SIGNATURE"
-  return isRefused && seat !== undefined && !equalBytes(seat.identityKey, device.identity().signatureKey)
+  return isRefused && local !== undefined && !equalBytes(local.identityKey, device.identity().signatureKey)
 }

@@ -6,18 +6,18 @@ import { isFailure } from "../../errors.ts"
 import type { Context, Conversation } from "../context.ts"
 import { groupToCommit } from "../conversation/status.ts"
 import { treeOf } from "../mls.ts"
-import { dueIn } from "../state/due.ts"
-import type { Held, Seat } from "../state/held.ts"
+import { pendingIn } from "../state/pending-rows.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { directiveIntent } from "./intent-rows.ts"
 import { append, notInLog, sendUntilDone } from "./pipeline.ts"
 import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
 
 /** Requests the authorization of a change, for the state that it starts from. "nothing": the change is done already. */
-export type Planning = (seat: Seat, attempt: number) => Promise<Plan | "nothing">
+export type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "nothing">
 
 /**
  * Commits a plan. The commit is stored before it is sent, retried until its fate is known, and staged anew after another
- * commit came first. Runs in a lane.
+ * commit came first. Runs in the turn of the conversation.
  *
  * @param intentId names the stored intent, which the transaction that applies the commit removes.
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
@@ -34,17 +34,17 @@ export async function commit(
 
   async function attempt(): Promise<"done" | "nothing" | "again"> {
     sent = undefined
-    const held = await conversation.held()
-    const seat = groupToCommit(held)
-    sent = held.staged
+    const stored = await conversation.stored()
+    const local = groupToCommit(stored)
+    sent = stored.staged
     // Of any intent: a commit from before a restart, or of another tab, is settled first.
     if (sent !== undefined) {
-      await sendStaged(conversation, held, seat, sent)
+      await sendStaged(conversation, stored, local, sent)
       return sent.intentId === intentId ? "done" : "again"
     }
-    const plan = await planning(seat, claims)
+    const plan = await planning(local, claims)
     if (plan === "nothing") return "nothing"
-    return stage(conversation, seat, intentId, plan).catch((error: unknown) => {
+    return stage(conversation, local, intentId, plan).catch((error: unknown) => {
       if (claims > 0 || !isStaleClaim(error)) throw error
       claims++
       return "again"
@@ -66,27 +66,27 @@ export async function commit(
  *
  * @returns "done" if another tab has carried out the intent since.
  */
-function stage(conversation: Conversation, seat: Seat, intentId: string, plan: Plan) {
-  return conversation.change<"done" | "again">(async (held) => {
-    const now = groupToCommit(held)
-    if (intentId !== directiveIntent && !isStored(held, intentId)) return { result: "done" }
-    if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: "again" }
-    const staged = await stageCommit(conversation, { ...held, seat: now }, intentId, plan)
-    return { next: { ...held, staged }, result: "again" }
+function stage(conversation: Conversation, local: LocalGroup, intentId: string, plan: Plan) {
+  return conversation.change<"done" | "again">(async (stored) => {
+    const now = groupToCommit(stored)
+    if (intentId !== directiveIntent && !isStored(stored, intentId)) return { result: "done" }
+    if (stored.staged !== undefined || now.group.epoch !== local.group.epoch) return { result: "again" }
+    const staged = await stageCommit(conversation, { ...stored, local: now }, intentId, plan)
+    return { next: { ...stored, staged }, result: "again" }
   })
 }
 
-const isStored = ({ record }: Held, intentId: string): boolean =>
-  dueIn(record, "intent").some(({ key }) => key === intentId)
+const isStored = ({ record }: StoredConversation, intentId: string): boolean =>
+  pendingIn(record, "intent").some(({ key }) => key === intentId)
 
 /** Sends the staged commit, and returns once it is applied. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
 async function sendStaged(
   conversation: Conversation,
-  { record }: Held,
-  seat: Seat,
+  { record }: StoredConversation,
+  local: LocalGroup,
   staged: StagedCommit,
 ): Promise<void> {
-  await append(conversation, seat, {
+  await append(conversation, local, {
     kind: Envelope_Kind.COMMIT,
     epoch: staged.epoch,
     idempotencyKey: staged.idempotencyKey,
@@ -100,10 +100,10 @@ async function sendStaged(
 
 /** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log does not have the commit */
 async function checkApplied(conversation: Conversation, staged: StagedCommit): Promise<void> {
-  const held = await conversation.held()
-  const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
-  if (!isStaged && !isStored(held, staged.intentId)) return
-  groupToCommit(held)
+  const stored = await conversation.stored()
+  const isStaged = stored.staged !== undefined && equalBytes(stored.staged.commitHash, staged.commitHash)
+  if (!isStaged && !isStored(stored, staged.intentId)) return
+  groupToCommit(stored)
   throw notInLog()
 }
 

@@ -23,11 +23,11 @@ import { isUnreachable } from "../conversation/backoff.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId, isId } from "../ids.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
-import { firstSeat } from "./first-seat.ts"
 import { creationPlace, type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
+import { newGroup } from "./new-group.ts"
 import { dropAll } from "./queue.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
@@ -69,9 +69,9 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       await waitForKeyPackages(context, made, intent, peerUserId)
       return id
     }
-    await context.conversation(id).change(async (held) => {
-      const { record } = held
-      if (record !== undefined) await checkHeld(context, held, intent.id, peerUserId)
+    await context.conversation(id).change(async (stored) => {
+      const { record } = stored
+      if (record !== undefined) await checkHeld(context, stored, intent.id, peerUserId)
       const isUnbegun = record === undefined || isWaitingForKeyPackages(record) || isOver(record)
       if (isUnbegun && authorization !== undefined) {
         const next = await begin(context, made, authorization, intent)
@@ -82,11 +82,11 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
         const status = isOver(record) && record.isDirect ? Status.WAITING : record.status
         const over = { directUserIds: directUsers(made), creationId: "", status }
         const known = create(ConversationRecordSchema, { ...record, ...over })
-        return { next: { ...held, record: known }, ops: [begun], result: undefined }
+        return { next: { ...stored, record: known }, ops: [begun], result: undefined }
       }
       // A new group is its maker's to begin: whoever had begun it chose its members.
       if (peerUserId === "") throw refused("a group that somebody else has begun")
-      return { next: { ...held, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
+      return { next: { ...stored, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
     })
     await finishCreation(context.conversation(id), intent.id)
     return id
@@ -125,7 +125,7 @@ async function askToCreate(context: Context, { id, record: { change, claimId } }
 /** Asks for the first commit of a conversation that is there: creations are few an hour, and this is tried often. */
 async function askAgain(conversation: Conversation, claimId: string): Promise<Created> {
   const { owner, calls } = conversation
-  const { record } = await conversation.held()
+  const { record } = await conversation.stored()
   if (record === undefined) throw new TypeError("a conversation that waits has a record")
   const { isDirect, mlsGroupId, directUserIds: userIds } = record
   const kind = isDirect ? ConversationKind.DIRECT : ConversationKind.GROUP
@@ -156,12 +156,12 @@ async function waitForKeyPackages(
   { id, record }: Intent,
   peerUserId: string,
 ): Promise<void> {
-  await context.conversation(made.id).change(async (held) => {
-    const known = held.record
+  await context.conversation(made.id).change(async (stored) => {
+    const known = stored.record
     // Another tab ended this creation meanwhile, in the transaction that this one would compare with.
     const [begun] = (await context.store.read(deviceSpace, [creationPlace(id)])).values
     if (begun === undefined) return { result: undefined }
-    if (known !== undefined) await checkHeld(context, held, id, peerUserId)
+    if (known !== undefined) await checkHeld(context, stored, id, peerUserId)
     // Another creation waits for the same pair: one is enough.
     if (known !== undefined && !isOver(known) && known.creationId !== id) {
       return { ops: [{ op: "remove", ...creationPlace(id) }], result: undefined }
@@ -171,7 +171,7 @@ async function waitForKeyPackages(
     const op = await context.rows.put(creationPlace(id), IntentRecordSchema, again)
     if (known?.creationId === id) return { ops: [{ ...op, space: deviceSpace }], result: undefined }
     const waiting = create(ConversationRecordSchema, { ...recordOf(made, Status.WAITING), creationId: id })
-    return { next: { ...held, record: waiting }, ops: [{ ...op, space: deviceSpace }], result: undefined }
+    return { next: { ...stored, record: waiting }, ops: [{ ...op, space: deviceSpace }], result: undefined }
   })
 }
 
@@ -184,12 +184,12 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
   const conversationId = await waitingUnder(context, id)
   if (conversationId === undefined) return false
   if (!isFailure(error, "RESOURCE_UNRESOLVED", "INVALID_FIELD")) return true
-  await context.conversation(conversationId).change(async (held) => {
-    if (held.record?.creationId !== id) return { result: undefined }
-    const over = create(ConversationRecordSchema, { ...held.record, status: Status.REMOVED, creationId: "" })
-    const { due, emit } = dropAll(conversationId, held.record, error)
+  await context.conversation(conversationId).change(async (stored) => {
+    if (stored.record?.creationId !== id) return { result: undefined }
+    const over = create(ConversationRecordSchema, { ...stored.record, status: Status.REMOVED, creationId: "" })
+    const { due, emit } = dropAll(conversationId, stored.record, error)
     const ops: Op[] = [{ op: "remove", ...creationPlace(id) }]
-    return { next: { ...held, record: over }, ops, due, emit, result: undefined }
+    return { next: { ...stored, record: over }, ops, due, emit, result: undefined }
   })
   return true
 }
@@ -197,7 +197,7 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
 async function waitingUnder({ store, conversation }: Context, creationId: string): Promise<string | undefined> {
   for (const space of await store.spaces()) {
     if (space === deviceSpace) continue
-    const record = await conversation(space).glance().catch(untrusted)
+    const record = await conversation(space).record().catch(untrusted)
     if (record?.creationId === creationId) return space
   }
   return undefined
@@ -221,7 +221,7 @@ async function finishCreation(conversation: Conversation, intentId: string): Pro
   try {
     await conversation.inTurn(() => carryOutIntents(conversation, intentId))
   } catch (error) {
-    const { record } = await conversation.held()
+    const { record } = await conversation.stored()
     const isToWait = isMessagingError(error, "CONVERSATION_NOT_ACTIVE") || isFailure(error, "NO_KEY_PACKAGE")
     if (!isToWait || record?.status !== Status.WAITING) throw error
   }
@@ -255,7 +255,7 @@ function checkedConversation(
  */
 async function checkHeld(
   { store, owner }: Context,
-  { record, seat }: Held,
+  { record, local }: StoredConversation,
   intentId: string,
   peerUserId: string,
 ): Promise<void> {
@@ -266,7 +266,7 @@ async function checkHeld(
     if (begun !== undefined) throw refused("a conversation that is here already")
     return
   }
-  const users = [...(record?.directUserIds ?? []), ...(seat === undefined ? [] : usersIn(seat.group))]
+  const users = [...(record?.directUserIds ?? []), ...(local === undefined ? [] : usersIn(local.group))]
   const isTheirs = record?.isDirect === true && users.every((user) => user === owner.userId || user === peerUserId)
   if (!isTheirs) throw refused("a conversation with somebody else")
 }
@@ -286,12 +286,12 @@ const directUsers = ({ kind, userIds }: ServiceConversation): string[] =>
 async function begin(context: Context, made: ServiceConversation, authorization: Authorization, intent: Intent) {
   const isDirect = made.kind === ConversationKind.DIRECT
   const at = { conversationId: made.id, mlsGroupId: made.mlsGroupId, isDirect, epoch: 0n, processedSeq: 0n }
-  const seat = await firstSeat(context, at)
+  const local = await newGroup(context, at)
   const record = recordOf(made, Status.CREATING)
   const asked = membersAsked(context, intent.record)
-  const held = { record, seat, staged: undefined }
+  const stored = { record, local, staged: undefined }
   const isAsked: Authorized["isAsked"] = ({ userId }) => asked.includes(userId)
-  const staged = await stageCommit(context.conversation(made.id), held, intent.id, {
+  const staged = await stageCommit(context.conversation(made.id), stored, intent.id, {
     does: "add",
     authorization,
     isAsked,
@@ -300,7 +300,7 @@ async function begin(context: Context, made: ServiceConversation, authorization:
     if (isStaleClaim(error)) return undefined
     throw error
   })
-  return { record, seat, staged }
+  return { record, local, staged }
 }
 
 function membersAsked({ owner }: Context, { change }: IntentRecord): string[] {

@@ -2,7 +2,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type IntentRecord, IntentRecordSchema } from "@signet/proto/client/v1/records"
 import type { Ambient } from "../deps.ts"
 import { idOf } from "../ids.ts"
-import type { DueChange } from "../state/due.ts"
+import type { PendingChange } from "../state/pending-rows.ts"
 import { deviceSpace } from "../store/store.ts"
 import { nextId } from "./ordered-id.ts"
 
@@ -29,13 +29,13 @@ export function newIntent(ambient: Ambient, change: IntentChange, last?: string)
   return { id: nextId(last, ambient.random), record }
 }
 
-export const putIntent = ({ id, record }: Intent): DueChange => ({
+export const putIntent = ({ id, record }: Intent): PendingChange => ({
   table: "intent",
   key: id,
   bytes: toBinary(IntentRecordSchema, record),
 })
 
-export const removeIntent = (id: string): DueChange => ({ table: "intent", key: id })
+export const removeIntent = (id: string): PendingChange => ({ table: "intent", key: id })
 
 /** The row of a creation that no conversation has begun yet. */
 export const creationPlace = (key: string) => ({ space: deviceSpace, table: "creation", key }) as const

@@ -12,7 +12,7 @@ import { groupToCommit } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { type GroupState, stateTag } from "../mls.ts"
-import { dueIn } from "../state/due.ts"
+import { pendingIn } from "../state/pending-rows.ts"
 import { deviceSpace } from "../store/store.ts"
 import { commit } from "./commits.ts"
 import {
@@ -28,21 +28,21 @@ import type { Plan } from "./staging.ts"
 
 /** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
 export async function ask(conversation: Conversation, change: IntentChange): Promise<void> {
-  const asked = await conversation.change(async (held) => {
-    groupToCommit(held)
-    const intent = newIntent(conversation, change, dueIn(held.record, "intent").at(-1)?.key)
+  const asked = await conversation.change(async (stored) => {
+    groupToCommit(stored)
+    const intent = newIntent(conversation, change, pendingIn(stored.record, "intent").at(-1)?.key)
     return { due: [putIntent(intent)], result: intent }
   })
   await conversation.inTurn(() => carryOutIntents(conversation, asked.id))
 }
 
 /**
- * Does what is asked for in a conversation, one after the other. Part of a lane.
+ * Does what is asked for in a conversation, one after the other. Runs in the turn of the conversation.
  *
  * @param upTo the last one to do; what is refused for it is thrown. Of those before it, it was told already.
  */
 export async function carryOutIntents(conversation: Conversation, upTo?: string): Promise<void> {
-  for (const intent of await conversation.due("intent", IntentRecordSchema)) {
+  for (const intent of await conversation.pending("intent", IntentRecordSchema)) {
     try {
       await carryOutIntent(conversation, intent)
     } catch (error) {
@@ -76,9 +76,9 @@ async function carryOutIntent(conversation: Conversation, { id, record }: Intent
 async function giveUp(conversation: Conversation, intent: Intent, error?: unknown): Promise<void> {
   const { id, record: asked } = intent
   const again = create(IntentRecordSchema, { ...asked, claimId: newClaimId(conversation) })
-  await conversation.change(async (held) => {
+  await conversation.change(async (stored) => {
     const due = [removeIntent(id)]
-    const { record } = held
+    const { record } = stored
     // Key packages that were claimed have expired, and the peer has no others now.
     const isUnbegun = asked.change.case === "create" && isFailure(error, "NO_KEY_PACKAGE")
     const isBegun = record?.status === Status.CREATING && (asked.change.case === "reset" || isUnbegun)
@@ -86,7 +86,7 @@ async function giveUp(conversation: Conversation, intent: Intent, error?: unknow
     const waits = { status: Status.WAITING, creationId: isUnbegun ? id : "" }
     const next = {
       record: create(ConversationRecordSchema, { ...record, ...waits }),
-      seat: undefined,
+      local: undefined,
       staged: undefined,
     }
     const op = { ...(await conversation.rows.put(creationPlace(id), IntentRecordSchema, again)), space: deviceSpace }
@@ -162,7 +162,7 @@ interface Subjects {
 
 /** A device is let in beside its user: of one who was removed since it was asked for, no other device comes in. */
 async function isToAdd(conversation: Conversation, group: GroupState, { userIds, deviceIds }: Subjects) {
-  const { record } = await conversation.held()
+  const { record } = await conversation.stored()
   const present = new Set([...usersIn(group), ...(record?.directUserIds ?? []), conversation.owner.userId])
   return ({ userId, deviceId }: Person) =>
     userIds.includes(userId) || (deviceIds.includes(deviceId) && present.has(userId))

@@ -3,32 +3,32 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { type OutboxRecord, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import type { Conversation } from "../context.ts"
 import type { Storage } from "../deps.ts"
-import { type DueChange, readDue } from "../state/due.ts"
-import type { Held } from "../state/held.ts"
+import { type PendingChange, readPending } from "../state/pending-rows.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import type { Space } from "../store/store.ts"
 
 /** An own message on its way. */
-export interface Waiting {
+export interface OutboxItem {
   /** Ascends in the order of writing. */
   readonly id: string
   readonly record: OutboxRecord
 }
 
 /** Own messages that the log has not brought back yet, in the order that they were written in. */
-export const waitingIn = (conversation: Conversation): Promise<Waiting[]> =>
-  conversation.due("outbox", OutboxRecordSchema)
+export const readOutbox = (conversation: Conversation): Promise<OutboxItem[]> =>
+  conversation.pending("outbox", OutboxRecordSchema)
 
 /** The same inside a change. */
-export const waitingHere = (context: Storage, space: Space, { record }: Held): Promise<Waiting[]> =>
-  readDue(context, space, record, "outbox", OutboxRecordSchema)
+export const outboxIn = (context: Storage, space: Space, { record }: StoredConversation): Promise<OutboxItem[]> =>
+  readPending(context, space, record, "outbox", OutboxRecordSchema)
 
-export const putWaiting = ({ id, record }: Waiting): DueChange => ({
+export const putOutboxItem = ({ id, record }: OutboxItem): PendingChange => ({
   table: "outbox",
   key: id,
   bytes: toBinary(OutboxRecordSchema, record),
 })
 
-export const removeWaiting = (id: string): DueChange => ({ table: "outbox", key: id })
+export const removeOutboxItem = (id: string): PendingChange => ({ table: "outbox", key: id })
 
-export const withHash = (waiting: readonly Waiting[], contentHash: Uint8Array): Waiting | undefined =>
+export const withHash = (waiting: readonly OutboxItem[], contentHash: Uint8Array): OutboxItem | undefined =>
   waiting.find(({ record }) => equalBytes(record.contentHash, contentHash))

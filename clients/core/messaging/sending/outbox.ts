@@ -15,15 +15,15 @@ import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { catchUp } from "../receiving/log.ts"
 import { refusingAs } from "../refusing.ts"
-import type { Door } from "../state/door.ts"
-import { type DueChange, dueIn } from "../state/due.ts"
-import { ownCredential, type Seat } from "../state/held.ts"
+import type { ConversationState } from "../state/conversation-state.ts"
+import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
+import { type LocalGroup, ownCredential } from "../state/stored-conversation.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { ensureCompared } from "../verification/noticing.ts"
-import { carryOutDue } from "./carry-out.ts"
+import { carryOutDirectives } from "./directives.ts"
 import { nextId } from "./ordered-id.ts"
-import { putWaiting, removeWaiting, type Waiting, waitingHere, waitingIn, withHash } from "./outbox-rows.ts"
+import { type OutboxItem, outboxIn, putOutboxItem, readOutbox, removeOutboxItem, withHash } from "./outbox-rows.ts"
 import { append, notInLog, type StoredItem, sendUntilDone } from "./pipeline.ts"
 
 /** An own message, encrypted and stored: `send` and `sync` send it, until the log brings it back. */
@@ -54,38 +54,38 @@ export async function encryptMessage(conversation: Conversation, plaintext: Uint
 }
 
 /** What a message is to hold, and what else is written with it. */
-type MakeContent = (seat: Seat) => { readonly content: Uint8Array; readonly ops: readonly Op[] }
+type MakeContent = (local: LocalGroup) => { readonly content: Uint8Array; readonly ops: readonly Op[] }
 
 async function encryptContent(conversation: Conversation, make: MakeContent): Promise<OutgoingEnvelope> {
-  return conversation.change(async (held) => {
-    const seat = groupToSend(held)
-    if (conversation.refusesChangedKeys) await ensureCompared(conversation, held.record, seat.group)
-    const { content, ops } = make(seat)
-    const newest = dueIn(held.record, "outbox").at(-1)
+  return conversation.change(async (stored) => {
+    const local = groupToSend(stored)
+    if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, local.group)
+    const { content, ops } = make(local)
+    const newest = pendingIn(stored.record, "outbox").at(-1)
     const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
-      encrypted(conversation, seat, content),
+      encrypted(conversation, local, content),
     )
     const id = nextId(newest?.key, conversation.random)
     return {
-      next: { ...held, seat: { ...seat, group } },
+      next: { ...stored, local: { ...local, group } },
       ops,
-      due: [putWaiting({ id, record })],
+      due: [putOutboxItem({ id, record })],
       wipe: [finish],
       result: outgoing(conversation.id, { id, record }),
     }
   })
 }
 
-async function encrypted(conversation: Conversation, seat: Seat, plaintext: Uint8Array) {
+async function encrypted(conversation: Conversation, local: LocalGroup, plaintext: Uint8Array) {
   const aad = buildEnvelopeAad({
     conversationId: bytesOfId("cnv", conversation.id),
     kind: EnvelopeKind.APPLICATION,
-    lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,
+    lastReceiptHash: local.receipt === "first" ? undefined : local.receipt.hash,
   })
-  const { message, next, finish } = await conversation.engine.encrypt(seat.group, plaintext, aad)
+  const { message, next, finish } = await conversation.engine.encrypt(local.group, plaintext, aad)
   const record = create(OutboxRecordSchema, {
     plaintext,
-    epoch: seat.group.epoch,
+    epoch: local.group.epoch,
     message,
     contentHash: hash("content", message),
     idempotencyKey: conversation.random.bytes(16),
@@ -94,7 +94,7 @@ async function encrypted(conversation: Conversation, seat: Seat, plaintext: Uint
   return { record, group: next, finish }
 }
 
-const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnvelope => ({
+const outgoing = (conversationId: string, { id, record }: OutboxItem): OutgoingEnvelope => ({
   conversationId,
   outboxId: id,
   epoch: record.epoch,
@@ -103,7 +103,7 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
 })
 
 /**
- * Sends what waits, one after the other in the order of writing, and takes in what the log brings back. Part of a lane.
+ * Sends what waits, one after the other in the order of writing, and takes in what the log brings back. Runs in the turn of the conversation.
  *
  * A message whose epoch has ended is encrypted anew: the log was read to the end of that epoch, and it was not there.
  *
@@ -111,19 +111,19 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
  * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
  */
 export async function flush(conversation: Conversation, awaited?: string): Promise<void> {
-  await readOnFirst(conversation)
-  let sent: Waiting | undefined
+  await readLogOnce(conversation)
+  let sent: OutboxItem | undefined
 
   async function attempt(): Promise<"done" | "again"> {
     sent = undefined
-    const held = await conversation.held()
-    const [next] = await waitingIn(conversation)
+    const stored = await conversation.stored()
+    const [next] = await readOutbox(conversation)
     if (next === undefined) return "done"
-    const seat = groupToSend(held)
-    if (next.record.epoch !== seat.group.epoch) await encryptAnew(conversation)
+    const local = groupToSend(stored)
+    if (next.record.epoch !== local.group.epoch) await reencrypt(conversation)
     else {
       sent = next
-      await append(conversation, seat, itemOf(next))
+      await append(conversation, local, itemOf(next))
       await checkApplied(conversation, next)
     }
     return "again"
@@ -134,11 +134,11 @@ export async function flush(conversation: Conversation, awaited?: string): Promi
       if (sent === undefined) throw error
       return drop(conversation, sent.id, sent.id === awaited, error)
     },
-    carryOutDirectives: () => carryOutDue(conversation),
+    carryOutDirectives: () => carryOutDirectives(conversation),
   }))
 }
 
-const itemOf = ({ record }: Waiting): StoredItem => ({
+const itemOf = ({ record }: OutboxItem): StoredItem => ({
   kind: Envelope_Kind.APPLICATION,
   epoch: record.epoch,
   idempotencyKey: record.idempotencyKey,
@@ -149,32 +149,32 @@ const itemOf = ({ record }: Waiting): StoredItem => ({
 })
 
 /** Conversations whose log was read since this messenger was opened. */
-const readOn = new WeakSet<Door>()
+const readSinceOpening = new WeakSet<ConversationState>()
 
 /**
  * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys were
  * used, and nobody would read what is written under them.
  */
-async function readOnFirst(conversation: Conversation): Promise<void> {
-  if (readOn.has(conversation)) return
+async function readLogOnce(conversation: Conversation): Promise<void> {
+  if (readSinceOpening.has(conversation)) return
   try {
     await catchUp(conversation)
   } catch (error) {
     if (!isUnreachable(error)) throw error
     throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
   }
-  readOn.add(conversation)
+  readSinceOpening.add(conversation)
 }
 
 /** @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE if the log of this epoch does not have the message */
-async function checkApplied(conversation: Conversation, { record }: Waiting): Promise<void> {
-  if (withHash(await waitingIn(conversation), record.contentHash) === undefined) return
-  const { group } = groupToSend(await conversation.held())
+async function checkApplied(conversation: Conversation, { record }: OutboxItem): Promise<void> {
+  if (withHash(await readOutbox(conversation), record.contentHash) === undefined) return
+  const { group } = groupToSend(await conversation.stored())
   if (group.epoch === record.epoch) throw notInLog()
 }
 
 /** An attachment is bound to the credential that its sender's leaf had: under another one nobody would take it. */
-function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
+function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean {
   const content = parseContent(bytes)
   if (content.is !== "attachment") return false
   return !equalBytes(content.manifest.senderCredentialHash, hash("device-credential", ownCredential(group)))
@@ -186,36 +186,36 @@ function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
  * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the current
  * epoch never change, so that two tabs that send the same message get the same position.
  */
-async function encryptAnew(conversation: Conversation): Promise<void> {
-  await conversation.change(async (held) => {
-    let seat = groupToSend(held)
-    const waiting = await waitingHere(conversation, conversation.id, held)
-    if (waiting[0]?.record.epoch === seat.group.epoch) return { result: undefined }
-    if (conversation.refusesChangedKeys) await ensureCompared(conversation, held.record, seat.group)
-    const due: DueChange[] = []
+async function reencrypt(conversation: Conversation): Promise<void> {
+  await conversation.change(async (stored) => {
+    let local = groupToSend(stored)
+    const waiting = await outboxIn(conversation, conversation.id, stored)
+    if (waiting[0]?.record.epoch === local.group.epoch) return { result: undefined }
+    if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, local.group)
+    const due: PendingChange[] = []
     const wipe: (() => void)[] = []
     const emit: MessengerEvent[] = []
     // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
     for (const { id, record } of waiting) {
-      if (isOutlived(record.plaintext, seat)) {
-        due.push(removeWaiting(id))
+      if (isOfFormerCredential(record.plaintext, local)) {
+        due.push(removeOutboxItem(id))
         const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
         emit.push({ is: "failed", conversationId: conversation.id, error })
         continue
       }
-      const again = await encrypted(conversation, seat, record.plaintext)
+      const again = await encrypted(conversation, local, record.plaintext)
       again.record.writtenAtMs = record.writtenAtMs
-      due.push(putWaiting({ id, record: again.record }))
+      due.push(putOutboxItem({ id, record: again.record }))
       wipe.push(again.finish)
-      seat = { ...seat, group: again.group }
+      local = { ...local, group: again.group }
     }
-    return { next: { ...held, seat }, due, wipe, emit, result: undefined }
+    return { next: { ...stored, local }, due, wipe, emit, result: undefined }
   })
 }
 
 /** Removes a message that the service never accepts, and that blocks the messages after it. */
 async function drop(conversation: Conversation, id: string, isAwaited: boolean, error: unknown) {
-  await conversation.change(async () => ({ due: [removeWaiting(id)], result: undefined }))
+  await conversation.change(async () => ({ due: [removeOutboxItem(id)], result: undefined }))
   if (isAwaited) throw error
   conversation.emit({ is: "failed", conversationId: conversation.id, error })
 }
@@ -245,7 +245,7 @@ async function unlessWaiting(conversation: Conversation, outboxId: string, cause
   if (isMessagingError(cause, "QUEUED", "CONFLICT_EXHAUSTED")) throw cause
   const isRefusal = isMessagingError(cause) || failureOf(cause) !== undefined
   if (!isRefusal) throw cause
-  const isWaiting = (await waitingIn(conversation)).some(({ id }) => id === outboxId)
+  const isWaiting = (await readOutbox(conversation)).some(({ id }) => id === outboxId)
   if (isWaiting) throw new MessagingError("QUEUED", "stored, and not sent yet", { cause })
   if ((await sentEntry(conversation, outboxId)) === undefined) throw cause
   return undefined
@@ -259,8 +259,8 @@ async function findSent(conversation: Conversation, outboxId: string): Promise<T
 }
 
 async function sentEntry(conversation: Conversation, outboxId: string): Promise<TimelineEntry | undefined> {
-  const { seat } = await conversation.held()
-  const afterSeq = (seat?.processedSeq ?? 0n) - 1_000n
+  const { local } = await conversation.stored()
+  const afterSeq = (local?.processedSeq ?? 0n) - 1_000n
   const range = afterSeq > 0n ? { afterSeq, limit: 1_000 } : { limit: 1_000 }
   const entries = await readTimeline(conversation.store, conversation.rows, conversation.id, range)
   return entries.find((entry) => isOwn(entry, outboxId))

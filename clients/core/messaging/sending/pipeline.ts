@@ -6,7 +6,7 @@ import type { Conversation } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
-import type { Seat } from "../state/held.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { afterRefusal, type SendItem } from "./after-refusal.ts"
 
 /** An item as it is stored. Every attempt sends these bytes. */
@@ -27,7 +27,7 @@ export interface StoredItem {
  * Appends a stored item, and applies the log up to it. The answer only supplies the position: the caller checks that the
  * item was applied.
  */
-export async function append(conversation: Conversation, seat: Seat, item: StoredItem): Promise<void> {
+export async function append(conversation: Conversation, local: LocalGroup, item: StoredItem): Promise<void> {
   const { idempotencyKey, epoch, payload, kind, message, contentHash } = item
   const { seq, acceptedAt, receipt } = await conversation.calls.conversations.appendMessage({
     conversationId: conversation.id,
@@ -35,7 +35,7 @@ export async function append(conversation: Conversation, seat: Seat, item: Store
     expectedEpoch: epoch,
     payload,
   })
-  if (!item.beginsGroup && seq !== seat.processedSeq + 1n) {
+  if (!item.beginsGroup && seq !== local.processedSeq + 1n) {
     await catchUp(conversation)
     return
   }

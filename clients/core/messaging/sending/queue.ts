@@ -8,11 +8,11 @@ import { isQueueing } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent } from "../events.ts"
 import { maxPlaintextBytes } from "../mls.ts"
-import { type DueChange, dueIn } from "../state/due.ts"
-import type { Held } from "../state/held.ts"
+import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { nextId } from "./ordered-id.ts"
 import { flush } from "./outbox.ts"
-import { putWaiting, removeWaiting, waitingIn } from "./outbox-rows.ts"
+import { putOutboxItem, readOutbox, removeOutboxItem } from "./outbox-rows.ts"
 
 /** An own message that is stored and sent later. */
 export interface QueuedMessage {
@@ -49,30 +49,30 @@ export const queuedAs = (conversationId: string, outboxId: string): QueuedMessag
  */
 export async function queueText(conversation: Conversation, plaintext: Uint8Array): Promise<QueuedMessage | undefined> {
   const content = contentOfText(plaintext)
-  return conversation.change(async (held) => {
-    if (!isQueueing(held.record)) return { result: undefined }
+  return conversation.change(async (stored) => {
+    if (!isQueueing(stored.record)) return { result: undefined }
     if (content.length > maxPlaintextBytes) {
       throw new MessagingError("MESSAGE_TOO_LARGE", "a message has at most 220 KiB")
     }
-    const id = nextId(dueIn(held.record, "outbox").at(-1)?.key, conversation.random)
+    const id = nextId(pendingIn(stored.record, "outbox").at(-1)?.key, conversation.random)
     const writtenAtMs = BigInt(conversation.clock.nowMs())
     const record = create(OutboxRecordSchema, { plaintext: content, writtenAtMs })
     return {
-      due: [putWaiting({ id, record })],
+      due: [putOutboxItem({ id, record })],
       emit: [{ is: "queued", conversationId: conversation.id, outboxId: id }],
       result: queuedAs(conversation.id, id),
     }
   })
 }
 
-/** Sends what waits, if the conversation is active by now. Part of a lane. */
+/** Sends what waits, if the conversation is active by now. Runs in the turn of the conversation. */
 export async function flushIfActive(conversation: Conversation): Promise<void> {
-  const record = await conversation.glance()
-  if (record?.status === Status.ACTIVE && dueIn(record, "outbox").length > 0) await flush(conversation)
+  const record = await conversation.record()
+  if (record?.status === Status.ACTIVE && pendingIn(record, "outbox").length > 0) await flush(conversation)
 }
 
 export async function listOutbox(conversation: Conversation): Promise<OutboxEntry[]> {
-  return (await waitingIn(conversation)).map(({ id, record }) => {
+  return (await readOutbox(conversation)).map(({ id, record }) => {
     const content = parseContent(record.plaintext)
     return {
       outboxId: id,
@@ -86,12 +86,12 @@ export async function listOutbox(conversation: Conversation): Promise<OutboxEntr
 /** Drops everything that waits, in a conversation that is refused for good. */
 export function dropAll(
   conversationId: string,
-  record: Held["record"],
+  record: StoredConversation["record"],
   error: unknown,
-): { readonly due: readonly DueChange[]; readonly emit: readonly MessengerEvent[] } {
-  const ids = dueIn(record, "outbox").map(({ key }) => key)
+): { readonly due: readonly PendingChange[]; readonly emit: readonly MessengerEvent[] } {
+  const ids = pendingIn(record, "outbox").map(({ key }) => key)
   return {
-    due: ids.map(removeWaiting),
+    due: ids.map(removeOutboxItem),
     emit: ids.map((outboxId) => ({ is: "unsent", conversationId, outboxId, error })),
   }
 }

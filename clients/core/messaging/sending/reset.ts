@@ -14,30 +14,30 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { wipeState } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
-import { dueIn } from "../state/due.ts"
-import type { Held } from "../state/held.ts"
-import { firstSeat } from "./first-seat.ts"
+import { pendingIn } from "../state/pending-rows.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import { type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
+import { newGroup } from "./new-group.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
 /** Whether this device waits for somebody to let it in, and a reset could help. */
-const mayReset = ({ record }: Pick<Held, "record">): boolean =>
+const mayReset = ({ record }: Pick<StoredConversation, "record">): boolean =>
   record?.isDirect === true && record.creationId === "" && isAway(record)
 
 /**
  * Whether the person wants the conversation now: something waits to be sent, the app asked for it on this device, its
  * group was replaced without this device, or nobody is left in it. A device that only waits leaves the group as it is.
  */
-export const isWanted = ({ record }: Pick<Held, "record">): boolean =>
+export const isWanted = ({ record }: Pick<StoredConversation, "record">): boolean =>
   mayReset({ record }) &&
-  (dueIn(record, "outbox").length > 0 ||
+  (pendingIn(record, "outbox").length > 0 ||
     record?.status === Status.STRANDED ||
     record?.joinedSeq === 0n ||
     (record?.resetSeq ?? 0n) > 0n)
 
 /**
- * Replaces the group, if the service says that no member device is online that could add this one. Part of a lane.
+ * Replaces the group, if the service says that no member device is online that could add this one. Runs in the turn of the conversation.
  *
  * Nothing changes where it says otherwise: a member that is online is asked to add this device, and a peer without key
  * packages is waited for.
@@ -45,16 +45,16 @@ export const isWanted = ({ record }: Pick<Held, "record">): boolean =>
  * @throws MessagingError ANSWER_REFUSED; QUEUED where the service cannot be reached
  */
 export async function resetIfAllowed(conversation: Conversation): Promise<void> {
-  if (!mayReset(await conversation.held())) return
+  if (!mayReset(await conversation.stored())) return
   const authorization = await authorized(conversation)
   if (authorization === undefined) return
   const intent = newIntent(conversation, { case: "reset", value: {} })
-  const isBegun = await conversation.change(async (held) => {
-    if (!mayReset(held)) return { result: false }
-    const next = await begin(conversation, held, authorization, intent)
+  const isBegun = await conversation.change(async (stored) => {
+    if (!mayReset(stored)) return { result: false }
+    const next = await begin(conversation, stored, authorization, intent)
     if (next === undefined) return { result: false }
     // Of a group that nobody is left in, nothing is read any more.
-    const wipe = () => held.seat && wipeState(held.seat.group)
+    const wipe = () => stored.local && wipeState(stored.local.group)
     return { next, due: [putIntent(intent)], wipe: [wipe], result: true }
   })
   if (!isBegun) return
@@ -93,10 +93,10 @@ async function authorized({ calls, random, id: conversationId }: Conversation): 
 /** A group of one that goes on where the replaced one stands, and the commit that lets the others in. */
 async function begin(
   conversation: Conversation,
-  { record, seat: before }: Held,
+  { record, local: before }: StoredConversation,
   authorization: Authorization,
   intent: Intent,
-): Promise<Held | undefined> {
+): Promise<StoredConversation | undefined> {
   if (record === undefined) return undefined
   const { mlsGroupId, proof } = authorization
   const isNew =
@@ -112,7 +112,7 @@ async function begin(
   if (baseEpoch === 0n || isBehind) throw new MessagingError("ANSWER_REFUSED", "a reset of an earlier state")
   const processedSeq =
     before !== undefined && before.processedSeq > record.joinedSeq ? before.processedSeq : record.joinedSeq
-  const seat = await firstSeat(conversation, {
+  const local = await newGroup(conversation, {
     conversationId: conversation.id,
     mlsGroupId,
     isDirect: true,
@@ -122,14 +122,14 @@ async function begin(
   // A record with a quarantine is never read on, so its own commit would never be applied.
   const { quarantine: _, ...kept } = record
   const creating = create(ConversationRecordSchema, { ...kept, status: Status.CREATING, joinedSeq: processedSeq })
-  const held = { record: creating, seat, staged: undefined }
+  const stored = { record: creating, local, staged: undefined }
   const users = [conversation.owner.userId, ...record.directUserIds]
   const isAsked = ({ userId }: { userId: string }) => users.includes(userId)
   const plan = { does: "reset", authorization, isAsked } as const
-  const staged = await stageCommit(conversation, held, intent.id, plan).catch((error: unknown) => {
+  const staged = await stageCommit(conversation, stored, intent.id, plan).catch((error: unknown) => {
     // Claimed packages that have expired since: asked for again with the next sync.
     if (isStaleClaim(error)) return undefined
     throw error
   })
-  return staged === undefined ? undefined : { ...held, staged }
+  return staged === undefined ? undefined : { ...stored, staged }
 }

@@ -24,7 +24,7 @@ import {
   encodeSecrets,
 } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
-import type { Held, Seat } from "../state/held.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 
 /** What a commit does: an authorized change, or new keys for our leaf. */
 export type Plan = Authorized | "update"
@@ -36,24 +36,24 @@ export type Plan = Authorized | "update"
  */
 export async function stageCommit(
   conversation: Conversation,
-  held: Held & { readonly seat: Seat },
+  stored: StoredConversation & { readonly local: LocalGroup },
   intentId: string,
   plan: Plan,
 ): Promise<StagedCommit> {
   const proof = plan === "update" ? undefined : plan.authorization.proof
-  const { seat } = held
+  const { local } = stored
   const aad = buildEnvelopeAad({
     conversationId: bytesOfId("cnv", conversation.id),
     kind: EnvelopeKind.COMMIT,
     membershipProof: proof,
-    lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,
+    lastReceiptHash: local.receipt === "first" ? undefined : local.receipt.hash,
   })
   const options: CommitOptions = { aad, ...(proof === undefined ? {} : { proof }) }
-  const made = await refusingAs("ANSWER_REFUSED", () => make(conversation, held, plan, options))
+  const made = await refusingAs("ANSWER_REFUSED", () => make(conversation, stored, plan, options))
   const renewed = plan === "update" ? conversation.device.identity() : undefined
   return create(StagedCommitSchema, {
     intentId,
-    epoch: seat.group.epoch,
+    epoch: local.group.epoch,
     idempotencyKey: conversation.random.bytes(16),
     commitHash: hash("commit", made.commit),
     commit: made.commit,
@@ -62,7 +62,7 @@ export async function stageCommit(
     nextTree: encodeEpoch(made.next),
     nextState: encodeSecrets(made.next),
     claimTickets: plan !== "update" && plan.authorization.claim ? [plan.authorization.claim.ticket] : [],
-    nextIdentityKey: renewed?.signatureKey ?? seat.identityKey,
+    nextIdentityKey: renewed?.signatureKey ?? local.identityKey,
     renewsLeaf: made.welcome === undefined,
   })
 }
@@ -75,13 +75,13 @@ export const isStaleClaim = (error: unknown): boolean =>
 
 async function make(
   conversation: Conversation,
-  { record, seat: { group } }: Held & { readonly seat: Seat },
+  { record, local: { group } }: StoredConversation & { readonly local: LocalGroup },
   plan: Plan,
   options: CommitOptions,
 ): Promise<EngineCommit> {
   const { engine } = conversation
   if (plan === "update") return engine.update(group, { ...options, identity: conversation.device.identity() })
-  if (record === undefined) throw new TypeError("a seat has a record")
+  if (record === undefined) throw new TypeError("a group has a record")
   const proof = verifyAuthorization(verificationContextOf(conversation, conversation.id, record), group, plan)
   const claimed = allowedKeyPackages(plan.authorization)
   const realm = realmOf(conversation)

@@ -16,9 +16,9 @@ export async function bindRecords({
   for (const id of await store.spaces()) {
     if (id === deviceSpace) continue
     try {
-      if ((await conversation(id).glance()) !== undefined) continue
-      await conversation(id).change(async (held) =>
-        held.record === undefined ? { result: undefined } : { next: { ...held }, result: undefined },
+      if ((await conversation(id).record()) !== undefined) continue
+      await conversation(id).change(async (stored) =>
+        stored.record === undefined ? { result: undefined } : { next: { ...stored }, result: undefined },
       )
     } catch (error) {
       // It stays as it is, and is refused when it is opened.

@@ -23,8 +23,8 @@ import { forgeCommit } from "../testing/forge.ts"
 import { type OurSeat, ourSeat, today } from "../testing/our-seat.ts"
 import type { Done, Found } from "../testing/restored-device.ts"
 import { openRoom } from "../testing/seat.ts"
-import { seatOf, snapshotOf, treeHashOf } from "./held.ts"
 import { encodeSnapshot } from "./snapshot.ts"
+import { localGroupOf, snapshotOf, treeHashOf } from "./stored-conversation.ts"
 
 const suite = makeNodeSuite()
 const aad = new Uint8Array()
@@ -40,7 +40,7 @@ async function groupOf<Name extends string>(...names: Name[]): Promise<Record<Na
   if (founder === undefined) throw new Error("nobody")
   const room = await openRoom(founder, groupId)
   await room.add(founder.name, others)
-  return Object.fromEntries(seats.map((seat) => [seat.name, seat])) as Record<Name, OurSeat>
+  return Object.fromEntries(seats.map((local) => [local.name, local])) as Record<Name, OurSeat>
 }
 
 /** What is stored of an own commit that nobody has accepted yet. */
@@ -56,7 +56,7 @@ function stored({ identity }: OurSeat, { commit, next }: Staged): StagedCommit {
 
 function snapshotBytes(of: OurSeat, staged?: StagedCommit): Uint8Array {
   const group = of.current()
-  const seat = {
+  const local = {
     group,
     processedSeq: 7n,
     receipt: { hash: new Uint8Array(32).fill(8), acceptedAtMs: 1_700_000_000_000n },
@@ -64,7 +64,7 @@ function snapshotBytes(of: OurSeat, staged?: StagedCommit): Uint8Array {
     identityKey: of.identity.signatureKey,
     treeHash: treeHashOf({ group }),
   }
-  return encodeSnapshot(snapshotOf(conversationId, 3n, seat, staged))
+  return encodeSnapshot(snapshotOf(conversationId, 3n, local, staged))
 }
 
 /** The device as it was, in a process that knows nothing but what was stored. */
@@ -106,7 +106,7 @@ test("the specification's list is in a snapshot, each with what the engine has",
     identityKeyHandle: b.identity.signatureKey,
     stagedCommit: staged.commitHash,
   })
-  const restored = opened((await seatOf(b.engine, snapshot, encodeEpoch(b.current()))).group)
+  const restored = opened((await localGroupOf(b.engine, snapshot, encodeEpoch(b.current()))).group)
   // Transcript hash and extensions are in the context; message ratchets are in the secret tree.
   const { identityKey: _, ...held } = state
   expect(restored).toEqual({ ...held, identityKey: b.identity.signatureKey })

@@ -19,9 +19,9 @@ import { uncheckedEngine } from "../mls.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { deviceOf } from "../testing/our-seat.ts"
 import { testBox } from "../testing/test-box.ts"
-import { seatOf } from "./held.ts"
 import { encodeSnapshot, openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
 import { currentFormat, migrate } from "./snapshot-migrations.ts"
+import { localGroupOf } from "./stored-conversation.ts"
 
 interface Fixture {
   readonly snapshot: string
@@ -66,8 +66,8 @@ test.each(versions)("a snapshot of version $version restores a group that reads 
   const engine = uncheckedEngine({ suite: makeNodeSuite(), nowSeconds: () => 0, deviceOf })
   const current = migrate(Number(fixture.version), bytes(fixture.snapshot))
   expect(decode(StateSnapshotV1Schema, current).formatVersion).toBe(currentFormat)
-  const seat = await seatOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
-  const { plaintext } = await engine.decrypt(seat.group, bytes(fixture.nextMessage))
+  const local = await localGroupOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
+  const { plaintext } = await engine.decrypt(local.group, bytes(fixture.nextMessage))
   expect(new TextDecoder().decode(plaintext)).toBe(fixture.plaintext)
 })
 

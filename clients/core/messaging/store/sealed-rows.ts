@@ -25,20 +25,20 @@ export interface SealedRows {
   putBytes(place: Place, bytes: Uint8Array): Promise<Op>
   read<Desc extends DescMessage>(place: Place, schema: Desc, sealed: Uint8Array): Promise<MessageShape<Desc>>
   readBytes(place: Place, sealed: Uint8Array): Promise<Uint8Array>
-  /** Lets go of the keys that are held in memory for all this. */
+  /** Lets go of the keys that are stored in memory for all this. */
   release(): void
 }
 
 const purposeOf = ({ space, table, key, generation = 0n }: Place) =>
   generation === 0n ? `messaging/${table}/v1 ${space} ${key}` : `messaging/${table}/v2 ${space} ${key} ${generation}`
 
-/** @param scope Of one store, and of no other: its keys are held as long as the messenger lives. */
+/** @param scope Of one store, and of no other: its keys are stored as long as the messenger lives. */
 export function sealedRows(box: SecretBox, scope: SecretScope): SealedRows {
-  const held = box.hold?.(scope)
+  const stored = box.hold?.(scope)
   const rows: SealedRows = {
-    seal: (purpose, plaintext) => held?.seal(purpose, plaintext) ?? box.seal(scope, purpose, plaintext),
-    open: (purpose, sealed) => held?.open(purpose, sealed) ?? box.open(scope, purpose, sealed),
-    release: () => held?.release(),
+    seal: (purpose, plaintext) => stored?.seal(purpose, plaintext) ?? box.seal(scope, purpose, plaintext),
+    open: (purpose, sealed) => stored?.open(purpose, sealed) ?? box.open(scope, purpose, sealed),
+    release: () => stored?.release(),
     async putBytes(place, bytes) {
       const { space, table, key } = place
       return { op: "put", space, table, key, value: await rows.seal(purposeOf(place), bytes) }

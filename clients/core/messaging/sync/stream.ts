@@ -10,12 +10,12 @@ import { refillKeyPackages } from "../joining/key-packages.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
-import { carryOutDue } from "../sending/carry-out.ts"
+import { carryOutDirectives } from "../sending/directives.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { lookAgain } from "../verification/verification.ts"
+import { inBackground, tryingAlone } from "./background.ts"
 import { createHintTurns, type Hint } from "./hint-turns.ts"
 import { sync } from "./sync.ts"
-import { inBackground, tryingAlone } from "./trying.ts"
 
 /** A heartbeat comes every 20 seconds. */
 const silentMs = 60_000
@@ -109,9 +109,9 @@ export async function follow(context: Context, event: Hint): Promise<void> {
       const conversationId = answeredId("cnv", event.value.conversationId)
       if (!(await context.has(conversationId))) return
       const conversation = context.conversation(conversationId)
-      const { record } = await conversation.held()
+      const { record } = await conversation.stored()
       if (record?.status !== Status.ACTIVE) return
-      return conversation.inTurn(() => carryOutDue(conversation))
+      return conversation.inTurn(() => carryOutDirectives(conversation))
     }
     case "heartbeat":
     case undefined:

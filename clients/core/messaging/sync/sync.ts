@@ -10,19 +10,19 @@ import { addOwnDevices } from "../device/own-devices.ts"
 import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
 import { askForLostWelcomes } from "../joining/lost-welcomes.ts"
 import { consume, joinAll } from "../joining/welcomes.ts"
+import { handleEquivocation, isEquivocation, reportAndRejoin } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord, lookForHelp, requestRejoin } from "../receiving/log.ts"
-import { comeBack, isOfOtherStory, leaveOtherStory } from "../receiving/story.ts"
-import { carryOutDue } from "../sending/carry-out.ts"
 import { carryOutCreations } from "../sending/creation.ts"
+import { carryOutDirectives } from "../sending/directives.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { flush } from "../sending/outbox.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
-import { dueIn } from "../state/due.ts"
-import type { Seat } from "../state/held.ts"
+import { pendingIn } from "../state/pending-rows.ts"
+import type { LocalGroup } from "../state/stored-conversation.ts"
 import { deviceSpace } from "../store/store.ts"
+import { inBackground, trying } from "./background.ts"
 import { allPages } from "./pages.ts"
-import { inBackground, trying } from "./trying.ts"
 
 const day = 86_400
 /** The own leaf gets new keys at least this often. */
@@ -61,81 +61,81 @@ export async function sync(context: Context): Promise<void> {
  * The record says so, which is of the state's own moment.
  */
 async function isQuiet(conversation: Conversation, shown: ServiceConversation | undefined): Promise<boolean> {
-  const record = await conversation.glance()
+  const record = await conversation.record()
   if (shown?.status !== Conversation_Status.ACTIVE || record?.status !== Status.ACTIVE) return false
   const { outline, due, pendingConsume } = record
   if (outline === undefined || outline.isStaged || due.length > 0 || pendingConsume !== undefined) return false
   const { epoch, processedSeq, receiptHead } = outline
-  const isThere = shown.headSeq === processedSeq && shown.epoch === epoch && isSameStory(receiptHead, shown)
+  const isThere = shown.headSeq === processedSeq && shown.epoch === epoch && isSameReceipt(receiptHead, shown)
   const isAhead = shown.cursor !== undefined && shown.cursor.processedSeq > processedSeq
   const isFresh = nowSeconds(conversation) - Number(outline.leafRenewedAt) < leafAgeSeconds
   return isThere && !isAhead && isFresh && shown.directives.length === 0
 }
 
-/** One conversation, as far as it can be brought. Part of a lane. */
+/** One conversation, as far as it can be brought. Runs in the turn of the conversation. */
 export async function settle(conversation: Conversation, shown: ServiceConversation | undefined): Promise<void> {
   await trying(conversation, conversation.id, () => consume(conversation))
   if (shown !== undefined) await checkRollback(conversation, shown)
-  const { record: recordBefore, seat: before } = await conversation.held()
+  const { record: recordBefore, local: before } = await conversation.stored()
   if (before !== undefined && shown !== undefined && shown.epoch - before.group.epoch > maxCommitsBehind) {
     // To be let in again costs the others less than to read all of it costs this one.
     return recordBefore?.status === Status.ACTIVE ? requestRejoin(conversation) : undefined
   }
   const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
-  const { record, seat, staged } = isBehind ? await catchUp(conversation) : await conversation.held()
+  const { record, local, staged } = isBehind ? await catchUp(conversation) : await conversation.stored()
   if (record?.status === Status.ROLLED_BACK) return requestRejoin(conversation)
   // Of what the service has counted, a commit was kept from this device, or something else told in its place.
-  const isWhole = seat === undefined || shown === undefined || isFollowed(seat, shown)
+  const isWhole = local === undefined || shown === undefined || isFollowed(local, shown)
   if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(conversation)
-  if (record?.status === Status.ACTIVE && seat !== undefined && shown?.epoch === seat.group.epoch) {
-    const { receipt } = seat
-    const isOther = receipt !== "first" && !isSameStory(receipt.hash, shown)
-    if (isOther && (await leaveOtherStory(conversation))) return
+  if (record?.status === Status.ACTIVE && local !== undefined && shown?.epoch === local.group.epoch) {
+    const { receipt } = local
+    const isOther = receipt !== "first" && !isSameReceipt(receipt.hash, shown)
+    if (isOther && (await handleEquivocation(conversation))) return
   }
-  if (isOfOtherStory(record)) return comeBack(conversation)
+  if (isEquivocation(record)) return reportAndRejoin(conversation)
   if (isAway(record) && shown !== undefined) await lookForHelp(conversation, shown)
   if (isAway(record)) {
-    if (isWanted(await conversation.held())) await resetIfAllowed(conversation)
+    if (isWanted(await conversation.stored())) await resetIfAllowed(conversation)
     return flushIfActive(conversation)
   }
   const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
-  if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(conversation, seat)) {
+  if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(conversation, local)) {
     return changeRecord(conversation, (before) => ({ ...before, status: Status.REMOVED }))
   }
   const isIn = record?.status === Status.ACTIVE || record?.status === Status.CREATING
-  if (seat === undefined || !isIn) return
+  if (local === undefined || !isIn) return
   if (shown?.status === Conversation_Status.CLOSED) return
   // A quarantined one takes nothing but what directives ask for: that is how its quarantine ends.
   const isTaking = shown === undefined || shown.status === Conversation_Status.ACTIVE
-  if (isTaking && (staged !== undefined || dueIn(record, "intent").length > 0)) {
+  if (isTaking && (staged !== undefined || pendingIn(record, "intent").length > 0)) {
     await carryOutIntents(conversation)
   }
   // By a former credential no commit but this one is taken for long: it comes next, whatever becomes of the others.
-  const isFormer = !equalBytes(seat.identityKey, conversation.device.identity().signatureKey)
-  if (isFormer && dueIn(record, "intent").length === 0) renewLeafLater(conversation)
-  if (shown === undefined || shown.directives.length > 0) await carryOutDue(conversation)
+  const isFormer = !equalBytes(local.identityKey, conversation.device.identity().signatureKey)
+  if (isFormer && pendingIn(record, "intent").length === 0) renewLeafLater(conversation)
+  if (shown === undefined || shown.directives.length > 0) await carryOutDirectives(conversation)
   if (!isTaking) return
-  if (dueIn(record, "outbox").length > 0) await flush(conversation)
-  const now = (await conversation.held()).seat
+  if (pendingIn(record, "outbox").length > 0) await flush(conversation)
+  const now = (await conversation.stored()).local
   if (now !== undefined && nowSeconds(conversation) - now.leafRenewedAt >= leafAgeSeconds) renewLeafLater(conversation)
 }
 
 /** Whether who has read as far as the service was, is in the epoch that the service was in. */
-const isFollowed = ({ processedSeq, group }: Seat, { headSeq, epoch }: ServiceConversation): boolean =>
+const isFollowed = ({ processedSeq, group }: LocalGroup, { headSeq, epoch }: ServiceConversation): boolean =>
   processedSeq < headSeq || group.epoch >= epoch
 
 /** Whether the service counts the receipt that was followed. None is named by what was stored before it was kept there. */
-const isSameStory = (receiptHead: Uint8Array, shown: ServiceConversation): boolean =>
+const isSameReceipt = (receiptHead: Uint8Array, shown: ServiceConversation): boolean =>
   receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
 /**
  * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer was
  * lost, or on another device; of one with others in it the service says what is not so.
  */
-const isAlone = ({ owner }: Context, seat: Seat | undefined): boolean =>
-  seat !== undefined && usersIn(seat.group).every((userId) => userId === owner.userId)
+const isAlone = ({ owner }: Context, local: LocalGroup | undefined): boolean =>
+  local !== undefined && usersIn(local.group).every((userId) => userId === owner.userId)
 
-/** In its own turn of the lane. */
+/** In a turn of its own. */
 function renewLeafLater(conversation: Conversation): void {
   const update = { case: "update", value: {} } as const
   inBackground(conversation, conversation.id, () => ask(conversation, update))
@@ -147,9 +147,9 @@ function renewLeafLater(conversation: Conversation): void {
  */
 async function checkRollback(conversation: Conversation, { cursor }: ServiceConversation): Promise<void> {
   // Read after the service was asked: another tab acknowledges only what is stored.
-  const { record, seat } = await conversation.held()
-  if (record?.status !== Status.ACTIVE || seat === undefined || cursor === undefined) return
-  if (cursor.processedSeq <= seat.processedSeq) return
+  const { record, local } = await conversation.stored()
+  if (record?.status !== Status.ACTIVE || local === undefined || cursor === undefined) return
+  if (cursor.processedSeq <= local.processedSeq) return
   await changeRecord(conversation, (before) => ({ ...before, status: Status.ROLLED_BACK }))
 }
 

@@ -9,7 +9,7 @@ import { StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { equal, hex, utf8 } from "../crypto/bytes.ts"
 import { epochAuthenticator, uncheckedEngine } from "../mls.ts"
-import { seatOf } from "../state/held.ts"
+import { localGroupOf } from "../state/stored-conversation.ts"
 import { deviceOf, text, today } from "./our-seat.ts"
 
 /** All bytes in base64. */
@@ -43,7 +43,7 @@ const engine = uncheckedEngine({
     equal(reference, snapshot.identityKeyHandle) ? (message) => suite.sign(bytes(found.seed), message) : undefined,
 })
 const staged = found.staged === undefined ? undefined : fromBinary(StagedCommitSchema, bytes(found.staged))
-let { group } = await seatOf(engine, snapshot, bytes(found.tree))
+let { group } = await localGroupOf(engine, snapshot, bytes(found.tree))
 const read: string[] = []
 for (const one of found.log) {
   const envelope = bytes(one.bytes)

@@ -8,9 +8,9 @@ import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
 import { idOf } from "../ids.ts"
 import { encodeEpoch, type GroupState, uncheckedEngine } from "../mls.ts"
-import { snapshotOf, treeHashOf } from "../state/held.ts"
 import { encodeSnapshot } from "../state/snapshot.ts"
 import { currentFormat } from "../state/snapshot-migrations.ts"
+import { snapshotOf, treeHashOf } from "../state/stored-conversation.ts"
 import { deviceOf, lifetime, newIdentity, today } from "./our-seat.ts"
 
 const suite = makeNodeSuite()
@@ -35,7 +35,7 @@ async function group(count: number): Promise<{ state: GroupState; key: Uint8Arra
 
 async function write(name: string, count: number, isFull: boolean): Promise<void> {
   const { state, key, message } = await group(count)
-  const seat = {
+  const local = {
     group: state,
     processedSeq: 7n,
     receipt: { hash: new Uint8Array(32).fill(8), acceptedAtMs: 1_700_000_000_000n },
@@ -44,7 +44,7 @@ async function write(name: string, count: number, isFull: boolean): Promise<void
     treeHash: treeHashOf({ group: state }),
   }
   const staged = isFull ? create(StagedCommitSchema, { commitHash: new Uint8Array(32).fill(9) }) : undefined
-  const snapshot = snapshotOf(idOf("cnv", new Uint8Array(16).fill(5)), 3n, seat, staged)
+  const snapshot = snapshotOf(idOf("cnv", new Uint8Array(16).fill(5)), 3n, local, staged)
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
   const fixture = {
     snapshot: base64(encodeSnapshot(snapshot)),

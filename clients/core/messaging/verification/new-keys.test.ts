@@ -41,10 +41,10 @@ async function announced(...groups: readonly GroupState[]) {
     device: { id: idOf("dev", id(0x59)) },
   }
   const keys: KeyWatch = watchKeys(context, idOf("cnv", world.conversationId))
-  const held = { record: create(ConversationRecordSchema), seat: undefined, staged: undefined }
+  const stored = { record: create(ConversationRecordSchema), local: undefined, staged: undefined }
   const found: [string, string, string][] = []
   for (const group of groups) {
-    for (const entry of await keys.see(held, group, { seq: 1n, atMs: 0 })) {
+    for (const entry of await keys.see(stored, group, { seq: 1n, atMs: 0 })) {
       if (entry.is !== "newKeys") continue
       for (const { userId, deviceId, what } of entry.devices) found.push([userId, deviceId, what])
     }

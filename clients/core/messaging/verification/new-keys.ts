@@ -16,7 +16,7 @@ import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { NewKey, TimelineEntry } from "../events.ts"
 import { type GroupState, membersOf } from "../mls.ts"
-import type { Held } from "../state/held.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
 import type { Op } from "../store/store.ts"
 import type { DeviceKey } from "./noticing.ts"
 import { putSeenKey, recordsOf, seenKeys } from "./peer-rows.ts"
@@ -33,7 +33,7 @@ export interface KeyWatch {
    * @param before as it was before the commit.
    * @returns The entry that stands before all that follows; none where no key is new.
    */
-  see(before: Held, after: GroupState, at: Pick<TimelineEntry, "seq" | "atMs">): Promise<TimelineEntry[]>
+  see(before: StoredConversation, after: GroupState, at: Pick<TimelineEntry, "seq" | "atMs">): Promise<TimelineEntry[]>
   /** What to write with the conversation's record. */
   written(record: ConversationRecord | undefined): Promise<{ record: typeof record; ops: readonly Op[] }>
 }
@@ -52,7 +52,7 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
   return {
     async see(before, after, at) {
       const present = keysIn(after)
-      const former = before.seat && !isUnannounced(before) ? byDevice(keysIn(before.seat.group)) : undefined
+      const former = before.local && !isUnannounced(before) ? byDevice(keysIn(before.local.group)) : undefined
       const isWritten = seen !== undefined || (before.record?.seenKeysHash.length ?? 0) > 0
       const isSame = former !== undefined && present.every((one) => isIn(former, one))
       if (isWritten && seen === undefined && isSame) return []
@@ -84,8 +84,8 @@ const keysIn = (group: GroupState): DeviceKey[] =>
  * Whether the group's keys are still to be announced: the log showed the reset before the welcome came, and nothing that
  * follows the reset was read. The entry of the reset has the place, so the next envelope's place has the announcement.
  */
-export const isUnannounced = ({ record, seat }: Held): boolean =>
-  seat !== undefined && seat.processedSeq === record?.resetSeq
+export const isUnannounced = ({ record, local }: StoredConversation): boolean =>
+  local !== undefined && local.processedSeq === record?.resetSeq
 
 const nameOf = ({ userId, deviceId }: DeviceKey): string => `${userId} ${deviceId}`
 
@@ -100,7 +100,7 @@ function isIn(seen: Seen, one: DeviceKey): boolean {
 async function seenBefore(
   { store, rows }: Needs,
   place: { readonly space: string; readonly table: "peer"; readonly key: string },
-  { record, seat }: Held,
+  { record, local }: StoredConversation,
 ): Promise<Seen> {
   if (record !== undefined && record.seenKeysHash.length > 0) {
     const { values } = await store.read(place.space, [place])
@@ -113,8 +113,8 @@ async function seenBefore(
     const { devices } = fromBinary(SeenKeysSchema, bytes)
     return byDevice(devices)
   }
-  const isAlone = seat === undefined || record?.status === Status.CREATING
-  return isAlone ? new Map() : byDevice(keysIn(seat.group))
+  const isAlone = local === undefined || record?.status === Status.CREATING
+  return isAlone ? new Map() : byDevice(keysIn(local.group))
 }
 
 /** Devices of users who were seen before, with what is new about each. A key that was compared is not new. */

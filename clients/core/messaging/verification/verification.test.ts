@@ -19,8 +19,8 @@ import type { Context } from "../context.ts"
 import type { MessengerEvent } from "../events.ts"
 import { idOf } from "../ids.ts"
 import type { Identity } from "../mls.ts"
-import { type Door, openDoor } from "../state/door.ts"
-import { type Seat, treeHashOf } from "../state/held.ts"
+import { type ConversationState, openConversationState } from "../state/conversation-state.ts"
+import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
@@ -86,7 +86,7 @@ async function device({ whileAsked, whileSearched }: Happens = {}, lists: readon
     engine,
     device: { id: idOf("dev", world.id(0x59)), marks: { bindsRecords: true } },
     emit: (event: MessengerEvent) => events.push(event),
-    conversation: (id: string): Door => openDoor(context, id),
+    conversation: (id: string): ConversationState => openConversationState(context, id),
   }
   // The parts of a messenger that comparing keys needs.
   const context = needed as unknown as Context
@@ -106,11 +106,11 @@ async function conversation(
   const added = packages.map(({ keyPackage }) => keyPackage)
   const group = others.length === 0 ? first : (await engine.add(first, added, { aad: new Uint8Array() })).next
   const id = idOf("cnv", world.conversationId)
-  const seat: Seat = {
+  const local: LocalGroup = {
     ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(now) },
     ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
   }
-  const next = { record: create(ConversationRecordSchema, record), seat, staged: undefined }
+  const next = { record: create(ConversationRecordSchema, record), local, staged: undefined }
   await context.conversation(id).change(async () => ({ next, result: undefined }))
   return id
 }
@@ -271,7 +271,7 @@ test("a comparison answers the resets of the direct conversation with that user,
   const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
   await conversation(without, { ...asked, directUserIds: [own, idOf("prn", world.id(0x5a))] })
   for (const one of [with_, without]) await compare(one)
-  const asks = async ({ context }: typeof with_) => (await context.conversation(id).held()).record?.asksConfirmation
+  const asks = async ({ context }: typeof with_) => (await context.conversation(id).stored()).record?.asksConfirmation
   expect([await asks(with_), await asks(without)]).toEqual([false, true])
 })
 

@@ -22,7 +22,7 @@ import { MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { epochAuthenticator } from "../mls.ts"
 import { deviceSpace } from "../store/store.ts"
-import { trying } from "../sync/trying.ts"
+import { trying } from "../sync/background.ts"
 import { type ListedDevices, readDevices } from "./device-lists.ts"
 import { type DeviceKey, deviceKeysIn, noticeKeys } from "./noticing.ts"
 import { changePeer, type Peer, readPeer, removeChangedKey, statusOf, type VerificationStatus } from "./peer-rows.ts"
@@ -107,9 +107,9 @@ export function verification(context: Context): Verification {
       return describe(context, userId, await numberOf(parts, userId))
     },
     async groupCode(conversationId) {
-      const { seat } = await context.conversation(conversationId).held()
-      if (seat === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
-      return digits(epochAuthenticator(seat.group))
+      const { local } = await context.conversation(conversationId).stored()
+      if (local === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
+      return digits(epochAuthenticator(local.group))
     },
   }
 }
@@ -171,12 +171,12 @@ async function confirmResets(context: Context, userId: string): Promise<void> {
     if (space === deviceSpace) continue
     const conversation = context.conversation(space)
     await trying(context, space, async () => {
-      const seen = await conversation.glance()
+      const seen = await conversation.record()
       if (!seen?.asksConfirmation || !seen.directUserIds.includes(userId)) return
-      await conversation.change(async (held) => {
-        if (held.record === undefined) return { result: undefined }
-        const record = create(ConversationRecordSchema, { ...held.record, asksConfirmation: false })
-        return { next: { ...held, record }, result: undefined }
+      await conversation.change(async (stored) => {
+        if (stored.record === undefined) return { result: undefined }
+        const record = create(ConversationRecordSchema, { ...stored.record, asksConfirmation: false })
+        return { next: { ...stored, record }, result: undefined }
       })
     })
   }
@@ -316,8 +316,8 @@ async function presentKeys(context: Context, userId: string): Promise<DeviceKey[
   const found: DeviceKey[] = []
   for (const space of await context.store.spaces()) {
     if (space === deviceSpace) continue
-    const { seat } = await context.conversation(space).held()
-    if (seat !== undefined) found.push(...deviceKeysIn(context, seat.group).filter((one) => one.userId === userId))
+    const { local } = await context.conversation(space).stored()
+    if (local !== undefined) found.push(...deviceKeysIn(context, local.group).filter((one) => one.userId === userId))
   }
   return found
 }

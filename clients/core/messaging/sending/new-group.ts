@@ -3,12 +3,12 @@ import { ConversationKind as BindingKind } from "@signet/proto/credential/v1/env
 import type { Context } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import { bytesOfId } from "../ids.ts"
-import { type Seat, treeHashOf } from "../state/held.ts"
+import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
 
 const day = 86_400
 
 /** Where a group is made. */
-export interface FirstSeat {
+export interface NewGroup {
   readonly conversationId: string
   readonly mlsGroupId: Uint8Array
   readonly isDirect: boolean
@@ -19,7 +19,7 @@ export interface FirstSeat {
 }
 
 /** A group of this device alone, whose first commit adds everybody else. */
-export async function firstSeat(context: Context, at: FirstSeat): Promise<Seat> {
+export async function newGroup(context: Context, at: NewGroup): Promise<LocalGroup> {
   const { owner, device, engine } = context
   const now = nowSeconds(context)
   const identity = device.identity()

@@ -13,41 +13,41 @@ import type { RowWrite } from "../effects/conversation-rows.ts"
 import { MessagingError } from "../errors.ts"
 import type { Space } from "../store/store.ts"
 
-export type DueTable = "outbox" | "intent"
-const tables: readonly DueTable[] = ["intent", "outbox"]
+export type PendingTable = "outbox" | "intent"
+const tables: readonly PendingTable[] = ["intent", "outbox"]
 
 /** A row as it is to be, not sealed; or one that is done. */
-export interface DueChange {
-  readonly table: DueTable
+export interface PendingChange {
+  readonly table: PendingTable
   readonly key: string
   /** Absent for one that is done: then it goes. */
   readonly bytes?: Uint8Array
 }
 
-export interface DueRow<Shape> {
+export interface PendingRow<Shape> {
   readonly id: string
   readonly record: Shape
 }
 
 type Needs = Storage
 
-export const dueIn = (record: ConversationRecord | undefined, table: DueTable): ConversationRecord_Due[] =>
+export const pendingIn = (record: ConversationRecord | undefined, table: PendingTable): ConversationRecord_Due[] =>
   record?.due.filter((one) => one.table === table) ?? []
 
 /**
  * The rows that a record names, in the order that they were written in.
  *
- * @param record as it is stored: inside a change, what is held.
+ * @param record as it is stored: inside a change, what is stored.
  * @throws MessagingError STATE_TAMPERED, SecretBoxError STATE_TAMPERED for one that is gone or of another moment.
  */
-export async function readDue<Desc extends DescMessage>(
+export async function readPending<Desc extends DescMessage>(
   { store, rows }: Needs,
   space: Space,
   record: ConversationRecord | undefined,
-  table: DueTable,
+  table: PendingTable,
   schema: Desc,
-): Promise<DueRow<MessageShape<Desc>>[]> {
-  const due = dueIn(record, table)
+): Promise<PendingRow<MessageShape<Desc>>[]> {
+  const due = pendingIn(record, table)
   if (due.length === 0) return []
   const { values } = await store.read(
     space,
@@ -63,10 +63,10 @@ export async function readDue<Desc extends DescMessage>(
 }
 
 /** What is due after some changes, and their writes. */
-export function changeDue(
+export function changePending(
   { space, generation }: { readonly space: Space; readonly generation: bigint },
   before: readonly ConversationRecord_Due[],
-  changes: readonly DueChange[],
+  changes: readonly PendingChange[],
 ): { due: ConversationRecord_Due[]; writes: RowWrite[] } {
   const due = new Map(before.map((one) => [nameOf(one), one]))
   const writes = changes.map(({ table, key, bytes }): RowWrite => {
@@ -83,7 +83,10 @@ export function changeDue(
 const nameOf = ({ table, key }: { table: string; key: string }) => `${table} ${key}`
 
 /** What is due where nothing was bound yet: all that is there. */
-export async function unboundDue({ store }: Pick<Storage, "store">, space: Space): Promise<ConversationRecord_Due[]> {
+export async function unboundPending(
+  { store }: Pick<Storage, "store">,
+  space: Space,
+): Promise<ConversationRecord_Due[]> {
   const found = await Promise.all(
     tables.map(async (table) =>
       (await store.list(space, table)).map(({ key }) => create(ConversationRecord_DueSchema, { table, key })),

@@ -12,7 +12,7 @@ const engineName = "ts-mls/1.6.4"
 const cipherSuite = 1
 
 /** Where a device is in a conversation: in the group, and in the log. */
-export interface Seat {
+export interface LocalGroup {
   readonly group: GroupState
   /** Everything up to this place is in the group's state. */
   readonly processedSeq: bigint
@@ -27,33 +27,33 @@ export interface Seat {
 }
 
 /** What a device holds of one conversation. A value: a change makes another one. */
-export interface Held {
+export interface StoredConversation {
   /** Undefined for a conversation that was never here. */
   readonly record: ConversationRecord | undefined
   /** Undefined while it is not in. */
-  readonly seat: Seat | undefined
+  readonly local: LocalGroup | undefined
   /** An own commit that was made and not taken yet. */
   readonly staged: StagedCommit | undefined
 }
 
 /** What a list of conversations shows of one. */
-export interface Sketch {
+export interface ConversationSummary {
   readonly record: ConversationRecord | undefined
   /** `prn_…`, each once; none of a conversation that this device is not in. */
   readonly memberUserIds: readonly string[]
   readonly processedSeq: bigint
 }
 
-export const sketchOf = ({ record, seat }: Held): Sketch => ({
+export const summaryOf = ({ record, local }: StoredConversation): ConversationSummary => ({
   record,
-  memberUserIds: seat === undefined ? [] : usersIn(seat.group),
-  processedSeq: seat?.processedSeq ?? 0n,
+  memberUserIds: local === undefined ? [] : usersIn(local.group),
+  processedSeq: local?.processedSeq ?? 0n,
 })
 
-export const nothingHeld: Held = { record: undefined, seat: undefined, staged: undefined }
+export const nothingStored: StoredConversation = { record: undefined, local: undefined, staged: undefined }
 
 /** H("tree-blob", the encoded tree), for a group in a new epoch. */
-export function treeHashOf({ group }: Pick<Seat, "group">): Uint8Array {
+export function treeHashOf({ group }: Pick<LocalGroup, "group">): Uint8Array {
   return hash("tree-blob", encodeEpoch(group))
 }
 
@@ -65,7 +65,7 @@ export function ownCredential(group: GroupState): Uint8Array {
 export function snapshotOf(
   conversationId: string,
   generation: bigint,
-  { group, ...seat }: Seat,
+  { group, ...local }: LocalGroup,
   staged: StagedCommit | undefined,
 ): StateSnapshotV1 {
   return create(StateSnapshotV1Schema, {
@@ -78,20 +78,20 @@ export function snapshotOf(
     ownLeaf: group.ownLeaf,
     ownCredentialHash: hash("device-credential", ownCredential(group)),
     generation,
-    processedSeq: seat.processedSeq,
-    ...(seat.receipt === "first"
+    processedSeq: local.processedSeq,
+    ...(local.receipt === "first"
       ? {}
-      : { receiptHead: seat.receipt.hash, receiptAcceptedAtMs: seat.receipt.acceptedAtMs }),
-    treeHash: seat.treeHash,
+      : { receiptHead: local.receipt.hash, receiptAcceptedAtMs: local.receipt.acceptedAtMs }),
+    treeHash: local.treeHash,
     groupState: encodeSecrets(group),
-    identityKeyHandle: seat.identityKey,
+    identityKeyHandle: local.identityKey,
     ...(staged === undefined ? {} : { stagedCommit: staged.commitHash }),
-    leafRenewedAt: BigInt(seat.leafRenewedAt),
+    leafRenewedAt: BigInt(local.leafRenewedAt),
   })
 }
 
 /** @param tree as it was stored beside the snapshot. @throws EngineRefused STATE_TAMPERED */
-export async function seatOf(engine: Engine, snapshot: StateSnapshotV1, tree: Uint8Array): Promise<Seat> {
+export async function localGroupOf(engine: Engine, snapshot: StateSnapshotV1, tree: Uint8Array): Promise<LocalGroup> {
   const { groupState, identityKeyHandle, receiptHead } = snapshot
   return {
     group: await engine.decodeState({ epoch: tree, secrets: groupState }, identityKeyHandle),

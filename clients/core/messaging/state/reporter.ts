@@ -4,7 +4,7 @@ import { statusOf } from "../conversation/status.ts"
 import type { Reports, Storage } from "../deps.ts"
 import type { ConversationStatus } from "../events.ts"
 import type { Op } from "../store/store.ts"
-import type { Held } from "./held.ts"
+import type { StoredConversation } from "./stored-conversation.ts"
 import { seqOfKey, timelineAfter } from "./timeline.ts"
 
 interface Told {
@@ -13,7 +13,7 @@ interface Told {
   readonly status: ConversationStatus | undefined
 }
 
-export interface Telling {
+export interface Reporter {
   /** Whether it is known what was here before: that is for the app to read, and what comes then is told. */
   readonly isBegun: boolean
   /**
@@ -21,18 +21,18 @@ export interface Telling {
    *
    * @param seq The last place; undefined where this device is not in: then everything that is stored was taken in.
    */
-  others(record: Held["record"], seq: bigint | undefined): Promise<void>
+  others(record: StoredConversation["record"], seq: bigint | undefined): Promise<void>
   /** What this tab has written, whose entries it tells by itself. */
-  own(before: Held, after: Held, ops: readonly Op[]): void
-  status(record: Held["record"]): void
+  own(before: StoredConversation, after: StoredConversation, ops: readonly Op[]): void
+  status(record: StoredConversation["record"]): void
 }
 
 type Needs = Storage & Reports
 
-export function createTelling({ store, rows, emit }: Needs, conversationId: string): Telling {
+export function createReporter({ store, rows, emit }: Needs, conversationId: string): Reporter {
   let told: Told | undefined
 
-  function tellStatus(record: Held["record"]): void {
+  function tellStatus(record: StoredConversation["record"]): void {
     const status = statusOf(record)
     if (status !== undefined) emit({ is: "status", conversationId, status, reason: record?.quarantine?.reason })
   }
@@ -66,7 +66,7 @@ export function createTelling({ store, rows, emit }: Needs, conversationId: stri
     },
     own(before, after, ops) {
       const status = statusOf(after.record)
-      told = { seq: laterOf(told?.seq, after.seat?.processedSeq ?? lastPlaceIn(ops)), status }
+      told = { seq: laterOf(told?.seq, after.local?.processedSeq ?? lastPlaceIn(ops)), status }
       if (status !== statusOf(before.record)) tellStatus(after.record)
     },
     status: tellStatus,

@@ -1,16 +1,19 @@
 import type { Context, Conversation } from "../context.ts"
 import { isId } from "../ids.ts"
-import { openDoor } from "./door.ts"
+import { openConversationState } from "./conversation-state.ts"
 
-type Places = Pick<Context, "has" | "conversation" | "inTurnFor" | "wipeAll">
+type Handles = Pick<Context, "has" | "conversation" | "inTurnFor" | "wipeAll">
 
 /** The handles of conversations: one for each id. @param context what every handle shares. */
-export function openPlaces(shared: Parameters<typeof openDoor>[0], context: () => Context): Places {
+export function openConversations(
+  shared: Parameters<typeof openConversationState>[0],
+  context: () => Context,
+): Handles {
   const handles = new Map<string, Conversation>()
   const turns = new Map<string, Promise<unknown>>()
   const { store, device, rows } = shared
 
-  const inTurnFor: Places["inTurnFor"] = (id, work) => {
+  const inTurnFor: Handles["inTurnFor"] = (id, work) => {
     const start = () => store.inTurn?.(id, work) ?? work()
     const turn = (turns.get(id) ?? Promise.resolve()).then(start, start)
     const settled = turn
@@ -31,14 +34,19 @@ export function openPlaces(shared: Parameters<typeof openDoor>[0], context: () =
     conversation(id) {
       const found = handles.get(id)
       if (found !== undefined) return found
-      const opened: Conversation = { ...context(), ...openDoor(shared, id), id, inTurn: (work) => inTurnFor(id, work) }
+      const opened: Conversation = {
+        ...context(),
+        ...openConversationState(shared, id),
+        id,
+        inTurn: (work) => inTurnFor(id, work),
+      }
       handles.set(id, opened)
       return opened
     },
     async wipeAll() {
       device.forget()
       rows.release()
-      await Promise.all([...handles.values()].map((handle) => handle.forget()))
+      await Promise.all([...handles.values()].map((handle) => handle.wipe()))
     },
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { Reports } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent } from "../events.ts"
-import { inBackground, trying } from "./trying.ts"
+import { inBackground, trying } from "./background.ts"
 
 function listening() {
   const told: MessengerEvent[] = []

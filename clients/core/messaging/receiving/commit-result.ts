@@ -19,12 +19,12 @@ import { isAway } from "../conversation/status.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
-import { type Held, type Seat, treeHashOf } from "../state/held.ts"
-import { asksConfirmation, followReset } from "./reset.ts"
+import { type LocalGroup, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
+import { asksConfirmation, resultOfReset } from "./reset.ts"
 
 /** What a commit makes of a conversation. */
-export interface Followed {
-  readonly held: Held
+export interface CommitResult {
+  readonly stored: StoredConversation
   readonly entries: readonly TimelineEntry[]
   /** The intent that it was for, if it is an own one. */
   readonly done: string | undefined
@@ -37,25 +37,25 @@ export interface Followed {
  *
  * @throws CanonicalError, EngineRefused, Forked for one that is not accepted: nothing has changed then.
  */
-export async function followCommit(
+export async function resultOfCommit(
   conversation: Conversation,
-  { record, staged }: Held & { record: ConversationRecord | undefined },
-  seat: Seat,
+  { record, staged }: StoredConversation & { record: ConversationRecord | undefined },
+  local: LocalGroup,
   envelope: Envelope,
-): Promise<Followed> {
-  if (record === undefined) throw new TypeError("a seat has a record")
+): Promise<CommitResult> {
+  if (record === undefined) throw new TypeError("a group has a record")
   const verification = verificationContextOf(conversation, conversation.id, record)
   const isOwn = staged !== undefined && equalBytes(hash("commit", envelope.message), staged.commitHash)
-  if (!isOwn && isOfOtherGroup(seat.group, envelope)) return followReset(conversation, verification, seat, envelope)
-  const isOwnReset = isOwn && record.status === Status.CREATING && seat.group.epoch > 0n
-  const verified = verifyCommit(verification, seat, envelope, isOwnReset)
+  if (!isOwn && isOfOtherGroup(local.group, envelope)) return resultOfReset(conversation, verification, local, envelope)
+  const isOwnReset = isOwn && record.status === Status.CREATING && local.group.epoch > 0n
+  const verified = verifyCommit(verification, local, envelope, isOwnReset)
   const at = { seq: envelope.seq, atMs: Number(verified.receipt.body.acceptedAtMs) }
-  if (isOwn) return acceptOwn(conversation, record, seat, staged, verified, at)
+  if (isOwn) return acceptOwn(conversation, record, local, staged, verified, at)
 
-  const members = membersOf(seat.group)
+  const members = membersOf(local.group)
   const judged: { by?: unknown; change?: CommitChange } = {}
   const processed = await conversation.engine
-    .process(seat.group, envelope.message, judge, Number(verified.atSeconds))
+    .process(local.group, envelope.message, judge, Number(verified.atSeconds))
     // What the judge found says more than that it refused.
     .catch((error: unknown) => Promise.reject(judged.by ?? error))
   const { change, finish } = processed
@@ -63,7 +63,7 @@ export async function followCommit(
   if (processed.kind === "removed") {
     const removed = change.removed.map(({ credential }) => personOf(credential))
     return {
-      held: removedFrom(record),
+      stored: removedFrom(record),
       entries: [{ ...at, is: "membership", committer, added: [], removed }],
       done: undefined,
       wipe: finish,
@@ -71,9 +71,9 @@ export async function followCommit(
   }
   const { next } = processed
   checkResultingState(verified, stateTag(next))
-  const entries = membershipEntry(at, committer, seat.group, next)
+  const entries = membershipEntry(at, committer, local.group, next)
   return {
-    held: { record, seat: await seated(seat, next, verified), staged: undefined },
+    stored: { record, local: await seated(local, next, verified), staged: undefined },
     entries,
     done: undefined,
     wipe: finish,
@@ -93,30 +93,30 @@ export async function followCommit(
 async function acceptOwn(
   context: Context,
   record: ConversationRecord,
-  seat: Seat,
+  local: LocalGroup,
   staged: StagedCommit,
   verified: VerifiedCommit,
   at: { seq: bigint; atMs: number },
-): Promise<Followed> {
+): Promise<CommitResult> {
   const encoded = { epoch: staged.nextTree, secrets: staged.nextState }
   const next = await context.engine.decodeState(encoded, staged.nextIdentityKey)
   checkResultingState(verified, stateTag(next))
   const after = {
-    ...(await seated(seat, next, verified)),
+    ...(await seated(local, next, verified)),
     identityKey: staged.nextIdentityKey,
     ...(staged.renewsLeaf ? { leafRenewedAt: nowSeconds(context) } : {}),
   }
   const by = personOf(context.device.identity().credential)
   const isReset = verified.proof?.body.op === MembershipOp.RESET
   return {
-    held: {
+    stored: {
       record: await activeAfter(context, record, next, isReset ? at.seq : undefined),
-      seat: after,
+      local: after,
       staged: undefined,
     },
     done: staged.intentId,
-    entries: isReset ? [{ ...at, is: "reset", by }] : membershipEntry(at, by, seat.group, next),
-    wipe: () => acceptCommit(seat.group, { next }),
+    entries: isReset ? [{ ...at, is: "reset", by }] : membershipEntry(at, by, local.group, next),
+    wipe: () => acceptCommit(local.group, { next }),
   }
 }
 
@@ -133,9 +133,9 @@ async function activeAfter(
   return create(ConversationRecordSchema, { ...record, status, ...reset })
 }
 
-async function seated(seat: Seat, group: GroupState, { receipt }: VerifiedCommit): Promise<Seat> {
+async function seated(local: LocalGroup, group: GroupState, { receipt }: VerifiedCommit): Promise<LocalGroup> {
   return {
-    ...seat,
+    ...local,
     group,
     processedSeq: receipt.body.seq,
     receipt: { hash: receipt.hash, acceptedAtMs: receipt.body.acceptedAtMs },
@@ -144,9 +144,9 @@ async function seated(seat: Seat, group: GroupState, { receipt }: VerifiedCommit
 }
 
 /** The device is out: its state reads nothing that follows, and is not kept. */
-function removedFrom(record: ConversationRecord): Held {
+function removedFrom(record: ConversationRecord): StoredConversation {
   const status = isAway(record) ? Status.WAITING : Status.REMOVED
-  return { record: create(ConversationRecordSchema, { ...record, status }), seat: undefined, staged: undefined }
+  return { record: create(ConversationRecordSchema, { ...record, status }), local: undefined, staged: undefined }
 }
 
 function membershipEntry(

@@ -14,9 +14,9 @@ import { directiveIntent } from "./intent-rows.ts"
 const maxRounds = 8
 
 /**
- * Commits the removals, and what follows them, that a conversation waits for: whoever leases one does it. Part of a lane.
+ * Commits the removals, and what follows them, that a conversation waits for: whoever leases one does it. Runs in the turn of the conversation.
  */
-export async function carryOutDue(conversation: Conversation): Promise<void> {
+export async function carryOutDirectives(conversation: Conversation): Promise<void> {
   const { conversations } = conversation.calls
   // Twice for a device that is to be removed and added again.
   for (let round = 0; round < maxRounds; round++) {

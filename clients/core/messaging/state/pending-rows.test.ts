@@ -8,7 +8,7 @@ import { openMemoryStore } from "../store/memory.ts"
 import { type SealedRows, sealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore } from "../store/store.ts"
 import { testBox } from "../testing/test-box.ts"
-import { changeDue, type DueChange, dueIn, readDue, unboundDue } from "./due.ts"
+import { changePending, type PendingChange, pendingIn, readPending, unboundPending } from "./pending-rows.ts"
 
 const space = "cnv_a"
 const scope = { app: "app", user: "user" }
@@ -24,23 +24,23 @@ beforeEach(async () => {
   record = create(ConversationRecordSchema)
 })
 
-const waiting = (key: string, text: string): DueChange => ({
+const waiting = (key: string, text: string): PendingChange => ({
   table: "outbox",
   key,
   bytes: toBinary(OutboxRecordSchema, create(OutboxRecordSchema, { plaintext: utf8(text) })),
 })
 
 /** One transaction, as the door makes it. */
-async function write(...changes: DueChange[]): Promise<void> {
+async function write(...changes: PendingChange[]): Promise<void> {
   const { generation } = await store.read(space, [])
-  const { due, writes } = changeDue({ space, generation: generation + 1n }, record.due, changes)
+  const { due, writes } = changePending({ space, generation: generation + 1n }, record.due, changes)
   const ops = await sealWrites({ rows, owner, device: { id: undefined } }, space, writes)
   expect(await store.transact(space, generation, ops)).toBe("ok")
   record = create(ConversationRecordSchema, { ...record, due })
 }
 
 const texts = async () =>
-  (await readDue({ store, rows }, space, record, "outbox", OutboxRecordSchema)).map(
+  (await readPending({ store, rows }, space, record, "outbox", OutboxRecordSchema)).map(
     ({ id, record: { plaintext } }) => `${id} ${new TextDecoder().decode(plaintext)}`,
   )
 
@@ -56,7 +56,7 @@ test("what waits is read in the order of its keys, until it is done", async () =
   expect(await texts()).toEqual(["1 a", "2 b"])
   await write({ table: "outbox", key: "1" })
   expect(await texts()).toEqual(["2 b"])
-  expect(dueIn(record, "intent").map(({ key }) => key)).toEqual(["3"])
+  expect(pendingIn(record, "intent").map(({ key }) => key)).toEqual(["3"])
   expect(await store.list(space, "outbox")).toHaveLength(1)
 })
 
@@ -90,7 +90,7 @@ test.each<[string, (before: Uint8Array) => Promise<unknown>]>([
 test("what a version wrote that bound nothing is taken as it is, and bound when it is written again", async () => {
   const { key, bytes = new Uint8Array() } = waiting("1", "a")
   await store.transact(space, 0n, [await rows.putBytes({ space, table: "outbox", key }, bytes)])
-  record = create(ConversationRecordSchema, { due: await unboundDue({ store }, space) })
+  record = create(ConversationRecordSchema, { due: await unboundPending({ store }, space) })
   const unbound = await rowOf("1")
   expect(await texts()).toEqual(["1 a"])
   await write(waiting("1", "anew"))
