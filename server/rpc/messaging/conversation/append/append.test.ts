@@ -4,12 +4,19 @@ import { parseId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { sql } from "kysely"
+import { createContentCommitSignature } from "ts-mls/framedContent.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
+import { opened } from "../../../../../clients/core/messaging/engine/state.ts"
+import { testKit } from "../../../../../clients/core/messaging/testing/forge.ts"
 import { proofHeader, proofOf } from "../../../../../test/support/messaging/calls.ts"
-import type { Append } from "../../../../../test/support/messaging/committing.ts"
+import type { Append, StagedAppend } from "../../../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
-import { newLeafKey } from "../../../../../test/support/messaging/papers.ts"
+import { newLeafKey, randomBytes, suite } from "../../../../../test/support/messaging/papers.ts"
+import type { Room } from "../../../../../test/support/messaging/room.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
+import { theirs } from "../../../../framing/testing/bent.ts"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 import { removeRevoked } from "./after.ts"
 
@@ -114,6 +121,49 @@ test("a leaf's key may renew it after the device has replaced that key", async (
   const { request } = await alice.stageUpdate(before, alice.identity)
   expect(await appendNow(alice, request)).toBe("taken")
   expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 2n })
+})
+
+/** The same commit, signed with another key. */
+async function signedAgain({ staged, request }: StagedAppend, room: Room, seed: Uint8Array): Promise<Append> {
+  const { content, auth } = theirs(staged.commit, "mls_public_message").publicMessage
+  if (content.contentType !== "commit" || auth.contentType !== "commit") return expect.fail("no commit")
+  const { cs } = testKit(suite)
+  const { context, epochSecrets } = opened(room.state)
+  const { framedContent, signature } = await createContentCommitSignature(
+    context,
+    "mls_public_message",
+    content.commit,
+    content.sender,
+    content.authenticatedData,
+    seed,
+    cs.signature,
+  )
+  const whole = { wireformat: "mls_public_message", content: framedContent, auth: { ...auth, signature } } as const
+  const publicMessage = await protectPublicMessage(epochSecrets.membership, context, whole, cs)
+  const commit = encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
+  return {
+    ...request,
+    idempotencyKey: randomBytes(16),
+    payload: { case: "commit", value: { ...request.payload.value, commit } },
+  }
+}
+
+test("a commit without a path is signed with its leaf's key, while the device has that key", async () => {
+  const [alice, bob] = [await world.newDevice(), await world.newDevice()]
+  const [carol, dave] = [await world.newDevice(), await world.newDevice()]
+  const { id } = await alice.createGroup([bob.userId])
+  const adding = async (of: TestDevice) => {
+    const room = alice.room(id)
+    return alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [of.userId] }))
+  }
+  await alice.renew(newLeafKey())
+  const first = await adding(carol)
+  const unsigned = "MLS_MALFORMED MLS_BAD_SIGNATURE"
+  expect(await appendNow(alice, await signedAgain(first, alice.room(id), alice.key.seed))).toBe(unsigned)
+  expect(await appendNow(alice, first.request)).toBe("taken")
+  await alice.sync(alice.room(id))
+  await alice.renew(newLeafKey())
+  expect(await appendNow(alice, (await adding(dave)).request)).toBe(unsigned)
 })
 
 test("a device that was revoked after its package was claimed cannot be added", async () => {
