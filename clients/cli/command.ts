@@ -1,4 +1,4 @@
 /** Adapts a command's work for commander: errors are printed, and the exit code is stored. */
-export type Run = <Said extends readonly unknown[]>(
-  work: (...said: Said) => Promise<number | undefined>,
-) => (...said: Said) => Promise<void>
+export type Run = <Args extends readonly unknown[]>(
+  work: (...args: Args) => Promise<number | undefined>,
+) => (...args: Args) => Promise<void>

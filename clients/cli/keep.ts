@@ -40,8 +40,8 @@ const boxLock = ({ env }: Cli) => createFileLock(join(homeOf(env), "box-lock"))
 
 /** SIGNET_STORE: the default of sign-ins. */
 export function storeOf({ env }: Cli): "os" | "passphrase" {
-  const said = env.SIGNET_STORE || "os"
-  if (said === "os" || said === "passphrase") return said
+  const store = env.SIGNET_STORE || "os"
+  if (store === "os" || store === "passphrase") return store
   throw usage("SIGNET_STORE must be os or passphrase")
 }
 

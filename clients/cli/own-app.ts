@@ -4,9 +4,9 @@ import { type Cli, profileOf } from "./cli.ts"
 import { usage } from "./failure.ts"
 
 /** The given app, else the app of the sign-in. */
-export async function appIdOf(cli: Cli, said: string | undefined): Promise<string> {
+export async function appIdOf(cli: Cli, argument: string | undefined): Promise<string> {
   const profile = profileOf(cli)
-  const known = said ?? profile.appId
+  const known = argument ?? profile.appId
   if (known !== undefined) return known
   await using account = await openAccount(cli, profile)
   const { token } = await account.accessToken()

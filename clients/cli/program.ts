@@ -58,11 +58,11 @@ const parts: readonly Part[] = [
   { name: "completion", group: more, load: async () => (await import("./commands/completion.ts")).completionCommand },
 ]
 
-/** @param said The arguments. If they name no command, all commands are built, for help, completion and suggestions. */
+/** @param args The arguments. If they name no command, all commands are built, for help, completion and suggestions. */
 export async function buildProgram(
   cli: Cli,
   version: string,
-  said: readonly string[],
+  args: readonly string[],
   finish: (code: number) => void,
 ): Promise<Command> {
   const run: Run =
@@ -76,8 +76,8 @@ export async function buildProgram(
     .helpCommand("help [command]", "Show help.")
     .addOption(new Option("--json", "Print results and errors as JSON."))
     .addOption(new Option("--profile <name>", "Profile to use; see signet profile."))
-  const isCompletion = said[0] === hiddenCommand
-  const named = parts.filter(({ name }) => said.includes(name))
+  const isCompletion = args[0] === hiddenCommand
+  const named = parts.filter(({ name }) => args.includes(name))
   for (const { group, load } of named.length === 0 || isCompletion ? parts : named) {
     program.commandsGroup(group)
     program.addCommand((await load())(cli, run))

@@ -12,12 +12,12 @@ import { usage } from "./failure.ts"
 /**
  * Sets fields in a request as JSON.
  *
- * @param said Texts such as `tenant.name=Kew`. A list's field may be repeated; a map's entry is `field.key=value`.
+ * @param texts Texts such as `tenant.name=Kew`. A list's field may be repeated; a map's entry is `field.key=value`.
  * @throws CommandError for an unknown field.
  */
-export function setFields(desc: DescMessage, json: JsonObject, said: readonly string[]): JsonObject {
+export function setFields(desc: DescMessage, json: JsonObject, texts: readonly string[]): JsonObject {
   const started = new Set<string>()
-  for (const text of said) {
+  for (const text of texts) {
     const at = text.indexOf("=")
     if (at < 1) throw usage(`-f ${text}: use FIELD=VALUE`)
     set(desc, json, text.slice(0, at).split("."), { path: text.slice(0, at), value: text.slice(at + 1), started })

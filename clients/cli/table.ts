@@ -20,8 +20,10 @@ export function formatTable(
 
 /** Names and values, one per line; empty values are omitted. */
 export function formatRecord(terminal: Terminal, entries: readonly (readonly [string, string | undefined])[]): string {
-  const said = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== "")
-  if (!terminal.isOutTerminal) return said.map(([name, value]) => `${plain(name)}\t${plain(value)}`).join("\n")
-  const width = Math.max(...said.map(([name]) => name.length)) + 2
-  return said.map(([name, value]) => terminal.paint("dim", plain(name).padEnd(width)) + plain(value)).join("\n")
+  const filled = entries.filter(
+    (entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== "",
+  )
+  if (!terminal.isOutTerminal) return filled.map(([name, value]) => `${plain(name)}\t${plain(value)}`).join("\n")
+  const width = Math.max(...filled.map(([name]) => name.length)) + 2
+  return filled.map(([name, value]) => terminal.paint("dim", plain(name).padEnd(width)) + plain(value)).join("\n")
 }

@@ -28,8 +28,8 @@ export function restFailure(response: Response, body: unknown): ConnectError {
   const message = [detail, error_description].find(isText) ?? `HTTP status ${response.status}`
   const error = new ConnectError(message, code, response.headers)
   if (!isText(reason) || !isText(domain)) return error
-  const told = Object.entries(objectOf(metadata)).map(([name, value]) => [name, String(value)])
-  error.details.push({ desc: ErrorInfoSchema, value: { reason, domain, metadata: Object.fromEntries(told) } })
+  const entries = Object.entries(objectOf(metadata)).map(([name, value]) => [name, String(value)])
+  error.details.push({ desc: ErrorInfoSchema, value: { reason, domain, metadata: Object.fromEntries(entries) } })
   const fieldViolations = listOf(errors).map(({ field, detail: what }) => ({
     field: String(field),
     description: String(what),

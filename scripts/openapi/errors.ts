@@ -77,10 +77,10 @@ export function createErrors(
       const { code, status } = refusals[reason]
       const known = meanings.get(reason) ?? ""
       const meaning = note === "" ? known : `${known} Here: ${note}.`
-      const said = { code: code.toUpperCase(), reason, meaning }
-      if (!isForm) return { http: status, ...said }
+      const entry = { code: code.toUpperCase(), reason, meaning }
+      if (!isForm) return { http: status, ...entry }
       const error = oauthErrorOf(reason, {})
-      return { http: oauthErrors[error], ...said, error }
+      return { http: oauthErrors[error], ...entry, error }
     })
     return errors.sort((a, b) => a.http - b.http || (a.reason < b.reason ? -1 : 1))
   }

@@ -61,8 +61,8 @@ function passedOn(cli: Cli, run: Run, name: string, description: string, example
     .action(
       run(async (words: readonly string[]) => {
         const json = cli.options.json && !words.includes("--json") ? ["--json"] : []
-        const said = words[0] === "help" ? ["--help"] : words
-        return (await runServerProgram(cli, "admin", { args: [name, ...said, ...json] })).code
+        const rest = words[0] === "help" ? ["--help"] : words
+        return (await runServerProgram(cli, "admin", { args: [name, ...rest, ...json] })).code
       }),
     )
   return examples(command, [`signet admin ${name} ${example}`.trimEnd()])

@@ -53,8 +53,8 @@ export function appUpdateCommand(
       .option("--no-signup", "Disallow it.")
       .option("--session-days <n>", "Absolute lifetime of sessions in days: 1 to 365.", (text) => parseCount(text, 365))
       .action(
-        run(async (said: string | undefined, options: Options) => {
-          const { appId } = await placeOf(cli, said === undefined ? {} : { app: said })
+        run(async (argument: string | undefined, options: Options) => {
+          const { appId } = await placeOf(cli, argument === undefined ? {} : { app: argument })
           return callAs(cli, getApp, { appId }, async (api, { app: before }) => {
             if (before === undefined) return shown(before)
             const { app, paths } = changed(before, options, parseScope)

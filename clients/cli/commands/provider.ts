@@ -174,15 +174,15 @@ async function make(api: Api, appId: string, values: Values & Made) {
 
 async function change(api: Api, before: ProviderClient, { requireNonce, signupEnabled, ...values }: Values) {
   const flags = { ...(requireNonce ? {} : { requireNonce }), ...(signupEnabled ? {} : { signupEnabled }) }
-  const said = { ...values, ...flags }
-  if (Object.keys(said).length === 0)
+  const changes = { ...values, ...flags }
+  if (Object.keys(changes).length === 0)
     throw usage("no option given: name what to change", "See: signet provider set --help")
   const request = {
     appId: before.appId,
     providerClientId: before.id,
-    providerClient: said,
+    providerClient: changes,
     updateMask: {
-      paths: Object.keys(said).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+      paths: Object.keys(changes).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
     },
   }
   return (await api.call(updateProviderClient, request)).providerClient

@@ -21,8 +21,8 @@ export function unlockCommand(cli: Cli, run: Run): Command {
       )
       .addOption(unlockMinutesOption())
       .action(
-        run((said: { unlockMinutes?: number }) => {
-          cli.options.unlockMinutes = said.unlockMinutes
+        run((given: { unlockMinutes?: number }) => {
+          cli.options.unlockMinutes = given.unlockMinutes
           return unlock(cli)
         }),
       ),

@@ -81,9 +81,9 @@ async function pasted(cli: Cli, browser: BrowserClient, start: Start) {
   const { address, ...made } = await start(redirectUri)
   note(cli, `Open this in a browser, anywhere:\n\n  ${address}\n`)
   note(cli, `The sign-in ends at a page that does not load: ${redirectUri}?….`)
-  const said = await readSecret(cli, "Paste that page's address (it is not shown)")
-  if (!URL.canParse(said)) throw usage("the input is not an address")
-  return { ...made, redirectUri, answer: new URL(said) }
+  const input = await readSecret(cli, "Paste that page's address (it is not shown)")
+  if (!URL.canParse(input)) throw usage("the input is not an address")
+  return { ...made, redirectUri, answer: new URL(input) }
 }
 
 function codeIn(metadata: AuthorizationServer, clientId: string, answer: URL, state: string): string {

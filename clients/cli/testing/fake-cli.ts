@@ -13,7 +13,7 @@ export interface FakeCli {
 export interface FakeOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Standard input, or a function of the output so far. */
-  readonly input?: string | ((said: string) => string)
+  readonly input?: string | ((output: string) => string)
   readonly isTerminal?: boolean
   readonly fetch?: typeof fetch
   readonly nowMs?: () => number
@@ -23,7 +23,7 @@ export interface FakeOptions {
 }
 
 export function fakeCli({ env = {}, input = "", isTerminal = false, browse, ...options }: FakeOptions = {}): FakeCli {
-  const said = { out: "", err: "" }
+  const output = { out: "", err: "" }
   const opened: string[] = []
   const cli: Cli = {
     env,
@@ -37,27 +37,27 @@ export function fakeCli({ env = {}, input = "", isTerminal = false, browse, ...o
     program: options.program,
     terminal: {
       out: (text) => {
-        said.out += `${text}\n`
+        output.out += `${text}\n`
       },
       err: (text) => {
-        said.err += `${text}\n`
+        output.err += `${text}\n`
       },
       paint: (style, text) => (isTerminal ? styleText(style, text, { validateStream: false }) : text),
       during: (_, work) => work,
       isOutTerminal: isTerminal,
       isInteractive: false,
-      readInput: async () => (typeof input === "string" ? input : input(said.err)).trim(),
+      readInput: async () => (typeof input === "string" ? input : input(output.err)).trim(),
     },
   }
   return {
     cli,
     opened,
     async run(...args) {
-      said.out = ""
-      said.err = ""
+      output.out = ""
+      output.err = ""
       for (const name of Object.keys(cli.options)) Reflect.deleteProperty(cli.options, name)
       const code = await runProgram(cli, "0.1.0", args)
-      return { code, ...said }
+      return { code, ...output }
     },
   }
 }

@@ -41,14 +41,14 @@ export function install(home: string, settings: NodeJS.ProcessEnv): Installed {
     run: (args, { input, env = {} } = {}) =>
       new Promise((resolve) => {
         const child = spawn(process.execPath, [entry, ...args], { env: { ...environment, ...env } })
-        const said = { stdout: "", stderr: "" }
+        const output = { stdout: "", stderr: "" }
         for (const name of ["stdout", "stderr"] as const) {
           child[name].setEncoding("utf8").on("data", (text: string) => {
-            said[name] += text
+            output[name] += text
           })
         }
         child.stdin.end(input ?? "")
-        child.once("close", (code) => resolve({ code, ...said }))
+        child.once("close", (code) => resolve({ code, ...output }))
       }),
     type(script, { cwd, env = {} }) {
       const { status, stdout, stderr } = spawnSync("/bin/bash", ["-e", "-o", "pipefail", "-c", script], {

@@ -86,14 +86,14 @@ function run(program: string, order: AgentOrder): Promise<void> {
 /** One line of the agent; undefined without an answer. */
 function ask({ socket: path }: AgentPlace, request: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    let said = ""
+    let line = ""
     const socket = connect({ path })
     socket.setTimeout(answerMs, () => socket.destroy())
     socket.on("error", () => resolve(undefined))
-    socket.on("close", () => resolve(said.endsWith("\n") ? said.trimEnd() : undefined))
+    socket.on("close", () => resolve(line.endsWith("\n") ? line.trimEnd() : undefined))
     socket.setEncoding("utf8").on("data", (text: string) => {
-      said += text
-      if (said.length > maxRequestBytes) socket.destroy()
+      line += text
+      if (line.length > maxRequestBytes) socket.destroy()
     })
     socket.on("connect", () => socket.write(`${request}\n`))
   })

@@ -53,15 +53,15 @@ export async function runAgent(stdin: Readable, stdout: Writable): Promise<void>
 }
 
 function answer(socket: Socket, { id, sealed }: AgentOrder, end: () => void): void {
-  let said = ""
+  let line = ""
   socket.setTimeout(requestMs, () => socket.destroy())
   socket.on("error", () => socket.destroy())
   socket.setEncoding("utf8").on("data", (text: string) => {
-    said += text
-    if (said.length > maxRequestBytes) socket.destroy()
-    if (!said.endsWith("\n")) return
-    if (said === `find ${id}\n`) socket.end(`${sealed}\n`)
-    else if (said === "lock\n") socket.end("locked\n", end)
+    line += text
+    if (line.length > maxRequestBytes) socket.destroy()
+    if (!line.endsWith("\n")) return
+    if (line === `find ${id}\n`) socket.end(`${sealed}\n`)
+    else if (line === "lock\n") socket.end("locked\n", end)
     else socket.end("none\n")
   })
 }

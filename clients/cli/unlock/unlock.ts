@@ -14,9 +14,9 @@ const defaultMinutes = 15
 /** SIGNET_UNLOCK_MINUTES: 0 prompts at every command. */
 export function unlockMinutesOf({ env, options }: Cli): number {
   if (options.unlockMinutes !== undefined) return options.unlockMinutes
-  const said = env.SIGNET_UNLOCK_MINUTES
-  if (said === undefined || said === "") return defaultMinutes
-  return parseUnlockMinutes(said, (message) => usage(`SIGNET_UNLOCK_MINUTES: ${message}`))
+  const text = env.SIGNET_UNLOCK_MINUTES
+  if (text === undefined || text === "") return defaultMinutes
+  return parseUnlockMinutes(text, (message) => usage(`SIGNET_UNLOCK_MINUTES: ${message}`))
 }
 
 export function parseUnlockMinutes(text: string, refuse: (message: string) => Error): number {

@@ -69,8 +69,8 @@ export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
     const entropy = createHash("sha256")
       .update(`signet dpapi v1\0${scopeText(scope)}`)
       .digest("base64")
-    const said = await powershell(script, `${what}\n${entropy}\n${base64(bytes)}\n`, options)
-    const [, word, value = ""] = /^signet-(ok|failed|constrained) ?([A-Za-z0-9+/=-]*)\s*$/.exec(said) ?? []
+    const output = await powershell(script, `${what}\n${entropy}\n${base64(bytes)}\n`, options)
+    const [, word, value = ""] = /^signet-(ok|failed|constrained) ?([A-Za-z0-9+/=-]*)\s*$/.exec(output) ?? []
     switch (word) {
       case "ok":
         return parse(value)

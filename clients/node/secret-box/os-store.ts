@@ -75,8 +75,8 @@ function keeperOf(Entry: typeof AsyncEntry): Keeper {
 
 /** The library has only messages: that of keyring's NoStorageAccess means a locked store. */
 function refusal(error: unknown): SecretBoxError {
-  const said = error instanceof Error ? error.message : ""
-  return said.startsWith("Couldn't access platform storage")
+  const message = error instanceof Error ? error.message : ""
+  return message.startsWith("Couldn't access platform storage")
     ? new SecretBoxError("LOCKED", "the credential store is locked: unlock it and try again", { cause: error })
     : unavailable("the credential store of this system does not answer", error)
 }

@@ -31,8 +31,10 @@ async function run(box: SecretBox, step: string): Promise<string> {
 
 const box = await openOsSecretBox({ lock: inTurn })
 for (const step of steps) {
-  const said = await run(box, step).catch((error: unknown) => (isSecretBoxError(error) ? error.reason : String(error)))
-  console.log(JSON.stringify(said))
+  const result = await run(box, step).catch((error: unknown) =>
+    isSecretBoxError(error) ? error.reason : String(error),
+  )
+  console.log(JSON.stringify(result))
 }
 // The library's thread would keep the process alive.
 process.exit(0)

@@ -64,12 +64,12 @@ export async function startSecretService(home: string, password: string | undefi
 }
 
 async function firstLine(child: ChildProcess): Promise<string> {
-  let said = ""
+  let output = ""
   for await (const chunk of child.stdout ?? []) {
-    said += String(chunk)
-    if (said.includes("\n")) break
+    output += String(chunk)
+    if (output.includes("\n")) break
   }
-  return said.split("\n")[0] ?? ""
+  return output.split("\n")[0] ?? ""
 }
 
 /** Waits until the service has its name on the bus. */
