@@ -283,15 +283,15 @@ export const authorityMutants: readonly Mutant[] = [
   {
     fault: "an event names a target without a type",
     file: `${authority}/events.ts`,
-    from: 'if ((said.targetType === "") !== (said.targetId === ""))',
-    to: 'if (said.targetType !== "" && said.targetId === "")',
+    from: 'if ((reported.targetType === "") !== (reported.targetId === ""))',
+    to: 'if (reported.targetType !== "" && reported.targetId === "")',
     test: scope,
     name: "an event keeps its outcome and reason, and has no target without a type",
   },
   {
     fault: "every event is a success",
     file: `${authority}/events.ts`,
-    from: 'outcomes[said.outcome] ?? "SUCCESS"',
+    from: 'outcomes[reported.outcome] ?? "SUCCESS"',
     to: 'outcomes[0] ?? "SUCCESS"',
     test: scope,
     name: "an event keeps its outcome and reason, and has no target without a type",
@@ -299,7 +299,7 @@ export const authorityMutants: readonly Mutant[] = [
   {
     fault: "no event has a reason",
     file: `${authority}/events.ts`,
-    from: "reasons.get(said.reason) ?? null",
+    from: "reasons.get(reported.reason) ?? null",
     to: "reasons.get(0) ?? null",
     test: scope,
     name: "an event keeps its outcome and reason, and has no target without a type",

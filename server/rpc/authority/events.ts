@@ -14,12 +14,12 @@ import { idIn } from "./sign.ts"
 export async function writeAuditEvents(
   deps: AuthorityDeps,
   context: HandlerContext,
-  said: readonly BackendEvent[],
+  reported: readonly BackendEvent[],
 ): Promise<void> {
   const backend = await backendOf(deps, context)
   const nowMs = deps.clock.nowMs()
   // By id: an event that occurs twice in one call is appended once.
-  const events = new Map(said.map((event) => [event.id, eventOf(backend, event, nowMs)]))
+  const events = new Map(reported.map((event) => [event.id, eventOf(backend, event, nowMs)]))
   await deps.store.transaction(async (tx) => {
     const known = await tx.audit.known([...events.values()].map(({ id }) => id))
     for (const event of events.values()) if (!known.has(event.id)) await tx.audit.append(event)
@@ -27,32 +27,32 @@ export async function writeAuditEvents(
 }
 
 /** @throws Refused NOT_THE_CALLERS, INVALID_FIELD */
-function eventOf(backend: Backend, said: BackendEvent, nowMs: number): AuditEvent {
-  const kind = [...backendKinds].find((one): one is AuditKind => one === said.kind)
+function eventOf(backend: Backend, reported: BackendEvent, nowMs: number): AuditEvent {
+  const kind = [...backendKinds].find((one): one is AuditKind => one === reported.kind)
   if (kind === undefined) throw notTheCallers("kind")
-  const occurredAtMs = said.occurredAt === undefined ? Number.NaN : timestampMs(said.occurredAt)
-  const named = { appId: optional("app", said.appId), tenantId: optional("ten", said.tenantId) }
-  const problem = eventProblem(backend, { kind, ...named, occurredAtMs, route: said.route }, nowMs)
+  const occurredAtMs = reported.occurredAt === undefined ? Number.NaN : timestampMs(reported.occurredAt)
+  const named = { appId: optional("app", reported.appId), tenantId: optional("ten", reported.tenantId) }
+  const problem = eventProblem(backend, { kind, ...named, occurredAtMs, route: reported.route }, nowMs)
   if (problem === "occurred_at") {
     const code = occurredAtMs > nowMs ? "TOO_NEW" : "TOO_OLD"
     throw new Refused("INVALID_FIELD", { metadata: { field: problem, code } })
   }
   if (problem !== undefined) throw notTheCallers(problem)
-  if ((said.targetType === "") !== (said.targetId === "")) throw invalid("target_id")
+  if ((reported.targetType === "") !== (reported.targetId === "")) throw invalid("target_id")
   return {
-    id: idIn("aud", said.id, "id"),
+    id: idIn("aud", reported.id, "id"),
     occurredAtMs,
     kind,
-    outcome: outcomes[said.outcome] ?? "SUCCESS",
-    reason: reasons.get(said.reason) ?? null,
+    outcome: outcomes[reported.outcome] ?? "SUCCESS",
+    reason: reasons.get(reported.reason) ?? null,
     ...placeOf(backend, named),
     contextId: null,
-    actorPrincipalId: optional("prn", said.actorPrincipalId),
-    subjectPrincipalId: optional("prn", said.subjectPrincipalId),
-    subjectIdentityId: optional("idn", said.subjectIdentityId),
-    sessionId: optional("ses", said.sessionId),
-    target: said.targetType === "" ? null : { type: said.targetType, id: said.targetId },
-    request: { id: said.requestId, route: said.route, ipTruncated: said.ipTruncated || null },
+    actorPrincipalId: optional("prn", reported.actorPrincipalId),
+    subjectPrincipalId: optional("prn", reported.subjectPrincipalId),
+    subjectIdentityId: optional("idn", reported.subjectIdentityId),
+    sessionId: optional("ses", reported.sessionId),
+    target: reported.targetType === "" ? null : { type: reported.targetType, id: reported.targetId },
+    request: { id: reported.requestId, route: reported.route, ipTruncated: reported.ipTruncated || null },
   }
 }
 

@@ -23,11 +23,11 @@ export function healthState(services: readonly string[]): HealthState {
   const statusOf = (name: string): Status | undefined => (names.includes(name) ? status : undefined)
 
   async function* watch(name: string, signal: AbortSignal) {
-    let told: Status | undefined
+    let sent: Status | undefined
     for (;;) {
       const current = statusOf(name) ?? Status.SERVICE_UNKNOWN
-      if (current !== told) yield { status: current }
-      told = current
+      if (current !== sent) yield { status: current }
+      sent = current
       if (current === Status.NOT_SERVING || signal.aborted) return
       await change(signal)
     }

@@ -10,17 +10,17 @@ export interface Attendance {
 }
 
 export function createAttendance({ store, clock }: Pick<MessagingDeps, "store" | "clock">): Attendance {
-  const told = new Map<string, number>()
+  const reportedMs = new Map<string, number>()
   return {
     async touch(conversationId, deviceId) {
       const key = `${conversationId} ${deviceId}`
       const nowMs = clock.nowMs()
-      const lastMs = told.get(key)
+      const lastMs = reportedMs.get(key)
       if (lastMs !== undefined && nowMs - lastMs < restMs) return
-      told.delete(key)
-      told.set(key, nowMs)
-      const [oldest] = told.keys()
-      if (told.size > most && oldest !== undefined) told.delete(oldest)
+      reportedMs.delete(key)
+      reportedMs.set(key, nowMs)
+      const [oldest] = reportedMs.keys()
+      if (reportedMs.size > most && oldest !== undefined) reportedMs.delete(oldest)
       await store.conversations.touch(conversationId, deviceId, nowMs)
     },
   }

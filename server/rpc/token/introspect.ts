@@ -48,7 +48,7 @@ export async function introspect(
   if (typeof token === "string" || inactive !== undefined || !isAddressee(account, token)) {
     return { active: false }
   }
-  return told(token, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
+  return activeAnswer(token, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
 }
 
 /**
@@ -60,7 +60,7 @@ async function aboutContext(deps: TokenDeps, account: ServiceAccount, request: I
   if (typeof token === "string" || inactive !== undefined) return { active: false }
   const isOurs = account.tenantId === null || account.tenantId === token.tenantId
   if (!isOurs || account.appId !== token.appId) return { active: false }
-  return told(token, current, { tokenType: "N_A", maxSeconds: contextSeconds.max })
+  return activeAnswer(token, current, { tokenType: "N_A", maxSeconds: contextSeconds.max })
 }
 
 async function callerOf(deps: TokenDeps, context: HandlerContext, request: IntrospectRequest): Promise<ServiceAccount> {
@@ -115,7 +115,7 @@ async function callerOfToken(
 
 const missingScope = (): Refused => refusal("MISSING_SCOPE", { scope: introspectScope })
 
-function told(
+function activeAnswer(
   context: AuthContext,
   current: AuthorityVersions | null,
   of: { tokenType: string; maxSeconds: number },

@@ -11,12 +11,12 @@ type OnFault = (fault: unknown, call: UnaryRequest | StreamRequest) => void
  */
 export function errors(onFault: OnFault): Interceptor {
   return (next) => async (req) => {
-    const told = (thrown: unknown) => toConnectError(thrown, (fault) => onFault(fault, req))
+    const mapped = (thrown: unknown) => toConnectError(thrown, (fault) => onFault(fault, req))
     try {
       const res = await next(req.stream ? { ...req, message: readable(req.message) } : req)
-      return res.stream ? { ...res, message: mapErrors(res.message, told) } : res
+      return res.stream ? { ...res, message: mapErrors(res.message, mapped) } : res
     } catch (thrown) {
-      throw told(thrown)
+      throw mapped(thrown)
     }
   }
 }

@@ -105,11 +105,11 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
   const rules = getOption(field, fieldOption)
   switch (field.fieldKind) {
     case "scalar":
-      return told(valueChecks(rules, undefined, what))
+      return checksPass(valueChecks(rules, undefined, what))
     case "enum":
-      return told(valueChecks(rules, field.enum, what))
+      return checksPass(valueChecks(rules, field.enum, what))
     case "message": {
-      const whole = told(messageChecks(rules, what))
+      const whole = checksPass(messageChecks(rules, what))
       const plan = messagePlan(field.message, known)
       return (value, at, tell) => {
         whole(value, at, tell)
@@ -125,7 +125,7 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
   }
 }
 
-const told =
+const checksPass =
   (checks: readonly Check[]): Pass =>
   (value, at, tell) => {
     for (const check of checks) for (const sentence of check(value)) tell(at, sentence)
@@ -159,7 +159,7 @@ function itemPass(
       if (isReflectMessage(value)) plan(value, `${at}.`, tell)
     }
   }
-  return told(items === undefined ? [] : valueChecks(items, field.enum, `${what}[]`))
+  return checksPass(items === undefined ? [] : valueChecks(items, field.enum, `${what}[]`))
 }
 
 function listChecks(
@@ -167,14 +167,15 @@ function listChecks(
   field: DescField & { fieldKind: "list" },
   what: string,
 ): ((items: readonly unknown[]) => string[])[] {
-  const said = rulesIn(RepeatedRulesSchema, rules, ["min_items", "max_items", "unique", "items"], what)
+  const present = rulesIn(RepeatedRulesSchema, rules, ["min_items", "max_items", "unique", "items"], what)
   const { minItems, maxItems, unique } = rules
   if (unique && field.listKind === "message") throw new UnknownRule(`${what}: unique messages`)
   const size = (items: readonly unknown[]) => BigInt(items.length)
   return [
-    (items) => (said.has("min_items") && size(items) < minItems ? [`must contain at least ${minItems} item(s)`] : []),
     (items) =>
-      said.has("max_items") && size(items) > maxItems ? [`must contain no more than ${maxItems} item(s)`] : [],
+      present.has("min_items") && size(items) < minItems ? [`must contain at least ${minItems} item(s)`] : [],
+    (items) =>
+      present.has("max_items") && size(items) > maxItems ? [`must contain no more than ${maxItems} item(s)`] : [],
     (items) =>
       unique && new Set(items.map(comparable)).size < items.length ? ["repeated value must contain unique items"] : [],
   ]

@@ -50,7 +50,7 @@ const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8A
 const isEnum = (value: unknown): value is number => typeof value === "number"
 
 function stringChecks(rules: StringRules, what: string): Check[] {
-  const said = rulesIn(
+  const present = rulesIn(
     StringRulesSchema,
     rules,
     ["len", "min_len", "max_len", "min_bytes", "max_bytes", "pattern", "uri"],
@@ -58,20 +58,20 @@ function stringChecks(rules: StringRules, what: string): Check[] {
   )
   const { len, minLen, maxLen, minBytes, maxBytes, pattern } = rules
   return [
-    ...(said.has("len") ? [unless(isString, (text) => characters(text) === len, `must be ${len} characters`)] : []),
-    ...(said.has("min_len")
+    ...(present.has("len") ? [unless(isString, (text) => characters(text) === len, `must be ${len} characters`)] : []),
+    ...(present.has("min_len")
       ? [unless(isString, (text) => characters(text) >= minLen, `must be at least ${minLen} characters`)]
       : []),
-    ...(said.has("max_len")
+    ...(present.has("max_len")
       ? [unless(isString, (text) => characters(text) <= maxLen, `must be at most ${maxLen} characters`)]
       : []),
-    ...(said.has("min_bytes")
+    ...(present.has("min_bytes")
       ? [unless(isString, (text) => bytesIn(text) >= minBytes, `must be at least ${minBytes} bytes`)]
       : []),
-    ...(said.has("max_bytes")
+    ...(present.has("max_bytes")
       ? [unless(isString, (text) => bytesIn(text) <= maxBytes, `must be at most ${maxBytes} bytes`)]
       : []),
-    ...(said.has("pattern") ? [patternCheck(pattern, what)] : []),
+    ...(present.has("pattern") ? [patternCheck(pattern, what)] : []),
     ...(rules.wellKnown.case === "uri" && rules.wellKnown.value ? [uriCheck] : []),
   ]
 }
@@ -105,14 +105,14 @@ function patternCheck(pattern: string, what: string): Check {
 }
 
 function bytesChecks(rules: BytesRules, what: string): Check[] {
-  const said = rulesIn(BytesRulesSchema, rules, ["len", "min_len", "max_len"], what)
+  const present = rulesIn(BytesRulesSchema, rules, ["len", "min_len", "max_len"], what)
   const { len, minLen, maxLen } = rules
   return [
-    ...(said.has("len") ? [unless(isBytes, ({ length }) => BigInt(length) === len, `must be ${len} bytes`)] : []),
-    ...(said.has("min_len")
+    ...(present.has("len") ? [unless(isBytes, ({ length }) => BigInt(length) === len, `must be ${len} bytes`)] : []),
+    ...(present.has("min_len")
       ? [unless(isBytes, ({ length }) => BigInt(length) >= minLen, `must be at least ${minLen} bytes`)]
       : []),
-    ...(said.has("max_len")
+    ...(present.has("max_len")
       ? [unless(isBytes, ({ length }) => BigInt(length) <= maxLen, `must be at most ${maxLen} bytes`)]
       : []),
   ]

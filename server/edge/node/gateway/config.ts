@@ -4,8 +4,8 @@ import { parseArgs } from "node:util"
 
 export const usage = `npm run edge:gateway -- --to URL [--listen [HOST:]PORT] [--tls-cert FILE --tls-key FILE] [--header NAME]…
   --to      the server behind, such as https://messages.example
-  --listen  127.0.0.1:8090 unless it is said
-  --header  a header that goes on besides those of the contract; any number of times`
+  --listen  default: 127.0.0.1:8090
+  --header  a header to forward in addition to those of the contract; may be repeated`
 
 export interface Settings {
   readonly to: URL

@@ -55,7 +55,7 @@ async function send(
   if (body === undefined) request.end()
   else {
     let broken: unknown
-    const told = (async function* () {
+    const source = (async function* () {
       try {
         yield* body
       } catch (thrown) {
@@ -64,7 +64,7 @@ async function send(
       }
     })()
     // The request's own error is more precise, except for a malformed body.
-    pipeline(Readable.from(told, { objectMode: false }), request).catch(() => {
+    pipeline(Readable.from(source, { objectMode: false }), request).catch(() => {
       if (broken !== undefined) reject(broken)
     })
   }

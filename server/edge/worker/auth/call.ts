@@ -32,7 +32,7 @@ export function createCallAuth(of: { url: string; token: ServiceToken; fetch: ty
       const bytes = await withToken(of.token, (token) => post(of.fetch, url, token, body))
       return fromBinary(method.output, bytes)
     } catch (error) {
-      throw told(error)
+      throw refusedFor(error)
     }
   }
 }
@@ -67,18 +67,18 @@ async function post(fetcher: typeof fetch, url: string, token: string, body: Uin
 }
 
 /** The refusal for this backend's own caller. */
-function told(error: unknown): Refused {
+function refusedFor(error: unknown): Refused {
   const info = error instanceof ConnectError ? errorInfo(error) : undefined
   const { reason = "", metadata = {} } = info ?? {}
   if (reason === "CALLER_REFUSED" && isReason(metadata.caller_reason)) {
     return new Refused(metadata.caller_reason, { cause: error })
   }
-  if (isTold(reason)) return new Refused(reason, { metadata, cause: error })
+  if (isForwarded(reason)) return new Refused(reason, { metadata, cause: error })
   // A fault of the backend itself is not forwarded: the caller did not make that request.
   return new Refused(isReason(reason) && ours.has(reason) ? "INTERNAL" : "UNAVAILABLE", { cause: error })
 }
 
 const isReason = (text: string | undefined): text is Reason => text !== undefined && Object.hasOwn(refusals, text)
-const isTold = (text: string): text is "CREDENTIAL_INVALID" | "NOT_FOUND" | "RATE_LIMITED" =>
+const isForwarded = (text: string): text is "CREDENTIAL_INVALID" | "NOT_FOUND" | "RATE_LIMITED" =>
   text === "CREDENTIAL_INVALID" || text === "NOT_FOUND" || text === "RATE_LIMITED"
 const ours: ReadonlySet<Reason> = new Set<Reason>(["INVALID_FIELD", "NOT_THE_CALLERS", "MALFORMED_REQUEST"])

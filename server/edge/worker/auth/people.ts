@@ -55,21 +55,21 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
     },
 
     async audit(events) {
-      const say = (some: readonly AuditEvent[]) =>
-        saying(call(AuthorityService.method.writeAuditEvents, { events: some.map(eventShape) }))
+      const send = (some: readonly AuditEvent[]) =>
+        permanentRefusal(call(AuthorityService.method.writeAuditEvents, { events: some.map(eventShape) }))
       let fault: PermanentlyRefused | undefined
       for (let at = 0; at < events.length; at += eventsAtOnce) {
         const some = events.slice(at, at + eventsAtOnce)
-        if ((await say(some)) === undefined) continue
+        if ((await send(some)) === undefined) continue
         // One invalid event refuses all of them, so each is sent separately.
-        for (const one of some) fault = (await say([one])) ?? fault
+        for (const one of some) fault = (await send([one])) ?? fault
       }
       if (fault !== undefined) throw fault
     },
 
     async changeSessions({ list: deviceList, bind, revoked }) {
       const change = { deviceList, ...(bind === null ? {} : { bind }), revokedDeviceIds: [...revoked] }
-      const fault = await saying(call(AuthorityService.method.changeSessions, change))
+      const fault = await permanentRefusal(call(AuthorityService.method.changeSessions, change))
       if (fault !== undefined) throw fault
     },
   }
@@ -78,9 +78,9 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
 /**
  * Sends an effect of an outbox. @returns The reason of a permanent rejection; throws an error that a retry may resolve.
  */
-async function saying(said: Promise<unknown>): Promise<PermanentlyRefused | undefined> {
+async function permanentRefusal(pending: Promise<unknown>): Promise<PermanentlyRefused | undefined> {
   try {
-    await said
+    await pending
     return undefined
   } catch (error) {
     const info = error instanceof Refused && error.cause instanceof ConnectError ? errorInfo(error.cause) : undefined

@@ -119,16 +119,16 @@ export function openStream(
 
   function onText(text: string): void {
     unanswered = 0
-    const told = fromText<Told>(text)
-    const question = told.asked === null ? undefined : asked.get(told.asked)
-    if (told.asked !== null) asked.delete(told.asked)
-    const unheard = new Set(told.unheard)
+    const message = fromText<Told>(text)
+    const question = message.asked === null ? undefined : asked.get(message.asked)
+    if (message.asked !== null) asked.delete(message.asked)
+    const unheard = new Set(message.unheard)
     for (const id of question?.ids ?? []) {
       const target = targets.get(id)
       if (target !== undefined && question !== undefined && !unheard.has(id)) target.sinceMs = question.atMs - skewMs
     }
-    hear(told.hints)
-    if (told.beat) onBeat(deviceId)
+    hear(message.hints)
+    if (message.beat) onBeat(deviceId)
   }
 
   function tick(): void {

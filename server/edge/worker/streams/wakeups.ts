@@ -19,7 +19,7 @@ export function createWakeups(of: { env: Env } & Omit<StreamOptions, "open">): W
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
   return {
     publish(hints) {
-      const work = [...byObject(hints)].map(([name, told]) => tell(env, name, told))
+      const work = [...byObject(hints)].map(([name, own]) => tell(env, name, own))
       if (work.length > 0) waitUntil(Promise.allSettled(work))
     },
     subscribe: (interest, listener) => openStream({ open, ...rest }, interest, listener),

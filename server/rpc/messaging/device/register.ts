@@ -92,10 +92,10 @@ async function newDevice(
 ): Promise<MessagingDevice> {
   const id = idOf("dev", deps.random.bytes(16))
   const serial = nextList(newest).version
-  const papers = await issueDeviceCredential(deps, { ...of, deviceId: id, request, serial }, nowMs)
+  const issued = await issueDeviceCredential(deps, { ...of, deviceId: id, request, serial }, nowMs)
   return {
     ...of.place,
-    ...papers,
+    ...issued,
     id,
     userId: of.userId,
     status: "ACTIVE",

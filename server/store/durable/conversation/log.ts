@@ -41,8 +41,8 @@ const pageText = `select ${envelopeColumns} from log where seq > ? and seq <= ? 
  */
 export function insertEnvelope(sql: Sql, envelope: Envelope): boolean {
   const { seq, epoch, kind, message, contentHash, senderDeviceId, idempotencyKey, acceptedAtMs, receipt } = envelope
-  const said = [seq, epoch, kind, message, contentHash] as const
-  return sql.row(insertText, ...said, senderDeviceId, idempotencyKey, acceptedAtMs, receipt) !== undefined
+  const values = [seq, epoch, kind, message, contentHash] as const
+  return sql.row(insertText, ...values, senderDeviceId, idempotencyKey, acceptedAtMs, receipt) !== undefined
 }
 
 /** The answer to an append with this key of this device. */

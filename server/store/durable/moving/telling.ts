@@ -26,10 +26,10 @@ export async function tellAll(
 
 async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): Promise<boolean> {
   if (page.phase === "conversations") {
-    const told = await inParallel(page.ids, (id) => ask(() => env.CONVERSATIONS.getByName(id).setPlace(residence)))
-    return told.some(({ isDirty }) => isDirty)
+    const answers = await inParallel(page.ids, (id) => ask(() => env.CONVERSATIONS.getByName(id).setPlace(residence)))
+    return answers.some(({ isDirty }) => isDirty)
   }
-  const told = await inParallel(page.ids, async (userId) => {
+  const answers = await inParallel(page.ids, async (userId) => {
     const user = env.USERS.getByName(userName(userId, residence.place))
     const { isDirty } = await ask(() => user.setPlace(residence))
     // The notified user accepts no more devices, and a notified device no more attachments.
@@ -46,7 +46,7 @@ async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): 
     )
     return isDirty || ofDevices.includes(true)
   })
-  return told.includes(true)
+  return answers.includes(true)
 }
 
 const idsAtOnce = 500
