@@ -2,13 +2,13 @@ import type { FastifyInstance } from "fastify"
 import { crossOrigin } from "../serving/rest/cross-origin.ts"
 
 /** Maximum number of origins in the log, each once, so that anonymous requests cannot fill it. */
-const mostNamed = 100
+const maxNamed = 100
 
 /** Answers preflights and sets CORS headers for pages of allowed origins. Logs other origins. */
 export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Promise<boolean>): void {
   const named = new Set<string>()
   const name = (origin: string) => {
-    if (named.has(origin) || named.size >= mostNamed) return
+    if (named.has(origin) || named.size >= maxNamed) return
     named.add(origin)
     app.log.warn({ url: origin }, "CORS rejected a page, because no app's allowed_origins has its origin")
   }

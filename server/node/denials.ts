@@ -8,7 +8,7 @@ import { kCall } from "../serving/call/call.ts"
 import { auditMisusedPats } from "./misused-pats.ts"
 
 /** Maximum number of tokens that are verified concurrently to find their principal. */
-const mostUnderWay = 32
+const maxUnderWay = 32
 
 /**
  * Writes denials with their true reason to the audit log, without delaying the caller.
@@ -25,7 +25,7 @@ export function auditDenials(
 
   async function bearerOf(header: Headers): Promise<AuthContext | undefined> {
     const bearer = parseBearer(header.get("authorization"))
-    if (typeof bearer === "string" || underWay >= mostUnderWay) return undefined
+    if (typeof bearer === "string" || underWay >= maxUnderWay) return undefined
     underWay++
     try {
       const found = await verifyAny(bearer.token)

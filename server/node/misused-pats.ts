@@ -5,7 +5,7 @@ import type { Deps } from "../rpc/deps.ts"
 import { patFacts } from "../rpc/token/pat-grant.ts"
 
 /** Maximum number of concurrent lookups: any caller can compute valid checksums. */
-const mostUnderWay = 32
+const maxUnderWay = 32
 
 /**
  * Records in the owner's audit log that a personal access token was sent as a bearer token. The caller neither waits
@@ -18,7 +18,7 @@ export function auditMisusedPats(
   let underWay = 0
   return (authorization, request, network) => {
     const token = parseOpaque("sgpat_", authorization?.replace(/^bearer +/i, "") ?? "")
-    if (token === undefined || underWay >= mostUnderWay) return
+    if (token === undefined || underWay >= maxUnderWay) return
     underWay++
     record(deps, token, request, network)
       .catch(onFault)

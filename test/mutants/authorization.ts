@@ -32,7 +32,7 @@ export const authorizationMutants: readonly Mutant[] = [
   {
     fault: "an explanation blames the first part that failed",
     file: `${authz}/explain.ts`,
-    from: "isDecisive && failure?.told === of",
+    from: "isDecisive && failure?.reported === of",
     to: "isDecisive && failure?.of.find((one) => !one.passed) === of",
     test: `${authz}/explain.test.ts`,
     name: "marks the decisive check among the failed ones",

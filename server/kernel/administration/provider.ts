@@ -28,7 +28,7 @@ export function providerProblem(
   { before, isInstallationAdmin, appId, known, isPreset }: Grounds,
 ): Problem | undefined {
   if (isInstallationAdmin) return undefined
-  const name = elsewheres(asked, { before, others: known.filter((one) => one.appId !== appId) })
+  const name = conflictingField(asked, { before, others: known.filter((one) => one.appId !== appId) })
   if (name !== undefined) {
     const field = `provider_client.${name}`
     return { reason: "OUTPUT_ONLY_FIELD", field, message: "another app uses this client id at the provider" }
@@ -37,7 +37,7 @@ export function providerProblem(
   const taken = before === null ? known : [before, ...known]
   if (taken.some((one) => isTakenFrom(asked, one))) return undefined
   const field = members.find(([, of]) => !taken.some((one) => of(asked, one)))?.[0] ?? "canonical_issuer"
-  const message = "an administrator of the installation brings a provider in, or a preset does"
+  const message = "only an administrator of the installation or a preset can add a provider"
   return { reason: "OUTPUT_ONLY_FIELD", field: `provider_client.${field}`, message }
 }
 
@@ -47,7 +47,7 @@ export function providerProblem(
  * With a shared name, this app would accept the other app's tokens, accounts would mix, and the provider's
  * notifications could not be assigned to one app. IDP_C projects have no such names.
  */
-function elsewheres(
+function conflictingField(
   asked: ClientValues,
   { before, others }: { before: ClientValues | null; others: readonly ClientValues[] },
 ): "client_id" | "audiences" | "provider_tenant" | undefined {

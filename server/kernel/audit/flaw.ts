@@ -39,4 +39,4 @@ const nowhere = { shard: null, seq: null, eventId: null, checkpoint: null }
 export const flaw = (what: FlawKind, at: Partial<Omit<Flaw, "what">>): Flaw => ({ ...nowhere, ...at, what })
 
 /** Verification collects at most this many flaws. The first one of a chain matters most. */
-export const mostFlaws = 100
+export const maxFlaws = 100

@@ -2,7 +2,7 @@
 
 import type { StampEnd } from "../keys/sealing.ts"
 import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
-import { type Flaw, flaw, mostFlaws } from "./flaw.ts"
+import { type Flaw, flaw, maxFlaws } from "./flaw.ts"
 import { type AuditRow, shardOf, stampedText } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 
@@ -65,7 +65,7 @@ export async function verifyChains(
   let isReordered = false
 
   const add = (found: Flaw) => {
-    if (flaws.length < mostFlaws) flaws.push(found)
+    if (flaws.length < maxFlaws) flaws.push(found)
   }
   const settle = () => {
     if (broken === undefined) return
@@ -99,7 +99,7 @@ export async function verifyChains(
     if (row?.stamp === null) unstamped += 1
     const what = judgeRow(seals, { link, row }, { unstampedUntil, stampEnds })
     if (what !== undefined) add(flaw(what, link))
-    else if (row?.kind === "audit.checkpoint") tellCheckpoint(checkpoints, row)
+    else if (row?.kind === "audit.checkpoint") addCheckpoint(checkpoints, row)
     else if (row?.kind === "sealing_key.retired") retired.set(row.target?.id ?? "", row.id)
   }
   settle()
@@ -145,7 +145,7 @@ function belongsAt(seals: Verifying, { after, link: first }: Broken, later: Audi
   return seals.equal(asIs, later.hash) || seals.equal(asIs, first.hash) || seals.equal(atItsTime, first.hash)
 }
 
-function tellCheckpoint(checkpoints: Map<bigint, string>, { target }: AuditRow): void {
+function addCheckpoint(checkpoints: Map<bigint, string>, { target }: AuditRow): void {
   const [number = "", hash = ""] = (target?.id ?? "").split(":")
   if (/^\d+$/.test(number)) checkpoints.set(BigInt(number), hash)
 }
@@ -169,7 +169,7 @@ export async function verifyWaiting(
             ? "EVENT_UNLINKED"
             : undefined
     if (what === undefined) waiting += 1
-    else if (flaws.length < mostFlaws) flaws.push(flaw(what, { eventId: row.id }))
+    else if (flaws.length < maxFlaws) flaws.push(flaw(what, { eventId: row.id }))
   }
   return { flaws, waiting }
 }

@@ -1,7 +1,7 @@
 // Verifies the checkpoints, and that the chains still match them.
 import type { Head } from "./chain.ts"
 import { type Checkpoint, type CheckpointClaims, inOrder, merkleRoot } from "./checkpoint.ts"
-import { type Flaw, flaw, mostFlaws } from "./flaw.ts"
+import { type Flaw, flaw, maxFlaws } from "./flaw.ts"
 import { hex } from "./row.ts"
 import type { VerifiedChains, Verifying } from "./verify-chains.ts"
 
@@ -34,7 +34,7 @@ export async function verifyCheckpoints(
 ): Promise<{ flaws: readonly Flaw[]; checkpoints: number }> {
   const flaws: Flaw[] = []
   const add = (found: Flaw) => {
-    if (flaws.length < mostFlaws) flaws.push(found)
+    if (flaws.length < maxFlaws) flaws.push(found)
   }
   const missing = new Set([...kept.keys(), ...chains.checkpoints.keys()])
   let last: Checkpoint | undefined
@@ -62,7 +62,7 @@ export async function verifyCheckpoints(
 /** The missing numbers in between. Limited, because an attacker who inserts a checkpoint chooses its number. */
 function gapOf(before: bigint, number: bigint): readonly bigint[] {
   const between = number - before - 1n
-  const length = between < mostFlaws ? Number(between) : mostFlaws
+  const length = between < maxFlaws ? Number(between) : maxFlaws
   return Array.from({ length }, (_, i) => before + 1n + BigInt(i))
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { type Head, linkHash, nextLink, origin } from "./chain.ts"
 import { buildCheckpoint, type CheckpointClaims, inOrder } from "./checkpoint.ts"
 import type { AuditEvent } from "./event.ts"
-import { mostFlaws } from "./flaw.ts"
+import { maxFlaws } from "./flaw.ts"
 import { type AuditRow, sealRow } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 import { type Linked, type Verifying, verifyChains, verifyWaiting } from "./verify-chains.ts"
@@ -135,13 +135,13 @@ describe("a chain", () => {
   })
 
   test("reports a limited number of flaws and is read to its end", async () => {
-    const links = chainOf(Array.from({ length: mostFlaws + 5 }, (_, i) => rowOf(i))).map(({ link }) => ({
+    const links = chainOf(Array.from({ length: maxFlaws + 5 }, (_, i) => rowOf(i))).map(({ link }) => ({
       link,
       row: null,
     }))
     const { flaws, links: read } = await verify(links)
-    expect(flaws).toHaveLength(mostFlaws)
-    expect(read).toBe(mostFlaws + 5)
+    expect(flaws).toHaveLength(maxFlaws)
+    expect(read).toBe(maxFlaws + 5)
   })
 
   test("yields its checkpoint and rotation events only", async () => {
@@ -210,10 +210,10 @@ describe("an unlinked event", () => {
   })
 
   test("is reported up to the limit of flaws", async () => {
-    const rows = Array.from({ length: mostFlaws + 5 }, (_, i) => rowOf(i))
+    const rows = Array.from({ length: maxFlaws + 5 }, (_, i) => rowOf(i))
     const of = { nowMs: 1_000, patienceMs: 10, unstampedUntil: null }
     const { flaws, waiting } = await verifyWaiting(seals, streamOf(rows), of)
-    expect([flaws.length, waiting]).toEqual([mostFlaws, 0])
+    expect([flaws.length, waiting]).toEqual([maxFlaws, 0])
   })
 })
 
@@ -287,8 +287,8 @@ describe("a checkpoint", () => {
   })
 
   test("with an arbitrary number reports a limited number of missing ones", async () => {
-    expect(await judge([made(1n << 62n)])).toHaveLength(mostFlaws)
-    expect(await judge([made(BigInt(mostFlaws + 5), { number: 1 })])).toHaveLength(mostFlaws)
+    expect(await judge([made(1n << 62n)])).toHaveLength(maxFlaws)
+    expect(await judge([made(BigInt(maxFlaws + 5), { number: 1 })])).toHaveLength(maxFlaws)
   })
 
   test("may have a retired key's stamp only before the checkpoint that retired it", async () => {

@@ -17,7 +17,7 @@ interface Passed extends Parts {
 export interface Failed extends Parts, Failure {
   readonly passed: false
   /** The part whose failure is reported; undefined for a check. */
-  readonly told?: Outcome
+  readonly reported?: Outcome
 }
 
 export type Outcome = Passed | Failed
@@ -100,6 +100,6 @@ function allOf(composite: Composite, of: readonly Outcome[]): Outcome {
 
 function pick(of: readonly Outcome[], isBetter: (a: Failure, b: Failure) => boolean): Failed {
   const failures = of.filter((outcome) => !outcome.passed)
-  const told = failures.reduce((best, next) => (isBetter(best, next) ? best : next))
-  return { ...told, introspect: failures.some(({ introspect }) => introspect === true), of, told }
+  const reported = failures.reduce((best, next) => (isBetter(best, next) ? best : next))
+  return { ...reported, introspect: failures.some(({ introspect }) => introspect === true), of, reported }
 }

@@ -68,7 +68,7 @@ function explainPart(
     of: isComposite
       ? requirement.of.flatMap((part, i) => {
           const of = outcome.of[i]
-          return of === undefined ? [] : [explainPart(part, of, call, options, isDecisive && failure?.told === of)]
+          return of === undefined ? [] : [explainPart(part, of, call, options, isDecisive && failure?.reported === of)]
         })
       : [],
   }

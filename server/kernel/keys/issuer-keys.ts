@@ -45,7 +45,7 @@ export interface ReceiptKeyStore {
 }
 
 /** A key set holds 64 keys in total. */
-export const mostReceiptKeys = 16
+export const maxReceiptKeys = 16
 
 /** The purposes without a key, which the first start creates. */
 export function missingPurposes(keys: readonly Pick<IssuerKeyRecord, "purpose">[]): readonly IssuerPurpose[] {

@@ -29,8 +29,8 @@ export interface AuditBudget<Facts> {
   owe(excess: readonly Excess<Facts>[]): void
 }
 
-/** @param mostShares Maximum number of shares in a window; the least recently used one is evicted. */
-export function createAuditBudget<Facts>(mostShares = 10_000): AuditBudget<Facts> {
+/** @param maxShares Maximum number of shares in a window; the least recently used one is evicted. */
+export function createAuditBudget<Facts>(maxShares = 10_000): AuditBudget<Facts> {
   let window = 0
   let counters = new Map<string, { facts: Facts; written: number; count: number }>()
   let due: Excess<Facts>[] = []
@@ -50,7 +50,7 @@ export function createAuditBudget<Facts>(mostShares = 10_000): AuditBudget<Facts
     counters.delete(key)
     counters.set(key, counter)
     const [oldest] = counters
-    if (counters.size > mostShares && oldest !== undefined) {
+    if (counters.size > maxShares && oldest !== undefined) {
       counters.delete(oldest[0])
       close([oldest[1]])
     }

@@ -2,7 +2,7 @@ import { defaultLimits, type Limits } from "./policy.ts"
 
 type Tree = { readonly [name: string]: number | Tree }
 
-const mostOf: Readonly<Record<string, number>> = {
+const maxOf: Readonly<Record<string, number>> = {
   limit: 1_000_000,
   failures: 1_000_000,
   seconds: 86_400,
@@ -52,7 +52,7 @@ function merge(defaults: Tree, changes: unknown, path: string, problems: string[
 }
 
 function parseNumber(name: string, value: unknown, at: string, problems: string[]): number {
-  const most = mostOf[name] ?? 0
+  const most = maxOf[name] ?? 0
   if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value
   problems.push(`${at} must be an integer from 1 to ${most}.`)
   return 1

@@ -2,7 +2,7 @@ import { parseMailboxPattern } from "./mailbox.ts"
 import type { EnvelopeKey, ServiceAccount } from "./records.ts"
 
 /** Enough to rotate the keys of two machines. */
-const mostKeys = 4
+const maxKeys = 4
 
 /**
  * Decides whether an envelope key can be added. "taken": another account or other mailboxes. "revoked": permanently
@@ -13,7 +13,7 @@ export function planEnvelopeKey(
   asked: Pick<EnvelopeKey, "serviceAccountId" | "mailboxes">,
 ): "add" | "there" | "revoked" | "taken" | "limit" {
   const { own, known } = of
-  if (known === undefined) return own.filter((key) => key.revokedAtMs === null).length < mostKeys ? "add" : "limit"
+  if (known === undefined) return own.filter((key) => key.revokedAtMs === null).length < maxKeys ? "add" : "limit"
   if (known.serviceAccountId !== asked.serviceAccountId) return "taken"
   if (known.revokedAtMs !== null) return "revoked"
   return isSame(known.mailboxes, asked.mailboxes) ? "there" : "taken"

@@ -12,8 +12,8 @@ const secretLifeDays = { default: 180, max: 365 } as const
 const overlapMs = { default: dayMs, max: 7 * dayMs } as const
 
 /** Enough for a rotation. Every further secret is one more that can leak. */
-const mostSecrets = 2
-const mostKeys = 4
+const maxSecrets = 2
+const maxKeys = 4
 
 type SecretState = "ACTIVE" | "EXPIRED" | "REVOKED"
 
@@ -86,7 +86,7 @@ export function planSecret(
   if (!Number.isInteger(lifeDays) || lifeDays < 0 || lifeDays > secretLifeDays.max) {
     throw new RangeError("the lifetime of a secret must be 1 to 365 days")
   }
-  if (liveSecrets(secrets, nowMs).length >= mostSecrets) return undefined
+  if (liveSecrets(secrets, nowMs).length >= maxSecrets) return undefined
   return { expiresAtMs: nowMs + (lifeDays || secretLifeDays.default) * dayMs }
 }
 
@@ -122,7 +122,7 @@ export function planRotation(
 export function planKey(keys: readonly ServiceKey[], kid: string): "add" | "there" | "revoked" | "limit" {
   const known = keys.find((key) => key.kid === kid)
   if (known !== undefined) return known.revokedAtMs === null ? "there" : "revoked"
-  return keys.filter((key) => key.revokedAtMs === null).length < mostKeys ? "add" : "limit"
+  return keys.filter((key) => key.revokedAtMs === null).length < maxKeys ? "add" : "limit"
 }
 
 /**

@@ -13,8 +13,8 @@ interface Rosters {
   put(id: ConversationId, known: KnownRoster): void
 }
 
-/** @param mostLeaves Maximum number of leaves in total; the least recently used rosters are evicted. */
-export function createRosters(mostLeaves = 50_000): Rosters {
+/** @param maxLeaves Maximum number of leaves in total; the least recently used rosters are evicted. */
+export function createRosters(maxLeaves = 50_000): Rosters {
   const byId = new Map<ConversationId, KnownRoster>()
   let leaves = 0
   const remove = (id: ConversationId) => {
@@ -32,12 +32,12 @@ export function createRosters(mostLeaves = 50_000): Rosters {
 
     put(id, known) {
       // Concurrent reads may finish out of order.
-      if ((byId.get(id)?.epoch ?? -1) > known.epoch || known.roster.length > mostLeaves) return
+      if ((byId.get(id)?.epoch ?? -1) > known.epoch || known.roster.length > maxLeaves) return
       remove(id)
       byId.set(id, known)
       leaves += known.roster.length
       for (const oldest of byId.keys()) {
-        if (leaves <= mostLeaves) break
+        if (leaves <= maxLeaves) break
         remove(oldest)
       }
     },

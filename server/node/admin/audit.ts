@@ -14,7 +14,7 @@ import type { Database } from "../../store/postgres/sql.ts"
 import type { Config } from "../config.ts"
 import { openDatabase } from "../open-database.ts"
 import { openSecrets } from "../open-secrets.ts"
-import { type Command, CommandFailed, type Said, UsageError } from "./command.ts"
+import { type Command, CommandFailed, type CommandOutput, UsageError } from "./command.ts"
 
 /** An event that is unlinked for longer is reported. */
 const patienceMs = 60_000
@@ -33,18 +33,18 @@ audit drop --before 2026-01-31
 export const audit: Command = async ([what = "", ...args], config) => {
   const name = { verify: "checkpoints", checkpoints: "out", drop: "before" }[what]
   if (name === undefined) throw new UsageError(auditUsage)
-  const said = optionOf(args, name)
-  if (what !== "verify" && said === undefined) throw new UsageError(auditUsage)
+  const value = optionOf(args, name)
+  if (what !== "verify" && value === undefined) throw new UsageError(auditUsage)
   const database = await openDatabase(config, () => undefined)
   try {
-    if (said === undefined || what === "verify") return await verify(database.db, config, said)
-    return what === "drop" ? await drop(database.db, config, said) : await keepCheckpoints(database.db, said)
+    if (value === undefined || what === "verify") return await verify(database.db, config, value)
+    return what === "drop" ? await drop(database.db, config, value) : await keepCheckpoints(database.db, value)
   } finally {
     await database.close()
   }
 }
 
-async function verify(db: Database, config: Config, file: string | undefined): Promise<Said> {
+async function verify(db: Database, config: Config, file: string | undefined): Promise<CommandOutput> {
   const { seals } = await openSecrets(db, config)
   const keys = (await createSigningKeys(db).list()).filter(({ purpose }) => purpose === "STATEMENT")
   const publicKeys = keys.map(({ publicJwk }) => publicJwk)
@@ -61,7 +61,7 @@ async function verify(db: Database, config: Config, file: string | undefined): P
   throw new CommandFailed({ text: [...json.flaws, `Of ${countsOf(verified)}.`].join("\n"), json }, flawedCode)
 }
 
-async function drop(db: Database, config: Config, before: string): Promise<Said> {
+async function drop(db: Database, config: Config, before: string): Promise<CommandOutput> {
   const nowMs = Date.now()
   const untilMs = /^\d{4}-\d{2}-\d{2}$/.test(before) ? Date.parse(before) : Number.NaN
   if (!(untilMs < nowMs)) throw new UsageError(auditUsage)
@@ -77,8 +77,8 @@ async function drop(db: Database, config: Config, before: string): Promise<Said>
 /** Formats a flaw with its position: `LINK_MISSING chain=ten_… seq=5`. */
 export function sentenceOf({ what, shard, seq, eventId, checkpoint }: Flaw): string {
   const at = { chain: shard, seq, event: eventId, checkpoint }
-  const said = Object.entries(at).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
-  return [what, ...said].join(" ")
+  const parts = Object.entries(at).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
+  return [what, ...parts].join(" ")
 }
 
 function countsOf({ chains, links, checkpoints, waiting, unstamped }: VerifiedAudit): string {
@@ -87,7 +87,7 @@ function countsOf({ chains, links, checkpoints, waiting, unstamped }: VerifiedAu
   return counts.join(", ")
 }
 
-async function keepCheckpoints(db: Database, file: string): Promise<Said> {
+async function keepCheckpoints(db: Database, file: string): Promise<CommandOutput> {
   const kept = existsSync(file) ? readKept(file) : new Map<bigint, string>()
   let last = [...kept.keys()].reduce((most, number) => (number > most ? number : most), 0n)
   let added = 0

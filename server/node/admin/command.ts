@@ -1,10 +1,10 @@
 import type { Config } from "../config.ts"
 
 /** An operator's command. Returns its output; an exception ends the command with its message. */
-export type Command = (args: readonly string[], config: Config) => Promise<Said>
+export type Command = (args: readonly string[], config: Config) => Promise<CommandOutput>
 
 /** The output as text and, with --json, as JSON. */
-export interface Said {
+export interface CommandOutput {
   readonly text: string
   readonly json: object
 }
@@ -14,7 +14,7 @@ export class CommandFailed extends Error {
   override readonly name = "CommandFailed"
   readonly code: number
   readonly json: object
-  constructor({ text, json }: Said, code: number) {
+  constructor({ text, json }: CommandOutput, code: number) {
     super(text)
     this.code = code
     this.json = json

@@ -7,7 +7,7 @@ import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import {
   type IssuerPurpose,
-  mostReceiptKeys,
+  maxReceiptKeys,
   type ReceiptKey,
   type ReceiptKeyStore,
 } from "@signet/kernel/keys/issuer-keys"
@@ -106,8 +106,8 @@ test("an invalid key, the installation's own, or one above the limit is refused"
   await expect(add(new Uint8Array(31))).rejects.toThrow("must be an Ed25519 public key")
   await expect(add(new Uint8Array(32).fill(255))).rejects.toThrow("must be an Ed25519 public key")
   await expect(add(keys[3]?.publicKey ?? expect.fail())).rejects.toThrow("own")
-  for (let i = 0; i < mostReceiptKeys; i++) await add(nodeSigner(new Uint8Array(32).fill(20 + i)).publicKey)
-  await expect(add(backends)).rejects.toThrow(`${mostReceiptKeys} receipt keys`)
+  for (let i = 0; i < maxReceiptKeys; i++) await add(nodeSigner(new Uint8Array(32).fill(20 + i)).publicKey)
+  await expect(add(backends)).rejects.toThrow(`${maxReceiptKeys} receipt keys`)
 })
 
 test.each([

@@ -28,9 +28,9 @@ ${Object.values(commands)
 
 const isHelp = (arg: string | undefined): boolean => arg === "--help" || arg === "-h" || arg === "help"
 
-async function run(said: readonly string[]): Promise<number> {
-  const isJson = said.includes("--json")
-  const [name = "", ...args] = said.filter((arg) => arg !== "--json")
+async function run(argv: readonly string[]): Promise<number> {
+  const isJson = argv.includes("--json")
+  const [name = "", ...args] = argv.filter((arg) => arg !== "--json")
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   try {
     if (isHelp(name) || args.some((arg) => arg === "--help" || arg === "-h")) {

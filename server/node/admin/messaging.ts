@@ -7,7 +7,7 @@ import { parseId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import { createMessagingMover } from "../../rpc/admin/create-backend.ts"
 import type { Config } from "../config.ts"
-import { type Command, type Said, UsageError } from "./command.ts"
+import { type Command, type CommandOutput, UsageError } from "./command.ts"
 import { type Backend, backendOver } from "./moving/backend.ts"
 import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
 import { createBearer } from "./moving/token.ts"
@@ -51,7 +51,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
   const backends = { source, target: at(to) }
   switch (command) {
     case "move":
-      return saidOf(await move({ ...backends, onProgress: tell() }))
+      return outputOf(await move({ ...backends, onProgress: progressPrinter() }))
     case "abort":
       await abortMove(backends)
       return { text: "The source is open again.", json: { state: "OPEN" } }
@@ -62,7 +62,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
   }
 }
 
-async function makeAccount(config: Config, place: Place | undefined, name = "messaging mover"): Promise<Said> {
+async function makeAccount(config: Config, place: Place | undefined, name = "messaging mover"): Promise<CommandOutput> {
   if (place === undefined || name === "" || name.length > 100) throw new UsageError(messagingUsage)
   const asked = { appId: place.appId, name, messagingAudience: config.messagingAudience, replaces: true }
   const made = await withAccountStore(config, (deps) => createMessagingMover(deps, asked))
@@ -97,16 +97,16 @@ function placeOf({ app, tenant }: { app?: string | undefined; tenant?: string | 
 }
 
 /** Prints progress to standard error, without repeating a line. */
-function tell(): (progress: Progress) => void {
-  let told = ""
+function progressPrinter(): (progress: Progress) => void {
+  let lastLine = ""
   return ({ step, records }) => {
     const line = step === "copying" ? `${step} ${Math.floor(records / 1_000)},000 records` : step
-    if (line !== told) console.error(line)
-    told = line
+    if (line !== lastLine) console.error(line)
+    lastLine = line
   }
 }
 
-const saidOf = (moved: Moved): Said => ({
+const outputOf = (moved: Moved): CommandOutput => ({
   text: `Moved ${moved.records} records, ${moved.conversations} conversations among them. Point the clients' address to the target.`,
   json: moved,
 })

@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util"
 import { equalBytes } from "@signet/canonical/bytes"
 import { isPublicKey } from "@signet/canonical/ed25519"
-import { mostReceiptKeys, type ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
+import { maxReceiptKeys, type ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { IssuerPublicKey } from "../../keys/root-key.ts"
 import { UsageError } from "./command.ts"
 
@@ -40,8 +40,8 @@ async function add({ receipts, publicKeys, nowMs }: Receipts, publicKey: Uint8Ar
   // A repeated key makes a key set malformed.
   const known = publicKeys().find((one) => equalBytes(one.publicKey, publicKey))
   if (known !== undefined && known.generation > 0) throw new Error("The key is one of this installation's own keys.")
-  if (known === undefined && (await receipts.list()).length >= mostReceiptKeys) {
-    throw new Error(`${mostReceiptKeys} receipt keys are registered (the limit): remove an unused one.`)
+  if (known === undefined && (await receipts.list()).length >= maxReceiptKeys) {
+    throw new Error(`${maxReceiptKeys} receipt keys are registered (the limit): remove an unused one.`)
   }
   await receipts.add({ publicKey, name, createdAtMs: nowMs })
 }
@@ -55,8 +55,8 @@ function optionsOf(args: readonly string[]): { key?: string; name?: string } {
   }
 }
 
-function keyOf(said: string | undefined): Uint8Array {
-  const key = new Uint8Array(Buffer.from(said ?? "", "base64url"))
+function keyOf(encoded: string | undefined): Uint8Array {
+  const key = new Uint8Array(Buffer.from(encoded ?? "", "base64url"))
   if (key.length !== 32 || !isPublicKey(key)) throw new UsageError(`--key must be an Ed25519 public key. ${usage}`)
   return key
 }

@@ -27,7 +27,7 @@ import { checkpointWhenDue } from "../audit-chainer.ts"
 import type { Config } from "../config.ts"
 import { openDatabase } from "../open-database.ts"
 import { adoptFirstKey, type OpenSecrets, openSecrets } from "../open-secrets.ts"
-import { type Command, type Said, UsageError } from "./command.ts"
+import { type Command, type CommandOutput, UsageError } from "./command.ts"
 import { keysUsage } from "./keys.ts"
 
 const verbs = { list, rotate, finish }
@@ -54,7 +54,7 @@ interface At {
 }
 
 /** Read-only. */
-async function list({ db, opened }: At): Promise<Said> {
+async function list({ db, opened }: At): Promise<CommandOutput> {
   const pass = await readAll(db, opened)
   const keys = (await listSealingKeys(db)).map(({ id, status, createdAtMs, resealedAtMs }) => ({
     ...{ id, status, createdAt: new Date(createdAtMs).toISOString() },
@@ -67,7 +67,7 @@ async function list({ db, opened }: At): Promise<Said> {
   return { text: [...lines, counts].join("\n"), json: { keys, servers: servers.length, ...values } }
 }
 
-async function rotate({ db, opened }: At): Promise<Said> {
+async function rotate({ db, opened }: At): Promise<CommandOutput> {
   const { sealing, seals } = opened
   const [key = "", next] = sealing.heldIds
   // Before writing anything, check that every sealed value opens.
@@ -103,7 +103,7 @@ async function rotate({ db, opened }: At): Promise<Said> {
   return { text, json: { from, to, resealed } }
 }
 
-async function finish({ db, opened, config }: At): Promise<Said> {
+async function finish({ db, opened, config }: At): Promise<CommandOutput> {
   const { sealing, secrets, seals } = opened
   const planned = async (on: Database) => {
     const plan = planSealingFinish(await listSealingKeys(on), sealing.heldIds, await listHolders(on))

@@ -7,7 +7,7 @@ import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
 import type { Config } from "../config.ts"
 import { auditKeyChanges } from "../key-changes.ts"
 import { openDatabase } from "../open-database.ts"
-import { type Command, type Said, UsageError } from "./command.ts"
+import { type Command, type CommandOutput, UsageError } from "./command.ts"
 import { keysUsage } from "./keys.ts"
 import { withAccountStore } from "./open-account-store.ts"
 
@@ -43,7 +43,7 @@ export const tokenKeys: Command = (args, config) => {
 }
 
 /** Lists every key ever stored, oldest first, without private halves. Read-only. */
-async function list(config: Config): Promise<Said> {
+async function list(config: Config): Promise<CommandOutput> {
   const database = await openDatabase(config, () => undefined)
   try {
     const keys = (await createSigningKeys(database.db).list()).map((key) => ({
@@ -74,7 +74,7 @@ function parse([verb = "", what = "", ...rest]: readonly string[]) {
 }
 
 /** Changes keys. Running servers follow at their next tick, within seconds. */
-async function change(config: Config, work: Work): Promise<Said> {
+async function change(config: Config, work: Work): Promise<CommandOutput> {
   const changes = await withAccountStore(config, async ({ db, ...deps }) => {
     const ring = createKeyRing({ signingKeys: createSigningKeys(db), ...deps })
     const record = auditKeyChanges(deps)

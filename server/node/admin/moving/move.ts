@@ -29,35 +29,35 @@ export interface MoveOptions {
 /** @throws Error with the obstacle. Until the source has FINISHed, `abortMove` can undo everything. */
 export async function move({ source, target, onProgress = () => {}, onOpen }: MoveOptions): Promise<Moved> {
   const before = { source: await source.status(), target: await target.status() }
-  const transferId = goesOn(before.source) ?? new Uint8Array(randomBytes(16))
+  const transferId = startedTransfer(before.source) ?? new Uint8Array(randomBytes(16))
   const isOpened = before.target.state === "OPEN" && isSame(before.target.transferId, transferId)
-  const tell = (step: Progress["step"], { records, conversations }: Copied) =>
+  const report = (step: Progress["step"], { records, conversations }: Copied) =>
     onProgress({ step, records, conversations })
 
   if (before.source.state !== "MOVED") await source.change(transferId, "HOLD")
-  tell("held", begun)
+  report("held", begun)
   let copied: Copied = begun
   if (!isOpened) {
     await target.change(transferId, "RECEIVE")
-    copied = await copy({ source, target }, transferId, (so) => tell("copying", so))
-    tell("copied", copied)
+    copied = await copy({ source, target }, transferId, (so) => report("copying", so))
+    report("copied", copied)
     compare(copied.tally, await tallyAt(target, transferId))
-    tell("compared", copied)
+    report("compared", copied)
   }
   // The source first: once it has FINISHed, it never opens again.
   if (before.source.state !== "MOVED") await source.change(transferId, "FINISH")
   if (!isOpened) await target.change(transferId, "FINISH")
-  tell("open", copied)
+  report("open", copied)
   await onOpen?.()
   await source.change(transferId, "RELEASE")
-  tell("released", copied)
+  report("released", copied)
   const { records, conversations } = copied
   const counts = Object.fromEntries([...copied.tally.counts].map(([kind, count]) => [kind, Number(count)]))
   return { transferId: Buffer.from(transferId).toString("hex"), records, conversations, counts }
 }
 
 /** Returns the id of a transfer that was started at the source. */
-function goesOn({ state, transferId }: StatusSeen): Uint8Array | undefined {
+function startedTransfer({ state, transferId }: StatusSeen): Uint8Array | undefined {
   if (state === "MOVED") return transferId.length > 0 ? transferId : undefined
   return state === "HOLDING" || state === "HELD" || state === "GIVEN" ? transferId : undefined
 }
@@ -75,7 +75,7 @@ const begun: Copied = { records: 0, conversations: 0, tally: nothing }
 async function copy(
   { source, target }: Pick<MoveOptions, "source" | "target">,
   transferId: Uint8Array,
-  tell: (so: Copied) => void,
+  report: (so: Copied) => void,
 ): Promise<Copied> {
   const heads = createHeads()
   let tally = nothing
@@ -93,7 +93,7 @@ async function copy(
     if (page.records.length > 0) await target.put(transferId, page.records)
     tally = add(tally, own)
     records += page.records.length
-    tell({ records, conversations: 0, tally })
+    report({ records, conversations: 0, tally })
   }
   return { records, conversations: heads.end(), tally }
 }
@@ -129,7 +129,7 @@ function compare(expected: Tally, found: Tally): void {
  */
 export async function abortMove({ source, target }: Pick<MoveOptions, "source" | "target">): Promise<void> {
   const before = await source.status()
-  const transferId = goesOn(before)
+  const transferId = startedTransfer(before)
   if (transferId === undefined || before.state === "MOVED") throw new Error("No transfer is in progress at the source.")
   if (before.state === "GIVEN") {
     throw new Error("The source has given it up, and the target may be open: finish the move.")
