@@ -26,7 +26,7 @@ export function createVerifier(options: VerifierOptions): VerifyToken {
   return createJwtVerifier({
     ...options,
     typ: "at+jwt",
-    tell: (reason, header, payloadPart) => (isOfProvider(header, payloadPart, issuer) ? providerToken : reason),
+    mapReason: (reason, header, payloadPart) => (isOfProvider(header, payloadPart, issuer) ? providerToken : reason),
     read(payload, nowMs) {
       if (payload.iss !== issuer) return "ISSUER_MISMATCH"
       if (audience !== null && payload.aud !== audience) return "AUDIENCE_MISMATCH"

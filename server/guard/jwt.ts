@@ -28,7 +28,7 @@ interface JwtOptions<Value extends object> {
    */
   readonly read: (payload: Json, nowMs: number) => Value | Reason | Promise<Value | Reason>
   /** Replaces the reason for a rejected header. Default: the reason itself. */
-  readonly tell?: (reason: Reason, header: Json, payloadPart: string) => Reason
+  readonly mapReason?: (reason: Reason, header: Json, payloadPart: string) => Reason
 }
 
 /** Returns a token's content, or why it is rejected. UNAVAILABLE: the keys could not be fetched. */
@@ -94,14 +94,14 @@ export function createJwtVerifier<Value extends object>(options: JwtOptions<Valu
 /** Header parameters that change how a token is read or which key verifies it. The issuer uses none of them. */
 const forbidden = ["crit", "b64", "jku", "jwk", "x5u", "x5c", "zip"]
 
-type Tells = Pick<JwtOptions<object>, "typ" | "tell">
+type HeaderOptions = Pick<JwtOptions<object>, "typ" | "mapReason">
 
-function parseHeader(part: string, payloadPart: string, { typ: expected, tell }: Tells): Header | Reason {
+function parseHeader(part: string, payloadPart: string, { typ: expected, mapReason }: HeaderOptions): Header | Reason {
   const decoded = decodeObject(part)
   if (decoded === undefined || hasDuplicateNames(decoded.text)) return "MALFORMED_CREDENTIAL"
   if (forbidden.some((name) => Object.hasOwn(decoded.object, name))) return "MALFORMED_CREDENTIAL"
   const { alg, typ, kid } = decoded.object
-  const refuse = (reason: Reason): Reason => tell?.(reason, decoded.object, payloadPart) ?? reason
+  const refuse = (reason: Reason): Reason => mapReason?.(reason, decoded.object, payloadPart) ?? reason
   if (alg !== "ES256") return refuse("ALG_NOT_ALLOWED")
   if (typ !== expected) return refuse("TYP_NOT_ALLOWED")
   // The pattern of every published kid. Other values do not reach the key set.

@@ -53,7 +53,7 @@ export function createCertify(options: CertificateOptions): Certify {
 
   async function certified(kid: string, certificate: string): Promise<Certified | Reason> {
     const known = await verify(certificate)
-    if (typeof known === "string") return told(known)
+    if (typeof known === "string") return certificateReason(known)
     return known.kid === kid ? known : "ENVELOPE_CERTIFICATE_INVALID"
   }
 
@@ -89,7 +89,7 @@ function kidOf(certificate: string): string | undefined {
   return typeof claims === "string" ? undefined : claims.kid
 }
 
-function told(reason: Reason): Reason {
+function certificateReason(reason: Reason): Reason {
   if (reason === "UNAVAILABLE") return reason
   return reason === "TOKEN_EXPIRED" ? "ENVELOPE_CERTIFICATE_EXPIRED" : "ENVELOPE_CERTIFICATE_INVALID"
 }

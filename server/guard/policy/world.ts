@@ -109,8 +109,8 @@ function claimsOf(of: ReadonlyMap<string, Value>, sub: string, isUser: boolean, 
 const statusNames = ["principal", "actor", "identity", "session", "membership", "app", "tenant", "context"] as const
 
 function factsOf(value: Value | undefined, context: AuthContext): LivenessFacts {
-  const said = value?.map(statusNames) ?? new Map<string, Value>()
-  const statusOf = (name: (typeof statusNames)[number]) => said.get(name)?.text() ?? "ACTIVE"
+  const statuses = value?.map(statusNames) ?? new Map<string, Value>()
+  const statusOf = (name: (typeof statusNames)[number]) => statuses.get(name)?.text() ?? "ACTIVE"
   return {
     principal: statusOf("principal"),
     actor: statusOf("actor"),

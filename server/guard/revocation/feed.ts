@@ -187,14 +187,14 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
       } catch (error) {
         if (isStopped) return
         if (isTooMany(error)) crowdedUntilMs = clock.nowMs() + crowdedMs
-        tell(error)
+        reportProblem(error)
         const longest = Math.min(pauseMs.longest, pauseMs.first * 2 ** failures++)
         await pause(longest * (0.5 + (options.random ?? Math.random)() / 2))
       }
     }
   }
 
-  function tell(error: unknown): void {
+  function reportProblem(error: unknown): void {
     if (error instanceof FeedError) options.onProblem?.(error.problem, error.cause)
     else options.onProblem?.("UNREACHABLE", error)
   }
@@ -235,7 +235,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
     const { askEveryMs } = options
     if (askEveryMs !== undefined && clock.nowMs() - askedAtMs >= askEveryMs) {
       askedAtMs = clock.nowMs()
-      await Promise.race([refresh().catch(tell), pause(patienceMs)])
+      await Promise.race([refresh().catch(reportProblem), pause(patienceMs)])
     } else if (asking !== undefined && (position.asOfMs === 0 || isAsked(asking, askEveryMs))) {
       // Before the first answer nothing is known. A concurrent call must know as much as the call that started the
       // request.
