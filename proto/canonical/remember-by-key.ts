@@ -9,9 +9,9 @@ interface ByKey<Made> {
  * Caches a value that depends only on the bytes of a public key, never on its owner or validity.
  *
  * @param make Returns undefined for an invalid key, which is not cached. Its exceptions propagate.
- * @param mostKeys Maximum number of keys; the least recently used is evicted.
+ * @param maxKeys Maximum number of keys; the least recently used is evicted.
  */
-export function rememberByKey<Made>(make: (publicKey: Uint8Array) => Made | undefined, mostKeys = 64): ByKey<Made> {
+export function rememberByKey<Made>(make: (publicKey: Uint8Array) => Made | undefined, maxKeys = 64): ByKey<Made> {
   const all = new Map<string, Made>()
   return {
     of(publicKey) {
@@ -21,7 +21,7 @@ export function rememberByKey<Made>(make: (publicKey: Uint8Array) => Made | unde
       all.delete(name)
       all.set(name, made)
       const [oldest] = all.keys()
-      if (all.size > mostKeys && oldest !== undefined) all.delete(oldest)
+      if (all.size > maxKeys && oldest !== undefined) all.delete(oldest)
       return made
     },
   }

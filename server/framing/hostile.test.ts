@@ -116,7 +116,7 @@ describe.each(Object.entries(claims))("a claim of %s", (_, claim) => {
 })
 
 /** More than one list's maximum of elements, and far fewer than the million that are sent. */
-const mostSteps = 5_000
+const maxSteps = 5_000
 
 // Without limits for the whole message, to test the inner limits alone.
 test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
@@ -179,7 +179,7 @@ test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
 ])("%s: refused after a few steps, in no memory to speak of", (_, make, read, expected) => {
   const bytes = make()
   expect(refusal(() => read(bytes))).toBe(expected)
-  expect(stepsOf(bytes, (counting) => refusal(() => read(counting)))).toBeLessThan(mostSteps)
+  expect(stepsOf(bytes, (counting) => refusal(() => read(counting)))).toBeLessThan(maxSteps)
   expect(buffered(() => refusal(() => read(bytes)))).toBeLessThan(mebibyte)
 })
 

@@ -74,12 +74,12 @@ function welcomeFor({ head, tail }: Welcome, secrets: EncryptedGroupSecrets): Ui
 export function splitWelcome(
   bytes: Uint8Array,
   most: number = maxBytes.welcome,
-  mostForOne: number = maxBytes.welcomeForOne,
+  maxForOne: number = maxBytes.welcomeForOne,
 ): ReadonlyMap<string, Uint8Array> {
   const welcome = parseWelcome(bytes, most)
   const fixed = welcome.head.length + welcome.tail.length
   // The length of the secrets takes at most four bytes.
   const largest = welcome.secrets.reduce((size, secret) => Math.max(size, fixed + 4 + secret.bytes.length), 0)
-  if (largest > mostForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", mostForOne)
+  if (largest > maxForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", maxForOne)
   return new Map(welcome.secrets.map((secret) => [toHex(secret.newMember), welcomeFor(welcome, secret)]))
 }

@@ -20,7 +20,7 @@ import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 /** A TCP proxy in front of the database that can refuse or hang connections. */
-async function startDoor(databaseUrl: string) {
+async function startProxy(databaseUrl: string) {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let mode: "open" | "shut" | "hangs" = "open"
@@ -44,12 +44,12 @@ async function startDoor(databaseUrl: string) {
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const address = server.address()
-  if (address === null || typeof address === "string") throw new Error("the door has no port")
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port")
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${address.port}`
   return {
     url: url.href,
-    turn(to: typeof mode) {
+    setMode(to: typeof mode) {
       mode = to
       if (to !== "hangs") for (const socket of sockets) socket.destroy()
     },
@@ -62,13 +62,13 @@ async function startDoor(databaseUrl: string) {
 
 describeOnPostgres("a database that goes", () => {
   const lines: string[] = []
-  let door: Awaited<ReturnType<typeof startDoor>>
+  let proxy: Awaited<ReturnType<typeof startProxy>>
   let server: TestServer
   let closeAll: () => Promise<void>
   beforeAll(async () => {
     const database = await createTestDatabase()
-    door = await startDoor(database.url)
-    const { db, close } = openPostgres(door.url, { maxConnections: 5 })
+    proxy = await startProxy(database.url)
+    const { db, close } = openPostgres(proxy.url, { maxConnections: 5 })
     const store = {
       db,
       close,
@@ -87,7 +87,7 @@ describeOnPostgres("a database that goes", () => {
     closeAll = async () => {
       await server.close()
       await close()
-      await door.close()
+      await proxy.close()
       await database.drop()
     }
   })
@@ -101,7 +101,7 @@ describeOnPostgres("a database that goes", () => {
     const user = await auth.externalLogin(await server.login("survivor"))
     expect(await ready()).toBe(200)
     const secret = randomBytes(8).toString("hex")
-    door.turn("shut")
+    proxy.setMode("shut")
     for (const name of Object.keys(protocols)) {
       const { auth, sessions } = clients(name)
       const request = await server.login(secret)
@@ -120,7 +120,7 @@ describeOnPostgres("a database that goes", () => {
     const fromPage = { headers: { origin: "https://notes.example" } }
     expect((await fetch(`${server.url}/.well-known/jwks.json`, fromPage)).status).toBe(200)
 
-    door.turn("open")
+    proxy.setMode("open")
     await expect.poll(ready, { timeout: 30_000 }).toBe(200)
     expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
     expect((await auth.refresh({ refreshToken: user.refreshToken })).refreshToken).not.toBe("")
@@ -134,7 +134,7 @@ describeOnPostgres("a database that goes", () => {
     async () => {
       const { auth } = clients("Connect JSON over HTTP/1.1")
       const user = await auth.externalLogin(await server.login("patient"))
-      door.turn("hangs")
+      proxy.setMode("hangs")
       const stuck = Array.from({ length: 5 }, () =>
         refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
       )
@@ -144,7 +144,7 @@ describeOnPostgres("a database that goes", () => {
       // The code is not DeadlineExceeded: the server gave up before the callers' deadline.
       expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
       expect(await ready()).toBe(503)
-      door.turn("open")
+      proxy.setMode("open")
       await Promise.all(stuck)
       await expect.poll(ready, { timeout: 30_000 }).toBe(200)
       expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)

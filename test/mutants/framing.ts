@@ -41,7 +41,7 @@ export const framingMutants: readonly Mutant[] = [
   {
     fault: "a Welcome is split whatever it grows to",
     file: `${framing}/welcome.ts`,
-    from: 'if (largest > mostForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", mostForOne)',
+    from: 'if (largest > maxForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", maxForOne)',
     to: "",
     test: `${framing}/welcome.test.ts`,
     name: "a Welcome whose parts would be too large is refused before it is split",

@@ -34,7 +34,7 @@ export interface NumberedMutant extends GeneratedMutant {
 }
 
 /** Upper bound of the mutants of one file. */
-const mostOfFile = 1_000
+const maxOfFile = 1_000
 
 export interface Numbered {
   readonly mutants: readonly NumberedMutant[]
@@ -47,8 +47,8 @@ export interface Numbered {
 /** Generates the mutants of files and numbers them. */
 export function numbered(files: readonly string[]): Numbered {
   const mutants = files.flatMap((file, index) =>
-    generate(readSource(file)).mutants.map((mutant, n) => ({ ...mutant, file, number: index * mostOfFile + n })),
+    generate(readSource(file)).mutants.map((mutant, n) => ({ ...mutant, file, number: index * maxOfFile + n })),
   )
-  const firsts = Object.fromEntries(files.map((file, index) => [resolve(root, file), index * mostOfFile]))
-  return { mutants, firsts, count: files.length * mostOfFile }
+  const firsts = Object.fromEntries(files.map((file, index) => [resolve(root, file), index * maxOfFile]))
+  return { mutants, firsts, count: files.length * maxOfFile }
 }
