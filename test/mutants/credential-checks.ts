@@ -402,7 +402,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: '"delete from conversation_log where conversation_id = $1 and seq <= $2"',
     to: '"delete from conversation_log where $1::text is not null and seq <= $2"',
     test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "envelopes behind every cursor go after 90 days, and never the newest commit",
+    name: "envelopes behind every cursor are deleted after 90 days, except the newest commit",
     table: "test/support/messaging-store/conversations.ts",
   },
   {
@@ -411,7 +411,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "where conversation_id = $1 and key_package_ref = any($2::bytea[]) limit 1",
     to: "where $1::text is not null and key_package_ref = any($2::bytea[]) limit 1",
     test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "a key package counts as used in the conversation that it came into, and in no other",
+    name: "a key package counts as used only in the conversation that it joined",
     table: "test/support/messaging-store/conversations.ts",
   },
   {
@@ -420,7 +420,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "where user_id = any($1::text[]) and app_id = $2 and tenant_id = $3 and status = 'ACTIVE'",
     to: "where user_id = any($1::text[]) and app_id = $2 and $3::text is not null and status = 'ACTIVE'",
     test: "server/store/postgres/messaging/devices.test.ts",
-    name: "are of one place: the same user has other devices, and another list, with a tenant and in another app",
+    name: "belong to one place: the same user has other devices and another list in a tenant or another app",
     table: "test/support/messaging-store/devices.ts",
   },
   {
@@ -429,7 +429,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "where device_id = device.id and not is_last_resort and status = 'AVAILABLE'",
     to: "where device_id = device.id and status = 'AVAILABLE'",
     test: "server/store/postgres/messaging/key-packages.test.ts",
-    name: "run low when few can be given away: none that was, none that is not good now, and no last resort",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
     table: "test/support/messaging-store/key-packages.ts",
   },
   {
@@ -437,13 +437,13 @@ export const credentialCheckMutants: readonly Mutant[] = [
     fault: "an object of the Worker gives away key packages that are not good yet",
     from: "const claimable = \"status = 'AVAILABLE' and not_before <= ? and not_after > ?\"",
     to: "const claimable = \"status = 'AVAILABLE' and ? is not null and not_after > ?\"",
-    name: "run low when few can be given away: none that was, none that is not good now, and no last resort",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
   },
   {
     ...inObjects,
     fault: "an object of the Worker gives a last resort away first",
     from: "order by is_last_resort, not_after, ref limit 1",
     to: "order by is_last_resort desc, not_after, ref limit 1",
-    name: "run low when few can be given away: none that was, none that is not good now, and no last resort",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
   },
 ]

@@ -36,7 +36,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: 'return replay ?? { is: "refused", decision, conversation }',
     to: 'return { is: "refused", decision, conversation }',
     test: `${store}/append.test.ts`,
-    name: "a commit that was accepted is answered again",
+    name: "a repeated commit gets the same answer, also in later epochs, and no conflict",
     table: `${suites}/append.ts`,
   },
   {
@@ -53,7 +53,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "order by not_after, ref limit 1 for update skip locked",
     to: "order by not_after, ref limit 1",
     test: races,
-    name: "50 claims of 10 packages at once give each away once",
+    name: "50 concurrent claims of 10 key packages return each one once",
     table: `${suites}/races.ts`,
   },
   {
@@ -62,7 +62,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "and app_id = $3 and tenant_id = $4 and status = 'ACTIVE' and id <> $5",
     to: "and app_id = $3 and tenant_id = $4 and id <> $5",
     test: `${store}/key-packages.test.ts`,
-    name: "are claimed of each active device of the targets but the caller's",
+    name: "are claimed from each active target device except the caller's, and devices with few left are reported",
     table: `${suites}/key-packages.ts`,
   },
   {
@@ -71,7 +71,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "row !== undefined && !equalBytes(row.package_hash, hashOf(one))",
     to: "row === null",
     test: `${store}/key-packages.test.ts`,
-    name: "an init key of another package is refused",
+    name: "uploaded again do not change; an upload with another package's init key is refused as a whole",
     table: `${suites}/key-packages.ts`,
   },
   {
@@ -80,7 +80,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "await run(trx, lockText, [first.deviceId])",
     to: "",
     test: races,
-    name: "uploads at once are not more than there may be",
+    name: "concurrent uploads stay within the limit, and one package gets an init key",
     table: `${suites}/races.ts`,
   },
   {
@@ -89,7 +89,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "and version = $4::bigint - 1)",
     to: "and version < $4::bigint)",
     test: `${store}/devices.test.ts`,
-    name: "change only after the list before",
+    name: "change only with the next list version, and a change that lost writes nothing",
     table: `${suites}/devices.ts`,
   },
   {
@@ -98,7 +98,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "if (holder?.device_id !== device.id) return false",
     to: "",
     test: `${store}/devices.test.ts`,
-    name: "keep a leaf key for good",
+    name: "keep a leaf key permanently: no other device can use a former one",
     table: `${suites}/devices.ts`,
   },
   {
@@ -107,7 +107,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: 'return undo("lost")',
     to: 'return "lost"',
     test: `${store}/devices.test.ts`,
-    name: "keep a leaf key for good",
+    name: "keep a leaf key permanently: no other device can use a former one",
     table: `${suites}/devices.ts`,
   },
   {
@@ -156,7 +156,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "greatest(leaf.from_seq, coalesce(cursor.processed_seq, 0))",
     to: "1000000",
     test: `${store}/conversations.test.ts`,
-    name: "envelopes behind every cursor go after 90 days",
+    name: "envelopes behind every cursor are deleted after 90 days, except the newest commit",
     table: `${suites}/conversations.ts`,
   },
   {
@@ -165,7 +165,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "processed_seq = greatest(kept.processed_seq, excluded.processed_seq)",
     to: "processed_seq = excluded.processed_seq",
     test: `${store}/conversations.test.ts`,
-    name: "a cursor only rises",
+    name: "a cursor only increases, and not beyond the log",
     table: `${suites}/conversations.ts`,
   },
   {

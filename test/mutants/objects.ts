@@ -113,7 +113,7 @@ export const objectMutants: readonly Mutant[] = [
     fault: "a package that is retired retires them all",
     from: "} and ref = ?`, ref)",
     to: "} and ? is not null`, ref)",
-    name: "are retired by their names, of one device",
+    name: "are retired by reference, for one device only",
   },
   {
     ...keyPackages,
@@ -121,7 +121,7 @@ export const objectMutants: readonly Mutant[] = [
     fault: "a new last resort retires every package",
     from: "where status = 'AVAILABLE' and is_last_resort\"",
     to: "where status = 'AVAILABLE'\"",
-    name: "make room for a new last resort: the one before is retired, and no other",
+    name: "are replaced by a new last resort only if they are the last resort",
   },
   {
     ...keyPackages,
@@ -129,7 +129,7 @@ export const objectMutants: readonly Mutant[] = [
     fault: "the one last resort stays beside the next",
     from: "where status = 'AVAILABLE' and is_last_resort\"",
     to: "where status = 'RETIRED' and is_last_resort\"",
-    name: "make room for a new last resort: the one before is retired, and no other",
+    name: "are replaced by a new last resort only if they are the last resort",
   },
   {
     fault: "an attachment frees the key of another",
@@ -185,7 +185,7 @@ export const objectMutants: readonly Mutant[] = [
     from: "where leaf.conversation_id = $1 and leaf.to_seq is null and cursor.seen_at",
     to: "where leaf.conversation_id = $1 and cursor.seen_at",
     test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "members that call are online; others are not, and a call in 10 seconds writes once",
+    name: "only members that call are online, and calls write at most once in 10 seconds",
     table: "test/support/messaging-store/conversations.ts",
   },
   {
@@ -194,7 +194,7 @@ export const objectMutants: readonly Mutant[] = [
     from: " and conversation.status <> 'CLOSED'",
     to: "",
     test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "a device is in those that have a leaf of it, until the leaf goes or the conversation is closed",
+    name: "a device is in conversations with its leaf until the leaf is removed or the conversation is closed",
     table: "test/support/messaging-store/conversations.ts",
   },
   {
@@ -203,7 +203,7 @@ export const objectMutants: readonly Mutant[] = [
     from: "and status = 'AVAILABLE' and ref = any($2::bytea[])",
     to: "and status = 'AVAILABLE' and cardinality($2::bytea[]) > 0",
     test: "server/store/postgres/messaging/key-packages.test.ts",
-    name: "are retired by their names, of one device",
+    name: "are retired by reference, for one device only",
     table: "test/support/messaging-store/key-packages.ts",
   },
 ]

@@ -30,7 +30,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     ;[one, other] = (await putUser(messaging(), 2)).devices
   })
 
-  test("the first commit makes the group: roster, state, GroupInfo, tree, receipt", async () => {
+  test("the first commit stores the group's roster, state, GroupInfo, tree and receipt", async () => {
     const [creator, second] = devices()
     const conversation = newConversation([creator.userId])
     await store().create(conversation, creatorOf(creator.id), newAudit())
@@ -51,7 +51,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await store().span(conversation.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
   })
 
-  test("messages are dense, in order, and read back as they were", async () => {
+  test("messages are in order without gaps, and are read as they were written", async () => {
     const [creator, second] = devices()
     const group = await putGroup(messaging(), [creator, second])
     const sent = Array.from({ length: 5 }, (_, i) => newMessage(group, i % 2 === 0 ? creator : second))
@@ -73,7 +73,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     })
   })
 
-  test("a key is its device's: another device's message under the same key is another message", async () => {
+  test("an idempotency key belongs to its device: another device may use the same key", async () => {
     const [creator, second] = devices()
     const group = await putGroup(messaging(), [creator, second])
     const idempotencyKey = random(16)
@@ -86,7 +86,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect((await append(newMessage(group, creator))).is).toBe("appended")
   })
 
-  test("a page ends before its bytes are too many, and has one at least", async () => {
+  test("a page ends before its byte limit, and has at least one envelope", async () => {
     const [creator] = devices()
     const group = await putGroup(messaging(), [creator])
     for (let i = 0; i < 4; i++) await append(newMessage(group, creator, { message: random(1_000) }))
@@ -100,7 +100,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await store().messages(group.id, 9n, { limit: 1, maxBytes: 1 })).toMatchObject({ headSeq: 5n })
   })
 
-  test("the same key and content is the same answer; the same key with other content is refused", async () => {
+  test("a repeated key with equal content gets the same answer; with other content it is refused", async () => {
     const [creator, second] = devices()
     const group = await putGroup(messaging(), [creator, second])
     const audit = newAudit()
@@ -119,7 +119,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await store().find(group.id)).toMatchObject({ headSeq: 3n })
   })
 
-  test("a commit that was accepted is answered again, also in later epochs, and not with a conflict", async () => {
+  test("a repeated commit gets the same answer, also in later epochs, and no conflict", async () => {
     const [creator] = devices()
     const group = await putGroup(messaging(), [creator])
     const commit = newCommit(group, creator, group.roster)
@@ -130,7 +130,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await append({ ...commit, contentHash: random() })).toEqual({ is: "mismatch" })
   })
 
-  test("a commit at an epoch that is taken is a conflict, a message a stale one, and neither leaves a trace", async () => {
+  test("a commit for a used epoch is a conflict, a message is stale, and neither writes anything", async () => {
     const [creator, second] = devices()
     const group = await putGroup(messaging(), [creator, second])
     await append(newCommit(group, creator, group.roster))
@@ -151,7 +151,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await store().find(group.id)).toEqual(before)
   })
 
-  test("receipts form a chain, and accepted times never go back", async () => {
+  test("receipts form a chain, and acceptance times never decrease", async () => {
     const [creator] = devices()
     const group = await putGroup(messaging(), [creator])
     const commit = newCommit(group, creator, group.roster, { membership: null, tree: null })
@@ -164,7 +164,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(outcome.conversation.state?.receiptHash).not.toEqual(group.state?.receiptHash)
   })
 
-  test("leaves keep their history: who was removed and comes back has another span", async () => {
+  test("leaves keep their history: a member who was removed and added again has two spans", async () => {
     const [creator, second] = devices()
     const group = await putGroup(messaging(), [creator, second])
     const removed = await append(newCommit(group, creator, leavesOf([creator])))
@@ -180,7 +180,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await store().withDevice(second.id)).toEqual([group.id])
   })
 
-  test("a tree is handed out in pieces of 1 MiB", async () => {
+  test("a tree is returned in chunks of 1 MiB", async () => {
     const [creator] = devices()
     const group = await putGroup(messaging(), [creator])
     const tree = { bytes: random(1_048_576 + 1_000), hash: random() }

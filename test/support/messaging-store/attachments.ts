@@ -25,7 +25,7 @@ export const newAttachment = (change: Partial<AttachmentRecord> = {}): Attachmen
 export function attachmentSuite(messaging: () => MessagingStore): void {
   const store = () => messaging().attachments
 
-  test("are made once a key", async () => {
+  test("are created once for each idempotency key", async () => {
     const record = newAttachment()
     expect(await store().create(record)).toEqual(record)
     const again = newAttachment({ ownerDeviceId: record.ownerDeviceId, idempotencyKey: record.idempotencyKey })
@@ -34,7 +34,7 @@ export function attachmentSuite(messaging: () => MessagingStore): void {
     expect(await store().find(record.id)).toEqual(record)
   })
 
-  test("are complete when every part is there, in any order, and stay so", async () => {
+  test("are complete once every part is stored, in any order, and stay complete", async () => {
     const record = await store().create(newAttachment())
     const audit = newAudit("attachment.completed")
     for (const index of [2, 0, 2]) await store().addPart(record.id, index)

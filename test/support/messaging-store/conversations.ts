@@ -42,7 +42,7 @@ export function conversationSuite(
       ({ conversation }) => conversation,
     )
 
-  test("a group is made once a key, and the key is not for another", async () => {
+  test("a group is created once for each idempotency key, which no other group can use", async () => {
     const by = creatorOf(one.id)
     const conversation = newConversation([one.userId, other.userId])
     expect(await create(conversation, by)).toEqual({ is: "created", conversation })
@@ -54,7 +54,7 @@ export function conversationSuite(
     expect(await store().find(newId("cnv", nowMs, random(10)))).toBeUndefined()
   })
 
-  test("two users have one direct conversation in a place, until it is closed", async () => {
+  test("two users have at most one open direct conversation in a place", async () => {
     const direct = (users: readonly MessagingDevice[], change: Partial<Conversation> = {}) =>
       newConversation(
         users.map(({ userId }) => userId),
@@ -73,7 +73,7 @@ export function conversationSuite(
     expect((await create(direct([one, other]))).is).toBe("created")
   })
 
-  test("are listed for whom they were made, then for the devices with a leaf, newest first, by pages", async () => {
+  test("are listed for the invited users until the first commit, then for devices with a leaf, newest first, in pages", async () => {
     const second = newConversation([one.userId, other.userId], { createdAtMs: nowMs + 2 })
     const first = newConversation([one.userId, other.userId], { createdAtMs: nowMs + 1 })
     for (const conversation of [first, second]) await create(conversation)
@@ -87,7 +87,7 @@ export function conversationSuite(
     expect(await list(one)).toEqual([second, { ...begun, roster: [] }])
   })
 
-  test("a device is in those that have a leaf of it, until the leaf goes or the conversation is closed", async () => {
+  test("a device is in conversations with its leaf until the leaf is removed or the conversation is closed", async () => {
     const [left, closed] = [await putGroup(messaging(), [one, other]), await putGroup(messaging(), [one, other])]
     const kept = await putGroup(messaging(), [one, other])
     await putGroup(messaging(), [one])
@@ -102,7 +102,7 @@ export function conversationSuite(
     await ids().toEqual([kept.id])
   })
 
-  test("a cursor only rises, and not beyond the log", async () => {
+  test("a cursor only increases, and not beyond the log", async () => {
     const group = await putGroup(messaging(), [one, other])
     await append(newMessage(group, one))
     const ack = (processedSeq: bigint, processedEpoch = 1n) =>
@@ -116,7 +116,7 @@ export function conversationSuite(
     expect(await store().open(newId("cnv", nowMs, random(10)), one.id)).toBeUndefined()
   })
 
-  test("members that call are online; others are not, and a call in 10 seconds writes once", async () => {
+  test("only members that call are online, and calls write at most once in 10 seconds", async () => {
     const group = await putGroup(messaging(), [one, other])
     const stranger = (await putUser(messaging())).devices[0] ?? expect.fail()
     await store().touch(group.id, stranger.id, nowMs)
@@ -134,7 +134,7 @@ export function conversationSuite(
     expect(await store().online(group.id, nowMs)).toEqual([{ deviceId: one.id, userId: one.userId }])
   })
 
-  test("a directive is issued once, is leased to one, and is done by the commit that removes its device", async () => {
+  test("a directive is issued once, is leased to one device, and is done by the commit that removes its device", async () => {
     const group = await putGroup(messaging(), [one, other])
     const asked = { id: newId("dir", nowMs, random(10)), userId: other.userId, deviceId: other.id, nowMs }
     const audit = newAudit("directive.issued")
@@ -162,7 +162,7 @@ export function conversationSuite(
     expect(await issue()).toMatchObject({ decision: { is: "there", directive: null } })
   })
 
-  test("a fork that is reported by enough is a quarantine, which ends when they have rejoined", async () => {
+  test("enough fork reports quarantine a conversation until the reporters have rejoined", async () => {
     const group = await putGroup(messaging(), [one, other])
     const report: ForkReport = {
       deviceId: other.id,
@@ -192,7 +192,7 @@ export function conversationSuite(
     expect(await append(out)).toMatchObject({ status: "ACTIVE", forkReports: [] })
   })
 
-  test("envelopes behind every cursor go after 90 days, and never the newest commit", async () => {
+  test("envelopes behind every cursor are deleted after 90 days, except the newest commit", async () => {
     const group = await putGroup(messaging(), [one, other])
     for (let i = 0; i < 4; i++) await append(newMessage(group, one))
     const later = await append(newCommit(group, one, group.roster), nowMs + 1_000)
@@ -226,7 +226,7 @@ export function conversationSuite(
     expect(await append(newMessage(later, one))).toMatchObject({ headSeq: 8n })
   })
 
-  test("a key package counts as used in the conversation that it came into, and in no other", async () => {
+  test("a key package counts as used only in the conversation that it joined", async () => {
     const group = await putGroup(messaging(), [one])
     const beside = await putGroup(messaging(), [one])
     const commit = newCommit(group, one, leavesOf([one, other]))

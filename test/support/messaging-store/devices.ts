@@ -16,7 +16,7 @@ import { freshId } from "../../../server/store/postgres/testing/people.ts"
 export function deviceSuite(store: () => MessagingStore): void {
   const devices = () => store().devices
 
-  test("are read back as they were written, by id, by key, and with the newest list", async () => {
+  test("are read as they were written, by id and by key, with the newest list", async () => {
     const userId = freshId("prn")
     const first = newDevice(userId, { previousKey: { leafKey: random(), expiresAtMs: nowMs }, createdAtMs: nowMs })
     const second = newDevice(userId, { createdAtMs: nowMs + 1, status: "REVOKED", revokedAtMs: nowMs + 2 })
@@ -34,7 +34,7 @@ export function deviceSuite(store: () => MessagingStore): void {
     expect((await devices().lists(userId, place, 0n, 10)).map(({ version }) => version)).toEqual([1n, 2n])
   })
 
-  test("are of one place: the same user has other devices, and another list, with a tenant and in another app", async () => {
+  test("belong to one place: the same user has other devices and another list in a tenant or another app", async () => {
     const userId = freshId("prn")
     const places = [place, { ...place, tenantId: freshId("ten") }, { ...place, appId: freshId("app") }]
     const put = places.map((at, i) => newDevice(userId, { ...at, createdAtMs: nowMs + i }))
@@ -56,7 +56,7 @@ export function deviceSuite(store: () => MessagingStore): void {
     expect(await devices().lists(userId, places[1] ?? place, 0n, 10)).toHaveLength(1)
   })
 
-  test("change only after the list before, and a change that lost leaves nothing", async () => {
+  test("change only with the next list version, and a change that lost writes nothing", async () => {
     const { userId } = await putUser(store(), 2)
     const device = newDevice(userId)
     const audit = newAudit()
@@ -68,7 +68,7 @@ export function deviceSuite(store: () => MessagingStore): void {
     expect(await devices().change(changeOf(device, { list: newList(3n) }))).toBe("lost")
   })
 
-  test("keep a leaf key for good: also one that was given up is no other device's", async () => {
+  test("keep a leaf key permanently: no other device can use a former one", async () => {
     const { userId, devices: put } = await putUser(store())
     const device = put[0] ?? expect.fail()
     const renewed = { ...device, leafKey: random(), previousKey: { leafKey: device.leafKey, expiresAtMs: nowMs } }
@@ -81,7 +81,7 @@ export function deviceSuite(store: () => MessagingStore): void {
     expect(await devices().lists(userId, place, 1n, 10)).toHaveLength(1)
   })
 
-  test("use a nonce once", async () => {
+  test("accept a nonce once", async () => {
     const device = newDevice(freshId("prn"))
     const nonce = random(16)
     expect(await store().proofNonces.use(device.id, nonce, nowMs)).toBe(true)

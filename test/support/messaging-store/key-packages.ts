@@ -38,7 +38,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
   }
   const claimOf = async (device: MessagingDevice) => (await claim(asked({ deviceIds: [device.id] }))).claim.packages[0]
 
-  test("are counted as they come, are claimed, expire and are retired", async () => {
+  test("are counted when uploaded, claimed, expired and retired", async () => {
     const device = await newDevice()
     const some = Array.from({ length: 12 }, () => newKeyPackage(device))
     const last = newKeyPackage(device, { isLastResort: true, notAfterMs: nowMs + 90 * day })
@@ -54,7 +54,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 0, hasLastResort: false })
   })
 
-  test("are retired by their names, of one device", async () => {
+  test("are retired by reference, for one device only", async () => {
     const [device, beside] = [await newDevice(), await newDevice()]
     const [retired, kept] = [newKeyPackage(device), newKeyPackage(device)]
     await packages().upload([retired, kept], nowMs)
@@ -67,7 +67,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(beside.id, nowMs)).toMatchObject({ available: 1 })
   })
 
-  test("make room for a new last resort: the one before is retired, and no other", async () => {
+  test("are replaced by a new last resort only if they are the last resort", async () => {
     const device = await newDevice()
     const lastResort = () => newKeyPackage(device, { isLastResort: true, notAfterMs: nowMs + 90 * day })
     const [before, after] = [lastResort(), lastResort()]
@@ -78,7 +78,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect((await claimOf(device))?.ref).toEqual(after.ref)
   })
 
-  test("uploaded again are left as they are; an init key of another package is refused, with all of them", async () => {
+  test("uploaded again do not change; an upload with another package's init key is refused as a whole", async () => {
     const device = await newDevice()
     const one = newKeyPackage(device)
     await packages().upload([one], nowMs)
@@ -94,7 +94,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 1 })
   })
 
-  test("are nothing to another device, whose init key or claim id is the same", async () => {
+  test("do not affect another device that uses the same init key or claim id", async () => {
     const [one, other, target] = [await newDevice(), await newDevice(), await newDevice()]
     const first = newKeyPackage(one)
     const second = newKeyPackage(other, { initKey: first.initKey })
@@ -117,7 +117,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect((await claim(by(other))).claim.packages[0]?.ref).toEqual(taken[1])
   })
 
-  test("are as many as there may be", async () => {
+  test("are limited in number, except the last resort", async () => {
     const device = await newDevice()
     const some = (count: number) => Array.from({ length: count }, () => newKeyPackage(device))
     for (let i = 0; i < maxCount.keyPackages; i += 100) await packages().upload(some(100), nowMs)
@@ -127,7 +127,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect((await packages().upload([last], nowMs)).is).toBe("done")
   })
 
-  test("go soonest end first, each once; then the last resort, again and again; then none", async () => {
+  test("are claimed once each, the earliest to expire first; then the last resort repeatedly; then none", async () => {
     const device = await newDevice()
     const [late, soon, tomorrow, early] = [30 * day, 20 * day, day, 30 * day].map((ms, i) =>
       newKeyPackage(device, { notAfterMs: nowMs + ms, notBeforeMs: i === 3 ? nowMs + 1 : nowMs }),
@@ -145,7 +145,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await claimOf(device)).toEqual(fresh)
   })
 
-  test("are claimed of each active device of the targets but the caller's, and who runs low is told", async () => {
+  test("are claimed from each active target device except the caller's, and devices with few left are reported", async () => {
     const alice = await putUser(store(), 2)
     const bob = await putUser(store(), 3)
     const [own, second] = alice.devices
@@ -168,7 +168,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(elsewhere.claim).toMatchObject({ packages: [], withoutDeviceIds: [] })
   })
 
-  test("run low when few can be given away: none that was, none that is not good now, and no last resort", async () => {
+  test("run low when few are available: claimed and currently invalid ones and the last resort do not count", async () => {
     const device = await newDevice()
     const good = Array.from({ length: keyPackagePool.lowWater + 1 }, () =>
       newKeyPackage(device, { notBeforeMs: nowMs }),
@@ -188,7 +188,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     }
   })
 
-  test("of a claim id are the same for good, and of no other request", async () => {
+  test("of a claim id stay the same, and belong to one request only", async () => {
     const device = await newDevice()
     await packages().upload(
       Array.from({ length: 3 }, () => newKeyPackage(device)),
@@ -202,7 +202,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 2 })
   })
 
-  test("in their last day are not given away", async () => {
+  test("in their last day are not claimed", async () => {
     const device = await newDevice()
     const one = newKeyPackage(device, { notAfterMs: nowMs + lifetimeMs.keyPackageReserve })
     await packages().upload([one], nowMs - day)

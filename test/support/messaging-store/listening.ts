@@ -18,7 +18,7 @@ export function listeningSuite(messaging: () => MessagingStore): void {
   const whole = { size: 10, after: null, only: null }
   const of = (device: MessagingDevice) => ({ deviceId: device.id, userId: device.userId, place })
 
-  test("is each conversation of the device with its members, each user once, by pages of ids", async () => {
+  test("covers each conversation of the device with its members, each user once, in pages by id", async () => {
     const { conversations } = messaging()
     const one = await first()
     const others = await user(2)
@@ -46,7 +46,7 @@ export function listeningSuite(messaging: () => MessagingStore): void {
     }
   })
 
-  test("stands where its log and the device's cursor are", async () => {
+  test("has the log's head and the device's cursor", async () => {
     const { conversations } = messaging()
     const one = await first()
     const { id } = await putGroup(messaging(), [one])

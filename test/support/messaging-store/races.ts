@@ -21,7 +21,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
   const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
   const newcomer = async () => (await putUser(store())).devices[0] ?? expect.fail()
 
-  test("50 claims of 10 packages at once give each away once", async () => {
+  test("50 concurrent claims of 10 key packages return each one once", async () => {
     const device = await newcomer()
     await store().keyPackages.upload(
       times(10, () => newKeyPackage(device)),
@@ -60,7 +60,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
     expect(await store().keyPackages.inventory(device.id, nowMs)).toMatchObject({ available: 2 })
   })
 
-  test("uploads at once are not more than there may be, and an init key is one package's", async () => {
+  test("concurrent uploads stay within the limit, and one package gets an init key", async () => {
     const device = await newcomer()
     const uploads = times(5, () =>
       store().keyPackages.upload(
@@ -78,7 +78,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
     expect((await Promise.all(both)).map(({ is }) => is).toSorted()).toEqual(["done", "duplicate"])
   })
 
-  test("of ten that change one device list one does, and a leaf key is one device's", async () => {
+  test("one of ten concurrent changes of a device list succeeds, and one device gets a leaf key", async () => {
     const userId = freshId("prn")
     const changes = times(10, () => store().devices.change(changeOf(newDevice(userId), { list: newList(1n) })))
     expect((await Promise.all(changes)).filter((each) => each === "done")).toHaveLength(1)
