@@ -54,6 +54,8 @@ export async function startPostgres(
     fsync: "off",
     synchronous_commit: "off",
     full_page_writes: "off",
+    autovacuum: "off",
+    jit: "off",
     max_wal_size: "128MB",
     ...settings,
   }
