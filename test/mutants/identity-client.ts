@@ -4,7 +4,6 @@ const redirects = "test/story/redirect-sign-in.test.ts"
 
 const live = { file: "clients/core/live-session.ts", test: "clients/core/live-session.test.ts" }
 const decisions = { file: "clients/core/session/decide.ts", test: "clients/core/live-session.test.ts" }
-const turn = { file: "clients/core/session/refresh-turn.ts", test: "clients/core/live-session.test.ts" }
 const refresh = { file: "clients/core/refresh.ts", test: "clients/core/live-session.test.ts" }
 const calls = { file: "clients/core/transport.ts", test: "clients/core/transport.test.ts" }
 const faults = "test/story/client-faults.test.ts"
@@ -26,16 +25,16 @@ export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "a token that was not stored is presented all the same",
     ...refresh,
-    from: 'written.catch(() => ({ on: "writeFailed" })) : written',
-    to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: expected }))',
+    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
+    to: "const revision = await keep.put(record, kept.revision).catch(() => kept.revision)\n    unsaved",
     test: faults,
     name: "no unstored token is presented",
   },
   {
     fault: "a token is presented again and again while its successor cannot be stored",
     ...refresh,
-    from: 'written.catch(() => ({ on: "writeFailed" })) : written',
-    to: 'written.catch((): TurnEvent => ({ on: mayFail ? "writeFailed" : "written", revision: undefined }))',
+    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
+    to: "const revision = await keep.put(record, kept.revision).catch(() => undefined)\n    unsaved",
     test: faults,
     name: "no unstored token is presented",
   },
@@ -64,23 +63,23 @@ export const identityClientMutants: readonly Mutant[] = [
   },
   {
     fault: "an old holder's token is put over a newer one",
-    ...turn,
-    from: "expected: kept.revision, mayFail: true",
-    to: 'expected: "any", mayFail: true',
+    ...refresh,
+    from: "await keep.put(record, kept.revision)\n      return revision === undefined",
+    to: 'await keep.put(record, "any")\n      return revision === undefined',
     name: "does not overwrite a newer token",
   },
   {
     fault: "an old holder ends the session of who overtook it",
-    ...turn,
-    from: '{ do: "remove", expected: step.kept.revision }',
-    to: '{ do: "remove", expected: "any" }',
+    ...refresh,
+    from: "await keep.remove(kept.revision)",
+    to: 'await keep.remove("any")',
     name: "resumes with an old token",
   },
   {
     fault: "any refusal ends a session",
     ...refresh,
     from: "if (reason === undefined) throw error",
-    to: 'if (reason === undefined) return "SESSION_REVOKED"',
+    to: 'if (reason === undefined) return { reason: "SESSION_REVOKED" }',
     name: "does not end by",
   },
   {

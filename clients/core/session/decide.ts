@@ -76,6 +76,8 @@ interface LiveDecision {
   readonly effects: readonly LiveEffect[]
 }
 
+const elsewhere = "LOGGED_OUT_ELSEWHERE"
+const stopTimer: LiveEffect = { do: "stopTimer" }
 const retryMs = { first: 1_000, longest: 60_000 }
 
 export const firstState: LiveState = {
@@ -96,7 +98,7 @@ export function decide(state: LiveState, event: LiveEvent, moment: Moment): Live
       return reread(state, { reason: event.reason })
     case "read":
       // A slow read must not undo a newer fact.
-      if (event.facts !== state.facts) return { state, effects: [{ do: "read", read: event.read, facts: state.facts }] }
+      if (event.facts !== state.facts) return to(state, readEffect(state, event.read))
       return continueAfter(event.read, moment, afterRead(state, event.user, event.read.reason))
     case "readFailed":
       // A store that is locked for a moment ends no known session.
@@ -113,19 +115,19 @@ export function decide(state: LiveState, event: LiveEvent, moment: Moment): Live
       return learned(logInWith(state, event, moment, [tokensOf(event)]))
     case "ended":
       return learned(
-        chain(logOut(state, event.reason), (next) => ({
-          state: next,
-          effects: [post({ is: "ended", sessionId: event.sessionId, reason: event.reason })],
-        })),
+        followedBy(
+          logOut(state, event.reason),
+          post({ is: "ended", sessionId: event.sessionId, reason: event.reason }),
+        ),
       )
     case "gone":
-      return learned(logOut(state, state.view.is === "loggedOut" ? state.view.reason : "LOGGED_OUT_ELSEWHERE"))
+      return learned(logOut(state, state.view.is === "loggedOut" ? state.view.reason : elsewhere))
     case "enough":
       return learned(stay(state))
     case "refreshFailed": {
       const backoffMs = Math.min(retryMs.longest, retryMs.first * 2 ** state.failures) * (0.5 + moment.chance / 2)
       const next = { ...state, failures: state.failures + 1 }
-      return { state: next, effects: startTimer(next, Math.max(event.askedMs, backoffMs)) }
+      return to(next, startTimer(next, Math.max(event.askedMs, backoffMs)))
     }
     case "signedIn":
       return learned(logInWith(state, event, moment, [post({ is: "signedIn" }), tokensOf(event)]))
@@ -134,15 +136,15 @@ export function decide(state: LiveState, event: LiveEvent, moment: Moment): Live
     case "rejected":
       return stay({ ...state, lastRefusalMs: moment.nowMs })
     case "timer":
-      return { state, effects: refreshIfSignedIn(state) }
+      return refreshIfSignedIn(state)
     case "wake":
-      return chain({ state, effects: [{ do: "resumeChannel" }] }, (next) =>
-        reread(next, { reason: "LOGGED_OUT_ELSEWHERE", next: { is: "resume" } }),
+      return chain(to(state, { do: "resumeChannel" }), (same) =>
+        reread(same, { reason: elsewhere, next: { is: "resume" } }),
       )
     case "suspend":
-      return { state, effects: [{ do: "stopTimer" }, { do: "suspendChannel" }] }
+      return to(state, stopTimer, { do: "suspendChannel" })
     case "close":
-      return { state: { ...state, isClosed: true }, effects: [{ do: "stopTimer" }, { do: "end" }] }
+      return to({ ...state, isClosed: true }, stopTimer, { do: "end" })
   }
 }
 
@@ -170,17 +172,14 @@ function afterMessage(state: LiveState, message: Message, moment: Moment): LiveD
   switch (message.is) {
     case "ask":
       if (message.sessionId !== sessionId) return stay(state)
-      return {
-        state,
-        effects: [tokensOf({ user: { sessionId }, tokens: usableTokens(state.tokens, moment.nowMs) })],
-      }
+      return to(state, tokensOf({ user: { sessionId }, tokens: usableTokens(state.tokens, moment.nowMs) }))
     case "tokens": {
       const { sessionId: of, tokens } = message
       if (of === sessionId) return take(state, tokens, moment)
-      return reread(state, { reason: "LOGGED_OUT_ELSEWHERE", next: { is: "take", sessionId: of, tokens } })
+      return reread(state, { reason: elsewhere, next: { is: "take", sessionId: of, tokens } })
     }
     case "signedIn":
-      return reread(state, { reason: "LOGGED_OUT_ELSEWHERE" })
+      return reread(state, { reason: elsewhere })
     case "ended":
       // The store is the authority: any page of the origin can post a message.
       return message.sessionId === sessionId ? reread(state, { reason: message.reason }) : stay(state)
@@ -201,10 +200,7 @@ function continueAfter({ next: step }: Read, moment: Moment, decision: LiveDecis
     if (dueMs === undefined) return stay(state)
     const resumed = { ...state, failures: 0 }
     const isDue = dueMs <= moment.nowMs
-    return {
-      state: resumed,
-      effects: isDue ? refreshIfSignedIn(resumed) : startTimer(resumed, dueMs - moment.nowMs),
-    }
+    return isDue ? refreshIfSignedIn(resumed) : to(resumed, startTimer(resumed, dueMs - moment.nowMs))
   })
 }
 
@@ -217,14 +213,12 @@ function logIn(state: LiveState, user: SignedInUser): LiveDecision {
 function logOut(state: LiveState, reason: LoggedOutReason): LiveDecision {
   const { view } = state
   const without = { ...state, tokens: new Map() }
-  if (view.is === "loggedOut" && view.reason === reason) return { state: without, effects: [{ do: "stopTimer" }] }
+  if (view.is === "loggedOut" && view.reason === reason) return to(without, stopTimer)
   return show(without, { is: "loggedOut", reason })
 }
 
-const show = (state: LiveState, view: SessionState): LiveDecision => ({
-  state: state.isClosed ? state : { ...state, view },
-  effects: state.isClosed ? [{ do: "stopTimer" }] : [{ do: "stopTimer" }, { do: "show", view }],
-})
+const show = (state: LiveState, view: SessionState): LiveDecision =>
+  state.isClosed ? to(state, stopTimer) : to({ ...state, view }, stopTimer, { do: "show", view })
 
 function logInWith(
   state: LiveState,
@@ -232,16 +226,16 @@ function logInWith(
   moment: Moment,
   posts: readonly LiveEffect[],
 ): LiveDecision {
-  const taken = chain(logIn(state, user), (next) => take(next, tokens, moment))
-  return { state: taken.state, effects: [...taken.effects, ...posts] }
+  return followedBy(
+    chain(logIn(state, user), (next) => take(next, tokens, moment)),
+    ...posts,
+  )
 }
 
 function signOut(state: LiveState, reason: LoggedOutReason): LiveDecision {
   const sessionId = sessionIdOf(state)
-  return chain(logOut(state, reason), (next) => ({
-    state: next,
-    effects: sessionId === undefined ? [] : [post({ is: "ended", sessionId, reason: "LOGGED_OUT_ELSEWHERE" })],
-  }))
+  const out = logOut(state, reason)
+  return sessionId === undefined ? out : followedBy(out, post({ is: "ended", sessionId, reason: elsewhere }))
 }
 
 /** Accepts tokens: a newer generation wins, in any order of arrival. */
@@ -252,33 +246,38 @@ function take(state: LiveState, received: AccessTokens, { nowMs, chance }: Momen
   }
   const next = { ...state, tokens, failures: 0 }
   const atMs = refreshAtMs(usableTokens(tokens, nowMs), chance)
-  return { state: next, effects: atMs === undefined ? [] : startTimer(next, atMs - nowMs) }
+  return atMs === undefined ? stay(next) : to(next, startTimer(next, atMs - nowMs))
 }
 
 const usableTokens = (tokens: AccessTokens, nowMs: number): AccessTokens =>
   new Map([...tokens].filter(([audience]) => usableToken(tokens, audience, nowMs)))
 
-const refreshIfSignedIn = (state: LiveState): readonly LiveEffect[] =>
-  sessionIdOf(state) === undefined ? [] : [{ do: "refresh" }]
+const refreshIfSignedIn = (state: LiveState): LiveDecision =>
+  sessionIdOf(state) === undefined ? stay(state) : to(state, { do: "refresh" })
 
-const startTimer = ({ isClosed }: LiveState, inMs: number): readonly LiveEffect[] =>
-  isClosed ? [{ do: "stopTimer" }] : [{ do: "startTimer", inMs: Math.max(0, inMs) }]
+const startTimer = ({ isClosed }: LiveState, inMs: number): LiveEffect =>
+  isClosed ? stopTimer : { do: "startTimer", inMs: Math.max(0, inMs) }
 
 function reread(state: LiveState, read: Read): LiveDecision {
   const { state: next } = learned(stay(state))
-  return { state: next, effects: [{ do: "read", read, facts: next.facts }] }
+  return to(next, readEffect(next, read))
 }
 
-const learned = ({ state, effects }: LiveDecision): LiveDecision => ({
-  state: { ...state, facts: state.facts + 1 },
-  effects,
-})
+const readEffect = ({ facts }: LiveState, read: Read): LiveEffect => ({ do: "read", read, facts })
 
-const stay = (state: LiveState): LiveDecision => ({ state, effects: [] })
+const learned = ({ state, effects }: LiveDecision): LiveDecision => to({ ...state, facts: state.facts + 1 }, ...effects)
+
+const to = (state: LiveState, ...effects: readonly LiveEffect[]): LiveDecision => ({ state, effects })
+
+const stay = (state: LiveState): LiveDecision => to(state)
+
+/** The same decision, with further effects. */
+const followedBy = ({ state, effects }: LiveDecision, ...more: readonly LiveEffect[]): LiveDecision =>
+  to(state, ...effects, ...more)
 
 function chain({ state, effects }: LiveDecision, next: (state: LiveState) => LiveDecision): LiveDecision {
   const after = next(state)
-  return { state: after.state, effects: [...effects, ...after.effects] }
+  return to(after.state, ...effects, ...after.effects)
 }
 
 const post = (message: Message): LiveEffect => ({ do: "post", message })
