@@ -76,7 +76,7 @@ export const idpCMutants: readonly Mutant[] = [
     from: "const use = deps.secrets.digest(",
     to: "const use = deps.secrets.digest(Math.random() + ",
     test: "test/interop/supabase-auth.test.ts",
-    name: "of those who bring one link at the same moment, what they are given lets one through",
+    name: "concurrent uses of one link get the same single-use token hash",
     table: "test/support/email-project-suite.ts",
   },
   {

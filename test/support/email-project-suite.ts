@@ -66,13 +66,16 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     return mail
   }
 
-  test.each(refusals)("the project refuses $what as it always has", async ({ path, body, headers, status, answer }) => {
-    const refused = await project.ask(path, body, headers)
-    const { error_id: _, ...said } = await refused.json()
-    expect([refused.status, said]).toEqual([status, answer])
-  })
+  test.each(refusals)(
+    "the project still refuses $what with the known answer",
+    async ({ path, body, headers, status, answer }) => {
+      const refused = await project.ask(path, body, headers)
+      const { error_id: _, ...said } = await refused.json()
+      expect([refused.status, said]).toEqual([status, answer])
+    },
+  )
 
-  test("a password vouches for the person under the account key, and leaves no session behind", async () => {
+  test("a password sign-in returns the user's account key and leaves no session at the project", async () => {
     const before = await project.countSessions()
     const vouched = await idpC.signIn(client, { email: "Ada@Example.com", password })
     expect(vouched).toEqual({
@@ -120,7 +123,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(await reasonOf(idpC.signIn(client, { email: "una@example.com", password }))).toBe("EMAIL_NOT_VERIFIED")
   })
 
-  test("a magic link leads where it was asked to, vouches for the person, and is taken once", async () => {
+  test("a magic link leads to the requested page, signs its user in, and is accepted once", async () => {
     const before = await project.countSessions()
     const { tokenHash, link, type } = await linkFor("ada@example.com")
     expect(link.startsWith(redirectUri)).toBe(true)
@@ -132,7 +135,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(await project.countSessions()).toBe(before)
   })
 
-  test("of those who bring one link at the same moment, what they are given lets one through", async () => {
+  test("concurrent uses of one link get the same single-use token hash", async () => {
     const { tokenHash } = await linkFor("ada@example.com")
     const tries = await Promise.allSettled(Array.from({ length: 4 }, () => idpC.confirmMagicLink(client, tokenHash)))
     const uses = tries.flatMap((one) => (one.status === "fulfilled" ? [one.value.singleUse?.tokenHash] : []))
@@ -140,7 +143,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(new Set(uses.map((use) => Buffer.from(use ?? []).toString("hex"))).size).toBe(1)
   })
 
-  test("a newcomer's link makes them known, and a second one finds the same person", async () => {
+  test("a new user's link creates the account, and a second link finds the same user", async () => {
     const first = await linkFor("new@example.com", true)
     expect(first.type).toBe("signup")
     const { subject } = await idpC.confirmMagicLink(client, first.tokenHash)
@@ -149,7 +152,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect((await idpC.confirmMagicLink(client, second.tokenHash)).subject).toBe(subject)
   })
 
-  test("a link for nobody resolves alike, and nothing is sent", async () => {
+  test("a link for an unknown address gets the same answer, and nothing is sent", async () => {
     const before = project.mails().length
     await idpC.sendMagicLink(client, { email: "nobody@example.com", redirectUri, mayCreate: false })
     expect(project.mails().length).toBe(before)
@@ -164,7 +167,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(project.mails().at(-1)?.link).not.toContain("evil.example")
   })
 
-  test("a scanner's HEAD takes no link, not even at the project's own address", async () => {
+  test("a scanner's HEAD request uses up no link, even at the project's own address", async () => {
     const { tokenHash } = await linkFor("ada@example.com")
     const address = `${project.projectUrl}/auth/v1/verify?token=${tokenHash}&type=magiclink`
     const head = await fetch(address, { method: "HEAD", redirect: "manual", headers: { apikey: project.secretKey } })
@@ -172,7 +175,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect((await idpC.confirmMagicLink(client, tokenHash)).subject).toBe(ada.id)
   })
 
-  test("a scanner's GET takes the link at the project's own address: mails must lead to the app's page", async () => {
+  test("a scanner's GET request uses up a link at the project's own address, so mails must link to the app's page", async () => {
     const { tokenHash } = await linkFor("ada@example.com")
     const address = `${project.projectUrl}/auth/v1/verify?token=${tokenHash}&type=magiclink`
     const get = await fetch(address, { redirect: "manual", headers: { apikey: project.secretKey } })
@@ -180,13 +183,13 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(await reasonOf(idpC.confirmMagicLink(client, tokenHash))).toBe("MAGIC_LINK_INVALID")
   })
 
-  test("another key than the project's is a matter of configuration", async () => {
+  test("a wrong project key is reported as a configuration error", async () => {
     const clientSecretSealed = secrets.seal(clientSecretLabel(client.id), new TextEncoder().encode("sb_secret_other"))
     const other = { ...client, clientSecretSealed }
     expect(await reasonOf(idpC.signIn(other, { email: "ada@example.com", password }))).toBe("PROVIDER_NOT_CONFIGURED")
   })
 
-  test("a project that signs in another way than it is configured to is not believed", async () => {
+  test("a project that signs its tokens in another way than configured is refused", async () => {
     const sealed = secrets.seal(tokenSecretLabel(client.id), new TextEncoder().encode("another secret ".repeat(3)))
     const tokenSecretSealed = client.tokenSecretSealed === null ? sealed : null
     const before = await project.countSessions()
@@ -196,7 +199,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(await project.countSessions()).toBe(before)
   })
 
-  test("a password set before the address was shown to be theirs ends when the link shows it", async () => {
+  test("a password from before the address was confirmed is invalid once the link confirms it", async () => {
     await project.ask("/signup", { email: "victim@example.com", password: "set-by-a-stranger-1" })
     const stranger = { email: "victim@example.com", password: "set-by-a-stranger-1" }
     expect(await reasonOf(idpC.signIn(client, stranger))).toBe("EMAIL_NOT_VERIFIED")
@@ -209,7 +212,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect((await idpC.confirmMagicLink(client, again.tokenHash)).subject).toBe(subject)
   })
 
-  test("a password of somebody whose address was known is left alone by their links", async () => {
+  test("a link does not change the password of a user with a confirmed address", async () => {
     const { tokenHash } = await linkFor("ada@example.com")
     await idpC.confirmMagicLink(client, tokenHash)
     expect((await idpC.signIn(client, { email: "ada@example.com", password })).subject).toBe(ada.id)
@@ -229,7 +232,7 @@ export function testClosedProject(start: () => Promise<EmailProject>): void {
   const send = (email: string, mayCreate: boolean) =>
     reasonOf(idpC.sendMagicLink(clientOfProject(project), { email, redirectUri, mayCreate }))
 
-  test("links for known and unknown people are answered alike, the first time and the second", async () => {
+  test("links for known and unknown users get the same answers, the first time and the second", async () => {
     expect(await send("ada@example.com", false)).toBe("ok")
     expect(project.mails()).toHaveLength(1)
     expect(await send("ada@example.com", false)).toBe("ok")
