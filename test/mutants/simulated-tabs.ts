@@ -25,7 +25,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
     from: "commitHash !== undefined && stored.staged !== undefined && equalBytes(stored.staged.commitHash, commitHash)",
     to: "stored.staged !== undefined",
     ...orders,
-    name: "a commit each, of which the service refuses the first",
+    name: "a commit each, the first refused",
   },
   {
     fault: "a tab encrypts a message again that another one has sent since",
@@ -33,7 +33,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
     from: "    if (waiting[0]?.record.epoch === local.group.epoch) return { result: undefined }\n",
     to: "",
     ...orders,
-    name: "a message each, in an epoch that has ended, beside one that is stored",
+    name: "a message each after an epoch ended",
   },
   {
     fault: "a tab commits what another one has committed since",
@@ -41,7 +41,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
     from: "if (intentId !== directiveIntent && !isStored(stored, intentId)) return",
     to: 'if (intentId === "") return',
     ...orders,
-    name: "a commit each, after another member's commit",
+    name: "a commit each after another's commit",
   },
   {
     fault: "a stream that has gone deaf is listened to for ever",

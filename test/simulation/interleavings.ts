@@ -272,7 +272,7 @@ export function ordersOf({ left, right }: Played["taken"]): Order[] {
 
 export const scenarios: readonly Scenario[] = [
   {
-    name: "a message each, in an epoch that has ended, beside one that is stored",
+    name: "a message each after an epoch ended",
     before: async ({ left, peer, id }) => {
       await left.encryptMessage(id, utf8("stored"))
       await peer.refreshKeys(id)
@@ -287,7 +287,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: "a commit each, after another member's commit",
+    name: "a commit each after another's commit",
     before: ({ peer, id }) => peer.refreshKeys(id),
     left: ({ left, id }) => left.refreshKeys(id),
     right: ({ right, id }) => right.refreshKeys(id),
@@ -296,7 +296,7 @@ export const scenarios: readonly Scenario[] = [
     worst: [{ begins: "left", steps: [5, 10] }],
   },
   {
-    name: "a commit each, of which the service refuses the first",
+    name: "a commit each, the first refused",
     left: ({ left, id }) => left.refreshKeys(id),
     right: ({ right, id }) => right.refreshKeys(id),
     refusals: ["PROOF_REFUSED"],
