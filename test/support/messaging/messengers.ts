@@ -55,7 +55,7 @@ const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise
 export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messagingUrl" | "person" | "transport">
 
 /** @param options.keyPackages Number of key packages per device. Generating them is most of the cost of a new device. */
-export function messengersOn(server: Serving, { keyPackages = 6 }: { keyPackages?: number } = {}): Messengers {
+export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackages?: number } = {}): Messengers {
   const opened: Messenger[] = []
   const optionsFor: Messengers["optionsFor"] = (person, seating) => {
     const { store, box, transport = server.transport, clock = systemClock } = seating
