@@ -32,8 +32,8 @@ export const movingMutants: readonly Mutant[] = [
   {
     fault: "a source that has let go opens again",
     file: "server/kernel/messaging/moving.ts",
-    from: 'if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")',
-    to: 'if ((state === "HOLDING" || state === "HELD" || state === "GIVEN") && isOurs) return go("OPEN")',
+    from: 'if ((state === "HOLDING" || state === "HELD") && isOurs) return { is: "go", to: "OPEN", transferId: null }',
+    to: 'if ((state === "HOLDING" || state === "HELD" || state === "GIVEN") && isOurs) return { is: "go", to: "OPEN", transferId: null }',
     test: tests,
     name: "a place is exported in pages of any size, and the import is equal",
   },

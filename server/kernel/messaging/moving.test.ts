@@ -16,9 +16,9 @@ const said = (state: PlaceState, transferId: Uint8Array | null, isEmpty: boolean
     .join(" ")
 
 test.each<[PlaceState, Uint8Array | null, boolean, string]>([
-  ["OPEN", null, true, "HELD RECEIVING - - - -"],
-  ["OPEN", null, false, "HELD - - - - -"],
-  ["OPEN", ours, false, "HELD - there - there -"],
+  ["OPEN", null, true, "HELD RECEIVING - - there -"],
+  ["OPEN", null, false, "HELD - - - there -"],
+  ["OPEN", ours, false, "HELD - there - - -"],
   ["OPEN", theirs, false, "HELD - - - - -"],
   ["HOLDING", ours, false, "HELD - - - OPEN -"],
   ["HOLDING", theirs, false, "- - - - - -"],

@@ -27,7 +27,7 @@ export type TransferStep = "HOLD" | "RECEIVE" | "FINISH" | "RELEASE" | "ABORT" |
 
 export interface PlaceStatus {
   readonly state: PlaceState
-  /** The newest transfer, 16 bytes; null if there was none. */
+  /** The newest transfer, 16 bytes; null if there was none, or it was aborted at its source. */
   readonly transferId: Uint8Array | null
   /** Null if it was never held. */
   readonly changedAtMs: number | null
@@ -36,12 +36,16 @@ export interface PlaceStatus {
 
 type StepDecision =
   /** HELD is reached through HOLDING: first new writes are refused, then running ones finish. */
-  | { readonly is: "go"; readonly to: PlaceState }
+  | {
+      readonly is: "go"
+      readonly to: PlaceState
+      /** What `PlaceStatus.transferId` becomes. Null after an abort: OPEN with a transfer's id is its opened target. */
+      readonly transferId: Uint8Array | null
+    }
   /** The step was already taken. */
   | { readonly is: "there" }
   | { readonly is: "refuse" }
 
-const go = (to: PlaceState): StepDecision => ({ is: "go", to })
 const refuse: StepDecision = { is: "refuse" }
 
 /**
@@ -49,6 +53,7 @@ const refuse: StepDecision = { is: "refuse" }
  * opens again after it, so no abort leaves two backends OPEN.
  */
 export function decideStep(step: TransferStep, place: PlaceStatus, transferId: Uint8Array): StepDecision {
+  const go = (to: PlaceState): StepDecision => ({ is: "go", to, transferId })
   const isOurs = place.transferId !== null && isSame(place.transferId, transferId)
   const { state, isEmpty } = place
   switch (step) {
@@ -67,10 +72,11 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
       if (state === "MOVED" && isOurs) return { is: "there" }
       return state === "GIVEN" && isOurs ? go("MOVED") : refuse
     case "ABORT":
-      if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")
+      if ((state === "HOLDING" || state === "HELD") && isOurs) return { is: "go", to: "OPEN", transferId: null }
+      if (state === "OPEN" && place.transferId === null) return { is: "there" }
       // A place that was never opened is served elsewhere: it stays closed.
       if (state === "RECEIVING" && isOurs) return isEmpty ? go("MOVED") : refuse
-      return (state === "OPEN" || state === "MOVED") && isOurs ? { is: "there" } : refuse
+      return state === "MOVED" && isOurs ? { is: "there" } : refuse
     case "ERASE":
       return state === "MOVED" || (state === "RECEIVING" && isOurs) ? go(state) : refuse
   }

@@ -148,7 +148,10 @@ test("objects of a held place refuse every write, answer every read, and record 
       ).resolves.toBe("answered")
   }
   expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
-  expect((await step(moving, place, transferId, "ABORT")).state).toBe("OPEN")
+  for (const _ of [1, 2]) {
+    expect(await step(moving, place, transferId, "ABORT")).toMatchObject({ state: "OPEN", transferId: null })
+  }
+  await expect(step(moving, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
   const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
   expect(sent.is).toBe("appended")
 }, 60_000)

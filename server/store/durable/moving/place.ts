@@ -32,14 +32,16 @@ export function transferOf(sql: Sql): PlaceStatus {
   const row = sql.row<Row>("select state, transfer_id, changed_at from transfer")
   const isEmpty = sql.row("select 1 from conversation union all select 1 from user limit 1") === undefined
   if (row === undefined) return { state: "OPEN", transferId: null, changedAtMs: null, isEmpty }
-  return { state: row.state, transferId: row.transfer_id, changedAtMs: row.changed_at, isEmpty }
+  const transferId = row.transfer_id.length === 0 ? null : row.transfer_id
+  return { state: row.state, transferId, changedAtMs: row.changed_at, isEmpty }
 }
 
-const put = (sql: Sql, state: PlaceState, transferId: Uint8Array, nowMs: number): void =>
+/** The id of no transfer is stored as no bytes. */
+const put = (sql: Sql, state: PlaceState, transferId: Uint8Array | null, nowMs: number): void =>
   sql.run(
     "insert or replace into transfer (id, state, transfer_id, changed_at) values (1, ?, ?, ?)",
     state,
-    transferId,
+    transferId ?? new Uint8Array(),
     nowMs,
   )
 
@@ -61,7 +63,7 @@ export function beginStep(
   if (decision.is === "there") return true
   const { to } = decision
   if (to === "HOLDING") return true
-  put(sql, to === "HELD" ? "HOLDING" : to, transferId, nowMs)
+  put(sql, to === "HELD" ? "HOLDING" : to, decision.transferId, nowMs)
   if (to !== "HELD") append([audit])
   if (to === "GIVEN") return true
   const isKnown = to === "HELD" && sql.row("select 1 from walk where state = 'HELD'") !== undefined

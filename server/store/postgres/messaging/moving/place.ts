@@ -61,7 +61,7 @@ export const takeStep =
         return true
       }
       if (decision.to === "OPEN") await run(trx, openText, placeOf(of.place))
-      await put(trx, of, decision.to)
+      await put(trx, { ...of, transferId: decision.transferId }, decision.to)
       await appendAudit(log, [of.audit])
       return false
     })
@@ -71,7 +71,9 @@ export const takeStep =
     return status
   }
 
-const put = (trx: Database, { place, transferId, nowMs }: StepOf, state: PlaceState) =>
+type Put = Pick<StepOf, "place" | "nowMs"> & Pick<PlaceStatus, "transferId">
+
+const put = (trx: Database, { place, transferId, nowMs }: Put, state: PlaceState) =>
   run(trx, putText, [...placeOf(place), state, transferId, at(nowMs)])
 
 /** Waits for writes in progress. Closes one gate at a time, so that no gate is locked while another is waited for. */
@@ -91,7 +93,7 @@ async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
 /** Reopens the place: a write happened while it was checked to be empty. */
 async function reopen(trx: Database, of: StepOf): Promise<void> {
   await run(trx, openText, placeOf(of.place))
-  await put(trx, of, "OPEN")
+  await put(trx, { ...of, transferId: null }, "OPEN")
 }
 
 /** @throws Refused STATE_CONFLICT */
