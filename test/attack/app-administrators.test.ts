@@ -55,13 +55,13 @@ describe("an app's administrator", () => {
 describe("an invitation that grants a scope of the auth service", () => {
   const scopes = ["auth.members.write"]
   const invite = async () => {
-    const giver = await signIn(server, clients, `giver ${Math.random()}`, { app: world.app, scopes })
-    const { code } = await clients.admin.inviteMember({ appId: world.app.id, scopes }, bearer(giver.token))
+    const inviter = await signIn(server, clients, `inviter ${Math.random()}`, { app: world.app, scopes })
+    const { code } = await clients.admin.inviteMember({ appId: world.app.id, scopes }, bearer(inviter.token))
     const found = await clients.admin.listMemberships(
-      { appId: world.app.id, principalId: giver.principalId },
+      { appId: world.app.id, principalId: inviter.principalId },
       world.as("admin"),
     )
-    return { code, of: { appId: world.app.id, membershipId: found.memberships[0]?.id ?? "" }, giver }
+    return { code, of: { appId: world.app.id, membershipId: found.memberships[0]?.id ?? "" }, inviter }
   }
   const take = async (invitationCode: string) => {
     const login = await server.login(`taker ${Math.random()}`)
@@ -81,8 +81,8 @@ describe("an invitation that grants a scope of the auth service", () => {
       ({ of }: Awaited<ReturnType<typeof invite>>) => admin.suspendMembership(of, by),
       ({ of }: Awaited<ReturnType<typeof invite>>) =>
         admin.updateMembership({ ...of, membership: {}, updateMask: { paths: ["scopes"] } }, by),
-      ({ giver }: Awaited<ReturnType<typeof invite>>) =>
-        admin.suspendPrincipal({ principalId: giver.principalId }, world.as("root")),
+      ({ inviter }: Awaited<ReturnType<typeof invite>>) =>
+        admin.suspendPrincipal({ principalId: inviter.principalId }, world.as("root")),
     ]
     for (const end of endings) {
       const invited = await invite()

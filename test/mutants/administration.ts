@@ -37,17 +37,17 @@ export const administrationMutants: readonly Mutant[] = [
   },
   {
     fault: "who was sent away comes back by an invitation of their own",
-    file: `${kernel}/giver.ts`,
-    from: 'giver.principal?.status !== "ACTIVE"',
-    to: "giver.principal === undefined",
-    test: `${kernel}/giver.test.ts`,
+    file: `${kernel}/inviter.ts`,
+    from: 'inviter.principal?.status !== "ACTIVE"',
+    to: "inviter.principal === undefined",
+    test: `${kernel}/inviter.test.ts`,
     name: "nobody who is suspended",
   },
   {
     fault: "whoever administers members makes anybody an administrator",
     from: "!isOwnKey(key) || grounds.held.has(key)",
     to: "!isOwnKey(key) || grounds.held.size > 0",
-    name: "are more than the giver holds",
+    name: "are more than the caller holds",
     ...scopes,
   },
   {

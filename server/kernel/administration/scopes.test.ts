@@ -53,8 +53,8 @@ describe("the scopes of a member", () => {
   test.each<[string, string[], string[], string[], string | undefined]>([
     ["are the app's", ["notes.read"], [], [], undefined],
     ["are of no app", ["notes.burn"], [], [], "INVALID_FIELD"],
-    ["are what the giver holds", ["auth.apps.write"], [], ["auth.apps.write"], undefined],
-    ["are more than the giver holds", ["auth.apps.write"], [], ["auth.introspect"], "SCOPE_NOT_GRANTED"],
+    ["are what the caller holds", ["auth.apps.write"], [], ["auth.apps.write"], undefined],
+    ["are more than the caller holds", ["auth.apps.write"], [], ["auth.introspect"], "SCOPE_NOT_GRANTED"],
     ["were there before", ["auth.apps.write", "notes.gone"], ["auth.apps.write", "notes.gone"], [], undefined],
     ["are fewer", [], ["auth.apps.write"], [], undefined],
     ["are names that every object has", ["constructor"], [], ["constructor"], "INVALID_FIELD"],

@@ -4,8 +4,8 @@ import type { Invitation } from "@signet/kernel/administration/records"
 import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joining"
 import type { Membership } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
-import { stillGiven } from "../auth/sign-in/giver.ts"
-import { takeInvitation } from "../auth/sign-in/membership.ts"
+import { withCurrentAuthority } from "../auth/sign-in/inviter.ts"
+import { consumeInvitation } from "../auth/sign-in/membership.ts"
 import type { Deps } from "../deps.ts"
 import { tenantMembershipOf } from "../place.ts"
 import { onSelf, type Self } from "./self.ts"
@@ -13,7 +13,7 @@ import { onSelf, type Self } from "./self.ts"
 export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: string): Promise<Membership> {
   return onSelf(deps, context, async (self) => {
     const { tx, nowMs, user, principal, refuse } = self
-    const invitation = await stillGiven(deps, tx, await lockInvitation(self, codeText))
+    const invitation = await withCurrentAuthority(deps, tx, await lockInvitation(self, codeText))
     if (invitation === undefined) return refuse("membership.accepted", "INVITATION_INVALID")
     const membership = await membershipAt(self, invitation)
     const tenantMembership = await tenantMembershipOf(tx, principal.id, invitation)
@@ -24,7 +24,7 @@ export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: 
     if (problem !== undefined) return refuse("membership.accepted", problem)
     const own = await tx.identities.findMembership(principal.id, user.appId, null, null)
     const request = { appId: user.appId, hints: own?.profile ?? {} }
-    return takeInvitation({ ...self, request, vouched: { name: null } }, principal, invitation)
+    return consumeInvitation({ ...self, request, vouched: { name: null } }, principal, invitation)
   })
 }
 

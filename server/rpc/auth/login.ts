@@ -14,7 +14,7 @@ import { loadConfiguration } from "./sign-in/configuration.ts"
 import type { Entry } from "./sign-in/entry.ts"
 import { loadFacts } from "./sign-in/facts.ts"
 import { useProof } from "./sign-in/magic-link.ts"
-import { joinApp, takeInvitation } from "./sign-in/membership.ts"
+import { consumeInvitation, joinApp } from "./sign-in/membership.ts"
 import { insertNewcomer } from "./sign-in/newcomer.ts"
 import type { SignInRequest } from "./sign-in/request.ts"
 import { insertSession } from "./sign-in/session.ts"
@@ -82,7 +82,7 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   }
 
   const person = plan.cancelsDeletion ? await keepIdentity(entry, identity, principal) : identity
-  const invited = plan.takes && (await takeInvitation(entry, principal, plan.takes))
+  const invited = plan.takes && (await consumeInvitation(entry, principal, plan.takes))
   const isOfApp = invited?.tenantId === null && invited.contextId === null
   const outer = isOfApp ? invited : plan.joins ? await joinApp(entry, principal) : facts.membership
   const membership = facts.innerMembership === null ? outer : isAt(invited, request) ? invited : facts.innerMembership

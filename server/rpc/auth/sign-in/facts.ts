@@ -6,7 +6,7 @@ import type { Identity, Principal, ProviderAccount } from "@signet/kernel/record
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import { tenantMembershipOf } from "../../place.ts"
 import type { Entry } from "./entry.ts"
-import { stillGiven } from "./giver.ts"
+import { withCurrentAuthority } from "./inviter.ts"
 
 export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const { tx, request, app, client, nowMs } = entry
@@ -67,5 +67,5 @@ async function lockInvitation({ deps, tx, request }: Entry): Promise<SignInFacts
   if (request.invitationCode === "") return null
   const code = parseOpaque("sginv_", request.invitationCode)
   if (code === undefined) return undefined
-  return stillGiven(deps, tx, await tx.invitations.lockByCode(deps.secrets.hashes("invitation", code)))
+  return withCurrentAuthority(deps, tx, await tx.invitations.lockByCode(deps.secrets.hashes("invitation", code)))
 }

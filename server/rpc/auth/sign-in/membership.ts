@@ -29,7 +29,7 @@ export async function joinApp(entry: Joining, principal: Principal): Promise<Mem
  * Accepts an invitation, which is locked and valid. The membership becomes active, with its own scopes and the
  * invitation's. A membership made for the invitation has those scopes already, except revoked ones.
  */
-export async function takeInvitation(
+export async function consumeInvitation(
   entry: Joining,
   principal: Principal,
   invitation: Invitation,

@@ -8,40 +8,40 @@ import type { Invitation } from "./records.ts"
 import { isOwnKey } from "./scopes.ts"
 
 /** Memberships of the inviter in one app. */
-interface GiverIn {
+interface InviterIn {
   readonly app: App
   readonly memberships: readonly Membership[]
 }
 
 /** Current state of the inviter, as stored. */
-export interface Giver {
+export interface Inviter {
   readonly principal: Pick<Principal, "status"> | undefined
   /** Set if the inviter is a service. */
   readonly account: Pick<ServiceAccount, "status" | "scopes"> | undefined
   /** Memberships in the invitation's app and in the installation's app. */
-  readonly in: readonly GiverIn[]
+  readonly in: readonly InviterIn[]
 }
 
 /** True if the inviter must be rechecked: only a holder of this service's own scopes may grant them. */
-export const isOfGiver = ({ scopes }: Pick<Invitation, "scopes">): boolean => scopes.some(isOwnKey)
+export const grantsOwnScopes = ({ scopes }: Pick<Invitation, "scopes">): boolean => scopes.some(isOwnKey)
 
 /**
  * True if the inviter still holds every scope of this service that the invitation grants.
  *
  * Without this check, a removed administrator could regain access through an invitation issued earlier.
  */
-export function isStillGiven(invitation: Invitation, giver: Giver, authAudience: string): boolean {
+export function mayStillGrant(invitation: Invitation, inviter: Inviter, authAudience: string): boolean {
   const own = invitation.scopes.filter(isOwnKey)
   if (own.length === 0) return true
-  if (giver.principal?.status !== "ACTIVE") return false
-  const held = new Set(giver.in.flatMap((there) => heldIn(there, invitation, giver.account, authAudience)))
+  if (inviter.principal?.status !== "ACTIVE") return false
+  const held = new Set(inviter.in.flatMap((there) => heldIn(there, invitation, inviter.account, authAudience)))
   return own.every((key) => held.has(key))
 }
 
 function heldIn(
-  { app, memberships }: GiverIn,
+  { app, memberships }: InviterIn,
   invitation: Invitation,
-  account: Giver["account"],
+  account: Inviter["account"],
   authAudience: string,
 ): readonly string[] {
   const active = memberships.filter(({ status }) => status === "ACTIVE")

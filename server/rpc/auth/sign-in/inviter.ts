@@ -1,21 +1,19 @@
-// Checks that an invitation's inviter may still grant it.
-
-import { isOfGiver, isStillGiven } from "@signet/kernel/administration/giver"
+import { grantsOwnScopes, mayStillGrant } from "@signet/kernel/administration/inviter"
 import type { Invitation } from "@signet/kernel/administration/records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 
-/** The invitation; undefined if the inviter may no longer grant its scopes. */
-export async function stillGiven(
+/** Returns the invitation; undefined if its inviter may no longer grant its scopes. */
+export async function withCurrentAuthority(
   { authAudience }: Pick<Deps, "authAudience">,
   tx: Tx,
   invitation: Invitation | undefined,
 ): Promise<Invitation | undefined> {
-  if (invitation === undefined || !isOfGiver(invitation)) return invitation
+  if (invitation === undefined || !grantsOwnScopes(invitation)) return invitation
   const { invitedBy, appId } = invitation
   const apps = [await tx.apps.findApp(appId), await tx.administration.findInstallation()]
-  const giver = {
+  const inviter = {
     principal: await tx.identities.findPrincipal(invitedBy),
     account: await tx.serviceAccounts.findByPrincipal(invitedBy),
     in: await Promise.all(
@@ -24,5 +22,5 @@ export async function stillGiven(
         .map(async (app) => ({ app, memberships: await tx.identities.findMemberships(invitedBy, app.id) })),
     ),
   }
-  return isStillGiven(invitation, giver, authAudience) ? invitation : undefined
+  return mayStillGrant(invitation, inviter, authAudience) ? invitation : undefined
 }
