@@ -13,7 +13,7 @@ import {
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { type BackendElsewhere, startBackendElsewhere } from "../support/messaging/backend-elsewhere.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
+import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { protocols, refusal } from "../support/clients.ts"
 import { proofHeader, proofOf } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
+import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 

@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer } from "../support/clients.ts"
 import { addMachine, basic, postForm } from "../support/machines.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
-import { deviceRequest, newLeafKey, placeOf, randomBytes } from "../support/messaging/papers.ts"
+import { deviceRequest, newLeafKey, placeOf, randomBytes } from "../support/messaging/device-parts.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
 import {

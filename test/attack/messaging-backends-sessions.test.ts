@@ -7,7 +7,7 @@ import { createAuthority } from "../../server/keys/authority.ts"
 import { bearer } from "../support/clients.ts"
 import { addMachine, basic, postForm } from "../support/machines.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
-import { newLeafKey, randomBytes } from "../support/messaging/papers.ts"
+import { newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { claimsOf } from "../support/people.ts"
 import {
   alice,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer } from "../support/clients.ts"
 import { addMachine, addPat, basic, postForm } from "../support/machines.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
-import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
+import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { claimsOf } from "../support/people.ts"
 import {
   alice,

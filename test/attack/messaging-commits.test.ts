@@ -16,7 +16,7 @@ import { nextConfirmedTranscriptHash } from "../../server/framing/transcript.ts"
 import { parseTree } from "../../server/framing/tree.ts"
 import { treeHash } from "../../server/framing/tree-hash.ts"
 import type { StagedAppend } from "../support/messaging/committing.ts"
-import { bytesOf, engine, newLeafKey, randomBytes, suite } from "../support/messaging/papers.ts"
+import { bytesOf, engine, newLeafKey, randomBytes, suite } from "../support/messaging/device-parts.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import {
   adding,

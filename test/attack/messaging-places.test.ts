@@ -5,7 +5,7 @@ import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { newClaimId } from "../support/messaging/committing.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { randomBytes } from "../support/messaging/papers.ts"
+import { randomBytes } from "../support/messaging/device-parts.ts"
 import type { Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"

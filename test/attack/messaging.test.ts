@@ -19,7 +19,7 @@ import { protocols } from "../support/clients.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type CommitPayload, newClaimId, type StagedAppend } from "../support/messaging/committing.ts"
 import { newDevice } from "../support/messaging/device.ts"
-import { bytesOf, deviceRequest, engine, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
+import { bytesOf, deviceRequest, engine, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { aadOf } from "../support/messaging/room.ts"
 import {
   adding,

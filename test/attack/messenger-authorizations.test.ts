@@ -17,10 +17,10 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { newGroup } from "../../clients/core/messaging/sending/new-group.ts"
 import { stageCommit } from "../../clients/core/messaging/sending/staging.ts"
 import type { LocalGroup, StoredConversation } from "../../clients/core/messaging/state/stored-conversation.ts"
+import { randomBytes } from "../support/messaging/device-parts.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
 import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
 import { messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { randomBytes } from "../support/messaging/papers.ts"
 
 let world: HostileWorld
 let ben: Seated

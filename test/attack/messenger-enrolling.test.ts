@@ -13,9 +13,9 @@ import type { ListDevicesResponse, RegisterDeviceResponse } from "@signet/proto/
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { frameOf } from "../../clients/core/messaging/mls.ts"
 import { newDevice } from "../support/messaging/device.ts"
+import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
-import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 

@@ -18,8 +18,16 @@ import {
 } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { stateTag, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import {
+  bytesOf,
+  engine,
+  hexOf,
+  newLeafKey,
+  nowSeconds,
+  randomBytes,
+  suite,
+} from "../support/messaging/device-parts.ts"
 import { type HostileWorld, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
-import { bytesOf, engine, hexOf, newLeafKey, nowSeconds, randomBytes, suite } from "../support/messaging/papers.ts"
 
 let world: HostileWorld
 let conversation: Conversation

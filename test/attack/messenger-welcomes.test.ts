@@ -8,10 +8,10 @@ import type { Welcome } from "@signet/proto/messaging/v1/records"
 import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TestDevice } from "../support/messaging/device.ts"
+import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
 import type { LyingTransport } from "../support/messaging/lying-transport.ts"
 import type { Seated } from "../support/messaging/messengers.ts"
-import { randomBytes } from "../support/messaging/papers.ts"
 import type { MessagingServer } from "../support/messaging/test-server.ts"
 
 let world: HostileWorld

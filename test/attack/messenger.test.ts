@@ -10,10 +10,10 @@ import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/mess
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
+import { engine, randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
 import type { LyingTransport } from "../support/messaging/lying-transport.ts"
 import type { Seated } from "../support/messaging/messengers.ts"
-import { engine, randomBytes } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import type { MessagingServer } from "../support/messaging/test-server.ts"
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { isFailure } from "../../clients/core/errors.ts"
 import { refusal } from "../support/clients.ts"
 import { newDevice } from "../support/messaging/device.ts"
-import { newLeafKey } from "../support/messaging/papers.ts"
+import { newLeafKey } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 

@@ -9,7 +9,7 @@ import { type Served, serve } from "../conformance/serve.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { newClaimId } from "../support/messaging/committing.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
-import { hexOf } from "../support/messaging/papers.ts"
+import { hexOf } from "../support/messaging/device-parts.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 

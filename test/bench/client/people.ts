@@ -6,7 +6,7 @@ import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/cl
 import { createMessenger, type Messenger, openSqliteStore } from "@signet/client-node/messaging"
 import { idOf } from "@signet/kernel/ids"
 import { rootPublicKey } from "../../../server/keys/root-key.ts"
-import { placeOf } from "../../support/messaging/papers.ts"
+import { placeOf } from "../../support/messaging/device-parts.ts"
 import type { SignedIn, World } from "../../support/messaging/world.ts"
 
 export interface Person {

@@ -7,7 +7,7 @@ import { acceptCommit } from "../../../clients/core/messaging/mls.ts"
 import { bent, theirs } from "../../../server/framing/testing/bent.ts"
 import type { Append } from "../../support/messaging/committing.ts"
 import { newDevice, type TestDevice } from "../../support/messaging/device.ts"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import type { Room } from "../../support/messaging/room.ts"
 import type { World } from "../../support/messaging/world.ts"
 

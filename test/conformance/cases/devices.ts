@@ -4,7 +4,7 @@ import { placeAfter, type SeenDeviceList, verifyDeviceList } from "@signet/canon
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import type { TestDevice } from "../../support/messaging/device.ts"
-import { bytesOf, deviceRequest, hexOf, newLeafKey, nowSeconds, verify } from "../../support/messaging/papers.ts"
+import { bytesOf, deviceRequest, hexOf, newLeafKey, nowSeconds, verify } from "../../support/messaging/device-parts.ts"
 import * as scene from "../scene.ts"
 import { flipped, refuses, there } from "../scene.ts"
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import * as scene from "../scene.ts"
 import { refuses } from "../scene.ts"
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { newClaimId } from "../../support/messaging/committing.ts"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import * as scene from "../scene.ts"
 import { refusal, refuses } from "../scene.ts"
 

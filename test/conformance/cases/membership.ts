@@ -5,7 +5,15 @@ import type { Authorization } from "@signet/proto/messaging/v1/records"
 import { membersOf, stateTag } from "../../../clients/core/messaging/mls.ts"
 import type { StagedAppend } from "../../support/messaging/committing.ts"
 import type { TestDevice } from "../../support/messaging/device.ts"
-import { bytesOf, deviceIn, engine, hexOf, newLeafKey, nowSeconds, verify } from "../../support/messaging/papers.ts"
+import {
+  bytesOf,
+  deviceIn,
+  engine,
+  hexOf,
+  newLeafKey,
+  nowSeconds,
+  verify,
+} from "../../support/messaging/device-parts.ts"
 import { aadOf, type Room, tagOf } from "../../support/messaging/room.ts"
 import * as scene from "../scene.ts"
 import { flipped, refuses, there } from "../scene.ts"

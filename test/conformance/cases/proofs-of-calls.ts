@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf"
 import { KeyPackageService, RetireKeyPackagesRequestSchema } from "@signet/proto/messaging/v1/key_package_service"
 import { proofHeader, proofOf } from "../../support/messaging/calls.ts"
 import type { TestDevice } from "../../support/messaging/device.ts"
-import { bytesOf, newLeafKey, randomBytes } from "../../support/messaging/papers.ts"
+import { bytesOf, newLeafKey, randomBytes } from "../../support/messaging/device-parts.ts"
 import * as scene from "../scene.ts"
 import { refuses } from "../scene.ts"
 

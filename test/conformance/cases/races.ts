@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { CommitConflictSchema } from "@signet/proto/messaging/v1/conflict"
 import { newClaimId } from "../../support/messaging/committing.ts"
-import { hexOf, randomBytes } from "../../support/messaging/papers.ts"
+import { hexOf, randomBytes } from "../../support/messaging/device-parts.ts"
 import { tagOf } from "../../support/messaging/room.ts"
 import { commitRound } from "../rounds.ts"
 import * as scene from "../scene.ts"

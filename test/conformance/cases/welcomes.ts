@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { Welcome_Status } from "@signet/proto/messaging/v1/records"
 import { theirs } from "../../../server/framing/testing/bent.ts"
-import { hexOf, randomBytes } from "../../support/messaging/papers.ts"
+import { hexOf, randomBytes } from "../../support/messaging/device-parts.ts"
 import * as scene from "../scene.ts"
 import { refuses, there } from "../scene.ts"
 

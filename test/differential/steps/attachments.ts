@@ -1,6 +1,6 @@
 // Attachments: made, uploaded in parts, downloaded, erased.
 import { createHash } from "node:crypto"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import { anyRoom, type Step } from "../side.ts"
 
 const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())

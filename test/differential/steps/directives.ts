@@ -1,6 +1,6 @@
 // Leaving, coming back, carrying out what the service asks for, and reporting what cannot be followed.
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import { anyRoom, type Step } from "../side.ts"
 import { change, sync } from "./conversations.ts"
 

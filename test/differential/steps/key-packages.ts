@@ -2,7 +2,7 @@
 
 import { idOf } from "@signet/kernel/ids"
 import { newClaimId } from "../../support/messaging/committing.ts"
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import { anyRoom, namePackages, type Step } from "../side.ts"
 import { turned, uploadFrom } from "./people.ts"
 

@@ -2,7 +2,14 @@
 import type { NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
 import { refusal } from "../../conformance/scene.ts"
 import type { TestDevice } from "../../support/messaging/device.ts"
-import { deviceRequest, engine, hexOf, newLeafKey, nowSeconds, randomBytes } from "../../support/messaging/papers.ts"
+import {
+  deviceRequest,
+  engine,
+  hexOf,
+  newLeafKey,
+  nowSeconds,
+  randomBytes,
+} from "../../support/messaging/device-parts.ts"
 import { type Act, joined, namePackages, type Step } from "../side.ts"
 import { expectDirectives } from "./waiting.ts"
 

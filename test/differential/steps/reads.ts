@@ -1,5 +1,5 @@
 // What can be read, by whom it may be and by others, in pages of every size.
-import { randomBytes } from "../../support/messaging/papers.ts"
+import { randomBytes } from "../../support/messaging/device-parts.ts"
 import { type Act, anyRoom, type Step } from "../side.ts"
 
 const messages: Step = async (act) => {

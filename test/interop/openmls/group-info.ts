@@ -3,7 +3,7 @@ import { signGroupInfo } from "ts-mls/groupInfo.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
 import { makeKit } from "../../../clients/core/messaging/engine/kit.ts"
 import { theirs } from "../../../server/framing/testing/bent.ts"
-import { deviceIn, nowSeconds, suite } from "../../support/messaging/papers.ts"
+import { deviceIn, nowSeconds, suite } from "../../support/messaging/device-parts.ts"
 
 const { cs } = makeKit(suite, { nowSeconds, deviceOf: deviceIn })
 const isExternalPub = ({ extensionType }: Extension) => extensionType === "external_pub"

@@ -17,8 +17,8 @@ import {
   type StagedCommit,
   stateTag,
 } from "../../../clients/core/messaging/mls.ts"
+import { bytesOf, deviceIn, engine, hexOf, nowSeconds, randomBytes } from "./device-parts.ts"
 import type { Own } from "./own.ts"
-import { bytesOf, deviceIn, engine, hexOf, nowSeconds, randomBytes } from "./papers.ts"
 import { aadOf, newRoom, type Room } from "./room.ts"
 
 type Init<Kind extends { case?: string | undefined; value?: unknown } | undefined> = Exclude<

@@ -1,8 +1,8 @@
 // Registration of a test device and upload of its key packages.
 import type { Device, Inventory } from "@signet/proto/messaging/v1/records"
 import type { NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
+import { bytesOf, deviceRequest, engine, hexOf, type LeafKey, nowSeconds } from "./device-parts.ts"
 import type { Own } from "./own.ts"
-import { bytesOf, deviceRequest, engine, hexOf, type LeafKey, nowSeconds } from "./papers.ts"
 
 const day = 86_400
 

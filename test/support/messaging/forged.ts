@@ -5,7 +5,7 @@ import { encodeMlsMessage } from "ts-mls/message.js"
 import { makeKit } from "../../../clients/core/messaging/engine/kit.ts"
 import type { Identity } from "../../../clients/core/messaging/mls.ts"
 import { bent, theirs } from "../../../server/framing/testing/bent.ts"
-import { deviceIn, nowSeconds, suite } from "./papers.ts"
+import { deviceIn, nowSeconds, suite } from "./device-parts.ts"
 
 const kit = makeKit(suite, { nowSeconds, deviceOf: deviceIn })
 

@@ -10,7 +10,7 @@ import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts
 import type { MessagingStore } from "../../../clients/core/messaging/store/store.ts"
 import { testBox } from "../../../clients/core/messaging/testing/test-box.ts"
 import type { SecretBox } from "../../../clients/core/secret-box.ts"
-import { suite, verify } from "./papers.ts"
+import { suite, verify } from "./device-parts.ts"
 import type { MessagingServer } from "./test-server.ts"
 import type { SignedIn } from "./world.ts"
 

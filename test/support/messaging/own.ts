@@ -2,7 +2,7 @@
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import type { Identity, NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
 import type { Credentials, MessagingCalls } from "./calls.ts"
-import type { LeafKey, Place } from "./papers.ts"
+import type { LeafKey, Place } from "./device-parts.ts"
 import type { Room } from "./room.ts"
 import type { SignedIn } from "./world.ts"
 

@@ -6,8 +6,8 @@ import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
 import { CommitReceiptBodyV1Schema } from "@signet/proto/credential/v1/commit_receipt"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
+import { bytesOf, engine, hexOf, randomBytes, verify } from "./device-parts.ts"
 import type { Own } from "./own.ts"
-import { bytesOf, engine, hexOf, randomBytes, verify } from "./papers.ts"
 import { follow, newRoom, type Room } from "./room.ts"
 
 export interface Reading {

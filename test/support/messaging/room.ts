@@ -16,7 +16,7 @@ import {
   type StagedCommit,
   stateTag,
 } from "../../../clients/core/messaging/mls.ts"
-import { bytesOf, engine, hexOf, verify } from "./papers.ts"
+import { bytesOf, engine, hexOf, verify } from "./device-parts.ts"
 
 export interface Room {
   readonly id: string

@@ -3,7 +3,7 @@ import { create, type DescMethodStreaming, type DescMethodUnary, type Message } 
 import type { Transport } from "@connectrpc/connect"
 import { messagingServices } from "./calls.ts"
 import { newClaimId } from "./committing.ts"
-import { randomBytes } from "./papers.ts"
+import { randomBytes } from "./device-parts.ts"
 
 export type Method = DescMethodUnary | DescMethodStreaming
 

@@ -6,7 +6,7 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import type { Append } from "./committing.ts"
 import { newDevice, type TestDevice } from "./device.ts"
-import { hexOf } from "./papers.ts"
+import { hexOf } from "./device-parts.ts"
 import type { Room } from "./room.ts"
 import type { World } from "./world.ts"
 

@@ -7,7 +7,7 @@ import { Conversation_Status, Envelope_Kind } from "@signet/proto/messaging/v1/r
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { newClaimId } from "../../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../../test/support/messaging/device.ts"
-import { hexOf, randomBytes } from "../../../../test/support/messaging/papers.ts"
+import { hexOf, randomBytes } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
 
 let world: MessagingWorld

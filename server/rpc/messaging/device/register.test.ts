@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { newDevice } from "../../../../test/support/messaging/device.ts"
-import { newLeafKey } from "../../../../test/support/messaging/papers.ts"
+import { newLeafKey } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
 
 let world: MessagingWorld

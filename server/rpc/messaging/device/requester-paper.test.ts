@@ -4,7 +4,7 @@ import { parseSigned } from "@signet/canonical/signed"
 import { parseId } from "@signet/kernel/ids"
 import { DeviceListBodyV1Schema } from "@signet/proto/credential/v1/device_list"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { newLeafKey } from "../../../../test/support/messaging/papers.ts"
+import { newLeafKey } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
 import { requesterPaper } from "./requester-paper.ts"
 
