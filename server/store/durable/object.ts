@@ -100,7 +100,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return this.#residency.isOpen()
   }
 
-  /** Every method that writes for a caller calls this first. @throws heldFault */
+  /** For a caller's write of one row, without `write`. @throws heldFault */
   protected requireOpen(): void {
     if (!this.isOpen()) throw heldFault()
   }
@@ -167,8 +167,15 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     console.error("object fault", fault instanceof Error ? `${fault.name}: ${fault.message}` : typeof fault)
   }
 
+  /** The transaction of a caller's write. @throws heldFault */
+  protected write<T>(work: () => T): T {
+    this.requireOpen()
+    return this.transact(work)
+  }
+
   /**
-   * Runs a transaction synchronously: nothing is awaited within, so no other call interleaves, and an error rolls back.
+   * A transaction that also runs while the place is being moved: for notices of other objects, and for the move itself.
+   * It is synchronous: nothing is awaited within, so no other call interleaves, and an error rolls back.
    * Sets the alarm for the next due work, and starts to deliver new outbox entries.
    */
   protected transact<T>(work: () => T): T {

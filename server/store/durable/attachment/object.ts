@@ -34,8 +34,7 @@ export abstract class AttachmentObject extends StoredObject {
 
   /** Inserts the attachment unless it exists. @returns The stored record. */
   create(record: AttachmentRecord): AttachmentRecord {
-    this.requireOpen()
-    return this.transact(() => this.#find() ?? this.#write(record))
+    return this.write(() => this.#find() ?? this.#write(record))
   }
 
   find(): AttachmentRecord | undefined {
@@ -112,8 +111,7 @@ export abstract class AttachmentObject extends StoredObject {
   /** Changes the record in one transaction; undefined deletes it. @returns The record afterwards. */
   #change(work: (record: AttachmentRecord) => AttachmentRecord | undefined): AttachmentRecord | undefined {
     if (this.isBlank()) return undefined
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       const before = this.#find()
       if (before === undefined) return undefined
       const after = work(before)

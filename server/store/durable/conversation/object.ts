@@ -63,7 +63,6 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     conversation: Conversation,
     audit: AuditEvent,
   ): Promise<{ is: "created" | "there"; conversation: Conversation }> {
-    this.requireOpen()
     return this.#change<{ is: "created" | "there"; conversation: Conversation }>("user", () => {
       const there = this.#head.get()
       if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, deliveries: [] }
@@ -119,10 +118,12 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   }
 
   async #append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
-    this.requireOpen()
     const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
-    // One row, which needs no transaction, alarm or notice.
-    if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
+    if (append.commit === null && audit.length === 0) {
+      // One row, which needs no transaction, alarm or notice.
+      this.requireOpen()
+      return appendMessage(of, append, nowMs).outcome
+    }
     return this.#change("device", () => {
       const { outcome, deliveries } = appendMessage(of, append, nowMs)
       if (outcome.is === "appended") this.audit(audit)
@@ -195,7 +196,6 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
    * @returns The conversation afterwards, without its roster, which equals the snapshot's.
    */
   async swap(revision: number, change: Change, audit: readonly AuditEvent[]): Promise<Conversation | "lost"> {
-    this.requireOpen()
     return this.#change<Conversation | "lost">("device", () => {
       const kept = this.#head.get()
       if (kept?.revision !== revision) return { answer: "lost", deliveries: [] }
@@ -324,7 +324,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     work: () => { readonly answer: Answer; readonly deliveries: readonly Delivery[] },
   ): Promise<Answer> {
     const { answer, lanes } = this.#safely(() =>
-      this.transact(() => {
+      this.write(() => {
         const { answer, deliveries } = work()
         putDeliveries(this.outbox, deliveries)
         return { answer, lanes: deliveries.filter(({ kind }) => kind === asked).map(laneOf) }

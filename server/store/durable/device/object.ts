@@ -134,8 +134,7 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       this.#endsAt(Math.min(...packages.map(({ notAfterMs }) => notAfterMs)))
       return upload(this.sql, packages, nowMs)
     })
@@ -146,14 +145,12 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   retire(refs: readonly Uint8Array[] | "all"): void {
-    this.requireOpen()
-    this.transact(() => retire(this.sql, refs))
+    this.write(() => retire(this.sql, refs))
   }
 
   /** Takes a package for a claim; a repeated call for the same claim takes the same one. */
   take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       this.#endsAt(nowMs + claimMs)
       return take(this.sql, of, nowMs)
     })
@@ -161,8 +158,7 @@ export abstract class DeviceObject extends StoredObject {
 
   /** Begins a claim that this device makes. */
   beginClaim(asked: ClaimAsked, nowMs: number): Begun {
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       this.#endsAt(nowMs + claimMs)
       return beginClaim(this.sql, asked, nowMs)
     })
@@ -174,8 +170,7 @@ export abstract class DeviceObject extends StoredObject {
     packages: readonly KeyPackageRecord[],
     audit: AuditEvent,
   ): { isFirst: boolean; claim: ClaimRecord } | undefined {
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       const finished = finishClaim(this.sql, of.id, of.requesterDeviceId, packages)
       if (finished?.isFirst) this.audit([audit])
       return finished
@@ -196,8 +191,7 @@ export abstract class DeviceObject extends StoredObject {
     nowMs: number,
     audit: AuditEvent,
   ): Awaited<ReturnType<Welcomes["consume"]>> {
-    this.requireOpen()
-    return this.transact(() => {
+    return this.write(() => {
       const done = consume(this.sql, id, by, nowMs)
       if (done.is === "consumed") {
         this.audit([audit])
@@ -208,8 +202,7 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   voidAll(): void {
-    this.requireOpen()
-    if (!this.isBlank()) this.transact(() => this.#ended(voidAll(this.sql)))
+    if (!this.isBlank()) this.write(() => this.#ended(voidAll(this.sql)))
   }
 
   /** From a conversation's outbox: the membership, and the welcome that came with it. Idempotent. */
@@ -257,14 +250,12 @@ export abstract class DeviceObject extends StoredObject {
 
   /** Assigns the key to the group, unless it is in use. @returns The key's group. */
   takeGroupKey(key: Uint8Array, requestHash: Uint8Array, id: ConversationId): ConversationId | "mismatch" {
-    this.requireOpen()
-    return this.transact(() => takeGroupKey(this.sql, key, requestHash, id))
+    return this.write(() => takeGroupKey(this.sql, key, requestHash, id))
   }
 
   /** Assigns the key to the attachment, unless it is in use. @returns The key's attachment. */
   takeAttachmentKey(key: Uint8Array, id: AttachmentId): AttachmentId {
-    this.requireOpen()
-    return this.transact(() => takeAttachmentKey(this.sql, key, id))
+    return this.write(() => takeAttachmentKey(this.sql, key, id))
   }
 
   /** From an attachment's outbox: it was deleted. Idempotent. */

@@ -108,9 +108,8 @@ export abstract class UserObject extends TellingObject<UserAsk> {
    * @param isPrepared Each requested device holds the name of its leaf key, and knows its user.
    */
   async change(change: DeviceChange, isPrepared: boolean): Promise<Changed> {
-    this.requireOpen()
     const { sql } = this
-    const done = this.transact<Changed>(() => {
+    const done = this.write<Changed>(() => {
       const newest = newestList(sql)
       if ((newest?.version ?? 0n) + 1n !== change.list.version) return { is: "lost" }
       if (change.devices.some(({ id, leafKey }) => hasLostKey(sql, id, leafKey))) return { is: "lost" }
@@ -198,8 +197,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   effectsDone(deviceId: DeviceId): void {
-    this.requireOpen()
-    this.transact(() => this.sql.run("delete from effect where device_id = ?", deviceId))
+    this.write(() => this.sql.run("delete from effect where device_id = ?", deviceId))
   }
 
   /** All of its devices, in any status. */
