@@ -31,7 +31,7 @@ export async function openFsBlobs(
   folder: string,
   { nowMs, files = nodeFiles }: { nowMs: number; files?: Files },
 ): Promise<BlobStore> {
-  const { root, temporary } = await telling(async () => {
+  const { root, temporary } = await refusing(async () => {
     await files.mkdir(folder, { recursive: true, mode: 0o700 })
     const root = await files.realpath(folder)
     const temporary = join(root, "tmp")
@@ -50,7 +50,7 @@ export async function openFsBlobs(
 
   return {
     put: (key, bytes) =>
-      telling(async () => {
+      refusing(async () => {
         const { folders, path } = placeOf(key)
         const beside = join(temporary, randomUUID())
         try {
@@ -65,14 +65,14 @@ export async function openFsBlobs(
       }),
 
     get: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const { folders, path } = placeOf(key)
         if (!(await areFolders(files, folders))) return undefined
         return readWhole(files, path)
       }),
 
     size: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const { folders, path } = placeOf(key)
         if (!(await areFolders(files, folders))) return undefined
         const found = await statOf(files, path)
@@ -80,7 +80,7 @@ export async function openFsBlobs(
       }),
 
     delete: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const { folders, path } = placeOf(key)
         if (!(await areFolders(files, folders))) return
         try {
@@ -183,7 +183,7 @@ function ensureFile(found: Stats): Stats {
 
 const fullCodes: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "EFBIG"])
 
-async function telling<T>(work: () => Promise<T>): Promise<T> {
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -64,18 +64,18 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
 
   return {
     async put(key, bytes) {
-      const response = await telling(() => ask("PUT", key, new Uint8Array(checkBytes(bytes))))
+      const response = await refusing(() => ask("PUT", key, new Uint8Array(checkBytes(bytes))))
       await response?.body?.cancel()
     },
 
     get: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const response = await ask("GET", key)
         return response && readAtMost(response, maxBlobBytes)
       }),
 
     size: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const response = await ask("HEAD", key)
         if (response === undefined) return undefined
         const length = response.headers.get("content-length") ?? ""
@@ -84,7 +84,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
       }),
 
     async delete(key) {
-      const response = await telling(() => ask("DELETE", key))
+      const response = await refusing(() => ask("DELETE", key))
       await response?.body?.cancel()
     },
 
@@ -126,7 +126,7 @@ async function readAtMost(response: Response, max: number): Promise<Uint8Array> 
   return new Uint8Array(Buffer.concat(chunks))
 }
 
-async function telling<T>(work: () => Promise<T>): Promise<T> {
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -57,12 +57,12 @@ interface FollowedKeys {
 export async function followSealingKeys(db: Database, opened: OpenSecrets, nowMs: number): Promise<FollowedKeys> {
   const { sealing } = opened
   const process = randomBytes(12).toString("base64url")
-  const tell = () => holdSealingKeys(db, process, { keyIds: sealing.heldIds, sealsWith: sealing.sealsWith() })
+  const hold = () => holdSealingKeys(db, process, { keyIds: sealing.heldIds, sealsWith: sealing.sealsWith() })
   const tick = async () => {
     const before = sealing.sealsWith()
-    sealing.follow(await tell())
+    sealing.follow(await hold())
     // A rotation waits until every process has reported that it uses the new key.
-    if (sealing.sealsWith() !== before) await tell()
+    if (sealing.sealsWith() !== before) await hold()
   }
   await adoptFirstKey(db, opened, nowMs)
   try {

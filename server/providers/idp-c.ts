@@ -30,7 +30,7 @@ interface IdpCDeps {
   isLoopbackAllowed: boolean
   /** Where requests go out; the platform's own when left out. */
   fetch?: Fetch
-  /** Told of what went wrong without failing the call, for the log: no address, no token. */
+  /** Called for a failure that does not fail the call, for the log: no address, no token. */
   report?: (fault: Error) => void
 }
 

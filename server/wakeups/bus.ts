@@ -22,7 +22,7 @@ interface BusOptions {
   /** It listens from now on, and may have missed what came before. */
   onListening(): void
   onError(error: unknown): void
-  /** How long hints wait for others: 10 unless told otherwise. */
+  /** How long hints wait for others: 10 by default. */
   readonly gatherMs?: number
 }
 
@@ -60,8 +60,8 @@ export function createPostgresBus(options: BusOptions): Bus {
     next.on("error", (error) => lost(next, error))
     next.on("end", () => lost(next, new Error("the connection for wake-ups ended")))
     next.on("notification", ({ payload = "" }) => {
-      const told = decode(payload)
-      if (told.origin !== origin) options.onHints(told.hints)
+      const received = decode(payload)
+      if (received.origin !== origin) options.onHints(received.hints)
     })
     try {
       await next.connect()

@@ -5,21 +5,21 @@ import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 interface Subscription {
   readonly listener: (hint: Hint) => void
   interest: Interest
-  /** The newest place of each conversation that the stream was told of. */
-  told: Map<ConversationId, bigint>
+  /** The newest sequence number that the stream has reported, by conversation. */
+  sentSeqs: Map<ConversationId, bigint>
 }
 
 export interface Hub {
   add(interest: Interest, listener: (hint: Hint) => void): Subscription
   update(subscription: Subscription, interest: Interest): void
   remove(subscription: Subscription): void
-  tell(hint: Hint): void
-  /** Of each conversation that anybody listens to, the oldest newest place that somebody was told of. */
+  deliver(hint: Hint): void
+  /** For each followed conversation, the lowest of its subscribers' `sentSeqs`. */
   heads(): ReadonlyMap<ConversationId, bigint>
   readonly subscriptions: ReadonlySet<Subscription>
 }
 
-/** @param onError Told of a listener that threw: the others are told all the same. */
+/** @param onError Called with the error of a listener that threw. The other listeners still get the hint. */
 export function createHub(onError: (error: unknown) => void): Hub {
   const subscriptions = new Set<Subscription>()
   const byKey = new Map<string, Set<Subscription>>()
@@ -44,7 +44,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
     subscriptions,
 
     add(interest, listener) {
-      const subscription = { interest, listener, told: new Map(interest.conversations) }
+      const subscription = { interest, listener, sentSeqs: new Map(interest.conversations) }
       enter(subscription)
       return subscription
     },
@@ -52,10 +52,10 @@ export function createHub(onError: (error: unknown) => void): Hub {
     update(subscription, interest) {
       if (!subscriptions.has(subscription)) return
       leave(subscription)
-      const { told } = subscription
-      subscription.told = new Map(
+      const { sentSeqs } = subscription
+      subscription.sentSeqs = new Map(
         Array.from(interest.conversations, ([id, seq]) => {
-          const before = told.get(id) ?? 0n
+          const before = sentSeqs.get(id) ?? 0n
           return [id, before > seq ? before : seq]
         }),
       )
@@ -65,12 +65,12 @@ export function createHub(onError: (error: unknown) => void): Hub {
 
     remove: leave,
 
-    tell(hint) {
+    deliver(hint) {
       // A copy: a listener may change its interest.
       for (const subscription of [...(byKey.get(keyOf(hint)) ?? [])]) {
         if (hint.is === "envelopes") {
-          if (hint.headSeq <= (subscription.told.get(hint.conversationId) ?? 0n)) continue
-          subscription.told.set(hint.conversationId, hint.headSeq)
+          if (hint.headSeq <= (subscription.sentSeqs.get(hint.conversationId) ?? 0n)) continue
+          subscription.sentSeqs.set(hint.conversationId, hint.headSeq)
         }
         try {
           subscription.listener(hint)
@@ -82,8 +82,8 @@ export function createHub(onError: (error: unknown) => void): Hub {
 
     heads() {
       const heads = new Map<ConversationId, bigint>()
-      for (const { told } of subscriptions) {
-        for (const [id, seq] of told) {
+      for (const { sentSeqs } of subscriptions) {
+        for (const [id, seq] of sentSeqs) {
           const other = heads.get(id)
           if (other === undefined || seq < other) heads.set(id, seq)
         }

@@ -2,7 +2,7 @@
 import { parseId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
-/** What processes tell each other: hints, and that the revocation log has grown. */
+/** What processes send to each other: hints, and that the revocation log has grown. */
 export type News = Hint | { readonly is: "revocations" }
 
 const mostBytes = 7_900

@@ -16,8 +16,8 @@ interface Poll {
   heads(): Promise<void>
   /** Everything else. */
   rest(): Promise<void>
-  /** Remembers what was told another way. */
-  told(hint: Hint): void
+  /** Remembers what arrived another way. */
+  record(hint: Hint): void
   start(): void
   stop(): Promise<void>
 }
@@ -36,7 +36,7 @@ export function createPoll({ hub, missed, isListening, onError }: PollOptions): 
     const known = hub.heads()
     if (known.size === 0) return
     for (const { conversationId, headSeq } of await missed.heads(known)) {
-      hub.tell({ is: "envelopes", conversationId, headSeq })
+      hub.deliver({ is: "envelopes", conversationId, headSeq })
     }
   }
   const rest = async () => {
@@ -54,7 +54,7 @@ export function createPoll({ hub, missed, isListening, onError }: PollOptions): 
     })
     const before = marks
     marks = new Map(found.map(({ hint, mark }) => [keyOf(hint), mark]))
-    for (const { hint, mark } of found) if (isNews(hint, mark, before.get(keyOf(hint)))) hub.tell(hint)
+    for (const { hint, mark } of found) if (isNews(hint, mark, before.get(keyOf(hint)))) hub.deliver(hint)
   }
   const round = async () => {
     try {
@@ -79,7 +79,7 @@ export function createPoll({ hub, missed, isListening, onError }: PollOptions): 
   return {
     heads,
     rest,
-    told(hint) {
+    record(hint) {
       if (hint.is === "deviceList" || hint.is === "member") marks.delete(keyOf(hint))
       if (hint.is === "welcome" || hint.is === "directive" || hint.is === "revoked") marks.set(keyOf(hint), "")
     },

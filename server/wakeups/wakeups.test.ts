@@ -116,7 +116,7 @@ test("the poll tells what was lost, once: heads, welcomes, changed lists and mem
     rest: async () => rest,
   }
   const poll = createPoll({ hub, missed, isListening: () => true, onError: fail })
-  poll.told(directive)
+  poll.record(directive)
   await poll.heads()
   await poll.heads()
   expect(asked).toEqual([[[conversation(1), 4n]], [[conversation(1), 6n]]])

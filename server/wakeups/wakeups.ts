@@ -35,8 +35,8 @@ export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups 
     publish(hints) {
       remote?.bus.send(hints)
       for (const hint of hints) {
-        remote?.poll.told(hint)
-        hub.tell(hint)
+        remote?.poll.record(hint)
+        hub.deliver(hint)
       }
     },
 
@@ -71,8 +71,8 @@ function withOthers(
       for (const hint of hints) {
         if (hint.is === "revocations") onRevocations()
         else {
-          poll.told(hint)
-          hub.tell(hint)
+          poll.record(hint)
+          hub.deliver(hint)
         }
       }
     },
@@ -80,7 +80,7 @@ function withOthers(
       // While nobody listened anything may have been said: everybody looks again at where they are members.
       for (const { interest } of [...hub.subscriptions]) {
         const hint: Hint = { is: "member", deviceId: interest.deviceId }
-        hub.tell(hint)
+        hub.deliver(hint)
       }
       poll.heads().catch(onError)
       onRevocations()

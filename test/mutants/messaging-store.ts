@@ -171,7 +171,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "what others publish is told again to them",
     file: "server/wakeups/bus.ts",
-    from: "if (told.origin !== origin)",
+    from: "if (received.origin !== origin)",
     to: "",
     test: "server/wakeups/wakeups.test.ts",
     name: "what one publishes the other tells",
@@ -179,7 +179,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "a stream is told of an older head",
     file: "server/wakeups/hub.ts",
-    from: "if (hint.headSeq <= (subscription.told.get(hint.conversationId) ?? 0n)) continue",
+    from: "if (hint.headSeq <= (subscription.sentSeqs.get(hint.conversationId) ?? 0n)) continue",
     to: "",
     test: "server/wakeups/wakeups.test.ts",
     name: "a head is told once, and never an older one",

@@ -13,27 +13,27 @@ export interface Bucket {
 export function createR2Blobs(bucket: Bucket): BlobStore {
   return {
     put: (key, bytes) =>
-      telling(async () => {
+      refusing(async () => {
         await bucket.put(checkKey(key), checkBytes(bytes))
       }),
 
     get: (key) =>
-      telling(async () => {
+      refusing(async () => {
         const found = await bucket.get(checkKey(key))
         if (found === null) return undefined
         if (found.size > maxBlobBytes) throw new Error("the blob exceeds the size limit")
         return new Uint8Array(await found.arrayBuffer())
       }),
 
-    size: (key) => telling(async () => (await bucket.head(checkKey(key)))?.size),
+    size: (key) => refusing(async () => (await bucket.head(checkKey(key)))?.size),
 
-    delete: (key) => telling(() => bucket.delete(checkKey(key))),
+    delete: (key) => refusing(() => bucket.delete(checkKey(key))),
 
     presign: async () => undefined,
   }
 }
 
-async function telling<T>(work: () => Promise<T>): Promise<T> {
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -1,19 +1,19 @@
 import type { ConversationId, PrincipalId } from "../ids.ts"
 
 /** The users whose device lists matter to a conversation: its members, each once; none before the first commit. */
-export interface Audience {
+export interface MemberUsers {
   readonly conversationId: ConversationId
   readonly headSeq: bigint
   readonly userIds: readonly PrincipalId[]
   /**
-   * The device's standing, if the store returns it with the same query. Hints for later changes reach listeners from
+   * The device's progress, if the store returns it with the same query. Hints for later changes reach listeners from
    * `Interest.asOfMs` and its sequence numbers on.
    */
-  readonly standing?: Standing
+  readonly progress?: LogProgress
 }
 
 /** The head of a log, and how far a device has processed it. */
-export interface Standing {
+export interface LogProgress {
   readonly conversationId: ConversationId
   readonly headSeq: bigint
   readonly processedSeq: bigint

@@ -8,7 +8,7 @@ import type { AppendDecision } from "./append.ts"
 import type { ReceiptSigner } from "./authority.ts"
 import type { DirectiveDecision, LeaseDecision } from "./directive.ts"
 import type { Inventory } from "./key-package.ts"
-import type { Audience, Standing } from "./listening.ts"
+import type { LogProgress, MemberUsers } from "./listening.ts"
 import type { ClaimTargets } from "./membership.ts"
 import type {
   AttachmentRecord,
@@ -200,13 +200,13 @@ export interface Conversations {
     of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
     page: { size: number; before: { createdAtMs: number; id: ConversationId } | null },
   ): Promise<readonly SeenConversation[]>
-  /** The audiences of the conversations of `list`, sorted by id; or only that of `only`, if `list` contains it. */
-  audiences(
+  /** The member users of the conversations of `list`, sorted by id; or only that of `only`, if `list` contains it. */
+  memberUsers(
     of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
     page: { size: number; after: ConversationId | null; only: ConversationId | null },
-  ): Promise<readonly Audience[]>
-  /** The standings of these conversations, newest first. */
-  standings(deviceId: DeviceId, ids: readonly ConversationId[]): Promise<readonly Standing[]>
+  ): Promise<readonly MemberUsers[]>
+  /** The log progress of these conversations, newest first. */
+  logProgress(deviceId: DeviceId, ids: readonly ConversationId[]): Promise<readonly LogProgress[]>
   /**
    * Appends a message: writes envelope, roster, epoch state, GroupInfo, tree, directives, fork reports, answer,
    * welcomes and hints atomically. Requires that key and content are new and that `decideAppend` agrees under the

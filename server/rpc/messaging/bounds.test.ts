@@ -62,7 +62,7 @@ test("a log is read from its first kept message, and a read of pruned messages i
   const conversationId = there(parseId("cnv", room.id))
   const deviceId = there(parseId("dev", bob.id))
   const told = (afterSeq: bigint) => {
-    const listener = { deviceId, includeEnvelopes: true, told: new Map([[conversationId, afterSeq]]) }
+    const listener = { deviceId, includeEnvelopes: true, sentSeqs: new Map([[conversationId, afterSeq]]) }
     return eventOf(world.deps, listener, { is: "envelopes", conversationId, headSeq: 5n })
   }
   expect(await told(0n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })

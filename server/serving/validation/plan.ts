@@ -28,8 +28,8 @@ export interface Violation {
 /** The violations of a message; none for a valid one. */
 type ViolationsOf = (message: Message) => Violation[]
 
-type Tell = (field: string, description: string) => void
-type Plan = (message: ReflectMessage, at: string, tell: Tell) => void
+type Report = (field: string, description: string) => void
+type Plan = (message: ReflectMessage, at: string, report: Report) => void
 
 /** The plans of this process. Only whole ones: a type of which an unknown rule was found has none. */
 const compiled = new WeakMap<DescMessage, Plan>()
@@ -51,8 +51,8 @@ function messagePlan(desc: DescMessage, known: Map<DescMessage, Plan>): Plan {
   if (found !== undefined) return found
   rulesIn(MessageRulesSchema, getOption(desc, messageOption), [], desc.typeName)
   let plans: readonly Plan[] = []
-  const plan: Plan = (message, at, tell) => {
-    for (const each of plans) each(message, at, tell)
+  const plan: Plan = (message, at, report) => {
+    for (const each of plans) each(message, at, report)
   }
   // Registered before its fields, because a type may contain itself.
   known.set(desc, plan)
@@ -65,9 +65,9 @@ function oneofPlans(oneof: DescOneof): Plan[] {
   rulesIn(OneofRulesSchema, rules, ["required"], `${oneof.parent.typeName}.${oneof.name}`)
   if (!rules.required) return []
   return [
-    (message, at, tell) => {
+    (message, at, report) => {
       if (oneof.fields.some((field) => message.isSet(field))) return
-      tell(`${at}${oneof.name}`, "exactly one field is required in oneof")
+      report(`${at}${oneof.name}`, "exactly one field is required in oneof")
     },
   ]
 }
@@ -86,19 +86,19 @@ function fieldPlans(field: DescField, known: Map<DescMessage, Plan>): Plan[] {
   const isRepeated = field.fieldKind === "list" || field.fieldKind === "map"
   const skipsUnset = isRepeated ? rules.ignore === Ignore.IF_ZERO_VALUE : isOnlyWhenSet
   return [
-    (message, at, tell) => {
+    (message, at, report) => {
       const isSet = message.isSet(field)
       const here = `${at}${field.name}`
-      if (rules.required && !isSet) return tell(here, "value is required")
+      if (rules.required && !isSet) return report(here, "value is required")
       if (!isSet && skipsUnset) return
       const value = message.get(field)
-      for (const sentence of expressions.flatMap((check) => check(value))) tell(here, sentence)
-      pass(value, here, tell)
+      for (const sentence of expressions.flatMap((check) => check(value))) report(here, sentence)
+      pass(value, here, report)
     },
   ]
 }
 
-type Pass = (value: unknown, at: string, tell: Tell) => void
+type Pass = (value: unknown, at: string, report: Report) => void
 
 /** The checks of a field's value. */
 function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): Pass {
@@ -111,9 +111,9 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
     case "message": {
       const whole = checksPass(messageChecks(rules, what))
       const plan = messagePlan(field.message, known)
-      return (value, at, tell) => {
-        whole(value, at, tell)
-        if (isReflectMessage(value)) plan(value, `${at}.`, tell)
+      return (value, at, report) => {
+        whole(value, at, report)
+        if (isReflectMessage(value)) plan(value, `${at}.`, report)
       }
     }
     case "list":
@@ -127,8 +127,8 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
 
 const checksPass =
   (checks: readonly Check[]): Pass =>
-  (value, at, tell) => {
-    for (const check of checks) for (const sentence of check(value)) tell(at, sentence)
+  (value, at, report) => {
+    for (const check of checks) for (const sentence of check(value)) report(at, sentence)
   }
 
 function listPass(field: DescField & { fieldKind: "list" }, known: Map<DescMessage, Plan>, what: string): Pass {
@@ -136,11 +136,11 @@ function listPass(field: DescField & { fieldKind: "list" }, known: Map<DescMessa
   if (type.case !== undefined && type.case !== "repeated") throw new UnknownRule(`${what}: rules of ${type.case}`)
   const whole = type.value === undefined ? [] : listChecks(type.value, field, what)
   const item = itemPass(type.value, field, known, what)
-  return (value, at, tell) => {
+  return (value, at, report) => {
     if (!isReflectList(value)) throw new TypeError(`${what} is not a list`)
     const items = Array.from(value)
-    for (const sentence of whole.flatMap((check) => check(items))) tell(at, sentence)
-    for (const [index, each] of items.entries()) item(each, `${at}[${index}]`, tell)
+    for (const sentence of whole.flatMap((check) => check(items))) report(at, sentence)
+    for (const [index, each] of items.entries()) item(each, `${at}[${index}]`, report)
   }
 }
 
@@ -155,8 +155,8 @@ function itemPass(
   if (field.listKind === "message") {
     if (items !== undefined) throw new UnknownRule(`${what}[]: rules of messages`)
     const plan = messagePlan(field.message, known)
-    return (value, at, tell) => {
-      if (isReflectMessage(value)) plan(value, `${at}.`, tell)
+    return (value, at, report) => {
+      if (isReflectMessage(value)) plan(value, `${at}.`, report)
     }
   }
   return checksPass(items === undefined ? [] : valueChecks(items, field.enum, `${what}[]`))

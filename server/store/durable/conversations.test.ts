@@ -10,7 +10,7 @@ import { appendSuite } from "../../../test/support/messaging-store/append.ts"
 import { attachmentSuite, newAttachment } from "../../../test/support/messaging-store/attachments.ts"
 import { conversationSuite } from "../../../test/support/messaging-store/conversations.ts"
 import { listeningSuite } from "../../../test/support/messaging-store/listening.ts"
-import { audiencesOf } from "../../rpc/messaging/conversation/subscribe/interest.ts"
+import { memberUsersOf } from "../../rpc/messaging/conversation/subscribe/interest.ts"
 import {
   changeOf,
   creatorOf,
@@ -327,9 +327,9 @@ describe("creation over several objects", () => {
     await Promise.all(times(10, work))
     const counted = countedStore()
     const of = { deviceId: one.id, userId: one.userId, place }
-    const audiences = await audiencesOf(counted, one, null)
-    expect([...audiences.keys()].toSorted()).toEqual(made.toSorted())
-    for (const { standing } of audiences.values()) expect(standing).toMatchObject({ headSeq: 0n, processedSeq: 0n })
+    const memberUsers = await memberUsersOf(counted, one, null)
+    expect([...memberUsers.keys()].toSorted()).toEqual(made.toSorted())
+    for (const { progress } of memberUsers.values()) expect(progress).toMatchObject({ headSeq: 0n, processedSeq: 0n })
     expect(counted.calls()).toBeLessThanOrEqual(40)
     const before = counted.calls()
     expect(await counted.store.conversations.list(of, { size: 100, before: null })).toHaveLength(Math.min(100, many))

@@ -280,7 +280,7 @@ describe("a welcome", () => {
     ...change,
   })
   const tell = (welcome: WelcomeRecord, change: Partial<DeviceNotice> = {}, sent?: WelcomeRecord) =>
-    objects.env.DEVICES.getByName(welcome.deviceId).tellConversation(notice(welcome, change), sent)
+    objects.env.DEVICES.getByName(welcome.deviceId).applyNotice(notice(welcome, change), sent)
   const put = (welcome: WelcomeRecord) => tell(welcome, {}, welcome)
   const list = (one: MessagingDevice, change: Partial<WelcomePage> = {}) =>
     store.welcomes.listPending(one.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })

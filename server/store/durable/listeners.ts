@@ -9,7 +9,7 @@ export interface Listeners {
   /** Idempotent. */
   forget(deviceId: string): void
   /** Sends hints in the background. Never throws. A pending hint that a later one covers is sent once. */
-  tell(hints: readonly Hint[]): void
+  sendHints(hints: readonly Hint[]): void
 }
 
 export const listenerSteps = [
@@ -18,7 +18,7 @@ export const listenerSteps = [
 
 /** Longer than a device's object takes to renew; see server/edge/worker/streams. */
 const leaseMs = 600_000
-const toldAtOnce = 64
+const maxConcurrent = 64
 
 export function createListeners(of: {
   sql: Sql
@@ -28,11 +28,11 @@ export function createListeners(of: {
 }): Listeners {
   const { sql, devices } = of
   const waiting = new Map<string, Hint>()
-  let isTelling = false
+  let isSending = false
 
   const forget = (deviceId: string): void => sql.run("delete from listener where device_id = ?", deviceId)
 
-  async function tellOne(deviceId: string, hints: readonly Hint[]): Promise<void> {
+  async function sendTo(deviceId: string, hints: readonly Hint[]): Promise<void> {
     try {
       const isListening = await devices.getByName(deviceId).hear(hints)
       if (!isListening) forget(deviceId)
@@ -41,7 +41,7 @@ export function createListeners(of: {
     }
   }
 
-  async function tellAll(): Promise<void> {
+  async function sendPending(): Promise<void> {
     try {
       while (waiting.size > 0) {
         const hints = [...waiting.values()]
@@ -50,12 +50,12 @@ export function createListeners(of: {
         const rows = sql.rows<Row>("select device_id from listener where until_ms > ?", of.nowMs())
         const next = rows.values()
         const work = async () => {
-          for (const { device_id } of next) await tellOne(device_id, hints)
+          for (const { device_id } of next) await sendTo(device_id, hints)
         }
-        await Promise.all(Array.from({ length: Math.min(toldAtOnce, rows.length) }, work))
+        await Promise.all(Array.from({ length: Math.min(maxConcurrent, rows.length) }, work))
       }
     } finally {
-      isTelling = false
+      isSending = false
     }
   }
 
@@ -71,11 +71,11 @@ export function createListeners(of: {
       sql.run("delete from listener where until_ms <= ?", nowMs)
     },
 
-    tell(hints) {
+    sendHints(hints) {
       for (const hint of hints) waiting.set(nameOf(hint), hint)
-      if (isTelling || waiting.size === 0) return
-      isTelling = true
-      of.waitUntil(tellAll())
+      if (isSending || waiting.size === 0) return
+      isSending = true
+      of.waitUntil(sendPending())
     },
   }
 }

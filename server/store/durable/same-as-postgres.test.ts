@@ -225,13 +225,13 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       const before = last === undefined ? null : { createdAtMs: last.createdAtMs, id: last.id }
       await same("list", (store) => store.conversations.list(lister(by), { size, before }))
       const only = random.chance(0.3) ? room().id : null
-      const sorted = (all: Awaited<ReturnType<MessagingStore["conversations"]["audiences"]>>) =>
-        all.map(({ standing: _, ...one }) => ({ ...one, userIds: one.userIds.toSorted() }))
-      await same("audiences", async (store) =>
-        sorted(await store.conversations.audiences(lister(by), { size, after: null, only })),
+      const sorted = (all: Awaited<ReturnType<MessagingStore["conversations"]["memberUsers"]>>) =>
+        all.map(({ progress: _, ...one }) => ({ ...one, userIds: one.userIds.toSorted() }))
+      await same("memberUsers", async (store) =>
+        sorted(await store.conversations.memberUsers(lister(by), { size, after: null, only })),
       )
       const ids = [room().id, room().id]
-      await same("standings", (store) => store.conversations.standings(by.id, [...new Set(ids)]))
+      await same("logProgress", (store) => store.conversations.logProgress(by.id, [...new Set(ids)]))
       await same("withDevice", (store) => store.conversations.withDevice(by.id))
     },
     async time() {

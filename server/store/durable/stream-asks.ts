@@ -33,7 +33,7 @@ export interface UserAsk {
 }
 
 /** Hints. In an answer, also the number of the request, and the objects that did not answer. */
-export interface Told {
+export interface StreamMessage {
   readonly asked: number | null
   readonly hints: readonly Hint[]
   readonly unheard: readonly string[]

@@ -87,7 +87,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
           conversation: { ...conversation, roster: [] },
           cursor: cursors.get(of.deviceId) ?? noCursor,
         })),
-    audiences: async (of, { size, after, only }) =>
+    memberUsers: async (of, { size, after, only }) =>
       [...all.values()]
         .filter((kept) => isOf(kept, of))
         .map(({ conversation: { id, headSeq, roster } }) => ({
@@ -98,7 +98,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
         .filter(({ conversationId: id }) => (after === null || id > after) && (only === null || id === only))
         .sort((a, b) => (a.conversationId < b.conversationId ? -1 : 1))
         .slice(0, size),
-    standings: async (deviceId, ids) =>
+    logProgress: async (deviceId, ids) =>
       [...all.values()]
         .filter(({ conversation }) => ids.includes(conversation.id))
         .toReversed()

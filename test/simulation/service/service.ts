@@ -96,7 +96,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
     verify: verifyOnce,
     wakeups: {
       publish(hints) {
-        for (const hint of hints) hub.tell(hint)
+        for (const hint of hints) hub.deliver(hint)
       },
       subscribe(interest, listener) {
         const subscription = hub.add(interest, listener)

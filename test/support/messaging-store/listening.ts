@@ -30,19 +30,19 @@ export function listeningSuite(messaging: () => MessagingStore): void {
     const away = newConversation([one.userId], { tenantId: freshId("ten") })
     await conversations.create(away, creatorOf(one.id), newAudit())
 
-    const audiences = await conversations.audiences(of(one), whole)
+    const memberUsers = await conversations.memberUsers(of(one), whole)
     const ids = [...groups, asked].map(({ id }) => id).sort()
-    expect(audiences.map(({ conversationId }) => conversationId)).toEqual(ids)
-    const at = (id: string | undefined) => audiences.find(({ conversationId }) => conversationId === id)
+    expect(memberUsers.map(({ conversationId }) => conversationId)).toEqual(ids)
+    const at = (id: string | undefined) => memberUsers.find(({ conversationId }) => conversationId === id)
     expect(at(large?.id)?.userIds.toSorted()).toEqual([one.userId, others[0]?.userId].sort())
     expect(at(small?.id)).toMatchObject({ headSeq: 1n, userIds: [one.userId] })
     expect(at(asked.id)).toMatchObject({ headSeq: 0n, userIds: [] })
-    expect(await conversations.audiences(of(one), { ...whole, size: 2 })).toEqual(audiences.slice(0, 2))
-    const after = audiences[1]?.conversationId ?? null
-    expect(await conversations.audiences(of(one), { ...whole, after })).toEqual(audiences.slice(2))
-    expect(await conversations.audiences(of(one), { ...whole, only: large?.id ?? null })).toEqual([at(large?.id)])
+    expect(await conversations.memberUsers(of(one), { ...whole, size: 2 })).toEqual(memberUsers.slice(0, 2))
+    const after = memberUsers[1]?.conversationId ?? null
+    expect(await conversations.memberUsers(of(one), { ...whole, after })).toEqual(memberUsers.slice(2))
+    expect(await conversations.memberUsers(of(one), { ...whole, only: large?.id ?? null })).toEqual([at(large?.id)])
     for (const only of [foreign.id, away.id]) {
-      expect(await conversations.audiences(of(one), { ...whole, only })).toEqual([])
+      expect(await conversations.memberUsers(of(one), { ...whole, only })).toEqual([])
     }
   })
 
@@ -50,10 +50,10 @@ export function listeningSuite(messaging: () => MessagingStore): void {
     const { conversations } = messaging()
     const one = await first()
     const { id } = await putGroup(messaging(), [one])
-    const standing = { conversationId: id, headSeq: 1n, processedSeq: 0n, hasDirectives: false }
-    expect(await conversations.standings(one.id, [id])).toEqual([standing])
+    const progress = { conversationId: id, headSeq: 1n, processedSeq: 0n, hasDirectives: false }
+    expect(await conversations.logProgress(one.id, [id])).toEqual([progress])
     await conversations.ack(id, one.id, { processedSeq: 1n, processedEpoch: 1n })
-    expect(await conversations.standings(one.id, [id])).toEqual([{ ...standing, processedSeq: 1n }])
-    expect(await conversations.standings(one.id, [])).toEqual([])
+    expect(await conversations.logProgress(one.id, [id])).toEqual([{ ...progress, processedSeq: 1n }])
+    expect(await conversations.logProgress(one.id, [])).toEqual([])
   })
 }

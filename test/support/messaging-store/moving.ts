@@ -76,8 +76,8 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       find: read(() => store.conversations.find(group.id)),
       open: read(() => store.conversations.open(group.id, ana.id)),
       list: read(() => store.conversations.list(device, { size: 10, before: null })),
-      audiences: read(() => store.conversations.audiences(device, { size: 10, after: null, only: null })),
-      standings: read(() => store.conversations.standings(ana.id, [group.id])),
+      memberUsers: read(() => store.conversations.memberUsers(device, { size: 10, after: null, only: null })),
+      logProgress: read(() => store.conversations.logProgress(ana.id, [group.id])),
       append: write(async () => {
         const commit = newCommit(group, ana, leavesOf([ana, bea]), { membership: null })
         await expect(store.conversations.append(commit, signReceipt, nowMs, [])).rejects.toMatchObject(held)

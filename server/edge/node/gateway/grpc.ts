@@ -25,7 +25,7 @@ import { answerHeaders, onwardHeaders } from "./headers.ts"
 const unknownMethodBytes = 65_536
 
 /** An answer of the target in gRPC's terms. */
-interface Told {
+interface UpstreamReply {
   readonly headers: OutgoingHttpHeaders
   readonly trailers: Headers
   readonly error: ConnectError | undefined
@@ -71,7 +71,7 @@ export async function answerGrpc(
     } else {
       const body = await call.whole(allOf(answer, context.maxAnswerBytes))
       if (isOk(answer, `application/${codec}`)) sendMessage(contentType, answer.headers, body, response)
-      else sendStatus(contentType, toldBy(answer, body), response)
+      else sendStatus(contentType, replyOf(answer, body), response)
     }
   } catch (thrown) {
     const error = toConnectError(call?.signal.aborted ? call.ended() : thrown, context.onFault)
@@ -107,7 +107,7 @@ const isOk = ({ statusCode, headers }: IncomingMessage, type: string): boolean =
   statusCode === 200 && (headers["content-type"] ?? "").startsWith(type)
 
 /** An error of the target: a Connect error, or the HTTP status of a proxy in between. */
-function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array): Told {
+function replyOf({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array): UpstreamReply {
   const code = statusCode === 200 ? Code.Unavailable : codeFromHttpStatus(statusCode)
   const fallback = new ConnectError(
     "the response does not match the contract",
@@ -148,7 +148,7 @@ function sendMessage(
 }
 
 /** Sends the status: in trailers after messages, otherwise as a "Trailers-Only" header frame. */
-function sendStatus(contentType: string, { headers, trailers, error }: Told, response: ServerResponse): void {
+function sendStatus(contentType: string, { headers, trailers, error }: UpstreamReply, response: ServerResponse): void {
   if (response.destroyed || response.writableEnded) return
   const status = Object.fromEntries(setTrailerStatus(trailers, error))
   if (response.headersSent) {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([node.close(), front.close()]))
 
-interface Told {
+interface Reply {
   status: number
   headers: Record<string, string>
   body: string
@@ -31,7 +31,7 @@ const passing = new Set([
 ])
 
 /** @param isOpen For an endless stream: only its first chunk is read. */
-async function told(url: string, path: string, init: RequestInit, isOpen: boolean): Promise<Told> {
+async function replyTo(url: string, path: string, init: RequestInit, isOpen: boolean): Promise<Reply> {
   const stop = new AbortController()
   const response = await fetch(url + path, { ...init, signal: stop.signal })
   const headers = [...response.headers].filter(([name]) => !passing.has(name))
@@ -101,6 +101,6 @@ const calls: [what: string, path: string, init: RequestInit, isOpen?: boolean][]
 ]
 
 test.each(calls)("%s", async (_, path, init, isOpen = false) => {
-  const expected = await told(node.url, path, init, isOpen)
-  expect(await told(front.url, path, init, isOpen)).toEqual(expected)
+  const expected = await replyTo(node.url, path, init, isOpen)
+  expect(await replyTo(front.url, path, init, isOpen)).toEqual(expected)
 })

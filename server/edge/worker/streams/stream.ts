@@ -5,7 +5,7 @@ import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import type { Clock } from "@signet/kernel/ports"
 import type { After } from "../../../rpc/messaging/timers.ts"
 import { fromText, toText } from "../../../store/durable/plain.ts"
-import type { StreamAsk, Told } from "../../../store/durable/stream-asks.ts"
+import type { StreamAsk, StreamMessage } from "../../../store/durable/stream-asks.ts"
 import { createNews } from "./news.ts"
 
 /** The used part of a socket. */
@@ -119,7 +119,7 @@ export function openStream(
 
   function onText(text: string): void {
     unanswered = 0
-    const message = fromText<Told>(text)
+    const message = fromText<StreamMessage>(text)
     const question = message.asked === null ? undefined : asked.get(message.asked)
     if (message.asked !== null) asked.delete(message.asked)
     const unheard = new Set(message.unheard)

@@ -91,7 +91,7 @@ test("a published hint reaches each subscriber once, and nobody else", async () 
   const headSeq = await append(one.conversation, one.device)
   const hint: Hint = { is: "envelopes", conversationId: one.conversation.id, headSeq }
   await until(() => stream.hints.length > 0)
-  await objects.env.CONVERSATIONS.getByName(one.conversation.id).tell?.([hint])
+  await objects.env.CONVERSATIONS.getByName(one.conversation.id).sendHints?.([hint])
   await publish([hint, { is: "keyPackageLow", deviceId: one.device.id }])
   await until(() => stream.hints.length > 1)
   expect(stream.hints).toEqual([hint, { is: "keyPackageLow", deviceId: one.device.id }])

@@ -4,7 +4,7 @@ import type { Hint, Wakeups } from "@signet/kernel/messaging/wakeups"
 import { type Line, openStream, type StreamOptions } from "./stream.ts"
 
 interface Env {
-  readonly CONVERSATIONS: { getByName(name: string): { tell(hints: readonly Hint[]): Promise<void> } }
+  readonly CONVERSATIONS: { getByName(name: string): { sendHints(hints: readonly Hint[]): Promise<void> } }
   readonly DEVICES: {
     getByName(name: string): {
       hear(hints: readonly Hint[]): Promise<boolean>
@@ -19,7 +19,7 @@ export function createWakeups(of: { env: Env } & Omit<StreamOptions, "open">): W
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
   return {
     publish(hints) {
-      const work = [...byObject(hints)].map(([name, own]) => tell(env, name, own))
+      const work = [...byObject(hints)].map(([name, own]) => sendHints(env, name, own))
       if (work.length > 0) waitUntil(Promise.allSettled(work))
     },
     subscribe: (interest, listener) => openStream({ open, ...rest }, interest, listener),
@@ -52,9 +52,9 @@ function nameOf(hint: Hint): Name | undefined {
   }
 }
 
-async function tell({ CONVERSATIONS, DEVICES }: Env, name: Name, hints: readonly Hint[]): Promise<void> {
+async function sendHints({ CONVERSATIONS, DEVICES }: Env, name: Name, hints: readonly Hint[]): Promise<void> {
   const [kind, id = ""] = name.split(" ")
-  if (kind === "conversation") await CONVERSATIONS.getByName(id).tell(hints)
+  if (kind === "conversation") await CONVERSATIONS.getByName(id).sendHints(hints)
   else await DEVICES.getByName(id).hear(hints)
 }
 

@@ -1,6 +1,6 @@
 // Lists a device's conversations: ids from the indexes of device and user, then the state from each conversation.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { Audience } from "@signet/kernel/messaging/listening"
+import type { MemberUsers } from "@signet/kernel/messaging/listening"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import { ask } from "../asking.ts"
 import type { Indexed } from "../device/conversations.ts"
@@ -10,7 +10,7 @@ import { inParallel } from "../in-parallel.ts"
 import { userName } from "../names.ts"
 import type { Lister } from "./seen.ts"
 
-export function listing(env: DurableEnv): Pick<Conversations, "list" | "audiences" | "standings" | "withDevice"> {
+export function listing(env: DurableEnv): Pick<Conversations, "list" | "memberUsers" | "logProgress" | "withDevice"> {
   const { CONVERSATIONS, DEVICES, USERS } = env
   const device = ({ deviceId }: Lister) => DEVICES.getByName(deviceId)
   const user = ({ userId, place }: Lister) => USERS.getByName(userName(userId, place))
@@ -36,13 +36,13 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "audience
         ),
       }),
 
-    audiences: async (of, { size, after, only }) => {
-      const see = seeing<Audience>(
-        (ids) => device(of).audiences(of, ids),
-        (id) => CONVERSATIONS.getByName(id).audience(of),
+    memberUsers: async (of, { size, after, only }) => {
+      const see = seeing<MemberUsers>(
+        (ids) => device(of).memberUsers(of, ids),
+        (id) => CONVERSATIONS.getByName(id).memberUsers(of),
       )
       if (only !== null) return after === null || only > after ? see([only]) : []
-      return paged<Indexed, Pick<Indexed, "id">, Audience>({
+      return paged<Indexed, Pick<Indexed, "id">, MemberUsers>({
         size,
         from: after === null ? null : { id: after },
         next: async (from, count) => {
@@ -59,19 +59,19 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "audience
       })
     },
 
-    async standings(deviceId, ids) {
+    async logProgress(deviceId, ids) {
       const found = await inParallel([...new Set(ids)], (id) =>
-        ask(() => CONVERSATIONS.getByName(id).standing(deviceId)),
+        ask(() => CONVERSATIONS.getByName(id).progress(deviceId)),
       )
       return found
-        .filter((standing) => standing !== undefined)
+        .filter((progress) => progress !== undefined)
         .toSorted((a, b) =>
           newestFirst(
             { id: a.conversationId, createdAtMs: a.createdAtMs },
             { id: b.conversationId, createdAtMs: b.createdAtMs },
           ),
         )
-        .map(({ createdAtMs: _, ...standing }) => standing)
+        .map(({ createdAtMs: _, ...progress }) => progress)
     },
 
     withDevice: (deviceId) => ask(() => DEVICES.getByName(deviceId).openConversations()),

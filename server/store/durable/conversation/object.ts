@@ -1,7 +1,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { DeviceId, PrincipalId, WelcomeId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
-import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
 import type { AppendOutcome, Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Conversation, Cursor, Envelope, Place } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
@@ -9,6 +9,7 @@ import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
 import type { DurableEnv } from "../env.ts"
+import { HintSourceObject } from "../hint-source.ts"
 import {
   arrivedDeliveries,
   type ConversationRecord,
@@ -20,10 +21,10 @@ import type { Residence } from "../moving/residence.ts"
 import { placeName } from "../names.ts"
 import type { Entry } from "../outbox.ts"
 import type { ConversationAsk } from "../stream-asks.ts"
-import { TellingObject } from "../telling.ts"
 import { appendMessage } from "./append.ts"
 import type { Change } from "./change.ts"
 import { cursorOf, markSeen, onlineSince, raiseCursor } from "./cursors.ts"
+import { deliver } from "./deliver.ts"
 import { createHead, type Head, type Kept } from "./head.ts"
 import { spanOf } from "./leaves.ts"
 import { type Answered, commitOf, envelopesAfter, findAnswered } from "./log.ts"
@@ -32,8 +33,7 @@ import { closedDeliveries, createdDeliveries, type Delivery, isDelivery, laneOf,
 import { prune } from "./prune.ts"
 import { revoke } from "./revocation.ts"
 import { conversationSteps } from "./schema.ts"
-import { audienceOf, isListed, type Lister, standingOf, withoutKnown } from "./seen.ts"
-import { tell } from "./telling.ts"
+import { isListed, type Lister, logProgressOf, memberUsersOf, withoutKnown } from "./seen.ts"
 import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
 import { endWelcomes, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
 
@@ -45,7 +45,7 @@ export interface Snapshot {
 const envelopesPerSweep = 1_000
 
 /** One conversation. All of its decisions are made in its object, one after the other. */
-export abstract class ConversationObject extends TellingObject<ConversationAsk> {
+export abstract class ConversationObject extends HintSourceObject<ConversationAsk> {
   readonly #head: Head
   /** Outbox lanes that a call delivers and awaits, so that the delivery itself does no follow-up. */
   readonly #awaited = new Set<string>()
@@ -99,21 +99,23 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     return { conversation: { ...kept.conversation, roster: [] }, cursor: cursorOf(this.sql, of.deviceId) }
   }
 
-  audience(of: Lister): Audience | undefined {
+  memberUsers(of: Lister): MemberUsers | undefined {
     const kept = this.#kept()
     if (kept === undefined || !isListed(kept.conversation, of)) return undefined
-    return audienceOf(this.sql, kept.conversation, of.deviceId)
+    return memberUsersOf(this.sql, kept.conversation, of.deviceId)
   }
 
-  standing(deviceId: DeviceId): (Standing & Pick<Conversation, "createdAtMs">) | undefined {
+  progress(deviceId: DeviceId): (LogProgress & Pick<Conversation, "createdAtMs">) | undefined {
     const kept = this.#kept()
-    return kept && { ...standingOf(this.sql, kept.conversation, deviceId), createdAtMs: kept.conversation.createdAtMs }
+    return (
+      kept && { ...logProgressOf(this.sql, kept.conversation, deviceId), createdAtMs: kept.conversation.createdAtMs }
+    )
   }
 
   async append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
     const outcome = await this.#append(append, nowMs, audit)
     if (outcome.is !== "appended") return outcome
-    this.tell([{ is: "envelopes", conversationId: append.conversationId, headSeq: outcome.answer.seq }])
+    this.sendHints([{ is: "envelopes", conversationId: append.conversationId, headSeq: outcome.answer.seq }])
     return outcome
   }
 
@@ -286,7 +288,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     const conversation = this.#kept()?.conversation
     if (conversation === undefined) throw new Error("the conversation does not exist")
     const isLate = !this.#awaited.has(entry.lane)
-    await tell({ env: this.env, sql: this.sql, conversation, isLate, revoke: (of) => this.#revoke(of) }, entry.body)
+    await deliver({ env: this.env, sql: this.sql, conversation, isLate, revoke: (of) => this.#revoke(of) }, entry.body)
   }
 
   #revoke(of: { readonly deviceId: DeviceId; readonly userId: PrincipalId }): void {
@@ -297,7 +299,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
         const revoked = revoke(kept.conversation, of, this.nowMs())
         if (revoked === undefined) return
         putDeliveries(this.outbox, this.#write(kept, revoked.change, revoked.audit))
-        this.tell(revoked.hints)
+        this.sendHints(revoked.hints)
       }),
     )
   }

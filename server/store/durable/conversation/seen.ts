@@ -1,6 +1,6 @@
 // The views of a conversation for a device that lists it.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
-import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
 import type { Conversation, Place } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import type { Sql } from "../sql.ts"
@@ -22,13 +22,13 @@ export function isListed({ appId, tenantId, epoch, userIds, roster }: Conversati
 export const withoutKnown = (conversation: Conversation, knownEpoch: bigint): Conversation =>
   conversation.epoch === knownEpoch ? { ...conversation, roster: [] } : conversation
 
-export function standingOf(sql: Sql, { id, headSeq, directives }: Conversation, deviceId: DeviceId): Standing {
+export function logProgressOf(sql: Sql, { id, headSeq, directives }: Conversation, deviceId: DeviceId): LogProgress {
   const { processedSeq } = cursorOf(sql, deviceId)
   return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0 }
 }
 
-export function audienceOf(sql: Sql, conversation: Conversation, deviceId: DeviceId): Audience {
+export function memberUsersOf(sql: Sql, conversation: Conversation, deviceId: DeviceId): MemberUsers {
   const { id, headSeq, roster } = conversation
   const userIds = [...new Set(roster.map(({ userId }) => userId))]
-  return { conversationId: id, headSeq, userIds, standing: standingOf(sql, conversation, deviceId) }
+  return { conversationId: id, headSeq, userIds, progress: logProgressOf(sql, conversation, deviceId) }
 }

@@ -44,7 +44,7 @@ const byIdText = "select id, created_at from conversation where is_member = 1 an
 const openText = "select id from conversation where is_member = 1 and is_closed = 0 order by id"
 
 /** Requires a transaction. Idempotent; an outdated notice changes nothing. */
-export function tellConversation(sql: Sql, notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
+export function applyNotice(sql: Sql, notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
   const { conversationId, createdAtMs, revision, isMember, isClosed, voidBeforeSeq } = notice
   sql.run(tellText, conversationId, createdAtMs, revision, isMember, isClosed)
   if (voidBeforeSeq !== null) voidBefore(sql, conversationId, voidBeforeSeq)

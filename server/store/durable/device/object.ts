@@ -1,7 +1,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Inventory } from "@signet/kernel/messaging/key-package"
-import type { Audience } from "@signet/kernel/messaging/listening"
+import type { MemberUsers } from "@signet/kernel/messaging/listening"
 import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
@@ -33,6 +33,7 @@ import {
   oldestClaim,
 } from "./claims.ts"
 import {
+  applyNotice,
   conversationsById,
   deviceConversationSteps,
   freeAttachmentKey,
@@ -42,7 +43,6 @@ import {
   openConversations,
   takeAttachmentKey,
   takeGroupKey,
-  tellConversation,
 } from "./conversations.ts"
 import {
   earliest,
@@ -206,12 +206,12 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   /** From a conversation's outbox: the membership, and the welcome that came with it. Idempotent. */
-  tellConversation(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
+  applyNotice(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
     // A late welcome may be one that the device has erased since.
     const isInTime = welcome !== undefined && this.nowMs() < welcome.expiresAtMs
     this.transact(() => {
       if (isInTime) this.#endsAt(welcome.expiresAtMs)
-      tellConversation(this.sql, notice, isInTime ? welcome : undefined)
+      applyNotice(this.sql, notice, isInTime ? welcome : undefined)
     })
     if (!isInTime) return
     const { deviceId, id, conversationId } = welcome
@@ -234,8 +234,8 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   /** As `listed`, for the users of these conversations. */
-  audiences(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<Audience>[]> {
-    return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).audience(of))
+  memberUsers(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<MemberUsers>[]> {
+    return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).memberUsers(of))
   }
 
   /** The device's conversations that are not closed. */

@@ -3,7 +3,7 @@
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { fromText, toText } from "../plain.ts"
-import type { ConversationAsk, StreamAsk, Told, UserAsk } from "../stream-asks.ts"
+import type { ConversationAsk, StreamAsk, StreamMessage, UserAsk } from "../stream-asks.ts"
 
 /** More than any device may have at once: bounds the sockets that Workers left open. */
 const mostSockets = 16
@@ -13,13 +13,13 @@ const askedAtOnce = 32
 const admittedMs = 5_000
 
 /** The part of an object's interface that answers subscriptions. */
-interface Telling<Ask> {
+interface HintSource<Ask> {
   getByName(name: string): { listen(ask: Ask): Promise<readonly Hint[]> }
 }
 
 interface Of {
   readonly ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">
-  readonly env: { readonly CONVERSATIONS: Telling<ConversationAsk>; readonly USERS: Telling<UserAsk> }
+  readonly env: { readonly CONVERSATIONS: HintSource<ConversationAsk>; readonly USERS: HintSource<UserAsk> }
   /** The name of the user's object, `app/tenant/user`; undefined before the registration. */
   readonly user: () => string | undefined
 }
@@ -36,7 +36,7 @@ export interface DeviceStreams {
 }
 
 export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
-  async function askAll({ deviceId, conversations, userIds }: StreamAsk): Promise<Omit<Told, "asked">> {
+  async function askAll({ deviceId, conversations, userIds }: StreamAsk): Promise<Omit<StreamMessage, "asked">> {
     // A message that only checks the connection costs no row.
     const own = conversations.length + userIds.length === 0 ? undefined : user()
     const asks: Ask[] = []
@@ -105,9 +105,9 @@ interface Ask {
 /** The name of another user's object: users of one conversation are at the same place. */
 const besides = (own: string, userId: PrincipalId): string => `${own.slice(0, own.lastIndexOf("/"))}/${userId}`
 
-function send(socket: WebSocket, told: Told): void {
+function send(socket: WebSocket, message: StreamMessage): void {
   try {
-    socket.send(toText(told))
+    socket.send(toText(message))
   } catch {
     // The socket is closing: the Worker opens another one.
   }

@@ -8,8 +8,8 @@ import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
 import { placeName, userName } from "../names.ts"
 import { fromText, toText } from "../plain.ts"
+import { allAttachments } from "./notify.ts"
 import type { Page, Reached } from "./pages.ts"
-import { allAttachments } from "./telling.ts"
 
 const phases = ["users", "packages", "conversations", "conversational", "attachments"] as const
 type Phase = (typeof phases)[number]

@@ -9,10 +9,10 @@ import { placeName } from "../names.ts"
 import { erase } from "./erase.ts"
 import { exportPage, listAttachments } from "./export.ts"
 import { importPage } from "./import.ts"
-import { tellAll } from "./telling.ts"
+import { notifyObjects } from "./notify.ts"
 
 /** How long one call notifies objects, in milliseconds; the next call continues. */
-const tellingMs = 20_000
+const notifyMs = 20_000
 
 export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => number }): Moving {
   const object = (place: Place) => env.PLACES.getByName(placeName(place))
@@ -23,7 +23,7 @@ export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => nu
     async step({ place, ...asked }) {
       if (!(await ask(() => object(place).beginStep(asked)))) throw new Refused("STATE_CONFLICT")
       const { transferId } = asked
-      const isDone = await tellAll(env, { place, transferId }, { ...clock, untilMs: clock.nowMs() + tellingMs })
+      const isDone = await notifyObjects(env, { place, transferId }, { ...clock, untilMs: clock.nowMs() + notifyMs })
       if (!isDone)
         throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
       return status(place)

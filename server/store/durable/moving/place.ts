@@ -17,12 +17,12 @@ export const transferSteps = [
 ] as const
 
 /** The state that objects get. Objects of a GIVEN place stay held. */
-export type Told = Exclude<PlaceState, "HOLDING" | "GIVEN">
+export type ObjectState = Exclude<PlaceState, "HOLDING" | "GIVEN">
 
 /** The next objects to notify, and their new state. */
 export type WalkPage =
-  | { readonly phase: "users"; readonly ids: readonly PrincipalId[]; readonly state: Told }
-  | { readonly phase: "conversations"; readonly ids: readonly ConversationId[]; readonly state: Told }
+  | { readonly phase: "users"; readonly ids: readonly PrincipalId[]; readonly state: ObjectState }
+  | { readonly phase: "conversations"; readonly ids: readonly ConversationId[]; readonly state: ObjectState }
 
 const usersAtOnce = 20
 const conversationsAtOnce = 50
@@ -79,7 +79,7 @@ export function beginStep(
 }
 
 interface WalkRow {
-  state: Told
+  state: ObjectState
   phase: WalkPage["phase"]
   after: string
   is_dirty: number

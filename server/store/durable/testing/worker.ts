@@ -144,12 +144,12 @@ export class Conversation extends ConversationObject {
 }
 
 export class Device extends DeviceObject {
-  override tellConversation(...told: Parameters<DeviceObject["tellConversation"]>): void {
+  override applyNotice(...told: Parameters<DeviceObject["applyNotice"]>): void {
     if (world.deaf > 0) {
       world.deaf--
       throw new Error("did not hear")
     }
-    super.tellConversation(...told)
+    super.applyNotice(...told)
   }
   protected override effects(): Effects {
     return effects

@@ -8,6 +8,7 @@ import type { UserNotice } from "../conversation/notices.ts"
 import type { Indexed } from "../device/conversations.ts"
 import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
+import { HintSourceObject } from "../hint-source.ts"
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
 import type { Residence } from "../moving/residence.ts"
 import { deviceIdsOf, importUser, type UserRecord, userParts } from "../moving/user.ts"
@@ -15,7 +16,6 @@ import { placeName } from "../names.ts"
 import type { Entry } from "../outbox.ts"
 import type { PlaceUser } from "../place/object.ts"
 import type { UserAsk } from "../stream-asks.ts"
-import { TellingObject } from "../telling.ts"
 import {
   askedById,
   countConversations,
@@ -65,7 +65,7 @@ export type Changed =
   | { readonly is: "prepare"; readonly devices: readonly DeviceId[] }
 
 /** The devices of a user at a place, and the device lists. */
-export abstract class UserObject extends TellingObject<UserAsk> {
+export abstract class UserObject extends HintSourceObject<UserAsk> {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, { user: userSteps, conversations: userConversationSteps })
   }
@@ -118,7 +118,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
       this.#write(change)
       return { is: "done" }
     })
-    if (done.is === "done") this.tell([{ is: "deviceList", userId: change.userId, version: change.list.version }])
+    if (done.is === "done") this.sendHints([{ is: "deviceList", userId: change.userId, version: change.list.version }])
     // A client that registers refreshes its session next, and the token must name the device.
     if (done.is === "done") await this.outbox.drain([sessionLane])
     return done
@@ -159,7 +159,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   /** From a conversation's outbox: the membership of the user. Idempotent. */
-  tellConversation(notice: UserNotice): void {
+  applyNotice(notice: UserNotice): void {
     this.transact(() => tellUserConversation(this.sql, notice))
   }
 

@@ -27,15 +27,15 @@ interface StandingRow {
   has_directives: boolean
 }
 
-export function listening({ ask }: Access): Pick<Conversations, "audiences" | "standings"> {
+export function listening({ ask }: Access): Pick<Conversations, "memberUsers" | "logProgress"> {
   return {
-    async audiences({ deviceId, userId, place }, { size, after, only }) {
+    async memberUsers({ deviceId, userId, place }, { size, after, only }) {
       const values = [deviceId, userId, ...placeOf(place), after, only, size]
       const rows = await ask<AudienceRow>(audiencesText, values)
       return rows.map((row) => ({ conversationId: row.id, headSeq: BigInt(row.head_seq), userIds: row.user_ids }))
     },
 
-    async standings(deviceId, ids) {
+    async logProgress(deviceId, ids) {
       return (await ask<StandingRow>(standingsText, [deviceId, ids])).map((row) => ({
         conversationId: row.id,
         headSeq: BigInt(row.head_seq),

@@ -10,11 +10,11 @@ import { detail, detailed } from "../../../../serving/call/detailed.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import { directiveShape, envelopeShape } from "../conversation-shape.ts"
 
-type Told = Pick<MessagingDeps, "store" | "random">
+type OutcomeDeps = Pick<MessagingDeps, "store" | "random">
 
 /** The refusal for a decision of `decideAppend`. @param attemptedEpoch The epoch that the request named. */
 export async function appendRefusal(
-  deps: Told,
+  deps: OutcomeDeps,
   conversation: Conversation,
   decision: Exclude<AppendDecision, { is: "append" }>,
   attemptedEpoch: bigint,
@@ -54,7 +54,7 @@ export async function otherEpoch(
 }
 
 async function conflict(
-  deps: Told,
+  deps: OutcomeDeps,
   { id, epoch }: Conversation,
   attemptedEpoch: bigint,
   deviceId: DeviceId,

@@ -18,7 +18,7 @@ export interface Listener {
   readonly deviceId: DeviceId
   readonly includeEnvelopes: boolean
   /** The newest sequence number that the stream has reported, by conversation. */
-  readonly told: Map<ConversationId, bigint>
+  readonly sentSeqs: Map<ConversationId, bigint>
 }
 
 type Needs = Pick<MessagingDeps, "store" | "clock">
@@ -56,13 +56,13 @@ export async function eventOf(
 
 async function envelopes(
   deps: Needs,
-  { deviceId, includeEnvelopes, told }: Listener,
+  { deviceId, includeEnvelopes, sentSeqs }: Listener,
   { conversationId, headSeq }: Extract<Notice, { is: "envelopes" }>,
 ): Promise<Event> {
-  const afterSeq = told.get(conversationId) ?? 0n
+  const afterSeq = sentSeqs.get(conversationId) ?? 0n
   const found = includeEnvelopes ? await inline(deps, conversationId, deviceId, afterSeq) : []
   const newest = [headSeq, ...found.map(({ seq }) => seq)].reduce((a, b) => (a > b ? a : b))
-  if (newest > afterSeq) told.set(conversationId, newest)
+  if (newest > afterSeq) sentSeqs.set(conversationId, newest)
   return {
     case: "envelopeAvailable",
     value: {

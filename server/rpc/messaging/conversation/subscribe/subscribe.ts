@@ -4,7 +4,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId } from "@signet/kernel/ids"
 import { heartbeatMs } from "@signet/kernel/messaging/limits"
-import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { userOf } from "../../../../serving/call/call.ts"
 import { deviceOf } from "../../../../serving/call/calling-device.ts"
@@ -16,7 +16,7 @@ import type { After } from "../../timers.ts"
 import { endingOf } from "./alive.ts"
 import { type Event, eventOf, type Listener } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
-import { audiencesOf } from "./interest.ts"
+import { memberUsersOf } from "./interest.ts"
 import type { Streams } from "./streams.ts"
 
 interface SubscribeDeps extends MessagingDeps {
@@ -61,15 +61,15 @@ export async function* subscribe(
     closing.push(deps.after(Math.max(0, expiresAtMs - deps.clock.nowMs()), () => end(new Refused("TOKEN_EXPIRED"))))
 
     await counted(deps, context, "messaging_stream", { device: device.id })
-    const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map() }
-    const audiences = new Map<ConversationId, Audience>()
+    const listener: Listener = { deviceId: device.id, includeEnvelopes, sentSeqs: new Map() }
+    const memberUsers = new Map<ConversationId, MemberUsers>()
     const waiting = new Set<ConversationId>()
     // A copy: a published interest must not change.
     const interest = (asOfMs = deps.clock.nowMs()): Interest => ({
       asOfMs,
       deviceId: device.id,
-      userIds: [...new Set([device.userId, ...[...audiences.values()].flatMap(({ userIds }) => userIds)])],
-      conversations: new Map([...audiences.keys()].map((id) => [id, listener.told.get(id) ?? 0n])),
+      userIds: [...new Set([device.userId, ...[...memberUsers.values()].flatMap(({ userIds }) => userIds)])],
+      conversations: new Map([...memberUsers.keys()].map((id) => [id, listener.sentSeqs.get(id) ?? 0n])),
     })
     let current = interest()
     // From here on changes of membership arrive as hints; `look` reads the earlier ones.
@@ -77,31 +77,31 @@ export async function* subscribe(
       if (isFor(hint, current)) push(hint)
     })
     closing.push(subscription.close)
-    /** Follows the device's current conversations, or one of them. @returns The standings of those that are new. */
-    const look = async (only: ConversationId | null): Promise<readonly Standing[]> => {
+    /** Follows the device's current conversations, or one of them. @returns The progress of the new ones. */
+    const look = async (only: ConversationId | null): Promise<readonly LogProgress[]> => {
       const asOfMs = deps.clock.nowMs()
-      const found = await audiencesOf(deps, device, only)
-      const joined = [...found.keys()].filter((id) => !audiences.has(id))
-      for (const id of only === null ? [...audiences.keys()] : [only]) {
+      const found = await memberUsersOf(deps, device, only)
+      const joined = [...found.keys()].filter((id) => !memberUsers.has(id))
+      for (const id of only === null ? [...memberUsers.keys()] : [only]) {
         if (found.has(id)) continue
-        for (const known of [audiences, listener.told, waiting]) known.delete(id)
+        for (const known of [memberUsers, listener.sentSeqs, waiting]) known.delete(id)
       }
-      for (const [id, audience] of found) audiences.set(id, audience)
-      for (const id of joined) listener.told.set(id, found.get(id)?.headSeq ?? 0n)
+      for (const [id, users] of found) memberUsers.set(id, users)
+      for (const id of joined) listener.sentSeqs.set(id, found.get(id)?.headSeq ?? 0n)
       current = interest(asOfMs)
       subscription.update(current)
-      const told = joined.flatMap((id) => found.get(id)?.standing ?? [])
-      const untold = joined.filter((id) => found.get(id)?.standing === undefined)
+      const read = joined.flatMap((id) => found.get(id)?.progress ?? [])
+      const unread = joined.filter((id) => found.get(id)?.progress === undefined)
       // Read after the subscription: an append in between arrives as a hint.
-      const read = untold.length === 0 ? [] : await deps.store.conversations.standings(device.id, untold)
-      const standings = [...told.reverse(), ...read]
-      for (const { conversationId, headSeq, hasDirectives } of standings) {
-        listener.told.set(conversationId, headSeq)
+      const rest = unread.length === 0 ? [] : await deps.store.conversations.logProgress(device.id, unread)
+      const logProgress = [...read.reverse(), ...rest]
+      for (const { conversationId, headSeq, hasDirectives } of logProgress) {
+        listener.sentSeqs.set(conversationId, headSeq)
         if (hasDirectives) waiting.add(conversationId)
       }
-      return standings
+      return logProgress
     }
-    const standings = await look(null)
+    const logProgress = await look(null)
     const beat = () => {
       untaken++
       if (untaken > mostUntaken) return end(slow())
@@ -116,7 +116,7 @@ export async function* subscribe(
     // The stream may have ended during its setup: close what was set up since.
     if (ended !== undefined) end(ended)
 
-    yield* opening(deps, listener, standings)
+    yield* opening(deps, listener, logProgress)
     for (;;) {
       const notice = await queue.next()
       if (notice === undefined || ended !== undefined) throw ended ?? new Refused("CANCELED")
@@ -141,10 +141,10 @@ const slow = () => new Refused("UNAVAILABLE", { message: "the reader is too slow
 async function* opening(
   deps: SubscribeDeps,
   listener: Listener,
-  standings: readonly Standing[],
+  logProgress: readonly LogProgress[],
 ): AsyncGenerator<{ event: Event }> {
   const nowMs = deps.clock.nowMs()
-  yield* ahead(deps, listener, standings)
+  yield* ahead(deps, listener, logProgress)
   const { deviceId } = listener
   const [welcome] = await deps.store.welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 1, after: null })
   if (welcome !== undefined) {
@@ -159,11 +159,11 @@ async function* opening(
 async function* ahead(
   deps: SubscribeDeps,
   listener: Listener,
-  standings: readonly Standing[],
+  logProgress: readonly LogProgress[],
 ): AsyncGenerator<{ event: Event }> {
-  for (const { conversationId, headSeq, processedSeq } of standings) {
+  for (const { conversationId, headSeq, processedSeq } of logProgress) {
     if (headSeq <= processedSeq) continue
-    listener.told.set(conversationId, processedSeq)
+    listener.sentSeqs.set(conversationId, processedSeq)
     yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
   }
 }

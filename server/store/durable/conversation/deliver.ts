@@ -6,7 +6,7 @@ import type { Sql } from "../sql.ts"
 import type { Delivery, DeviceDelivery } from "./notices.ts"
 import { dueWelcome, markSent } from "./welcomes.ts"
 
-interface Teller {
+interface DeliveryContext {
   readonly env: Pick<DurableEnv, "DEVICES" | "USERS" | "PLACES">
   readonly sql: Sql
   readonly conversation: Conversation
@@ -15,22 +15,25 @@ interface Teller {
   readonly revoke: (of: DeviceDelivery) => void
 }
 
-export async function tell(of: Teller, delivery: Delivery): Promise<void> {
+export async function deliver(of: DeliveryContext, delivery: Delivery): Promise<void> {
   const { env, conversation } = of
   switch (delivery.kind) {
     case "device":
-      return tellDevice(of, delivery)
+      return deliverToDevice(of, delivery)
     case "user":
-      return env.USERS.getByName(userName(delivery.userId, conversation)).tellConversation(delivery.notice)
+      return env.USERS.getByName(userName(delivery.userId, conversation)).applyNotice(delivery.notice)
     case "place":
       return env.PLACES.getByName(placeName(conversation)).addConversation(conversation.id, delivery.createdAtMs)
   }
 }
 
-async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, delivery: DeviceDelivery): Promise<void> {
+async function deliverToDevice(
+  { env, sql, conversation, isLate, revoke }: DeliveryContext,
+  delivery: DeviceDelivery,
+): Promise<void> {
   const { deviceId, userId, notice, welcomeId } = delivery
   const welcome = welcomeId === null ? undefined : dueWelcome(sql, conversation, welcomeId)
-  await env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
+  await env.DEVICES.getByName(deviceId).applyNotice(notice, welcome)
   if (welcome !== undefined) markSent(sql, welcome.id)
   // Otherwise the call of the commit does the follow-up.
   if (!isLate) return

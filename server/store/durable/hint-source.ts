@@ -6,7 +6,7 @@ import type { Parts } from "./migrate.ts"
 import { StoredObject } from "./object.ts"
 
 /** An object to which devices with open streams subscribe: a conversation or a user. */
-export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }> extends StoredObject {
+export abstract class HintSourceObject<Ask extends { readonly deviceId: DeviceId }> extends StoredObject {
   readonly #listeners: Listeners
 
   constructor(ctx: DurableObjectState, env: DurableEnv, parts: Parts) {
@@ -40,7 +40,7 @@ export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }>
   }
 
   /** Sends hints to the subscribers in the background. */
-  tell(hints: readonly Hint[]): void {
-    if (!this.isBlank()) this.#listeners.tell(hints)
+  sendHints(hints: readonly Hint[]): void {
+    if (!this.isBlank()) this.#listeners.sendHints(hints)
   }
 }

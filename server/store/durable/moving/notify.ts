@@ -9,7 +9,7 @@ import type { WalkPage } from "./place.ts"
 import type { Residence } from "./residence.ts"
 
 /** @returns True if it finished before that time; a later call continues. */
-export async function tellAll(
+export async function notifyObjects(
   env: DurableEnv,
   of: Pick<Residence, "place" | "transferId">,
   clock: { readonly nowMs: () => number; readonly untilMs: number },
@@ -18,13 +18,13 @@ export async function tellAll(
   for (;;) {
     const page = await ask(() => place().nextWalk())
     if (page === undefined) return true
-    const isDirty = await tellPage(env, { ...of, state: page.state }, page)
+    const isDirty = await notifyPage(env, { ...of, state: page.state }, page)
     await ask(() => place().walked(page, isDirty, clock.nowMs()))
     if (clock.nowMs() >= clock.untilMs) return false
   }
 }
 
-async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): Promise<boolean> {
+async function notifyPage(env: DurableEnv, residence: Residence, page: WalkPage): Promise<boolean> {
   if (page.phase === "conversations") {
     const answers = await inParallel(page.ids, (id) => ask(() => env.CONVERSATIONS.getByName(id).setPlace(residence)))
     return answers.some(({ isDirty }) => isDirty)
