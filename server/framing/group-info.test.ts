@@ -96,6 +96,14 @@ test("a leaf that lacks the group's extension does not fit it", () => {
   const { context } = parseGroupInfo(good)
   expect(context.binding).toEqual(binding)
   expect(fitsGroup(leaf, context)).toBe(true)
-  const unable = { ...leaf, capabilities: { ...leaf.capabilities, extensions: [] } }
-  expect(fitsGroup(unable, context)).toBe(false)
+  const fits = (of: readonly number[], needed: readonly number[]) =>
+    fitsGroup(
+      { ...leaf, capabilities: { ...leaf.capabilities, extensions: [...of] } },
+      { ...context, extensions: needed.map((type) => ({ type, data: new Uint8Array() })) },
+    )
+  const [first, second] = [0xf0a1, 0xf0b1]
+  expect(fits([], [first])).toBe(false)
+  expect(fits([first], [first, second])).toBe(false)
+  expect(fits([second], [first, second])).toBe(false)
+  expect(fits([first, second], [first, second])).toBe(true)
 })

@@ -77,6 +77,14 @@ test("a new ID token without auth_time does not count as a recent sign-in", asyn
   expect(await refusal(clients.account.exportIdentity({}, as(again)))).toBe("PermissionDenied STEP_UP_REQUIRED")
 })
 
+test("an authentication time ahead of the server's clock is recorded as the sign-in's time", async () => {
+  const nowMs = world.server.deps.clock.nowMs()
+  const ivy = await world.signInA("ivy", { claims: { auth_time: Math.floor(nowMs / 1_000) + 25 } })
+  const { session } = await clients.auth.me({}, as(ivy))
+  expect(Number(session?.authTime?.seconds)).toBeLessThan(Math.floor(nowMs / 1_000) + 25)
+  expect(session?.authTime).toEqual(session?.createdAt)
+})
+
 test("an ID token for another app's client links no account", async () => {
   const amy = await world.signInB("amy")
   const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")

@@ -4,6 +4,7 @@ import { ConnectError } from "@connectrpc/connect"
 import { idOf, newId, parseId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { protocols, refusal } from "../support/clients.ts"
 import { newClaimId } from "../support/messaging/committing.ts"
@@ -121,6 +122,19 @@ describe("a claim", () => {
       hasLastResort: true,
       isLow: true,
     })
+  })
+
+  test("gets no key package whose credential expires within a day, though the package lives longer", async () => {
+    const brief = await registered("brief")
+    const expiresAt = (hours: number) =>
+      sql`update messaging_device set expires_at = ${new Date(Date.now() + hours * 3_600_000)} where id = ${brief.id}`
+    await expiresAt(23).execute(server.store.db)
+    await brief.upload(1)
+    await brief.upload(1, { isLastResort: true })
+    expect(await why(claim({ userIds: [brief.userId] }))).toBe("NO_KEY_PACKAGE")
+    await expiresAt(25).execute(server.store.db)
+    await brief.upload(1)
+    expect((await claim({ userIds: [brief.userId] })).claim?.keyPackages).toHaveLength(1)
   })
 
   test("gets no key package of a revoked device", async () => {

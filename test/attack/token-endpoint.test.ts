@@ -1,9 +1,9 @@
 // Attacks on token exchange. Each was successful against some product.
-import { createHash, randomBytes } from "node:crypto"
+import { createHash, randomBytes, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
-import { addMachine, addPat, addPolicy, basic, postForm } from "../support/machines.ts"
+import { addMachine, addPat, addPolicy, basic, type Machine, postForm } from "../support/machines.ts"
 import { openPlace } from "../support/places.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
@@ -23,6 +23,13 @@ beforeAll(async () => {
 afterAll(() => world?.server.close())
 
 const credentials = { grant_type: "client_credentials", audience: "svc-notes" }
+const dsaEncoding = "ieee-p1363"
+const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+const actOf = ({ account }: Machine) => ({
+  sub: account.principalId,
+  principal_type: "service",
+  client_id: account.clientId,
+})
 
 describe("silent subject removal (CVE-2026-9704)", () => {
   const onBehalf = { audience: "svc-notes", scope: "notes.read", job_id: "j" }
@@ -232,12 +239,46 @@ describe("actor tokens", () => {
     )
   })
 
-  test("a token with altered claims is refused for its signature", async () => {
+  test.each<[string, (by: Record<string, unknown>) => object]>([
+    ["scopes", () => ({ scp: ["notes.admin"] })],
+    ["an actor", (act) => ({ act })],
+    ["the claims of a delegated token", (act) => ({ act, job_id: "j", gty: "on_behalf_of", sid: undefined })],
+  ])("a token to which its bearer added %s is refused for its signature", async (_, change) => {
     const user = await world.signIn()
-    const [header, payload = "", signature] = (user.tokens["svc-gateway"] ?? "").split(".")
-    const claims = { ...JSON.parse(Buffer.from(payload, "base64url").toString()), scp: ["notes.admin"] }
-    const forged = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${signature}`
-    expect(refused(await world.exchange({ subject_token: forged }))).toBe("400 invalid_grant SIGNATURE_INVALID")
+    const by = actOf(world.gateway)
+    const [header, payload = "", signature = ""] = (user.tokens["svc-gateway"] ?? "").split(".")
+    const claims = { ...JSON.parse(Buffer.from(payload, "base64url").toString()), ...change(by) }
+    const body = encoded(claims)
+    const own = sign("sha256", Buffer.from(`${header}.${body}`), { key: world.gateway.privateKey, dsaEncoding })
+    const none = encoded({ alg: "none", typ: "at+jwt" })
+    const rows = [
+      [`${header}.${body}.${signature}`, "SIGNATURE_INVALID"],
+      [`${header}.${body}.${own.toString("base64url")}`, "SIGNATURE_INVALID"],
+      [`${none}.${body}.`, "ALG_NOT_ALLOWED"],
+    ]
+    for (const [subject_token, reason] of rows) {
+      expect(refused(await world.exchange({ subject_token }))).toBe(`400 invalid_grant ${reason}`)
+      expect(await refusal(world.clients.auth.me({}, bearer(subject_token ?? "")))).toContain(reason)
+    }
+  })
+
+  test("a session's token with an actor is malformed, even if the issuer signed it", async () => {
+    const user = await world.signIn()
+    const [, payload = ""] = (user.tokens["svc-gateway"] ?? "").split(".")
+    const claims = JSON.parse(Buffer.from(payload, "base64url").toString())
+    for (const change of [{ act: actOf(world.gateway) }, { act: actOf(world.gateway), job_id: "j" }, { job_id: "j" }]) {
+      const subject_token = world.server.keys.sign("at+jwt", { ...claims, ...change })
+      expect(refused(await world.exchange({ subject_token }))).toBe("400 invalid_grant MALFORMED_CREDENTIAL")
+    }
+  })
+
+  test("the actor of a new token is its authenticated client: no parameter changes it", async () => {
+    const user = await world.signIn()
+    const act = JSON.stringify(actOf(world.stranger))
+    const asked = { subject_token: user.tokens["svc-gateway"], act, actor: act, client_id: undefined }
+    expect(claimsOf(await world.exchange(asked))).toMatchObject({ act: actOf(world.gateway) })
+    const named = { ...asked, client_id: world.stranger.account.clientId }
+    expect((await world.exchange(named)).body).not.toHaveProperty("access_token")
   })
 
   test("an actor token must be the caller's own, for this service, and a service's", async () => {

@@ -168,6 +168,17 @@ describeStory("IDP_C", (kind) => {
       )
     })
 
+    test.each([{}, { codeVerifier: verifier }])(
+      "uses up its request: a later link that another page requested is refused (%j)",
+      async (body) => {
+        const email = await person()
+        const tokenHash = await link(email, body.codeVerifier === undefined ? {} : { codeChallenge })
+        expect((await world.confirmLink(tokenHash, body)).status).toBe(200)
+        await world.idpC.ask("/otp", { email, create_user: false })
+        expect(await reasonOf(world.confirmLink(world.linkOf(email), body))).toBe("401 MAGIC_LINK_INVALID")
+      },
+    )
+
     test("may be confirmed on another platform of the app", async () => {
       const tokenHash = await link(await person())
       expect((await world.confirmLink(tokenHash, { platform: "IOS" })).status).toBe(200)

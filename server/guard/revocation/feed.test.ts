@@ -111,6 +111,22 @@ test("a log shorter than before is rejected, and known entries remain", async ()
   expect(await decide(held)).toBe("SESSION_REVOKED")
 })
 
+test("a new log's first statement is read whole, though it is below the position in the former log", async () => {
+  const { feed, token, decide, revoke, restore, forge, sign, statement, asked } = followedIssuer()
+  const other = token({ sid: ids.session.replace(/.$/, "1") })
+  revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" }, { kind: "TOKEN", key: "jti_3" })
+  await feed.refresh()
+  restore({ name: "log-b", head: 0, entries: [] })
+  revoke({})
+  // The answer to `after=3` that starts at 0 needs no second request.
+  forge(() => sign(statement(0)))
+  await feed.refresh()
+  expect(asked).toHaveLength(2)
+  expect(feed.seq).toBe(1)
+  expect(await decide(token())).toBe("SESSION_REVOKED")
+  expect(await decide(other)).toBe("allow")
+})
+
 test("a gap restarts the log from its beginning, where a lower head is still rejected", async () => {
   const { feed, token, decide, revoke, forge, sign, statement, asked, restore } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" })

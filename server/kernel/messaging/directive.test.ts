@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { idOf } from "../ids.ts"
 import {
   decideLease,
   decideLeave,
@@ -9,11 +10,17 @@ import {
   requiredCommit,
 } from "./directive.ts"
 import type { Conversation, Directive } from "./records.ts"
-import { conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
+import { bytes, conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
 
 const open: Conversation = { ...conversation, directives: [directive] }
 const lease = (by: number, change: Partial<Directive> = {}, where: Partial<Conversation> = {}) =>
   decideLease({ ...open, directives: [{ ...directive, ...change }], ...where }, directive.id, device(by), nowMs)
+
+/** The lease of the directive by a device that another directive removes. */
+const besides = (kind: Directive["kind"], deviceId: Directive["deviceId"]) => {
+  const another = { ...directive, id: idOf("dir", bytes(77, 16)), kind, userId: user(2), deviceId }
+  return lease(20, {}, { directives: [{ ...directive, userId: user(1), deviceId: device(10) }, another] })
+}
 
 describe("a lease", () => {
   test("lasts ten seconds, and its holder may renew it", () => {
@@ -33,6 +40,8 @@ describe("a lease", () => {
   test.each<[string, ReturnType<typeof lease>, string]>([
     ["its target", lease(21), "DEVICE_REVOKED"],
     ["who asked to rejoin by it", lease(21, { kind: "REJOIN" }), "NOT_MEMBER"],
+    ["a device that another directive revokes", besides("REVOCATION", device(20)), "DEVICE_REVOKED"],
+    ["a device whose user leaves", besides("LEAVE", null), "NOT_MEMBER"],
     ["a stranger", lease(30), "NOT_MEMBER"],
     ["anybody when it is done", lease(10, { status: "DONE" }), "NOTHING_TO_DO"],
     ["anybody in a closed conversation", lease(10, {}, { status: "CLOSED" }), "CONVERSATION_CLOSED"],
