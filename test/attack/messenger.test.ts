@@ -8,7 +8,7 @@ import { newId } from "@signet/kernel/ids"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
+import { membersOf, type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
 import { engine, randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
@@ -101,6 +101,12 @@ async function addGhost(room: Room, proof?: Uint8Array): Promise<StagedCommit> {
   return engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
 }
 
+const annIn = ({ state }: Room) =>
+  membersOf(state).find(({ leaf }) => leaf !== state.ownLeaf) ?? expect.fail("Ann is not in the group")
+
+const removeAnn = (room: Room, proof?: Uint8Array) =>
+  engine.remove(room.state, [annIn(room).leaf], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
+
 const somebody = () => ({ credentialHash: randomBytes(32), keyPackageRef: randomBytes(32) })
 const update = (room: Room) => engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT) })
 
@@ -154,6 +160,22 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
       const { bytes: proof } = await proofFor(room, { added, requester: randomBytes(32) })
       const commit = await engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
       return told(room, commit, { proof })
+    },
+  ],
+  "a removal of this device that no proof names": ["PROOF_MISSING", async (room) => told(room, await removeAnn(room))],
+  "a removal of this device under a proof for another device": [
+    "PROOF_SUBJECTS_MISMATCH",
+    async (room) => {
+      const { bytes: proof } = await proofFor(room, { op: "REMOVE", removed: [randomBytes(32)] })
+      return told(room, await removeAnn(room, proof), { proof })
+    },
+  ],
+  "a removal of this device by a committer whom the proof does not name": [
+    "PROOF_WRONG_COMMITTER",
+    async (room) => {
+      const removed = [hash("device-credential", annIn(room).credential)]
+      const { bytes: proof } = await proofFor(room, { op: "REMOVE", removed, requester: randomBytes(32) })
+      return told(room, await removeAnn(room, proof), { proof })
     },
   ],
   "a receipt that does not follow the one before": [

@@ -198,6 +198,20 @@ test("E12: a judge that answers with a promise, with nothing or with 'reject' re
   }
 })
 
+test("a member follows a commit that removes it only if the judge accepts it", async () => {
+  const { seat } = await roomOf(suite, "A", "B", "C")
+  const [a, c] = [seat("A"), seat("C")]
+  const { commit } = await a.engine.remove(a.current(), [2], { aad })
+  for (const judge of [() => "reject" as const, anything(async () => "accept"), anything(() => undefined)]) {
+    expect(await refusal(c.engine.process(c.current(), commit, judge))).toBe("COMMIT_REJECTED")
+  }
+  const failing = c.engine.process(c.current(), commit, () => {
+    throw new Error("no proof names this removal")
+  })
+  await expect(failing).rejects.toThrow("no proof names this removal")
+  expect((await c.decrypt(await a.encrypt("you are still here"))).text).toBe("you are still here")
+})
+
 /** A callback as JavaScript passes it. */
 // biome-ignore lint/suspicious/noExplicitAny: the point of it is to get past the types
 function anything(callback: () => any): any {

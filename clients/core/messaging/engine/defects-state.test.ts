@@ -47,6 +47,23 @@ test("E8: a message names its sender, its authenticated data and nobody else's l
   expect(await refusal(c.engine.decrypt(c.current(), forged.message))).toBe("MLS_BAD_SIGNATURE")
 })
 
+test("two messages of one state, as after a restored copy, do not share a nonce", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const guards: (Uint8Array | undefined)[] = []
+  const ciphertexts: Uint8Array[] = []
+  for (let i = 0; i < 2; i++) {
+    const { message } = await a.engine.encrypt(a.current(), utf8("the same text"), aad)
+    const wire = decoded(message)
+    if (wire.wireformat !== "mls_private_message") throw new Error("not a private message")
+    const { senderData } = opened(b.current()).epochSecrets
+    guards.push((await decryptSenderData(wire.privateMessage, senderData, await bareSuite()))?.reuseGuard)
+    ciphertexts.push(wire.privateMessage.ciphertext)
+  }
+  expect(guards[0]).not.toEqual(guards[1])
+  expect(ciphertexts[0]).not.toEqual(ciphertexts[1])
+})
+
 test("E9: a skipped generation is gone, and a stolen state reads nothing that was consumed", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
