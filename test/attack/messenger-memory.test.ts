@@ -1,0 +1,146 @@
+// A thief who reads a device's memory later finds no key of a message that was sent or read, and none of an epoch that
+// ended: each step of a messenger wipes what it consumed, once the next state is stored.
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
+import { secretsOf } from "../../clients/core/messaging/engine/secret-tree.ts"
+import { epochSecretList, opened } from "../../clients/core/messaging/engine/state.ts"
+import type { Messenger } from "../../clients/core/messaging/messenger.ts"
+import { type Engine, type GroupState, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
+import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { type Messengers, messengersOn, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let movedMs = 0
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server, { keyPackages: 3 })
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+interface Step {
+  readonly does: string
+  /** References to the secrets of the state before, without those that the state after goes on using. */
+  readonly consumed: readonly Uint8Array[]
+  /** References to the secrets of the state after. Empty for an own commit, which is stored and read back first. */
+  readonly kept: readonly Uint8Array[]
+}
+
+function secretsIn(state: GroupState | undefined): Uint8Array[] {
+  if (state === undefined) return []
+  const { epochSecrets, secretTree, privateKeys } = opened(state)
+  return [...epochSecretList(epochSecrets), ...secretsOf(secretTree), ...privateKeys.values()]
+}
+
+/** An engine that remembers what each step consumes. */
+function watched(engine: Engine, steps: Step[]): Engine {
+  const remember = <Made>(does: string, before: GroupState, made: Made, after?: GroupState): Made => {
+    const kept = secretsIn(after)
+    steps.push({ does, consumed: secretsIn(before).filter((secret) => !kept.includes(secret)), kept })
+    return made
+  }
+  return {
+    ...engine,
+    async encrypt(state, ...rest) {
+      const made = await engine.encrypt(state, ...rest)
+      return remember("encrypt", state, made, made.next)
+    },
+    async decrypt(state, ...rest) {
+      const made = await engine.decrypt(state, ...rest)
+      return remember("decrypt", state, made, made.next)
+    },
+    async process(state, ...rest) {
+      const made = await engine.process(state, ...rest)
+      return remember(made.kind, state, made, made.kind === "next" ? made.next : undefined)
+    },
+    add: async (state, ...rest) => remember("add", state, await engine.add(state, ...rest)),
+    remove: async (state, ...rest) => remember("remove", state, await engine.remove(state, ...rest)),
+    update: async (state, ...rest) => remember("update", state, await engine.update(state, ...rest)),
+  }
+}
+
+const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
+
+interface Watched {
+  readonly person: SignedIn
+  readonly messenger: Messenger
+  /** Returns the steps since the last call. @throws AssertionError for a consumed secret that is still readable. */
+  wiped(): readonly Step[]
+}
+
+async function newcomer(name: string): Promise<Watched> {
+  const steps: Step[] = []
+  const person = await server.person(name)
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+  const [options, primitives] = messengers.optionsFor(person, { store: openMemoryStore(), box: testBox(), clock })
+  const openEngine: typeof primitives.openEngine = async (given) => watched(uncheckedEngine(given), steps)
+  const messenger = await createMessengerWith(options, { ...primitives, openEngine })
+  await messenger.sync()
+  return {
+    person,
+    messenger,
+    wiped() {
+      for (const { does, consumed } of steps) {
+        expect(consumed.length, does).toBeGreaterThan(0)
+        expect(consumed.filter((secret) => !isZero(secret)).length, does).toBe(0)
+      }
+      return steps.splice(0)
+    },
+  }
+}
+
+const namesOf = (steps: readonly Step[]) => steps.map(({ does }) => does)
+const keptBy = (steps: readonly Step[]) => steps.at(-1)?.kept ?? expect.fail("no step")
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+test("every step of a conversation wipes the keys that it consumed", async () => {
+  const [ann, ben] = [await newcomer("ann"), await newcomer("ben")]
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  expect(namesOf(ann.wiped())).toEqual(["add"])
+  await ben.messenger.sync()
+  for (const text of ["one", "two"]) await ann.messenger.send(id, utf8(text))
+  expect(namesOf(ann.wiped())).toEqual(["encrypt", "encrypt"])
+  await ben.messenger.sync()
+  expect(namesOf(ben.wiped())).toEqual(["decrypt", "decrypt"])
+  // Encrypted, and encrypted again after the epoch has ended.
+  await ben.messenger.encryptMessage(id, utf8("three"))
+  await ann.messenger.refreshKeys(id)
+  expect(namesOf(ann.wiped())).toEqual(["update"])
+  await ben.messenger.sync()
+  const followed = ben.wiped()
+  expect(namesOf(followed)).toEqual(["encrypt", "next", "encrypt"])
+  expect(keptBy(followed).some(isZero)).toBe(false)
+  await ann.messenger.sync()
+  expect(await textsIn(ann, id)).toEqual(["one", "two", "three"])
+  await ann.messenger.removeMembers(id, [ben.person.userId])
+  expect(namesOf(ann.wiped())).toEqual(["decrypt", "remove"])
+  await ben.messenger.sync()
+  expect(namesOf(ben.wiped())).toEqual(["removed"])
+})
+
+test("a reset wipes the group that it replaces, on the device that makes it and on those that follow", async () => {
+  const [cat, dan] = [await newcomer("cat"), await newcomer("dan")]
+  const { id } = await cat.messenger.createDirectConversation(dan.person.userId)
+  await dan.messenger.sync()
+  for (const { messenger } of [cat, dan]) await messenger.send(id, utf8("before"))
+  const [ofCat, ofDan] = [keptBy(cat.wiped()), keptBy(dan.wiped())]
+  await cat.messenger.rejoin(id)
+  // No member counts as online after a minute.
+  movedMs += 61_000
+  server.advance(61_000)
+  await server.messaging.issuerKeys.tick()
+  await server.keys.tick()
+  await cat.messenger.createDirectConversation(dan.person.userId)
+  expect(namesOf(cat.wiped())).toEqual(["decrypt", "add"])
+  expect(ofCat.every(isZero)).toBe(true)
+  await dan.messenger.sync()
+  expect((await dan.messenger.timeline(id)).map(({ is }) => is)).toContain("reset")
+  expect(ofDan.every(isZero)).toBe(true)
+})
