@@ -12,9 +12,9 @@ import {
 } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { idOf } from "../../clients/core/messaging/ids.ts"
+import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
-import { randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
