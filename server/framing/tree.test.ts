@@ -35,19 +35,19 @@ const blank = (count: number): Nodes => new Array(count).fill(undefined)
 describe("a tree", () => {
   test.each<[string, () => Nodes, string]>([
     ["unchanged", () => nodes, "read"],
-    ["of nobody", () => [], "MLS_MALFORMED ratchet_tree: nobody is in it"],
+    ["without nodes", () => [], "MLS_MALFORMED ratchet_tree: has no nodes"],
     ["that ends in a blank", () => [...nodes, undefined], "MLS_NON_CANONICAL ratchet_tree: ends in a blank"],
     ["of blanks", () => blank(5), "MLS_NON_CANONICAL ratchet_tree: ends in a blank"],
     ["with blanks inside", () => nodes.map((node, i) => (i === 4 || i === 5 ? undefined : node)), "read"],
     [
       "with a leaf where a parent belongs",
       () => nodes.map((node, i) => (i === 1 ? nodes[0] : node)),
-      "MLS_MALFORMED node_type",
+      "MLS_MALFORMED node_type: does not match the position",
     ],
     [
       "with a parent where a leaf belongs",
       () => nodes.map((node, i) => (i === 2 ? nodes[1] : node)),
-      "MLS_MALFORMED node_type",
+      "MLS_MALFORMED node_type: does not match the position",
     ],
     ["of 4,095 nodes", () => [...blank(4094), nodes[0]], "read"],
     ["of 4,097 nodes", () => [...blank(4096), nodes[0]], "MLS_TOO_LARGE ratchet_tree"],

@@ -2,7 +2,7 @@ import { type LeafNode, readLeafNode, readParentHash } from "./leaf-node.ts"
 import { maxBytes, maxInside } from "./limits.ts"
 import { finish, list, opaque, openReader, present, type Reader, refuse, since, uint8, uint32 } from "./reader.ts"
 
-/** A node of a ratchet tree (RFC 9420 section 7.8). */
+/** A node of a ratchet tree (RFC 9420 section 12.4.3.3). */
 export type TreeNode = { readonly kind: "leaf"; readonly leaf: LeafNode } | ParentNode
 
 /** RFC 9420 section 7.1. */
@@ -19,15 +19,15 @@ export interface ParentNode {
 
 /** A tree in array form (RFC 9420 appendix C): leaves at even indices, parents at odd ones, undefined for blanks. */
 export interface RatchetTree {
-  /** The nodes as sent; the last one is not blank. Further nodes of the full tree are blank. */
+  /** The nodes as sent; the last one is not blank. The nodes of the full tree after it are blank. */
   readonly nodes: readonly (TreeNode | undefined)[]
   /** The members, by leaf index. */
   readonly leaves: ReadonlyMap<number, LeafNode>
 }
 
 /**
- * Parses an encoded tree (ratchet_tree, RFC 9420 section 12.4.3.3). To prove that it is the tree of an epoch, compare
- * `treeHash` with the GroupContext. Joining members verify the leaf signatures.
+ * Parses an encoded tree (ratchet_tree, RFC 9420 section 12.4.3.3). To check that it is the tree of an epoch, compare
+ * `treeHash` with the GroupContext. Leaf signatures and parent hashes are not verified.
  *
  * @throws FramingRefused
  */
@@ -42,7 +42,7 @@ export function parseTree(bytes: Uint8Array, most: number = maxBytes.tree): Ratc
     return node
   })
   finish(reader, "the tree")
-  if (nodes.length === 0) refuse(reader, "MLS_MALFORMED", "ratchet_tree: nobody is in it", 0)
+  if (nodes.length === 0) refuse(reader, "MLS_MALFORMED", "ratchet_tree: has no nodes", 0)
   if (nodes.at(-1) === undefined) refuse(reader, "MLS_NON_CANONICAL", "ratchet_tree: ends in a blank")
   return { nodes, leaves }
 }
@@ -51,7 +51,7 @@ function readNode(reader: Reader, index: number): TreeNode {
   const start = reader.at
   const type = uint8(reader, "node_type")
   const fits = index % 2 === 0 ? type === 1 : type === 2
-  if (!fits) refuse(reader, "MLS_MALFORMED", "node_type", start)
+  if (!fits) refuse(reader, "MLS_MALFORMED", "node_type: does not match the position", start)
   return type === 1 ? { kind: "leaf", leaf: readLeafNode(reader) } : readParent(reader, index)
 }
 
@@ -65,7 +65,7 @@ function readParent(reader: Reader, index: number): ParentNode {
   const unmergedLeaves = list(reader, what, maxInside.treeNodes, (inside) => {
     const leafAt = inside.at
     const leaf = uint32(inside, what)
-    // Section 7.2: in increasing order; only leaves below the node.
+    // Section 7.1: in increasing order. Section 7.9: only leaves below the node.
     if (leaf <= previous || leaf > last) refuse(inside, "MLS_MALFORMED", what, leafAt)
     previous = leaf
     return leaf
@@ -73,7 +73,7 @@ function readParent(reader: Reader, index: number): ParentNode {
   return { kind: "parent", encryptionKey, parentHash, unmergedLeaves, bytes: since(reader, start) }
 }
 
-/** Height above the leaves; 0 for a leaf. */
+/** Height above the leaves; 0 for a leaf. It is the number of trailing 1 bits of the index (appendix C). */
 export function levelOf(index: number): number {
   return index % 2 === 0 ? 0 : 31 - Math.clz32(~index & (index + 1))
 }

@@ -61,7 +61,7 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a tree is believed without its hash",
     file: `${append}/tree.ts`,
-    from: 'if (!equalBytes(treeHash(tree), expected)) throw mismatch("the tree does not have the tree hash")',
+    from: 'if (!equalBytes(treeHash(tree), expected)) throw mismatch("the tree does not match tree_hash in the GroupInfo")',
     to: "",
     test: commits,
     name: "with another epoch's tree, or without the tree that new members need, is refused",

@@ -72,7 +72,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
   {
     fault: "a leaf of the tree may be another than the commit brings",
     file: "server/rpc/messaging/conversation/append/tree.ts",
-    from: 'if (brought !== undefined && !equalBytes(brought.bytes, leaf.bytes)) throw mismatch("two leaves of a device differ")',
+    from: 'if (!isSame) throw mismatch("the tree and the commit have different leaves for a device")',
     to: "",
     test: newcomers,
     name: "a leaf of the commit equals the tree's leaf byte for byte",

@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const proof = "server/serving/interceptors/device-proof.ts"
-const uploaded = "server/rpc/messaging/attachment/uploaded.ts"
+const uploaded = "server/rpc/messaging/key-package/uploaded-package.ts"
 const effects = "server/rpc/messaging/device/revocation-effects.ts"
 const absence = "test/story/messenger-absence.test.ts"
 const proofs = "test/attack/device-proofs.test.ts"

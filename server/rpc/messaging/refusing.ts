@@ -1,11 +1,11 @@
-// Maps the errors of canonical and framing to the contract's reasons, with their code in the metadata.
+// Maps the errors of the canonical and framing modules to reasons of the API. Metadata `code` names the exact rule.
 import { CanonicalError } from "@signet/canonical/errors"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { FramingRefused } from "../../framing/refusal.ts"
 import { detail, detailed } from "../../serving/call/detailed.ts"
 
-/** Runs a check of canonical bytes; its errors are refused with the given reason. */
+/** Runs a check of canonical bytes. @throws Refused with `reason` in place of a CanonicalError. */
 export function refusingAs<T>(reason: Reason, check: () => T): T {
   try {
     return check()
@@ -22,20 +22,25 @@ export const refusedFor = (reason: Reason, code: string, cause?: unknown): Refus
 export const limitExceeded = (limit: string, max: number): Refused =>
   detailed(new Refused("LIMIT_EXCEEDED"), detail(LimitExceededSchema, { limit, max: BigInt(max) }))
 
-/** Runs a parser of MLS messages; its errors are refused with the reason of the same name, or the nearest one. */
-export function readingMls<T>(parse: () => T): T {
+/**
+ * Runs a parser of MLS bytes.
+ *
+ * @param limit The field of Limits that bounds the bytes, and its value.
+ * @throws Refused MLS_*, LIMIT_EXCEEDED
+ */
+export function readMls<T>([limit, max]: readonly [limit: string, max: number], parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    if (error instanceof FramingRefused) throw refusedFor(reasonOf[error.code], error.code, error)
-    throw error
+    if (!(error instanceof FramingRefused)) throw error
+    if (error.code === "MLS_TOO_LARGE") throw limitExceeded(limit, max)
+    throw refusedFor(reasonOf[error.code], error.code, error)
   }
 }
 
-const reasonOf: Record<FramingRefused["code"], Reason> = {
+const reasonOf: Record<Exclude<FramingRefused["code"], "MLS_TOO_LARGE">, Reason> = {
   MLS_MALFORMED: "MLS_MALFORMED",
   MLS_NON_CANONICAL: "MLS_NON_CANONICAL",
   MLS_WRONG_WIRE_FORMAT: "MLS_WRONG_WIRE_FORMAT",
   MLS_UNSUPPORTED: "MLS_MALFORMED",
-  MLS_TOO_LARGE: "LIMIT_EXCEEDED",
 }

@@ -4,13 +4,13 @@ import { type IdKinds, parseId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
-import { ensureDistinct, openUpload } from "../attachment/uploaded.ts"
 import { seen } from "../conversation/seen.ts"
 import { counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { claimShape, inventoryShape } from "../device/device-shape.ts"
 import { limitExceeded } from "../refusing.ts"
 import { claimFor } from "./claiming.ts"
+import { ensureDistinct, openUploadedPackage } from "./uploaded-package.ts"
 
 export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPackageService> {
   const { keyPackages } = deps.store
@@ -20,7 +20,7 @@ export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPa
       await counted(deps, context, "messaging_upload", { device: device.id })
       const nowMs = deps.clock.nowMs()
       const packages = request.packages.map(({ keyPackage: bytes, isLastResort }) =>
-        openUpload(deps, device, { bytes, isLastResort }, nowMs),
+        openUploadedPackage(deps, device, { bytes, isLastResort }, nowMs),
       )
       ensureDistinct(packages)
       const outcome = await keyPackages.upload(packages, nowMs)

@@ -3,28 +3,30 @@ import { verifyDeviceCredential } from "@signet/canonical/device-credential"
 import { Refused } from "@signet/kernel/errors"
 import { idBytes } from "@signet/kernel/ids"
 import { lifetimeFault } from "@signet/kernel/messaging/key-package"
+import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { KeyPackageRecord, MessagingDevice } from "@signet/kernel/messaging/records"
 import { type KeyPackage, keyPackageRef, parseKeyPackage, verifyKeyPackage } from "../../../framing/key-package.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
-import { readingMls, refusedFor, refusingAs } from "../refusing.ts"
+import { readMls, refusedFor, refusingAs } from "../refusing.ts"
 
 type Deps = Pick<MessagingDeps, "issuerKeys" | "verify">
 
 /**
- * The record of an uploaded key package. Others may claim it: it is of the calling device and its newest credential,
- * its signatures verify, and it does not expire soon.
+ * Builds the record of an uploaded key package. It is of the calling device and its newest credential, its signatures
+ * verify, and it does not expire soon, so others may claim it.
  *
  * @param bytes MLSMessage as uploaded.
- * @throws Refused MLS_MALFORMED, MLS_NON_CANONICAL, MLS_WRONG_WIRE_FORMAT, KEY_PACKAGE_INVALID, CREDENTIAL_INVALID
+ * @throws Refused MLS_MALFORMED, MLS_NON_CANONICAL, MLS_WRONG_WIRE_FORMAT, LIMIT_EXCEEDED, KEY_PACKAGE_INVALID,
+ * CREDENTIAL_INVALID
  */
-export function openUpload(
+export function openUploadedPackage(
   deps: Deps,
   device: MessagingDevice,
   { bytes, isLastResort }: { readonly bytes: Uint8Array; readonly isLastResort: boolean },
   nowMs: number,
 ): KeyPackageRecord {
-  const opened = readingMls(() => parseKeyPackage(bytes))
+  const opened = readMls(["key_package_bytes", maxBytes.keyPackage], () => parseKeyPackage(bytes))
   if (opened.lastResort !== isLastResort) throw invalid("KEY_PACKAGE_LAST_RESORT")
   // A time beyond the year 200,000 is inexact as a number. The lifetime check refuses it.
   const life = {

@@ -20,14 +20,13 @@ import { deviceOf } from "../../../../serving/call/calling-device.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import { type ConversationFacts, conversationEvent } from "../../events.ts"
-import { refusedFor } from "../../refusing.ts"
+import { readMls, refusedFor } from "../../refusing.ts"
 import { conversationIdOf, isAt, unresolved } from "../seen.ts"
 import { eventsOf, hintsOf, removeRevoked, revokedOf, type Who } from "./after.ts"
 import type { AddedLeaf } from "./change.ts"
 import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
 import { appendRefusal } from "./outcome.ts"
-import { reading } from "./refusing.ts"
 import { loadTree } from "./tree.ts"
 import { type JudgedCommit, verifyCommit } from "./verify-commit.ts"
 
@@ -129,11 +128,11 @@ async function judge(
   if (nowMs >= device.expiresAtMs) throw expired()
   if (payload.case !== "commit") {
     const bytes = payload.value ?? new Uint8Array()
-    const application = reading(["application_message_bytes", maxBytes.application], () => parseApplication(bytes))
+    const application = readMls(["application_message_bytes", maxBytes.application], () => parseApplication(bytes))
     openFrame(conversation, application, "APPLICATION")
     return { judged: null, decided: await ensure({ framedEpoch: application.epoch }) }
   }
-  const commit = reading(["commit_bytes", maxBytes.commit], () => parseCommit(payload.value.commit))
+  const commit = readMls(["commit_bytes", maxBytes.commit], () => parseCommit(payload.value.commit))
   const isReset =
     conversation.kind === "DIRECT" && conversation.epoch > 0n && isOtherGroup(conversation, commit.groupId)
   const base = isReset ? beforeReset(conversation, commit.groupId) : conversation

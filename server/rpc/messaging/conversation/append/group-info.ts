@@ -5,13 +5,14 @@ import { ConversationKind } from "@signet/proto/credential/v1/envelope_aad"
 import type { Commit } from "../../../../framing/commit.ts"
 import { type GroupInfo, parseGroupContext, parseGroupInfo, verifyGroupInfo } from "../../../../framing/group-info.ts"
 import { nextConfirmedTranscriptHash } from "../../../../framing/transcript.ts"
+import { readMls } from "../../refusing.ts"
 import { expectedOf, type Judge } from "./judge.ts"
-import { judging, reading } from "./refusing.ts"
+import { judging } from "./refusing.ts"
 import { mismatch } from "./tree.ts"
 
 /** @throws Refused MLS_*, LIMIT_EXCEEDED */
 export const readGroupInfo = (bytes: Uint8Array): GroupInfo =>
-  reading(["group_info_bytes", maxBytes.groupInfo], () => parseGroupInfo(bytes))
+  readMls(["group_info_bytes", maxBytes.groupInfo], () => parseGroupInfo(bytes))
 
 /**
  * Verifies that a GroupInfo is of the commit's new epoch, of this group, and signed by the committer.

@@ -129,7 +129,7 @@ test("a tree has the leaves of the roster, with the commit's bytes", () => {
   const known = new Map<string, LeafNode>()
   const check = (of: readonly Leaf[], from = known, named = hash) => refusal(() => checkTree(tree, named, of, from))
   expect(check(roster)).toBe("taken")
-  expect(check(roster, known, bytes(1))).toBe("the tree does not have the tree hash")
+  expect(check(roster, known, bytes(1))).toBe("the tree does not match tree_hash in the GroupInfo")
   expect(check(roster.slice(1))).toBe("GHOST_MEMBER")
   expect(check(roster.map((leaf, i) => (i === 1 ? { ...leaf, credentialHash: bytes(1) } : leaf)))).toBe("GHOST_MEMBER")
   expect(check([...roster, { ...(roster[0] ?? expect.fail("nobody")), leafIndex: 99 }])).toBe(
@@ -144,5 +144,7 @@ test("a leaf of the commit equals the tree's leaf byte for byte", () => {
   const check = (brought: LeafNode) =>
     refusal(() => checkTree(tree, treeHash(tree), rosterOf(tree), new Map([[name, brought]])))
   expect(check(leaf)).toBe("taken")
-  expect(check({ ...leaf, bytes: Uint8Array.of(...leaf.bytes, 0) })).toBe("two leaves of a device differ")
+  expect(check({ ...leaf, bytes: Uint8Array.of(...leaf.bytes, 0) })).toBe(
+    "the tree and the commit have different leaves for a device",
+  )
 })

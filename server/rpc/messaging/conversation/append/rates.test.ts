@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect"
 import { defaultLimits } from "@signet/kernel/limits/policy"
-import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
@@ -8,7 +8,7 @@ import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 let world: MessagingWorld
 beforeAll(async () => {
   world = await openMessagingWorld()
-  Object.assign(world.deps, { limiter: { limits: defaultLimits, memory: createRefusedMemory() } })
+  Object.assign(world.deps, { limiter: { limits: defaultLimits, memory: createRefusalCache() } })
 })
 afterAll(() => world.close())
 

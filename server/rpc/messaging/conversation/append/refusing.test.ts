@@ -4,7 +4,8 @@ import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { expect, test } from "vitest"
 import { FramingRefused, type framingCodes } from "../../../../framing/refusal.ts"
 import { detailsOf } from "../../../../serving/call/detailed.ts"
-import { judging, reading } from "./refusing.ts"
+import { readMls } from "../../refusing.ts"
+import { judging } from "./refusing.ts"
 
 function refused(call: () => unknown): Refused {
   try {
@@ -24,7 +25,7 @@ const judged = (code: (typeof canonicalCodes)[number]) =>
   )
 const read = (code: (typeof framingCodes)[number]) =>
   refused(() =>
-    reading(["tree_bytes", 7], () => {
+    readMls(["tree_bytes", 7], () => {
       throw new FramingRefused(code, "ratchet_tree", 0)
     }),
   )
@@ -69,5 +70,5 @@ test("an internal fault is no refusal", () => {
     throw fault
   }
   expect(() => judging(failing)).toThrow(fault)
-  expect(() => reading(["tree_bytes", 7], failing)).toThrow(fault)
+  expect(() => readMls(["tree_bytes", 7], failing)).toThrow(fault)
 })

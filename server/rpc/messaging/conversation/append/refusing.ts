@@ -1,22 +1,7 @@
-// Maps the errors of framing and canonical to the contract's reasons. Metadata `code` names the exact rule.
+// Maps the errors of canonical bytes in an append to reasons of the API. Metadata `code` names the exact rule.
 import { type CanonicalCode, CanonicalError } from "@signet/canonical/errors"
-import { type Reason, Refused } from "@signet/kernel/errors"
-import { limitExceeded, readingMls, refusedFor } from "../../refusing.ts"
-
-/**
- * Runs a parser of MLS bytes.
- *
- * @param limit The field of Limits that bounds the bytes, and its value.
- * @throws Refused MLS_*, LIMIT_EXCEEDED
- */
-export function reading<T>([limit, most]: readonly [limit: string, most: number], read: () => T): T {
-  try {
-    return readingMls(read)
-  } catch (error) {
-    const isTooLarge = error instanceof Refused && error.reason === "LIMIT_EXCEEDED"
-    throw isTooLarge ? limitExceeded(limit, most) : error
-  }
-}
+import type { Reason } from "@signet/kernel/errors"
+import { refusedFor } from "../../refusing.ts"
 
 const stale: ReadonlySet<CanonicalCode> = new Set<CanonicalCode>(["PROOF_STALE", "PROOF_FORK", "PROOF_EXPIRED"])
 

@@ -7,9 +7,10 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { SplitWelcome } from "@signet/kernel/messaging/verified"
 import { welcomeExpiry } from "@signet/kernel/messaging/welcome"
 import { splitWelcome } from "../../../../framing/welcome.ts"
+import { readMls } from "../../refusing.ts"
 import type { AddedLeaf } from "./change.ts"
 import { expectedOf, type Judge } from "./judge.ts"
-import { judging, reading } from "./refusing.ts"
+import { judging } from "./refusing.ts"
 
 /**
  * Verifies that the caller claimed every package for this conversation from that device. The package's signatures were
@@ -44,7 +45,7 @@ export function welcomesFor(judge: Judge, added: readonly AddedLeaf[], welcome: 
   const limit = isWhole
     ? (["welcome_bytes", maxBytes.welcome] as const)
     : (["welcome_recipient_bytes", maxBytes.welcomeRecipient] as const)
-  const parts = reading(limit, () => splitWelcome(welcome, maxBytes.welcome, maxBytes.welcomeRecipient))
+  const parts = readMls(limit, () => splitWelcome(welcome, maxBytes.welcome, maxBytes.welcomeRecipient))
   if (parts.size !== added.length) throw new Refused("WELCOME_RECIPIENT_MISMATCH")
   return added.map(({ deviceId, keyPackageRef, keyPackage }) => {
     const part = parts.get(toHex(keyPackageRef))
