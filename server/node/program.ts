@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
 import type { KeyRing } from "@signet/kernel/keys/ports"
-import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
 import { createKeyRing } from "../keys/key-ring.ts"
@@ -171,7 +171,7 @@ function createDeps(
     secrets,
     clock,
     random,
-    limiter: limits && { limits, memory: createRefusedMemory(), onRefused: metrics.onLimited },
+    limiter: limits && { limits, memory: createRefusalCache(), onRefused: metrics.onLimited },
     refusals,
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },

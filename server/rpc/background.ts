@@ -1,4 +1,4 @@
-/** Runs work after the call was answered, so that its duration reveals nothing to the caller. */
+/** Runs work after the response, so that its duration reveals nothing to the caller. */
 export interface Background {
   /** Starts the work. Its failure is logged and not thrown. */
   run(work: () => Promise<unknown>): void

@@ -1,18 +1,18 @@
 import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/identity/provider-ports"
 import type { KeyRing, Secrets } from "@signet/kernel/keys/ports"
 import type { Limits } from "@signet/kernel/limits/policy"
-import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
+import type { RefusalCache } from "@signet/kernel/limits/refusal-cache"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
 import type { RefusalAudit } from "./audit/refusals.ts"
 import type { Background } from "./background.ts"
 
-/** The limits, and this process's memory of refusals. */
+/** The limits, and this process's cache of refused keys. */
 export interface Limiter {
   readonly limits: Limits
-  readonly memory: RefusedMemory
-  /** Called for every refusal, with the name of the lockout or window. */
-  readonly onRefused?: (name: string, by: "window" | "lockout") => void
+  readonly memory: RefusalCache
+  /** Called for every refusal, with the name and kind of the limit. */
+  readonly onRefused?: (name: string, kind: "window" | "lockout") => void
 }
 
 /** The dependencies of the auth service's handlers. */
@@ -26,10 +26,11 @@ export interface Deps {
   readonly limiter: Limiter | null
   readonly refusals: RefusalAudit
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
-  /** The providers that verify email credentials, called from here. */
+  /** Providers whose email sign-in (code or link) this server calls directly. */
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>
-  /** The providers that send notifications about accounts. */
-  readonly notificationReaders: Readonly<Partial<Record<"IDP_B", NotificationReader>>>
+  /** Verify and parse the notifications that providers send about accounts. */
+  readonly notificationReaders: Readonly<Record<"IDP_B", NotificationReader>>
+  /** Work that continues after the response. */
   readonly background: Background
   /** The tokens' `iss`. */
   readonly issuer: string

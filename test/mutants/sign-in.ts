@@ -127,8 +127,8 @@ export const signInMutants: readonly Mutant[] = [
   {
     fault: "a notification counts again",
     file: "server/rpc/provider-notification/provider-notification-service.ts",
-    from: "if (!(await tx.idTokenUses.use(use, expiresAtMs))) return",
-    to: "await tx.idTokenUses.use(use, expiresAtMs)",
+    from: "if (!(await tx.idTokenUses.use(replayKey, expiresAtMs))) return",
+    to: "await tx.idTokenUses.use(replayKey, expiresAtMs)",
     test: notifications,
     name: "is applied once, so that a replay cannot end later sessions",
   },

@@ -8,7 +8,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import { trace } from "@opentelemetry/api"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
-import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { Clock, Random } from "@signet/kernel/ports"
@@ -132,7 +132,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     random,
     limiter: {
       limits: options.limits ?? structuredClone(relaxed),
-      memory: createRefusedMemory(),
+      memory: createRefusalCache(),
     },
     refusals: createRefusalAudit({ append: appendTo(store.store), clock, random }, () => {}),
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },

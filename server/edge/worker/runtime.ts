@@ -5,7 +5,7 @@ import { env, waitUntil } from "cloudflare:workers"
 import { randomBytes } from "node:crypto"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createKeyValueCache } from "@signet/guard/kv-cache"
-import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { createReceiptSigner, createTicketSigner } from "../../keys/authority.ts"
 import { createSecrets } from "../../keys/secrets.ts"
@@ -74,7 +74,7 @@ function openRuntime(): Runtime {
     clock,
     random,
     secrets: createSecrets(settings.secrets),
-    limiter: limits && { limits, memory: createRefusedMemory() },
+    limiter: limits && { limits, memory: createRefusalCache() },
     limits: createCounts(env.COUNTERS),
     leavesPerConversation: settings.leavesPerConversation,
     issuer,

@@ -2,14 +2,14 @@
  * Refusals that this process remembers, so that repeated calls cost no database statement. An entry lasts until the
  * time in the refusal: before it no bucket refills and no lock ends.
  */
-export interface RefusedMemory {
+export interface RefusalCache {
   /** When the refusal ends, in milliseconds since the Unix epoch; null if the key is not refused. */
   until(key: string, nowMs: number): number | null
   remember(key: string, untilMs: number): void
 }
 
 /** @param most Maximum number of keys; the oldest is evicted. */
-export function createRefusedMemory(most = 10_000): RefusedMemory {
+export function createRefusalCache(most = 10_000): RefusalCache {
   const untils = new Map<string, number>()
   return {
     until(key, nowMs) {

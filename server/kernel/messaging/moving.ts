@@ -1,4 +1,5 @@
-// Moves a place from one backend to another: its states, the next step, and the records to copy.
+// Transfers a place (an app, or one tenant of it) from one backend to another: the states of the place, the steps of a
+// transfer, and the records to copy.
 import type { AuditEvent } from "../audit/event.ts"
 import { Refused } from "../errors.ts"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "../ids.ts"
@@ -29,13 +30,13 @@ export interface PlaceStatus {
   readonly state: PlaceState
   /** The newest transfer, 16 bytes; null if there was none, or it was aborted at its source. */
   readonly transferId: Uint8Array | null
-  /** Null if it was never held. */
+  /** The time of the last change of state; null if there was none. */
   readonly changedAtMs: number | null
   readonly isEmpty: boolean
 }
 
+/** HELD is reached through HOLDING: first new writes are refused, then running ones finish. */
 type StepDecision =
-  /** HELD is reached through HOLDING: first new writes are refused, then running ones finish. */
   | {
       readonly is: "go"
       readonly to: PlaceState
@@ -49,8 +50,8 @@ type StepDecision =
 const refuse: StepDecision = { is: "refuse" }
 
 /**
- * Decides whether a step of this transfer may follow. FINISH runs at the source before the target. The source never
- * opens again after it, so no abort leaves two backends OPEN.
+ * Decides whether a step of this transfer may follow. The operator calls FINISH at the source before the target. A
+ * source that has FINISHed never opens again, so no abort leaves two backends OPEN.
  */
 export function decideStep(step: TransferStep, place: PlaceStatus, transferId: Uint8Array): StepDecision {
   const go = (to: PlaceState): StepDecision => ({ is: "go", to, transferId })
@@ -74,7 +75,7 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
     case "ABORT":
       if ((state === "HOLDING" || state === "HELD") && isOurs) return { is: "go", to: "OPEN", transferId: null }
       if (state === "OPEN" && place.transferId === null) return { is: "there" }
-      // A place that was never opened is served elsewhere: it stays closed.
+      // An aborted target does not open: the source serves the place.
       if (state === "RECEIVING" && isOurs) return isEmpty ? go("MOVED") : refuse
       return state === "MOVED" && isOurs ? { is: "there" } : refuse
     case "ERASE":
@@ -83,18 +84,20 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
 }
 
 /**
- * True if records can be exported: the place does not change. It is a source that is held or a target that is filled.
+ * True if this transfer may export records: of its source, which does not change while it is held, or of its target,
+ * to compare the copy.
  */
-export const mayExport = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
-  (state === "HELD" || state === "GIVEN" || state === "RECEIVING") && of !== null && isSame(of, transferId)
+export const mayExport = ({ state, transferId: current }: PlaceStatus, transferId: Uint8Array): boolean =>
+  (state === "HELD" || state === "GIVEN" || state === "RECEIVING") && current !== null && isSame(current, transferId)
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 
-/** Delay before a client's retry, in seconds. */
-const againSeconds = 1
+/** Delay before a client's retry. The retry may reach the target, because the operator switches the address. */
+const retryAfterSeconds = 1
 
 /** The refusal of a write at a place that is not OPEN, and of a read at one that is not served here. */
-export const placeHeld = (): Refused => new Refused("PLACE_HELD", { metadata: { retry_after: String(againSeconds) } })
+export const placeHeld = (): Refused =>
+  new Refused("PLACE_HELD", { metadata: { retry_after: String(retryAfterSeconds) } })
 
 export const isReadable = (state: PlaceState): boolean => state !== "RECEIVING" && state !== "MOVED"
 
@@ -128,6 +131,7 @@ export type TransferRecord =
       /** With an empty roster: leaves are separate records. */
       readonly conversation: Conversation
     }
+  /** The idempotency key with which a device created a group. No secret. */
   | {
       readonly is: "groupKey"
       readonly deviceId: DeviceId
@@ -139,7 +143,9 @@ export type TransferRecord =
       readonly is: "leaf"
       readonly conversationId: ConversationId
       readonly leaf: Leaf
+      /** The commit that added the leaf. */
       readonly fromSeq: bigint
+      /** The commit that removed it; null for a member. */
       readonly toSeq: bigint | null
     }
   | { readonly is: "envelope"; readonly conversationId: ConversationId; readonly envelope: Envelope }
@@ -173,7 +179,7 @@ export type TransferRecord =
       readonly packages: readonly { readonly deviceId: DeviceId; readonly ref: Uint8Array }[]
     }
   | { readonly is: "attachment"; readonly attachment: AttachmentRecord }
-  /** Stored in the blob store: the exporter adds it, the importer writes it there. */
+  /** In the blob store, not the database: the RPC handlers add it to an export and write it at an import. */
   | {
       readonly is: "attachmentPart"
       readonly attachmentId: AttachmentId
@@ -188,8 +194,8 @@ export type StoredRecord = Exclude<TransferRecord, { readonly is: "attachmentPar
 export interface Moving {
   status(place: Place): Promise<PlaceStatus>
   /**
-   * Takes the step as `decideStep` decides. HOLD resolves when no write is running. The event is appended only if the
-   * step was taken now. For ERASE, use `erase`.
+   * Takes the step as `decideStep` decides. HOLD resolves when no write is running. The event is appended only if this
+   * call takes the step. For ERASE, use `erase`.
    *
    * @throws Refused STATE_CONFLICT. UNAVAILABLE if a write does not finish.
    */
@@ -201,16 +207,16 @@ export interface Moving {
     readonly audit: AuditEvent
   }): Promise<PlaceStatus>
   /**
-   * Erases a part of the records of a place that is served elsewhere. Repeat until it is empty. Attachment records are
-   * erased after their bytes: `forgotten` names those whose bytes were deleted.
+   * Erases a part of the records of a place that is served elsewhere. Repeat until the place is empty. An attachment's
+   * record is erased after its bytes: `bytesDeleted` names the attachments whose bytes are deleted.
    *
-   * @returns Attachments whose bytes must be deleted next; none if none are left.
+   * @returns Attachments whose bytes must be deleted next; empty when no attachment is left.
    * @throws Refused STATE_CONFLICT
    */
   erase(of: {
     readonly place: Place
     readonly transferId: Uint8Array
-    readonly forgotten: readonly AttachmentId[]
+    readonly bytesDeleted: readonly AttachmentId[]
     /** Appended with the last part. */
     readonly audit: AuditEvent
   }): Promise<readonly AttachmentRecord[]>

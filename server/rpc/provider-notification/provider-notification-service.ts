@@ -1,7 +1,6 @@
-// Notifications from providers. Every validly signed one gets the same answer, which would otherwise reveal who has an
-// account.
+// Notifications from providers. Every notification with a valid signature gets the same response: a different one would
+// reveal who has an account.
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
-import { Refused } from "@signet/kernel/errors"
 import { applyNotification } from "@signet/kernel/identity/provider-notification"
 import type { ProviderNotification } from "@signet/kernel/identity/provider-ports"
 import type { Tx } from "@signet/kernel/ports"
@@ -14,25 +13,28 @@ export function providerNotificationService(deps: Deps): ServiceImpl<typeof Prov
   return {
     async notifyIdpB({ payload }, context) {
       await limit(deps, context, "notification", { ip: networkOf(context) })
-      const reader = deps.notificationReaders.IDP_B
-      if (reader === undefined) throw new Refused("PROVIDER_TOKEN_INVALID")
       const clients = await deps.store.transaction((tx) => tx.administration.findProviderClients("IDP_B"))
-      const notification = await reader.read(clients, payload)
-      await deps.store.transaction((tx) => take(deps, context, tx, notification))
+      const notification = await deps.notificationReaders.IDP_B.read(clients, payload)
+      await deps.store.transaction((tx) => applyOnce(deps, context, tx, notification))
       return {}
     },
   }
 }
 
-async function take(deps: Deps, context: HandlerContext, tx: Tx, notification: ProviderNotification): Promise<void> {
+async function applyOnce(
+  deps: Deps,
+  context: HandlerContext,
+  tx: Tx,
+  notification: ProviderNotification,
+): Promise<void> {
   const { id, issuer, providerTenant, subject, change, expiresAtMs } = notification
   const nowMs = deps.clock.nowMs()
-  const use = deps.secrets.digest(JSON.stringify(["idp-b-notification", issuer, providerTenant, id]))
-  if (!(await tx.idTokenUses.use(use, expiresAtMs))) return
+  const replayKey = deps.secrets.digest(JSON.stringify(["idp-b-notification", issuer, providerTenant, id]))
+  if (!(await tx.idTokenUses.use(replayKey, expiresAtMs))) return
   const found = await tx.identities.findAccount({ provider: "IDP_B", issuer, subject, providerTenant })
   if (found === undefined) return
-  // The lock order of a sign-in. A concurrent sign-in comes before, with its session, or after, and links the account
-  // again.
+  // Locks in the order of a sign-in. A concurrent sign-in either commits first, and its session is ended below, or runs
+  // afterwards and links the account again.
   await tx.accounts.lockIdentity(found.identityId)
   const account = await tx.accounts.lockAccount(found.id)
   if (account === undefined) return

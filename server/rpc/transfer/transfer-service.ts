@@ -42,12 +42,12 @@ export function transferService(deps: TransferDeps): ServiceImpl<typeof Transfer
   /** Erases a part of the place: the bytes of some attachments, or the records that follow all attachments. */
   async function erase(context: HandlerContext, place: Place, transferId: Uint8Array): Promise<void> {
     const audit = eventOf(context, place, "ERASE")
-    const left = await moving.erase({ place, transferId, forgotten: [], audit })
+    const left = await moving.erase({ place, transferId, bytesDeleted: [], audit })
     if (left.length === 0) return
     for (const attachment of left) {
       for (const index of partIndexes(attachment)) await blobs.delete(blobKey(attachment, index))
     }
-    await moving.erase({ place, transferId, forgotten: left.map(({ id }) => id), audit })
+    await moving.erase({ place, transferId, bytesDeleted: left.map(({ id }) => id), audit })
   }
 
   return {

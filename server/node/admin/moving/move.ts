@@ -1,7 +1,7 @@
 // Moves a place: hold, copy, compare, finish, open, release. It can be interrupted and restarted at any step. An abort
 // before the source is FINISHed restores the previous state.
 import { randomBytes } from "node:crypto"
-import { nothing, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
+import { emptyTally, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
 import type { Backend, StatusSeen } from "./backend.ts"
 import { createHeads } from "./heads.ts"
 
@@ -70,7 +70,7 @@ interface Copied {
   readonly tally: Tally
 }
 
-const begun: Copied = { records: 0, conversations: 0, tally: nothing }
+const begun: Copied = { records: 0, conversations: 0, tally: emptyTally }
 
 async function copy(
   { source, target }: Pick<MoveOptions, "source" | "target">,
@@ -78,7 +78,7 @@ async function copy(
   report: (so: Copied) => void,
 ): Promise<Copied> {
   const heads = createHeads()
-  let tally = nothing
+  let tally = emptyTally
   let records = 0
   // The next page is fetched while this one is stored.
   let next: ReturnType<Backend["page"]> | undefined = source.page(transferId, "", false)
@@ -99,7 +99,7 @@ async function copy(
 }
 
 async function tallyAt(backend: Backend, transferId: Uint8Array): Promise<Tally> {
-  let tally = nothing
+  let tally = emptyTally
   for (let cursor = "", isFirst = true; isFirst || cursor !== ""; isFirst = false) {
     const page = await backend.page(transferId, cursor, true)
     tally = add(tally, page)

@@ -13,13 +13,13 @@ const atOnce = 50
 
 export const erase =
   (env: DurableEnv): Moving["erase"] =>
-  async ({ place, transferId, forgotten, audit }) => {
+  async ({ place, transferId, bytesDeleted, audit }) => {
     const index = () => env.PLACES.getByName(placeName(place))
     const status = await ask(() => index().status())
     if (!mayErase(status, transferId)) throw new Refused("STATE_CONFLICT")
     const { attachments, attachmentsOf } = listAttachments(env)
-    for (const { id, ownerDeviceId, idempotencyKey } of await attachmentsOf(place, forgotten)) {
-      await gone(() => env.ATTACHMENTS.getByName(id).eraseAll(place))
+    for (const { id, ownerDeviceId, idempotencyKey } of await attachmentsOf(place, bytesDeleted)) {
+      await eraseObject(() => env.ATTACHMENTS.getByName(id).eraseAll(place))
       await ask(() => env.DEVICES.getByName(ownerDeviceId).freeAttachmentKey(idempotencyKey, id))
     }
     const left = await attachments(place, "")
@@ -32,7 +32,7 @@ export const erase =
   }
 
 /** @throws Refused UNAVAILABLE while an object has undelivered outbox entries. */
-async function gone(erase: () => Promise<boolean>): Promise<void> {
+async function eraseObject(erase: () => Promise<boolean>): Promise<void> {
   if (!(await ask(erase)))
     throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
 }
@@ -48,7 +48,7 @@ async function eraseConversations(env: DurableEnv, place: Place): Promise<boolea
     const conversation = () => env.CONVERSATIONS.getByName(id)
     const found = await ask(() => conversation().find())
     if (found?.kind === "DIRECT") await ask(() => env.NAMES.getByName(pairName(place, found.userIds)).release(id))
-    await gone(() => conversation().eraseAll(place))
+    await eraseObject(() => conversation().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget([], ids))
   return ids.length > 0
@@ -61,12 +61,12 @@ async function eraseUsers(env: DurableEnv, place: Place): Promise<boolean> {
   await inParallel(ids, async (userId) => {
     const user = () => env.USERS.getByName(userName(userId, place))
     for (const deviceId of await ask(() => user().deviceIds())) {
-      await gone(() => env.DEVICES.getByName(deviceId).eraseAll(place))
+      await eraseObject(() => env.DEVICES.getByName(deviceId).eraseAll(place))
       for (const leafKey of await ask(() => user().leafKeys())) {
         await ask(() => env.NAMES.getByName(keyName(leafKey)).release(deviceId))
       }
     }
-    await gone(() => user().eraseAll(place))
+    await eraseObject(() => user().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget(ids, []))
   return ids.length === atOnce

@@ -79,10 +79,10 @@ async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) 
 }
 
 async function erased(on: Moving, place: Place, transferId: Uint8Array) {
-  let forgotten: Awaited<ReturnType<Moving["erase"]>> = []
-  while (!(await on.status(place)).isEmpty || forgotten.length > 0) {
-    const ids = forgotten.map(({ id }) => id)
-    forgotten = await on.erase({ place, transferId, forgotten: ids, audit: newAudit("messaging_place.changed") })
+  let bytesDeleted: Awaited<ReturnType<Moving["erase"]>> = []
+  while (!(await on.status(place)).isEmpty || bytesDeleted.length > 0) {
+    const ids = bytesDeleted.map(({ id }) => id)
+    bytesDeleted = await on.erase({ place, transferId, bytesDeleted: ids, audit: newAudit("messaging_place.changed") })
   }
 }
 

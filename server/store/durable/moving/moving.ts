@@ -1,5 +1,5 @@
-// Moves places from and to objects. A place's own object stores its state and the index of its objects. The caller
-// notifies those objects, because no object waits for others.
+// Transfers a place (an app, or one tenant of it) into or out of Durable Objects. The place's own object stores its
+// state and the index of its objects. This code, in the Worker, notifies those objects: no object waits for others.
 import { Refused } from "@signet/kernel/errors"
 import type { Moving } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
@@ -20,12 +20,12 @@ export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => nu
   return {
     status,
 
-    async step({ place, ...asked }) {
-      if (!(await ask(() => object(place).beginStep(asked)))) throw new Refused("STATE_CONFLICT")
-      const { transferId } = asked
+    async step({ place, ...request }) {
+      if (!(await ask(() => object(place).beginStep(request)))) throw new Refused("STATE_CONFLICT")
+      const { transferId } = request
       const isDone = await notifyObjects(env, { place, transferId }, { ...clock, untilMs: clock.nowMs() + notifyMs })
       if (!isDone)
-        throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
+        throw new Refused("UNAVAILABLE", { message: "some objects of the scope are not in the new state: call again" })
       return status(place)
     },
 

@@ -8,7 +8,7 @@ import { placeName, userName } from "../names.ts"
 import type { WalkPage } from "./place.ts"
 import type { Residence } from "./residence.ts"
 
-/** @returns True if it finished before that time; a later call continues. */
+/** @returns True once all objects are in the new state; false at `untilMs`, and a later call continues. */
 export async function notifyObjects(
   env: DurableEnv,
   of: Pick<Residence, "place" | "transferId">,

@@ -44,12 +44,12 @@ const listsText = "delete from device_list where app_id = $1 and tenant_id = $2 
 
 export const erase =
   ({ transact }: Access): Moving["erase"] =>
-  ({ place, transferId, forgotten, audit }) =>
+  ({ place, transferId, bytesDeleted, audit }) =>
     transact(async (trx, log) => {
       const status = await lockPlace(trx, place)
       requireState(status, ["RECEIVING", "MOVED"], status.state === "MOVED" ? null : transferId)
       const of = placeOf(place)
-      if (forgotten.length > 0) await run(trx, forgetText, [...of, forgotten])
+      if (bytesDeleted.length > 0) await run(trx, forgetText, [...of, bytesDeleted])
       const rows = await run<AttachmentRow>(trx, nextText, [...of, null, attachmentsAtOnce])
       if (rows.length > 0) return rows.map(attachmentOf)
       if (

@@ -131,12 +131,12 @@ describeStory("moving a place", (kind) => {
     }
     const there = await move(from, to)
     await expect(step(from, place, random(16), "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
-    let forgotten: readonly AttachmentId[] = []
+    let bytesDeleted: readonly AttachmentId[] = []
     const ids = new Set<string>()
     while (!(await from.status(place)).isEmpty) {
-      const left = await from.erase({ place, transferId: there, forgotten, audit: newAudit() })
-      forgotten = left.map(({ id }) => id)
-      for (const id of forgotten) ids.add(id)
+      const left = await from.erase({ place, transferId: there, bytesDeleted, audit: newAudit() })
+      bytesDeleted = left.map(({ id }) => id)
+      for (const id of bytesDeleted) ids.add(id)
     }
     expect([...ids].toSorted()).toEqual([full.whole.id, full.begunFile.id].toSorted())
     await move(to, from)
