@@ -52,6 +52,11 @@ const layout: Record<string, Row> = {
     ],
     npm: [...protobuf, ...connect, "@noble/hashes"],
   },
+  // Stand-in providers and the development app. The server loads them only in the development profile.
+  "server/development": {
+    ours: ["gen/es", "proto/canonical", "proto/canonical/node", "server/kernel", "server/guard"],
+    npm: ["fastify", "jose", "oidc-provider", "node:"],
+  },
   "server/node": {
     ours: [
       "gen/es",
@@ -68,6 +73,7 @@ const layout: Record<string, Row> = {
       "server/rpc",
       "server/serving",
       "server/serving/call",
+      "server/development",
     ],
     npm: ["*"],
   },
@@ -131,6 +137,7 @@ const layout: Record<string, Row> = {
 const packages: Record<string, string> = {
   "@signet/proto": "gen/es",
   "@signet/kernel": "server/kernel",
+  "@signet/development": "server/development",
   "@signet/guard": "server/guard",
   "@signet/canonical": "proto/canonical",
   "@signet/client": "clients/core",

@@ -47,6 +47,7 @@ export const libraries: readonly Library[] = [
 /** Workspaces that others import by name, published or not. */
 const named: Readonly<Record<string, string>> = {
   "@signet/kernel": "server/kernel",
+  "@signet/development": "server/development",
   ...Object.fromEntries(libraries.map(({ name, folder }) => [name, folder])),
 }
 
@@ -60,7 +61,11 @@ export const manifestIn = (folder: string): Manifest => readJson(join(folder, "p
 export const version: string = manifestIn(".").version
 
 /** The folders for which the compiler writes declarations. */
-export const declared: readonly string[] = ["gen/es", ...Object.values(named).filter((folder) => folder !== "gen")]
+export const declared: readonly string[] = [
+  "gen/es",
+  "server/kernel",
+  ...libraries.map(({ folder }) => folder).filter((folder) => folder !== "gen"),
+]
 
 /**
  * The file of this repository that a module imports.

@@ -1,15 +1,10 @@
 import { isPublicKey } from "@signet/canonical/ed25519"
+import { developmentAppId } from "@signet/development/app"
+import type { AddedBackend } from "@signet/development/backend"
 import type { ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { IssuerKeyRing } from "../keys/issuer-keys.ts"
-import { type CreatedBackend, createMessagingBackend } from "../rpc/admin/create-backend.ts"
+import { createMessagingBackend } from "../rpc/admin/create-backend.ts"
 import type { Deps } from "../rpc/deps.ts"
-import { developmentAppId } from "./development/app.ts"
-
-/** The credentials of a messaging backend that runs beside a development server. */
-export interface AddedBackend extends Pick<CreatedBackend, "clientId" | "clientSecret"> {
-  /** The issuer root key that the backend pins. */
-  readonly issuerRootKey: Uint8Array
-}
 
 /**
  * Registers a messaging backend beside a development server: creates its service account and adds its receipt key to

@@ -1,8 +1,11 @@
 // The server program: database, keys, providers and listeners, started in order and stopped in reverse order.
+
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
+import { refuseDevelopmentData } from "@signet/development/app"
+import type { AddedBackend } from "@signet/development/backend"
 import type { KeyRing } from "@signet/kernel/keys/ports"
 import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import type { Clock, Random } from "@signet/kernel/ports"
@@ -32,19 +35,11 @@ import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
 import { createRevocationLog } from "../store/postgres/token/revocation-log.ts"
 import { createWakeups } from "../wakeups/wakeups.ts"
-import { type AddedBackend, addDevelopmentBackend } from "./add-backend.ts"
+import { addDevelopmentBackend } from "./add-backend.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
-import { developmentAdmin } from "./development/admin.ts"
-import { partner } from "./development/app.ts"
-import { developmentBackend } from "./development/backend.ts"
-import { createDevelopmentIdp } from "./development/idp.ts"
-import { createDevelopmentIdpB } from "./development/idp-b.ts"
-import { createDevelopmentIdpC } from "./development/idp-c.ts"
-import { developmentPlugin } from "./development/plugin.ts"
-import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
 import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
@@ -271,24 +266,23 @@ async function openApp(
 
 type App = Awaited<ReturnType<typeof openApp>>
 
-/** Adds the stand-in providers, the endpoint that creates administrators, and the development app. */
+/** Adds what the development profile has. */
 async function addDevelopment(
   { config }: Start,
   { store, secrets }: Storage,
   { deps, messaging, app }: { deps: Deps; messaging: OpenMessaging; app: App },
 ): Promise<void> {
-  const standIn = { profile: config.profile, origin: () => config.issuer, clock }
-  const idp = createDevelopmentIdp(standIn)
-  const partnerIdp = createDevelopmentIdp({ ...standIn, of: partner })
-  const idpB = createDevelopmentIdpB(standIn)
-  const idpC = createDevelopmentIdpC(standIn)
-  for (const one of [idp, partnerIdp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
-  const administrator = { name: "Developer", hours: 24, another: true }
-  await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
-  const { addMessagingBackend } = messaging.development
-  if (addMessagingBackend) await app.register(developmentBackend, { add: addMessagingBackend })
-  const { authAudience, messagingAudience } = config
-  await seedDevelopment({ store, secrets, idp, partnerIdp, idpB, idpC, authAudience, messagingAudience })
+  // Loaded only here: production loads no stand-in provider.
+  const development = await import("@signet/development/profile")
+  await development.addDevelopment(app, {
+    ...config,
+    origin: config.issuer,
+    clock,
+    store,
+    secrets,
+    createAdministrator: () => createAdministrator(deps, { name: "Developer", hours: 24, another: true }),
+    addMessagingBackend: messaging.development.addMessagingBackend,
+  })
 }
 
 async function listen({ config, metrics, onClose }: Start, app: App): Promise<Pick<Program, "url" | "adminUrl">> {

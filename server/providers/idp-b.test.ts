@@ -5,8 +5,8 @@ import { CompactSign, exportSPKI, generateKeyPair, importJWK, SignJWT } from "jo
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type FakeIdp, startFakeIdp } from "../../test/support/idp.ts"
 import { adaSubject, type FakeIdpB, type MintBOptions, startFakeIdpB } from "../../test/support/idp-b.ts"
+import { bundleId, idpBIssuers, servicesId, teamId } from "../development/idp-b-clients.ts"
 import { createSecrets } from "../keys/secrets.ts"
-import { bundleId, idpBIssuers, servicesId, teamId } from "../node/development/idp-b-clients.ts"
 import { createIdpB, isTrue } from "./idp-b.ts"
 
 const clock = { nowMs: () => 1_800_000_000_000 }

@@ -3,8 +3,8 @@ import type { ProviderClient } from "@signet/kernel/records"
 import { CompactSign, exportSPKI, generateKeyPair, importJWK, SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { adaSubject, type FakeIdpB, startFakeIdpB } from "../../test/support/idp-b.ts"
+import { bundleId, idpBIssuers, servicesId, teamId } from "../development/idp-b-clients.ts"
 import { createSecrets } from "../keys/secrets.ts"
-import { bundleId, idpBIssuers, servicesId, teamId } from "../node/development/idp-b-clients.ts"
 import { createIdpB } from "./idp-b.ts"
 
 const clock = { nowMs: () => 1_800_000_000_000 }

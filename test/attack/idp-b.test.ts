@@ -1,7 +1,7 @@
 // Attacks with tokens that IDP_B signed, or that look as if it had.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { teamId } from "../../server/node/development/idp-b-clients.ts"
+import { teamId } from "../../server/development/idp-b-clients.ts"
 import { adaSubject, type FakeIdpB, type MintBOptions, startFakeIdpB } from "../support/idp-b.ts"
 import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"

@@ -1,6 +1,6 @@
 // The deletion of an account after its request.
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
+import { idpBSubjectOf } from "../../server/development/idp-b-person.ts"
 import { eraseDue } from "../../server/rpc/account/erase-due.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { type FakeIdpB, startFakeIdpB } from "../support/idp-b.ts"

@@ -1,9 +1,9 @@
 // A new installation has no administrator until its operator creates one with a command.
 import Fastify from "fastify"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { developmentAdmin } from "../../server/development/admin.ts"
 import { create } from "../../server/node/admin/create.ts"
 import { parseConfig } from "../../server/node/config.ts"
-import { developmentAdmin } from "../../server/node/development/admin.ts"
 import { createAdministrator } from "../../server/rpc/admin/create-administrator.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"

@@ -1,6 +1,6 @@
 // IDP_B's notifications and their effect on accounts.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
+import { idpBSubjectOf } from "../../server/development/idp-b-person.ts"
 import { describeStory } from "../support/postgres.ts"
 import { type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 

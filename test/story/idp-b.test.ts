@@ -2,7 +2,7 @@
 import { newId } from "@signet/kernel/ids"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
-import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
+import { idpBSubjectOf } from "../../server/development/idp-b-person.ts"
 import { type FakeIdpB, type MintBOptions, startFakeIdpB } from "../support/idp-b.ts"
 import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"

@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
-import { createDevelopmentIdpB } from "../../server/node/development/idp-b.ts"
-import { buildIdpBClients, idpBPath } from "../../server/node/development/idp-b-clients.ts"
-import type { SigningAlgorithm } from "../../server/node/development/idp-b-keys.ts"
-import { type IdpBPerson, idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
-import type { IdpBState, Switches } from "../../server/node/development/idp-b-state.ts"
+import { createDevelopmentIdpB } from "../../server/development/idp-b.ts"
+import { buildIdpBClients, idpBPath } from "../../server/development/idp-b-clients.ts"
+import type { SigningAlgorithm } from "../../server/development/idp-b-keys.ts"
+import { type IdpBPerson, idpBSubjectOf } from "../../server/development/idp-b-person.ts"
+import type { IdpBState, Switches } from "../../server/development/idp-b-state.ts"
 
 export interface MintBOptions {
   platform?: Platform

@@ -9,7 +9,7 @@ interface DevelopmentSignIn {
   readonly signIn: ProviderSignIn
 }
 
-/** Equal to server/node/development. */
+/** Equal to server/development. */
 export const developmentBrowser = ({ server }: Pick<NamedProfile, "server">): BrowserClient => ({
   issuer: `${server}/dev/idp-a`,
   clientId: "notes-web",

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { expect, test, vi } from "vitest"
-import { developmentClients } from "../../../server/node/development/app.ts"
+import { developmentClients } from "../../../server/development/app.ts"
 import { developmentBrowser } from "./development.ts"
 import { openInBrowser } from "./open-browser.ts"
 

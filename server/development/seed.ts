@@ -1,6 +1,6 @@
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Store } from "@signet/kernel/ports"
-import { buildDevelopmentApp, buildProviderClients, developmentAppId, partner } from "./app.ts"
+import { buildDevelopmentApp, buildProviderClients, partner } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"
 import type { DevelopmentIdpB } from "./idp-b.ts"
 import { buildIdpBClients } from "./idp-b-clients.ts"
@@ -32,14 +32,4 @@ export async function seedDevelopment(deps: {
     await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience, deps.messagingAudience))
     for (const client of clients) await tx.apps.putProviderClient(client)
   })
-}
-
-/**
- * @throws Error if the database contains the development profile's app, into which any process on a loopback port can
- * sign users in.
- */
-export async function refuseDevelopmentData(store: Store): Promise<void> {
-  const app = await store.transaction((tx) => tx.apps.findApp(developmentAppId))
-  if (app !== undefined)
-    throw new Error("the database holds the development profile's app: production needs another one")
 }

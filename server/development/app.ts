@@ -3,6 +3,7 @@
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
+import type { Store } from "@signet/kernel/ports"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 
 const day = 86_400
@@ -164,4 +165,14 @@ export function buildProviderClients(
       updatedAtMs: madeAtMs,
     }
   })
+}
+
+/**
+ * @throws Error if the database contains the development profile's app, into which any process on a loopback port can
+ * sign users in.
+ */
+export async function refuseDevelopmentData(store: Store): Promise<void> {
+  const app = await store.transaction((tx) => tx.apps.findApp(developmentAppId))
+  if (app !== undefined)
+    throw new Error("the database holds the development profile's app: production needs another one")
 }

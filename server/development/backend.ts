@@ -2,7 +2,14 @@
 import { isPublicKey } from "@signet/canonical/ed25519"
 import { decodeBase64url } from "@signet/guard/strict-json"
 import type { FastifyPluginCallback } from "fastify"
-import type { AddedBackend } from "../add-backend.ts"
+
+/** The credentials of a messaging backend that runs beside a development server. */
+export interface AddedBackend {
+  readonly clientId: string
+  readonly clientSecret: string
+  /** The issuer root key that the backend pins. */
+  readonly issuerRootKey: Uint8Array
+}
 
 /** Answers any caller with the credentials of a backend of the development app. `app.register(..., { add })`. */
 export const developmentBackend: FastifyPluginCallback<{ add: (receiptKey: Uint8Array) => Promise<AddedBackend> }> = (

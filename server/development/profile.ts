@@ -1,0 +1,40 @@
+// What the development profile adds to a server: stand-in providers, an app, and endpoints that ask for no credentials.
+import type { Secrets } from "@signet/kernel/keys/ports"
+import type { Clock, Store } from "@signet/kernel/ports"
+import type { FastifyInstance } from "fastify"
+import { developmentAdmin } from "./admin.ts"
+import { partner } from "./app.ts"
+import { type AddedBackend, developmentBackend } from "./backend.ts"
+import { createDevelopmentIdp } from "./idp.ts"
+import { createDevelopmentIdpB } from "./idp-b.ts"
+import { createDevelopmentIdpC } from "./idp-c.ts"
+import { developmentPlugin } from "./plugin.ts"
+import { seedDevelopment } from "./seed.ts"
+
+export interface DevelopmentProfile {
+  readonly profile: string
+  /** The server's own origin, such as http://127.0.0.1:8080. */
+  readonly origin: string
+  readonly clock: Clock
+  readonly store: Store
+  readonly secrets: Pick<Secrets, "seal">
+  readonly authAudience: string
+  readonly messagingAudience: string
+  /** Creates an administrator. Undefined if one may not be created. */
+  readonly createAdministrator: () => Promise<{ pat: string; expiresAtMs: number } | undefined>
+  /** Null if this server cannot register messaging backends. */
+  readonly addMessagingBackend: ((receiptKey: Uint8Array) => Promise<AddedBackend>) | null
+}
+
+/** @throws Error outside the development profile: none of this authenticates its callers. */
+export async function addDevelopment(app: FastifyInstance, of: DevelopmentProfile): Promise<void> {
+  const standIn = { profile: of.profile, origin: () => of.origin, clock: of.clock }
+  const idp = createDevelopmentIdp(standIn)
+  const partnerIdp = createDevelopmentIdp({ ...standIn, of: partner })
+  const idpB = createDevelopmentIdpB(standIn)
+  const idpC = createDevelopmentIdpC(standIn)
+  for (const one of [idp, partnerIdp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
+  await app.register(developmentAdmin, { create: of.createAdministrator })
+  if (of.addMessagingBackend) await app.register(developmentBackend, { add: of.addMessagingBackend })
+  await seedDevelopment({ ...of, idp, partnerIdp, idpB, idpC })
+}
