@@ -245,7 +245,7 @@ export interface AuditLog {
   /** Written at the end of the transaction. If the event cannot be written, the transaction rolls back. */
   append(event: AuditEvent): Promise<void>
   /** The subset of these events that is stored. */
-  known(ids: readonly AuditEventId[]): Promise<ReadonlySet<AuditEventId>>
+  storedIds(ids: readonly AuditEventId[]): Promise<ReadonlySet<AuditEventId>>
   /** Newest first. The cursor holds an event's id and time. */
   list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
   /** The links of a chain after this sequence number, in order. */

@@ -7,7 +7,7 @@ import type { Clock, Random } from "@signet/kernel/ports"
 import { ownEvent } from "../rpc/audit/audit.ts"
 import { isAnyPending, linkPending } from "../store/postgres/audit/audit-chain.ts"
 import { makeCheckpoint } from "../store/postgres/audit/audit-checkpoints.ts"
-import type { AuditWriting } from "../store/postgres/audit/audit-writing.ts"
+import type { AuditLogDeps } from "../store/postgres/audit/audit-log-deps.ts"
 import type { Database } from "../store/postgres/sql.ts"
 import { every } from "./every.ts"
 
@@ -77,7 +77,7 @@ export function startAuditChainer({ db, seals, clock, onFault }: Options): Audit
 
 interface CheckpointOptions {
   readonly db: Database
-  readonly writing: AuditWriting
+  readonly writing: AuditLogDeps
   readonly keys: Pick<KeyRing, "sign">
   readonly clock: Clock
   readonly random: Random

@@ -20,7 +20,7 @@ import { endDueLocks } from "../rpc/admin/end-due-locks.ts"
 import { appendTo, createRefusalAudit } from "../rpc/audit/refusals.ts"
 import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
-import { createAuditWriting } from "../store/postgres/audit/audit-writing.ts"
+import { createAuditLogDeps } from "../store/postgres/audit/audit-log-deps.ts"
 import { createIssuerKeyStore } from "../store/postgres/keys/issuer-keys.ts"
 import { createReceiptKeyStore } from "../store/postgres/keys/receipt-keys.ts"
 import { createSigningKeys } from "../store/postgres/keys/signing-keys.ts"
@@ -129,7 +129,7 @@ async function openStorage({ config, log, onFault, onClose }: Start) {
   onClose(every(keyTickMs, sealing.tick, onFault))
   const chainer = startAuditChainer({ db, seals: opened.seals, clock, onFault })
   onClose(() => chainer.close())
-  const audit = createAuditWriting(opened.seals, chainer.wake)
+  const audit = createAuditLogDeps(opened.seals, chainer.wake)
   /** `notify` is called after revocations were committed. */
   const revoked = { notify: () => {} }
   const writing = { audit, onRevoked: () => revoked.notify() }

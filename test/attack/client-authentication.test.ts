@@ -3,7 +3,7 @@ import { newId, parseId } from "@signet/kernel/ids"
 import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createStore } from "../../server/store/postgres/store.ts"
-import { testAuditWriting } from "../support/audit-writing.ts"
+import { testAuditLogDeps } from "../support/audit-log-deps.ts"
 import { addMachine, addOtherApp, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { describeOnPostgres, openTestStore, storyStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
@@ -142,7 +142,7 @@ describe("clients cannot be told apart", () => {
       },
     })
     const server = await startTestServer({
-      store: { ...store, store: recorded(createStore(counted, { audit: testAuditWriting() }), calls) },
+      store: { ...store, store: recorded(createStore(counted, { audit: testAuditLogDeps() }), calls) },
       trustedHops: 1,
     })
     try {

@@ -13,7 +13,7 @@ import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createLiveness } from "../../server/store/postgres/session/liveness.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { createRevocationLog } from "../../server/store/postgres/token/revocation-log.ts"
-import { testAuditWriting } from "../support/audit-writing.ts"
+import { testAuditLogDeps } from "../support/audit-log-deps.ts"
 import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { isLong } from "../support/effort.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
@@ -72,9 +72,9 @@ describeOnPostgres("a database that goes", () => {
     const store = {
       db,
       close,
-      store: createStore(db, { audit: testAuditWriting() }),
-      messaging: createMessagingStore(db, { audit: testAuditWriting() }),
-      moving: createMoving(db, { audit: testAuditWriting() }),
+      store: createStore(db, { audit: testAuditLogDeps() }),
+      messaging: createMessagingStore(db, { audit: testAuditLogDeps() }),
+      moving: createMoving(db, { audit: testAuditLogDeps() }),
       liveness: createLiveness(db),
       signingKeys: createSigningKeys(db),
       revocationLog: createRevocationLog(db),

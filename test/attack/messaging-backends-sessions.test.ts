@@ -154,7 +154,7 @@ describe("the audit", () => {
   ])("does not take %s, nor what comes with it", async (_, change, reason) => {
     const good = event()
     expect(await why(authority.writeAuditEvents({ events: [good, event(change())] }, own))).toBe(reason)
-    const known = await server.deps.store.transaction((tx) => tx.audit.known([good.id]))
+    const known = await server.deps.store.transaction((tx) => tx.audit.storedIds([good.id]))
     expect(known.size).toBe(0)
   })
 

@@ -17,8 +17,8 @@ import { ownEvent } from "../../server/rpc/audit/audit.ts"
 import { authService } from "../../server/rpc/auth/auth-service.ts"
 import { errors } from "../../server/serving/interceptors/errors.ts"
 import { linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
+import { createAuditLogDeps } from "../../server/store/postgres/audit/audit-log-deps.ts"
 import { verifyAudit } from "../../server/store/postgres/audit/audit-verify.ts"
-import { createAuditWriting } from "../../server/store/postgres/audit/audit-writing.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
@@ -60,7 +60,7 @@ export async function run({ rounds, seconds, events }: typeof sizes.usual): Prom
       return async () => client.externalLogin(await logins.take())
     }
     // Linked once a second, when the program looks for what nobody told of.
-    const unlinked = createStore(db, { audit: createAuditWriting(sealsOf(folder)) })
+    const unlinked = createStore(db, { audit: createAuditLogDeps(sealsOf(folder)) })
     const signedIn = await measure(
       [
         [baseName, (worker) => sql`update bench_row set n = n + 1 where id = ${worker}`.execute(db)],
@@ -112,7 +112,7 @@ async function pendingGone(db: Database): Promise<void> {
 
 async function linkedAndVerified({ deps }: Program, db: Database, folder: string, count: number): Promise<Row[]> {
   const seals = sealsOf(folder)
-  const store = createStore(db, { audit: createAuditWriting(seals) })
+  const store = createStore(db, { audit: createAuditLogDeps(seals) })
   const appId = newId("app", 1, deps.random.bytes(10))
   for (let made = 0; made < count; made += 1_000) {
     await store.transaction(async (tx) => {

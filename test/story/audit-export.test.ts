@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { checkpointWhenDue } from "../../server/node/audit-chainer.ts"
 import { linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
-import { testAuditWriting, testSeals } from "../support/audit-writing.ts"
+import { testAuditLogDeps, testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
@@ -22,7 +22,7 @@ beforeAll(async () => {
   ;({ audit } = clients)
   world = await administeredWorld(server, clients)
   const { keys, random, clock } = server.deps
-  const of = { db: server.store.db, writing: testAuditWriting(), keys, clock, random, issuer: server.deps.issuer }
+  const of = { db: server.store.db, writing: testAuditLogDeps(), keys, clock, random, issuer: server.deps.issuer }
   for (let round = 0; round < 2; round++) {
     await clients.admin.createPermission(
       { appId: world.app.id, permission: { key: `a.b.c${round}` } },

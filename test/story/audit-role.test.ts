@@ -14,7 +14,7 @@ import { migrate } from "../../server/node/admin/migrate.ts"
 import { checkpointWhenDue } from "../../server/node/audit-chainer.ts"
 import { parseConfig } from "../../server/node/config.ts"
 import { loadLocalSecrets } from "../../server/node/local-secrets.ts"
-import { createAuditWriting } from "../../server/store/postgres/audit/audit-writing.ts"
+import { createAuditLogDeps } from "../../server/store/postgres/audit/audit-log-deps.ts"
 import { createSigningKeys } from "../../server/store/postgres/keys/signing-keys.ts"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
@@ -65,7 +65,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
     return response.json()
   }
   const admin = (...args: string[]) => audit(args, parseConfig({ ...settings, DATABASE_URL: database.url }))
-  const writing = () => createAuditWriting(createAuditSeals(loadLocalSecrets(folder).sealingKey))
+  const writing = () => createAuditLogDeps(createAuditSeals(loadLocalSecrets(folder).sealingKey))
   const asOwner = (text: string) => owner.db.executeQuery(CompiledQuery.raw(text))
 
   test("serves: people sign in, administrators make changes, events are linked, and deleted people are erased", async () => {

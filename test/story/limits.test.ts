@@ -15,7 +15,7 @@ import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createLiveness } from "../../server/store/postgres/session/liveness.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { createRevocationLog } from "../../server/store/postgres/token/revocation-log.ts"
-import { testAuditWriting } from "../support/audit-writing.ts"
+import { testAuditLogDeps } from "../support/audit-log-deps.ts"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
 import {
   createTestDatabase,
@@ -215,9 +215,9 @@ describeOnPostgres("limits in the database", () => {
       store: {
         db,
         close,
-        store: createStore(db, { audit: testAuditWriting() }),
-        messaging: createMessagingStore(db, { audit: testAuditWriting() }),
-        moving: createMoving(db, { audit: testAuditWriting() }),
+        store: createStore(db, { audit: testAuditLogDeps() }),
+        messaging: createMessagingStore(db, { audit: testAuditLogDeps() }),
+        moving: createMoving(db, { audit: testAuditLogDeps() }),
         liveness: createLiveness(db),
         signingKeys: createSigningKeys(db),
         revocationLog: createRevocationLog(db),

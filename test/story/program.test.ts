@@ -12,7 +12,7 @@ import { developmentAppId } from "../../server/development/app.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { lockFolder } from "../../server/store/postgres/pglite/folder-lock.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
-import { testAuditWriting } from "../support/audit-writing.ts"
+import { testAuditLogDeps } from "../support/audit-log-deps.ts"
 import { refusal } from "../support/clients.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
@@ -113,7 +113,7 @@ describeOnPostgres("production", () => {
   test.runIf(isLong)("does not start on a database that the development profile has used", async () => {
     const database = await createTestDatabase()
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
-    await createStore(db, { audit: testAuditWriting() }).transaction((tx) =>
+    await createStore(db, { audit: testAuditLogDeps() }).transaction((tx) =>
       tx.apps.putApp({ ...anApp, id: developmentAppId }),
     )
     await close()

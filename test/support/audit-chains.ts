@@ -9,7 +9,7 @@ import { makeCheckpoint } from "../../server/store/postgres/audit/audit-checkpoi
 import { verifyAuditIn } from "../../server/store/postgres/audit/audit-verify.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { freshId } from "../../server/store/postgres/testing/people.ts"
-import { testAuditWriting, testSeals } from "./audit-writing.ts"
+import { testAuditLogDeps, testSeals } from "./audit-log-deps.ts"
 import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
 
 const claimsOf = (jws: string): CheckpointClaims | undefined => {
@@ -59,7 +59,7 @@ export function auditChains() {
   const link = (db: Database = opened.db) => linkPending(db, testSeals, () => clock.nowMs)
   const checkpoint = () =>
     makeCheckpoint(opened.db, {
-      writing: testAuditWriting(),
+      writing: testAuditLogDeps(),
       iss: "https://auth.example",
       nowMs: clock.nowMs,
       everyMs: 1_000,

@@ -20,7 +20,7 @@ import { createLiveness } from "../../server/store/postgres/session/liveness.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { createRevocationLog } from "../../server/store/postgres/token/revocation-log.ts"
-import { testAuditWriting } from "./audit-writing.ts"
+import { testAuditLogDeps } from "./audit-log-deps.ts"
 import { effort } from "./effort.ts"
 import type { PgliteAnswer, PostgresAnswer } from "./postgres-setup.ts"
 
@@ -78,7 +78,7 @@ export async function openTestStore(
   options: { isolationLevel?: IsolationLevel; maxConnections?: number; statementSeconds?: number } = {},
 ): Promise<TestStore> {
   const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options)
-  const audit = testAuditWriting()
+  const audit = testAuditLogDeps()
   const listeners = new Set<() => void>()
   const onRevoked = () => {
     for (const listener of listeners) listener()

@@ -1,5 +1,6 @@
-// The stored form of an audit event. Personal fields are sealed under a data key of the person, and the stamp and the
-// chain cover the sealed text. Deleting the key erases the personal fields and changes neither.
+// The stored form of an audit event. Personal fields are sealed under a data key of the person or, for an unknown one, of
+// the day. The stamp (an HMAC) and the chain cover the sealed text: deleting the key erases the personal fields, and both
+// stay valid.
 import type { AuditEvent } from "./event.ts"
 import type { AuditSeals } from "./seals.ts"
 
@@ -21,11 +22,11 @@ interface Personal {
 }
 
 /** The chain of events that belong to no app. */
-const ownShard = "-"
+const installationChain = "-"
 
 /** The chain of an event: its tenant's, else its app's, else the installation's. */
 export const shardOf = ({ appId, tenantId }: Readonly<Pick<AuditEvent, "appId" | "tenantId">>): string =>
-  tenantId ?? appId ?? ownShard
+  tenantId ?? appId ?? installationChain
 
 /**
  * The owner of the key that seals an event's personal fields: the actor, else the subject. An event without a known
@@ -61,26 +62,29 @@ function parsePersonal(text: string): Personal | undefined {
 /**
  * Builds the sealed and stamped row of an event.
  *
- * @param owned The owner's data key. The key is null if it was erased; the personal fields are dropped then.
+ * @param ownerKey The owner's data key. The key is null if it was erased; the personal fields are dropped then.
  */
 export function sealRow(
   event: AuditEvent,
-  owned: { readonly owner: string; readonly key: Uint8Array | null } | null,
+  ownerKey: { readonly owner: string; readonly key: Uint8Array | null } | null,
   seals: AuditSeals,
 ): AuditRow & { readonly stamp: Uint8Array } {
   const personal = personalOf(event)
-  const key = owned?.key ?? null
+  const key = ownerKey?.key ?? null
   const sealed =
     personal === null || key === null
       ? null
       : seals.seal(key, personalLabel(event.id), JSON.stringify({ ip: personal.ipTruncated }))
   const { id, route } = event.request
-  const row = { ...event, request: { id, route }, keyOwner: owned?.owner ?? null, personalSealed: sealed }
+  const row = { ...event, request: { id, route }, keyOwner: ownerKey?.owner ?? null, personalSealed: sealed }
   return { ...row, stamp: seals.stamp(stampedText(row)) }
 }
 
-/** Returns the event of a row. If its key was deleted, the event is marked as erased. */
-export function openRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<AuditSeals, "open">): AuditEvent {
+/**
+ * Returns the event of a row. If its key was deleted, the event is marked as erased. Personal fields that cannot be
+ * decrypted are null; verifying the stamp of such a row reports the change.
+ */
+export function decryptRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<AuditSeals, "open">): AuditEvent {
   const { keyOwner, personalSealed, stamp, request, ...event } = row
   if (keyOwner === null) return { ...event, request: { ...request, ipTruncated: null } }
   if (key === undefined || personalSealed === null) {
@@ -95,7 +99,7 @@ export function openRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<
 export const stampedText = (row: Omit<AuditRow, "stamp">): string =>
   JSON.stringify(["signet audit event v1", ...fieldsOf(row)])
 
-/** The input of the link's event hash: every field and the stamp. */
+/** The input of the event hash in a chain link: every field and the stamp. */
 export const rowText = (row: AuditRow): string =>
   JSON.stringify(["signet audit row v1", ...fieldsOf(row), row.stamp && hex(row.stamp)])
 

@@ -7,8 +7,8 @@ import { openCheckpoint } from "../../keys/statement.ts"
 import { ownEvent } from "../../rpc/audit/audit.ts"
 import { dropUntil } from "../../store/postgres/audit/audit-drop.ts"
 import { auditExports } from "../../store/postgres/audit/audit-export.ts"
+import { createAuditLogDeps } from "../../store/postgres/audit/audit-log-deps.ts"
 import { type VerifiedAudit, verifyAudit } from "../../store/postgres/audit/audit-verify.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
 import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
 import type { Database } from "../../store/postgres/sql.ts"
 import type { Config } from "../config.ts"
@@ -69,7 +69,7 @@ async function drop(db: Database, config: Config, before: string): Promise<Comma
   const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
   const facts = { kind: "audit.dropped", target: { type: "audit_before", id: before } } as const
   const event = ownEvent({ random }, nowMs, facts, "admin audit drop")
-  const writing = createAuditWriting(seals)
+  const writing = createAuditLogDeps(seals)
   const dropped = await dropUntil(db, writing, { untilMs, nowMs, event })
   return { text: `Dropped ${dropped.events} events of ${dropped.chains} chains.`, json: dropped }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
+import { createAuditLogDeps } from "../../store/postgres/audit/audit-log-deps.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import type { Database } from "../../store/postgres/sql.ts"
 import { createStore } from "../../store/postgres/store.ts"
@@ -26,6 +26,6 @@ export async function withAccountStore<Result>(
 async function open({ authAudience, ...config }: Config, db: Database) {
   await migrate(db)
   const { secrets, seals } = await openSecrets(db, config)
-  const store = createStore(db, { audit: createAuditWriting(seals) })
+  const store = createStore(db, { audit: createAuditLogDeps(seals) })
   return { db, store, secrets, random, clock, authAudience }
 }

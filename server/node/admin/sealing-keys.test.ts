@@ -22,9 +22,9 @@ import { createKeyRing } from "../../keys/key-ring.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { openCheckpoint } from "../../keys/statement.ts"
 import { linkPending } from "../../store/postgres/audit/audit-chain.ts"
+import { createAuditLogDeps } from "../../store/postgres/audit/audit-log-deps.ts"
 import { toAuditRow } from "../../store/postgres/audit/audit-row.ts"
 import { verifyAudit } from "../../store/postgres/audit/audit-verify.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
 import { resealAll } from "../../store/postgres/keys/reseal.ts"
 import { holdSealingKeys, listSealingKeys } from "../../store/postgres/keys/sealing-keys.ts"
 import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
@@ -112,7 +112,7 @@ async function startServer(db: Database, config: ReturnType<typeof parseConfig>)
   closing.push(close)
   const ring = createKeyRing({ signingKeys: createSigningKeys(db), secrets, clock })
   await ring.start()
-  const writing = createAuditWriting(seals)
+  const writing = createAuditLogDeps(seals)
   const store = createStore(db, { audit: writing })
   const options = { db, writing, keys: ring, clock, random, issuer: "https://auth.example", everySeconds: 0 }
   const link = () => linkPending(db, seals, clock.nowMs)

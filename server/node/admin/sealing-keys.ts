@@ -9,7 +9,7 @@ import { ownEvent } from "../../rpc/audit/audit.ts"
 import { auditLog } from "../../store/postgres/audit/audit.ts"
 import { isAnyPending, linkPending } from "../../store/postgres/audit/audit-chain.ts"
 import { restampStarts } from "../../store/postgres/audit/audit-drop.ts"
-import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
+import { createAuditLogDeps } from "../../store/postgres/audit/audit-log-deps.ts"
 import { type Pass, resealAll } from "../../store/postgres/keys/reseal.ts"
 import {
   listHolders,
@@ -116,7 +116,7 @@ async function finish({ db, opened, config }: At): Promise<CommandOutput> {
   while (await isAnyPending(db)) await linkPending(db, seals, clock.nowMs)
   const keys = createKeyRing({ signingKeys: createSigningKeys(db), secrets, clock })
   await keys.start()
-  const writing = createAuditWriting(seals)
+  const writing = createAuditLogDeps(seals)
   const options = { db, writing, keys, clock, random, issuer: config.issuer, everySeconds: 0 }
   const made = await checkpointWhenDue(options)()
   if (made === undefined)
@@ -165,7 +165,7 @@ async function openTransactionsEnd(db: Database): Promise<void> {
 }
 
 async function write(trx: Database, seals: OpenSecrets["seals"], facts: Facts): Promise<void> {
-  const log = auditLog(trx, createAuditWriting(seals))
+  const log = auditLog(trx, createAuditLogDeps(seals))
   await log.append(ownEvent({ random }, clock.nowMs(), facts, "admin keys sealing"))
   await log.flush()
 }

@@ -21,7 +21,7 @@ export async function writeAuditEvents(
   // By id: an event that occurs twice in one call is appended once.
   const events = new Map(reported.map((event) => [event.id, eventOf(backend, event, nowMs)]))
   await deps.store.transaction(async (tx) => {
-    const known = await tx.audit.known([...events.values()].map(({ id }) => id))
+    const known = await tx.audit.storedIds([...events.values()].map(({ id }) => id))
     for (const event of events.values()) if (!known.has(event.id)) await tx.audit.append(event)
   })
 }

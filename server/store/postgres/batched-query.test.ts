@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
-import { lastMark } from "./batched-query.ts"
+import { commitMarker } from "./batched-query.ts"
 import { type Database, run } from "./sql.ts"
 
 const insertText = "insert into batched (id, parent) values ($1, $2)"
-const lastText = lastMark + insertText
+const lastText = commitMarker + insertText
 
 test("the driver has the version whose private methods a batch overrides", () => {
   const file = new URL("../../../node_modules/pg/package.json", import.meta.url)

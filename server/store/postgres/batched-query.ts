@@ -4,7 +4,7 @@
 import { type PoolClient, Query, type QueryConfig, type Submittable } from "pg"
 
 /** Marks a transaction's last statement, which is committed in the same round trip. */
-export const lastMark = "/* last */ "
+export const commitMarker = "/* last */ "
 
 interface Batch {
   /** The statement that opens the transaction; undefined if it is open. */

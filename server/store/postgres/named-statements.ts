@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely"
 import type { Pool, PoolClient, QueryConfig } from "pg"
-import { lastMark, sendBatch } from "./batched-query.ts"
+import { commitMarker, sendBatch } from "./batched-query.ts"
 
 const mostNames = 500
 
@@ -32,7 +32,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
     let isCommitted = false
 
     const send = async (config: QueryConfig): Promise<unknown> => {
-      const batch = { opens, commits: config.text.startsWith(lastMark) }
+      const batch = { opens, commits: config.text.startsWith(commitMarker) }
       opens = undefined
       if (batch.opens === undefined && !batch.commits) return client.query(config)
       const result = await sendBatch(client, config, batch)

@@ -4,7 +4,7 @@ import { Refused } from "@signet/kernel/errors"
 import type { RefreshToken, Session } from "@signet/kernel/records"
 import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { testAuditWriting } from "../../../test/support/audit-writing.ts"
+import { testAuditLogDeps } from "../../../test/support/audit-log-deps.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
 import { openPostgres } from "./open.ts"
 import { retried } from "./retry.ts"
@@ -116,7 +116,7 @@ describeOnPostgres("concurrent transactions", () => {
 
   test("an unreachable database is refused as UNAVAILABLE", async () => {
     const { db, close } = openPostgres("postgres://postgres@127.0.0.1:1/none")
-    const store = createStore(db, { audit: testAuditWriting() })
+    const store = createStore(db, { audit: testAuditLogDeps() })
     const refused = store.transaction((tx) => tx.refreshTokens.find([]))
     await expect(refused).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "UNAVAILABLE")
     expect(await store.isReady()).toBe(false)

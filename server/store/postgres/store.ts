@@ -11,7 +11,7 @@ import { places } from "./admin/places.ts"
 import { principals } from "./admin/principals.ts"
 import { roles } from "./admin/roles.ts"
 import { tenants } from "./admin/tenants.ts"
-import type { AuditWriting } from "./audit/audit-writing.ts"
+import type { AuditLogDeps } from "./audit/audit-log-deps.ts"
 import { accountAdministration } from "./identity/accounts.ts"
 import { idTokenUses } from "./identity/id-token-uses.ts"
 import { identities } from "./identity/identities.ts"
@@ -34,7 +34,7 @@ import { assertionUses, revocations } from "./token/revocations.ts"
 import { inTransaction } from "./transaction.ts"
 
 interface StoreOptions {
-  readonly audit: AuditWriting
+  readonly audit: AuditLogDeps
   readonly isolationLevel?: IsolationLevel
   /** Called after revocations were committed. */
   readonly onRevoked?: () => void

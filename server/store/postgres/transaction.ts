@@ -1,12 +1,12 @@
 import type { IsolationLevel } from "kysely"
-import { auditLog, type OpenAuditLog } from "./audit/audit.ts"
-import type { AuditWriting } from "./audit/audit-writing.ts"
+import { auditLog, type TransactionAuditLog } from "./audit/audit.ts"
+import type { AuditLogDeps } from "./audit/audit-log-deps.ts"
 import type { Database } from "./sql.ts"
 import { hasRevoked } from "./token/revocations.ts"
 
 export interface TransactionOptions {
   readonly isolationLevel: IsolationLevel
-  readonly audit: AuditWriting
+  readonly audit: AuditLogDeps
   /** Called after revocations were committed, which then wait for their sequence numbers. */
   readonly onRevoked?: (() => void) | undefined
 }
@@ -15,7 +15,7 @@ export interface TransactionOptions {
 export async function inTransaction<T>(
   db: Database,
   { isolationLevel, audit: writing, onRevoked }: TransactionOptions,
-  work: (trx: Database, audit: OpenAuditLog) => Promise<T>,
+  work: (trx: Database, audit: TransactionAuditLog) => Promise<T>,
 ): Promise<T> {
   const { result, audit, isRevoking } = await db
     .transaction()
@@ -26,7 +26,7 @@ export async function inTransaction<T>(
       await audit.finish()
       return { result, audit, isRevoking: hasRevoked(trx) }
     })
-  audit.committed()
+  audit.afterCommit()
   if (isRevoking) onRevoked?.()
   return result
 }

@@ -10,7 +10,7 @@ import { createLiveness } from "../../../server/store/postgres/session/liveness.
 import { createStore } from "../../../server/store/postgres/store.ts"
 import { createRevocationLog } from "../../../server/store/postgres/token/revocation-log.ts"
 import { createWakeups } from "../../../server/wakeups/wakeups.ts"
-import { testAuditWriting } from "../../support/audit-writing.ts"
+import { testAuditLogDeps } from "../../support/audit-log-deps.ts"
 import type { TestStore } from "../../support/postgres.ts"
 import type { TestServer, TestServerOptions } from "../../support/server.ts"
 
@@ -30,7 +30,7 @@ export async function startInProcess<Server extends TestServer>(
   const told = () => {
     for (const listener of onRevoked) listener()
   }
-  const options = { audit: testAuditWriting(), onRevoked: told }
+  const options = { audit: testAuditLogDeps(), onRevoked: told }
   const store: TestStore = {
     db,
     store: createStore(db, options),

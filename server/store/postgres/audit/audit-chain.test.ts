@@ -4,7 +4,7 @@ import { eventHash, linkHash } from "@signet/kernel/audit/chain"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { auditChains, run } from "../../../../test/support/audit-chains.ts"
-import { testAuditWriting, testSeals } from "../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps, testSeals } from "../../../../test/support/audit-log-deps.ts"
 import { describeOnEachStore, type TestStore } from "../../../../test/support/postgres.ts"
 import type { Database } from "../sql.ts"
 import { putApp, putPerson } from "../testing/people.ts"
@@ -99,7 +99,7 @@ describeOnEachStore("the chains of the audit", (kind) => {
   })
 
   test("events dropped up to a checkpoint are not reported, other missing events are", async () => {
-    const dropped = await dropUntil(opened.db, testAuditWriting(), {
+    const dropped = await dropUntil(opened.db, testAuditLogDeps(), {
       untilMs: 3_500,
       nowMs: clock.nowMs,
       event: event({ kind: "audit.dropped", tenantId: null, appId: null }),

@@ -8,8 +8,8 @@ import { at, type Database, run } from "../sql.ts"
 import { auditLog } from "./audit.ts"
 import { lockChains } from "./audit-chain.ts"
 import { fromCheckpointRow, fromHeadRow } from "./audit-link-row.ts"
+import type { AuditLogDeps } from "./audit-log-deps.ts"
 import type { AuditTables } from "./audit-schema.ts"
-import type { AuditWriting } from "./audit-writing.ts"
 
 const lastText = "select * from audit_checkpoint order by number desc limit 1"
 
@@ -32,7 +32,7 @@ const headsText = `insert into audit_checkpoint_head (number, shard, seq, hash)
 select $1, * from unnest($2::text[], $3::bigint[], $4::bytea[])`
 
 interface Options {
-  readonly writing: AuditWriting
+  readonly writing: AuditLogDeps
   readonly iss: string
   readonly nowMs: number
   /** The period after the last checkpoint, in milliseconds. */

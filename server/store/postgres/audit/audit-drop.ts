@@ -5,8 +5,8 @@ import { at, bytes, type Database, run } from "../sql.ts"
 import { auditLog } from "./audit.ts"
 import { lockChains } from "./audit-chain.ts"
 import { fromHeadRow } from "./audit-link-row.ts"
+import type { AuditLogDeps } from "./audit-log-deps.ts"
 import { startText } from "./audit-verify.ts"
-import type { AuditWriting } from "./audit-writing.ts"
 
 const headsText = `select distinct on (head.shard) head.shard, head.seq, head.hash from audit_checkpoint_head as head
 join audit_checkpoint on audit_checkpoint.number = head.number
@@ -31,7 +31,7 @@ export interface Dropped {
  */
 export function dropUntil(
   db: Database,
-  { seals, ...writing }: AuditWriting,
+  { seals, ...writing }: AuditLogDeps,
   { untilMs, nowMs, event }: { untilMs: number; nowMs: number; event: AuditEvent },
 ): Promise<Dropped> {
   return db
@@ -61,7 +61,7 @@ const restampText = "update audit_start set stamp = $3 where shard = $1 and seq 
  * Stamps the chains' starts with the current key, in the transaction that retires a key. Requires the rights of the
  * tables' owner.
  */
-export async function restampStarts(trx: Database, seals: AuditWriting["seals"]): Promise<void> {
+export async function restampStarts(trx: Database, seals: AuditLogDeps["seals"]): Promise<void> {
   const rows = await run<{ shard: string; seq: number; hash: Uint8Array; stamp: Uint8Array }>(
     trx,
     "select shard, seq, hash, stamp from audit_start",

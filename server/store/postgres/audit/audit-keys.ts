@@ -6,12 +6,12 @@ import { at, bytes, type Database, run } from "../sql.ts"
 const mostKnown = 10_000
 
 /** Committed keys that this process remembers, so that it does not read them again. */
-export interface KnownKeys {
+export interface KeyCache {
   get(owner: string): Uint8Array | undefined
   add(keys: ReadonlyMap<string, Uint8Array>): void
 }
 
-export function createKnownKeys(): KnownKeys {
+export function createKeyCache(): KeyCache {
   const known = new Map<string, Uint8Array>()
   return {
     get: (owner) => known.get(owner),

@@ -1,7 +1,7 @@
 // Two processes append and link at once, at both isolation levels: no call fails, and each event is linked once.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { testAuditWriting, testSeals } from "../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps, testSeals } from "../../../../test/support/audit-log-deps.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { createStore } from "../store.ts"
 import { freshId } from "../testing/people.ts"
@@ -35,7 +35,7 @@ describeOnPostgres("the audit under load", () => {
     afterAll(() => opened.close())
 
     const processes = () =>
-      [1, 2].map(() => ({ runs: 0, store: createStore(opened.db, { isolationLevel, audit: testAuditWriting() }) }))
+      [1, 2].map(() => ({ runs: 0, store: createStore(opened.db, { isolationLevel, audit: testAuditLogDeps() }) }))
     const verified = () =>
       verifyAudit(opened.db, {
         seals: testSeals,

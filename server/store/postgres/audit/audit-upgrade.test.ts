@@ -1,7 +1,7 @@
 // The upgrade of an audit from before the chains.
 import { CompiledQuery } from "kysely"
 import { expect, test } from "vitest"
-import { testAuditWriting, testSeals } from "../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps, testSeals } from "../../../../test/support/audit-log-deps.ts"
 import {
   createTestDatabase,
   describeOnEachStore,
@@ -69,7 +69,7 @@ describeOnEachStore("the first checkpoint", (kind) => {
     })
     const make = (nowMs: number) =>
       makeCheckpoint(db, {
-        writing: testAuditWriting(),
+        writing: testAuditLogDeps(),
         iss: "https://auth.example",
         nowMs,
         everyMs: 1_000,

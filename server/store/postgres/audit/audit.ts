@@ -1,25 +1,25 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { type AuditRow, keyOwnerOf, openRow, personalOf, sealRow } from "@signet/kernel/audit/row"
+import { type AuditRow, decryptRow, keyOwnerOf, personalOf, sealRow } from "@signet/kernel/audit/row"
 import type { AuditEventId } from "@signet/kernel/ids"
 import type { Page } from "@signet/kernel/page"
 import type { AuditLog } from "@signet/kernel/ports"
 import { sql } from "kysely"
-import { lastMark } from "../batched-query.ts"
+import { commitMarker } from "../batched-query.ts"
 import { only } from "../page.ts"
 import { atOrNull, type Database, run } from "../sql.ts"
 import { auditExports } from "./audit-export.ts"
 import { findKeys, ownKey } from "./audit-keys.ts"
+import type { AuditLogDeps } from "./audit-log-deps.ts"
 import { auditTypes, fromAuditRow, toAuditRow } from "./audit-row.ts"
 import type { AuditEventTable } from "./audit-schema.ts"
-import type { AuditWriting } from "./audit-writing.ts"
 
 const columns = Object.keys(auditTypes) as (keyof AuditEventTable)[]
 
-/** Most transactions append no more. Each count has its own statement, which is faster. */
-const mostByValues = 4
+/** Up to this many rows, a fixed VALUES statement per row count is used: it is faster than `unnest`. */
+const maxRowsByValues = 4
 
-/** Inserts events and marks them as pending, in one round trip. */
-function byValues(count: number): string {
+/** SQL that inserts this many events and marks them as pending, in one round trip. The first column is the id. */
+function insertByValues(count: number): string {
   const width = columns.length
   const rows = Array.from(
     { length: count },
@@ -30,17 +30,17 @@ function byValues(count: number): string {
 insert into audit_event (${columns.join(", ")}) values ${rows.join(", ")}`
 }
 
-const textsByValues = Array.from({ length: mostByValues }, (_, i) => byValues(i + 1))
+const insertsByValues = Array.from({ length: maxRowsByValues }, (_, i) => insertByValues(i + 1))
 
-/** Inserts any number of events with one statement text. */
-const textByArrays = `with event as (
+/** SQL that inserts any number of events. */
+const insertByArrays = `with event as (
   insert into audit_event (${columns.join(", ")})
   select * from unnest(${columns.map((column, i) => `$${i + 1}::${auditTypes[column]}[]`).join(", ")}) returning id)
 insert into audit_pending (event_id) select id from event`
 
 async function insertRows(db: Database, rows: readonly AuditEventTable[], isLast: boolean): Promise<void> {
-  const mark = isLast ? lastMark : ""
-  const text = textsByValues[rows.length - 1]
+  const mark = isLast ? commitMarker : ""
+  const text = insertsByValues[rows.length - 1]
   if (text !== undefined)
     await run(
       db,
@@ -50,53 +50,56 @@ async function insertRows(db: Database, rows: readonly AuditEventTable[], isLast
   else
     await run(
       db,
-      mark + textByArrays,
+      mark + insertByArrays,
       columns.map((column) => rows.map((row) => row[column])),
     )
 }
 
 /**
- * CTEs that write one event.
+ * SQL of CTEs that write one event.
  *
  * @param first The number of the first parameter of its values.
  * @param condition An SQL condition for the write.
  */
-export function appendText(first: number, condition: string): string {
+export function appendCtes(first: number, condition: string): string {
   const values = columns.map((column, i) => `$${first + i}::${auditTypes[column]}`).join(", ")
   return `pending as (insert into audit_pending (event_id) select $${first}::text where ${condition}),
 appended as (insert into audit_event (${columns.join(", ")}) select ${values} where ${condition})`
 }
 
 /** The values of an event, in order; undefined if the owner's key must be read from the database first. */
-export function appendValues({ seals, known }: AuditWriting, event: AuditEvent): readonly unknown[] | undefined {
+export function appendValues({ seals, keyCache }: AuditLogDeps, event: AuditEvent): readonly unknown[] | undefined {
   const owner = personalOf(event) === null ? null : keyOwnerOf(event)
-  const key = owner === null ? null : known.get(owner)
+  const key = owner === null ? null : keyCache.get(owner)
   if (key === undefined) return undefined
   const row = toAuditRow(sealRow(event, owner === null ? null : { owner, key }, seals))
   return columns.map((column) => row[column])
 }
 
-const knownText = "select id from audit_event where id = any($1::text[])"
+const storedIdsText = "select id from audit_event where id = any($1::text[])"
 
-/** The audit of one transaction. */
-export interface OpenAuditLog extends AuditLog {
+/** The audit log inside one transaction. */
+export interface TransactionAuditLog extends AuditLog {
   /** Writes the appended events. */
   flush(): Promise<void>
-  /** As `flush`, with the commit in the same round trip: the last statement of a transaction. */
+  /**
+   * Writes the appended events with the transaction's last statement: the connection sends COMMIT with it, in one round
+   * trip. Without events it does nothing.
+   */
   finish(): Promise<void>
-  /** The transaction was committed. */
-  committed(): void
+  /** Call after the commit. */
+  afterCommit(): void
 }
 
-export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriting): OpenAuditLog {
-  const made = new Map<string, Uint8Array>()
+export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLogDeps): TransactionAuditLog {
+  const usedKeys = new Map<string, Uint8Array>()
   let appended: AuditEvent[] = []
   let hasWritten = false
 
-  /** The key is remembered for other transactions only after the commit. */
+  /** Null if the owner's key was erased. A key that this transaction creates is cached only after the commit. */
   async function keyOf(owner: string, nowMs: number): Promise<Uint8Array | null> {
-    const key = known.get(owner) ?? made.get(owner) ?? (await ownKey(db, seals, owner, nowMs))
-    if (key !== null) made.set(owner, key)
+    const key = keyCache.get(owner) ?? usedKeys.get(owner) ?? (await ownKey(db, seals, owner, nowMs))
+    if (key !== null) usedKeys.set(owner, key)
     return key
   }
 
@@ -121,18 +124,18 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
       appended.push(event)
     },
 
-    async known(ids) {
+    async storedIds(ids) {
       await flush()
-      return new Set((await run<{ id: AuditEventId }>(db, knownText, [ids])).map(({ id }) => id))
+      return new Set((await run<{ id: AuditEventId }>(db, storedIdsText, [ids])).map(({ id }) => id))
     },
 
     flush,
 
     finish: () => flush(true),
 
-    committed() {
+    afterCommit() {
       if (!hasWritten) return
-      known.add(made)
+      keyCache.add(usedKeys)
       onCommitted()
     },
 
@@ -144,12 +147,12 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
       const rows = await db
         .selectFrom("audit_event")
         .selectAll()
-        // App and tenant have a condition of their own, so that their index is used.
+        // App and tenant use plain conditions without `or`, so that their index is used.
         .where(only("app_id", filter.appId))
         .where(only("tenant_id", filter.tenantId))
         .where(sql<boolean>`occurred_at >= coalesce(${atOrNull(filter.fromMs)}::timestamptz, '-infinity')`)
         .where(sql<boolean>`occurred_at < coalesce(${atOrNull(filter.untilMs)}::timestamptz, 'infinity')`)
-        .where(beyond(before))
+        .where(olderThan(before))
         .where(same("context_id", filter.contextId))
         .where(sql<boolean>`(${kinds.length === 0}::boolean or kind = any(${[...kinds]}::text[]))`)
         .where(same("outcome", filter.outcome))
@@ -160,17 +163,18 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
         .orderBy("id", "desc")
         .limit(size)
         .execute()
-      const kept = rows.map(fromAuditRow)
-      const owners = new Set(kept.flatMap(({ keyOwner }) => keyOwner ?? []))
+      const auditRows = rows.map(fromAuditRow)
+      const owners = new Set(auditRows.flatMap(({ keyOwner }) => keyOwner ?? []))
       const keys = await findKeys(db, seals, [...owners])
-      return kept.map((row) => openRow(row, keys.get(row.keyOwner ?? ""), seals))
+      return auditRows.map((row) => decryptRow(row, keys.get(row.keyOwner ?? ""), seals))
     },
   }
 }
 
-// One statement text for all filters: every text is prepared on every connection, and their number is bounded.
+// The SQL text is the same whether the filter is set or not: each distinct text is prepared on every connection, and the
+// number of prepared statements is limited.
 const same = (column: keyof AuditEventTable, value: string | null) =>
   sql<boolean>`(${value}::text is null or ${sql.ref(column)} = ${value})`
 
-const beyond = (before: Page["before"]) =>
+const olderThan = (before: Page["before"]) =>
   sql<boolean>`(occurred_at, id) < (coalesce(${atOrNull(before?.createdAtMs ?? null)}::timestamptz, 'infinity'), ${before?.id ?? ""})`

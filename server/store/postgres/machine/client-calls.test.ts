@@ -71,7 +71,9 @@ describeOnEachStore("a client's call", (kind) => {
   })
   afterAll(() => opened.close())
 
-  const kept = async (ids: readonly AuditEvent["id"][]) => [...(await store.transaction((tx) => tx.audit.known(ids)))]
+  const kept = async (ids: readonly AuditEvent["id"][]) => [
+    ...(await store.transaction((tx) => tx.audit.storedIds(ids))),
+  ]
   const waiting = async (id: string) =>
     (
       await opened.db
@@ -265,7 +267,7 @@ describeOnPostgres("calls of one client at once", () => {
     const granted = events.filter((_, i) => taken[i]?.counted[0]?.granted).map(({ id }) => id)
     expect(granted).toHaveLength(20)
     const ids = events.map(({ id }) => id)
-    expect(await opened.store.transaction((tx) => tx.audit.known(ids))).toEqual(new Set(granted))
+    expect(await opened.store.transaction((tx) => tx.audit.storedIds(ids))).toEqual(new Set(granted))
     await opened.close()
   })
 })

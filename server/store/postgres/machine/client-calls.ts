@@ -1,7 +1,7 @@
 // Calls of clients, each one statement outside of a transaction. Each statement commits its own writes.
 import type { Taken } from "@signet/kernel/limits/ports"
 import type { ClientCalls } from "@signet/kernel/machine/ports"
-import { appendText, appendValues } from "../audit/audit.ts"
+import { appendCtes, appendValues } from "../audit/audit.ts"
 import { type CountedRow, countingText, countingValues, isRefusedText, limitCounts, takenOf } from "../limits/limits.ts"
 import { retried } from "../retry.ts"
 import { type Database, run } from "../sql.ts"
@@ -16,7 +16,7 @@ const countAndFindText = `with ${countingText}
 select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted) as counted,
   ${columns} from ${from}`
 
-const countAndAppendText = `with ${countingText}, ${appendText(6, `not ${isRefusedText}`)}
+const countAndAppendText = `with ${countingText}, ${appendCtes(6, `not ${isRefusedText}`)}
 select key, until_us, was_granted from counted`
 
 type Found = ClientRow & { counted: readonly [key: string, untilUs: number, wasGranted: boolean | null][] | null }

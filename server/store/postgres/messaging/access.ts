@@ -5,7 +5,7 @@ import type { TenantId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { AuditLog } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
-import type { AuditWriting } from "../audit/audit-writing.ts"
+import type { AuditLogDeps } from "../audit/audit-log-deps.ts"
 import { retried } from "../retry.ts"
 import { type Database, run } from "../sql.ts"
 import { inTransaction } from "../transaction.ts"
@@ -25,7 +25,7 @@ export type AuditAppender = Pick<AuditLog, "append">
 
 export interface AccessOptions {
   /** Null for work without audit events. */
-  readonly audit: AuditWriting | null
+  readonly audit: AuditLogDeps | null
   readonly isolationLevel?: IsolationLevel
   /** Called after revocations were committed. */
   readonly onRevoked?: () => void

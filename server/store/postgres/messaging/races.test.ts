@@ -8,7 +8,7 @@ import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/rec
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps } from "../../../../test/support/audit-log-deps.ts"
 import { effort } from "../../../../test/support/effort.ts"
 import { claimRaceSuite } from "../../../../test/support/messaging-store/races.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -45,7 +45,7 @@ describeOnPostgres("concurrent messaging calls", () => {
     const store = () => opened.messaging
     // A store for each call, as in separate processes: one process appends to a conversation in turn.
     const append = (of: VerifiedAppend) =>
-      createMessagingStore(opened.db, { isolationLevel, audit: testAuditWriting() }).conversations.append(
+      createMessagingStore(opened.db, { isolationLevel, audit: testAuditLogDeps() }).conversations.append(
         of,
         signReceipt,
         nowMs,

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
-import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps } from "../../../../test/support/audit-log-deps.ts"
 import { effort, isLong } from "../../../../test/support/effort.ts"
 import { migrate } from "../migrate.ts"
 import { createStore } from "../store.ts"
@@ -57,7 +57,7 @@ test.runIf(isLong)("the folder is opened once at a time, and what was committed 
   const { rows } = await sql<{ fsync: string }>`show fsync`.execute(opened.db)
   expect(rows).toEqual([{ fsync: "on" }])
 
-  const store = createStore(opened.db, { audit: testAuditWriting() })
+  const store = createStore(opened.db, { audit: testAuditLogDeps() })
   expect(await store.isReady()).toBe(true)
   await opened.db.executeQuery(CompiledQuery.raw("checkpoint"))
   const before = fsync.mock.calls.length

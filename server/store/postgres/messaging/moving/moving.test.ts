@@ -5,7 +5,7 @@ import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messagin
 import type { Place } from "@signet/kernel/messaging/records"
 import { type IsolationLevel, sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps } from "../../../../../test/support/audit-log-deps.ts"
 import { effort } from "../../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../../test/support/messaging-store/moving.ts"
@@ -24,7 +24,7 @@ import { createMoving } from "./moving.ts"
 import { sections } from "./sections.ts"
 
 const newTenant = (): TenantId => idOf("ten", random(16))
-const movingOf = ({ db }: TestStore) => createMoving(db, { audit: testAuditWriting() })
+const movingOf = ({ db }: TestStore) => createMoving(db, { audit: testAuditLogDeps() })
 const step = (moving: Moving, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
   moving.step({ place, transferId, step: name, nowMs, audit: newAudit("messaging_place.changed") })
 
@@ -251,7 +251,7 @@ describeOnPostgres("a hold", () => {
 
     test("waits for a write in progress, and refuses writes that waited for another lock", async () => {
       const { messaging: store, db } = opened
-      const moving = createMoving(db, { isolationLevel, audit: testAuditWriting() })
+      const moving = createMoving(db, { isolationLevel, audit: testAuditLogDeps() })
       const place = tenantAt(newTenant())
       const { ana, group } = await fillPlace(store, place)
       const transferId = random(16)
@@ -307,7 +307,7 @@ describeOnPostgres("a hold", () => {
 
     test("a place that was written to while it was found empty is open again, and not as a target", async () => {
       const { db } = opened
-      const moving = createMoving(db, { isolationLevel, audit: testAuditWriting() })
+      const moving = createMoving(db, { isolationLevel, audit: testAuditLogDeps() })
       const [place, transferId] = [tenantAt(newTenant()), random(16)]
       const [leave, left] = pause()
       const [enterNow, entered] = pause()
@@ -332,7 +332,7 @@ describeOnPostgres("a hold", () => {
 
     test("completes writes in progress and refuses new ones, so the export is complete", async () => {
       const { messaging: store } = opened
-      const moving = createMoving(opened.db, { isolationLevel, audit: testAuditWriting() })
+      const moving = createMoving(opened.db, { isolationLevel, audit: testAuditLogDeps() })
       for (let round = 0; round < effort(1, 5, 50); round++) {
         const place = tenantAt(newTenant())
         const { ana, bea, group } = await fillPlace(store, place)

@@ -2,7 +2,7 @@
 // after its transaction is acknowledged; each transaction writes two rows that belong together.
 import { writeSync } from "node:fs"
 import { CompiledQuery } from "kysely"
-import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
+import { testAuditLogDeps } from "../../../../../test/support/audit-log-deps.ts"
 import { migrate } from "../../migrate.ts"
 import { createStore } from "../../store.ts"
 import { openPglite } from "../open.ts"
@@ -10,7 +10,7 @@ import { openPglite } from "../open.ts"
 const [folder = ""] = process.argv.slice(2)
 const { db } = await openPglite(folder)
 await migrate(db)
-const store = createStore(db, { audit: testAuditWriting() })
+const store = createStore(db, { audit: testAuditLogDeps() })
 const { rows } = await db.executeQuery<{ count: number }>(CompiledQuery.raw("select count(*) from id_token_use"))
 
 for (let n = (rows[0]?.count ?? 0) / 2 + 1; ; n++) {
