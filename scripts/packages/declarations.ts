@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { specifiersIn, type TreeOptions, withPublished } from "./modules.ts"
+import { type ImportOptions, rewriteImports, specifiersIn } from "./modules.ts"
 import { declared, fileOf, root } from "./plan.ts"
 import { protoSpecifier } from "./proto-exports.ts"
 
@@ -30,9 +30,9 @@ export function writeDeclarations(
   entries: readonly string[],
   emitted: string,
   into: readonly string[],
-  options: TreeOptions,
+  options: ImportOptions,
 ): ReadonlySet<string> {
-  const outside = new Set<string>()
+  const external = new Set<string>()
   const seen = new Set<string>()
   const visit = (file: string): void => {
     if (seen.has(file)) return
@@ -43,16 +43,16 @@ export function writeDeclarations(
     const text = readFileSync(source, "utf8")
     for (const specifier of specifiersIn(text)) {
       const target = fileOf(file, specifier)
-      if (target === undefined) outside.add(specifier)
-      else if (!options.hasProtoOutside || protoSpecifier(target) === undefined) visit(target)
+      if (target === undefined) external.add(specifier)
+      else if (!options.isProtoExternal || protoSpecifier(target) === undefined) visit(target)
     }
     for (const folder of into) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
-      writeFileSync(join(folder, path), withPublished(text, file, options))
+      writeFileSync(join(folder, path), rewriteImports(text, file, options))
     }
   }
   for (const entry of entries) visit(entry)
-  return outside
+  return external
 }
 
 export const copy = (from: string, to: string): void => cpSync(join(root, from), to, { recursive: true })

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { writeDeclarations } from "./declarations.ts"
-import { treeOf, writeModules } from "./modules.ts"
+import { moduleGraph, writeModules } from "./modules.ts"
 import { type Library, manifestIn, root } from "./plan.ts"
 import { protoExports } from "./proto-exports.ts"
 import { vendor } from "./vendor.ts"
@@ -16,12 +16,12 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   const { publishConfig, exports = {}, engines, peerDependencies, peerDependenciesMeta } = manifestIn(library.folder)
   const published = isProto ? protoExports() : (publishConfig?.exports ?? exports)
   const entries = [...new Set(Object.values(published))].map((entry) => join(library.folder, entry))
-  const options = { hasProtoOutside: !isProto }
-  const { files, outside } = await treeOf(entries, options)
+  const options = { isProtoExternal: !isProto }
+  const { files, external } = await moduleGraph(entries, options)
   const { inside = [] } = library
   for (const format of ["esm", "cjs"] as const) {
-    const rename = await vendor(outside, join(target, format), { format, inside })
-    await writeModules(files, join(target, format), { ...options, format, rename })
+    const replacements = await vendor(external, join(target, format), { format, inside })
+    await writeModules(files, join(target, format), { ...options, format, replacements })
   }
   const types = writeDeclarations(entries, emitted, [join(target, "esm"), join(target, "cjs")], options)
   // The nearest manifest determines the format of .js and .d.ts files.
@@ -36,7 +36,7 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
       "./package.json": "./package.json",
     },
     dependencies: withoutPeers(
-      dependenciesOn([...outside, ...types].filter((name) => !inside.includes(name))),
+      dependenciesOn([...external, ...types].filter((name) => !inside.includes(name))),
       peerDependencies,
     ),
     ...(peerDependencies && { peerDependencies, peerDependenciesMeta }),

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { build } from "esbuild"
 import { copy } from "./declarations.ts"
-import { treeOf, writeModules } from "./modules.ts"
+import { moduleGraph, writeModules } from "./modules.ts"
 import { manifestIn, root } from "./plan.ts"
 import { dependenciesOn, writePackage } from "./write-package.ts"
 
@@ -24,7 +24,7 @@ export async function buildCommand(into: string): Promise<string> {
     logLevel: "warning",
     plugins: [
       {
-        name: "ours inside, others outside",
+        name: "ours inside, others external",
         setup({ onResolve }) {
           onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
             kind === "entry-point" || path.startsWith("@signet/") ? undefined : { path, external: true },
@@ -33,7 +33,7 @@ export async function buildCommand(into: string): Promise<string> {
       },
     ],
   })
-  const outside = Object.values(metafile.outputs).flatMap(({ imports }) =>
+  const external = Object.values(metafile.outputs).flatMap(({ imports }) =>
     imports.filter(({ external }) => external).map(({ path }) => path),
   )
   copy(`${folder}/bin`, join(target, "bin"))
@@ -42,7 +42,7 @@ export async function buildCommand(into: string): Promise<string> {
     engines: manifest.engines,
     bin: manifest.bin,
     exports: { "./package.json": "./package.json" },
-    dependencies: dependenciesOn(outside),
+    dependencies: dependenciesOn(external),
   })
   return target
 }
@@ -54,9 +54,9 @@ const assets = ["server/store/postgres/migrations", "gen/openapi"]
 export async function buildServer(into: string): Promise<string> {
   const folder = "server/node"
   const target = join(into, "@signet/server")
-  const options = { hasProtoOutside: false }
+  const options = { isProtoExternal: false }
   const programs = ["server/node/main.ts", "server/node/admin/main.ts", "server/guard/node/policy.ts"]
-  const { files, outside } = await treeOf(programs, options)
+  const { files, external } = await moduleGraph(programs, options)
   await writeModules(files, join(target, "dist"), { ...options, format: "esm" })
   for (const asset of assets) {
     mkdirSync(dirname(join(target, "dist", asset)), { recursive: true })
@@ -68,7 +68,7 @@ export async function buildServer(into: string): Promise<string> {
     engines: manifest.engines,
     bin: manifest.bin,
     exports: { "./package.json": "./package.json" },
-    dependencies: dependenciesOn(outside),
+    dependencies: dependenciesOn(external),
   })
   return target
 }

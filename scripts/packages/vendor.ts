@@ -47,12 +47,12 @@ export interface VendorOptions {
  * @returns The replacement of each import, from `into`.
  */
 export async function vendor(
-  outside: Iterable<string>,
+  external: Iterable<string>,
   into: string,
   { format, inside }: VendorOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const isInside = (name: string) => inside.includes(name) || (format === "cjs" && isModuleOnly(name))
-  const specifiers = [...outside].filter(isInside).sort()
+  const specifiers = [...external].filter(isInside).sort()
   if (specifiers.length === 0) return new Map()
   const { metafile } = await build({
     stdin: {
@@ -70,7 +70,7 @@ export async function vendor(
     logLevel: "warning",
     plugins: [
       {
-        name: "what can be imported stays outside",
+        name: "what can be imported stays external",
         setup({ onResolve }) {
           onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
             kind === "entry-point" || isInside(path) ? undefined : { path, external: true },

@@ -12,21 +12,21 @@ import { leaveUnread } from "./unread-body.ts"
 interface HttpOptions {
   readonly listener?: ListenerOptions
   readonly log?: FastifyBaseLogger
-  /** Called for faults outside any call. */
+  /** Called for an unexpected error that no handler of a route has answered. */
   readonly onFault: (fault: unknown) => void
   /** Number of proxies in front whose X-Forwarded headers are trusted. */
   readonly trustedHops?: number
 }
 
-/** The signals of a shutdown, in this order. */
+/** The signals of a shutdown, in the order in which they abort. */
 interface Shutdown {
-  /** Ends streams; calls continue. */
+  /** Ends streams; other calls continue. */
   readonly closing: AbortSignal
   /** Ends calls. */
   readonly shutdown: AbortSignal
 }
 
-/** Creates the public server with only the refusal of unknown routes. */
+/** Creates the public HTTP server without routes. It refuses unknown routes and malformed requests. */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { trustedHops = 0 } = options
   const app = Fastify<Server>({
@@ -50,20 +50,20 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   app.addHook("onRequest", async ({ raw, id }, reply) => {
     leaveUnread(raw)
-    // Node keeps the first of these headers and drops the rest; a proxy may have read another one.
-    if (comesTwice(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
+    // If one of the headers below is repeated, Node keeps the first value. A proxy may have used another one.
+    if (isRepeated(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
     const { ":authority": authority, host = "" } = raw.headers
-    const named = typeof authority === "string" ? authority : host
-    const isNamed = named === "" || URL.canParse(`http://${named}`)
-    if (isNamed && !comesTwice(raw.rawHeaders, "host") && !comesTwice(raw.rawHeaders, "content-type")) return
+    const target = typeof authority === "string" ? authority : host
+    const isValidTarget = target === "" || URL.canParse(`http://${target}`)
+    if (isValidTarget && !isRepeated(raw.rawHeaders, "host") && !isRepeated(raw.rawHeaders, "content-type")) return
     return sendResponse(reply, refusal(new Refused("MALFORMED_REQUEST"), id))
   })
   // Routes read bodies themselves. Without a route no body is read or validated.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null))
   app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const refused = error instanceof Refused ? error : refusedBy(error)
+    const refused = error instanceof Refused ? error : refusalFor(error)
     if (refused.reason === "INTERNAL") options.onFault(error)
     return refuseCall(refused, request, reply)
   })
@@ -71,7 +71,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
 }
 
 /** @param raw Alternating names and values as received. */
-function comesTwice(raw: readonly string[], name: string): boolean {
+function isRepeated(raw: readonly string[], name: string): boolean {
   let count = 0
   for (let at = 0; at < raw.length; at += 2) {
     const text = raw[at]
@@ -85,7 +85,7 @@ const routeTables = new WeakMap<FastifyInstance, string[]>()
 /** All routes of a server as `GET /path`, sorted. A golden test compares them with the contract. */
 export const routeTable = (app: FastifyInstance): string[] => (routeTables.get(app) ?? []).toSorted()
 
-function refusedBy({ statusCode }: FastifyError): Refused {
+function refusalFor({ statusCode }: FastifyError): Refused {
   switch (statusCode) {
     case 400:
       return new Refused("MALFORMED_REQUEST")

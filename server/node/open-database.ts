@@ -3,10 +3,14 @@ import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
 import { openPglite } from "../store/postgres/pglite/open.ts"
 import type { Config } from "./config.ts"
 
-/** Opens PostgreSQL if a database is configured, else PGlite in the data folder. */
+/**
+ * Opens PostgreSQL if a database is configured, else PGlite in the data folder.
+ *
+ * @param onError Called for errors outside a query, as of an idle connection that breaks.
+ */
 export function openDatabase(
   config: Pick<Config, "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "dataFolder">,
-  onError: (fault: unknown) => void,
+  onError: (error: unknown) => void,
 ): OpenDatabase | Promise<OpenDatabase> {
   if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError })
   const { databaseConnections: maxConnections, databaseStatementSeconds: statementSeconds } = config

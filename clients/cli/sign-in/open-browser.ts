@@ -1,5 +1,5 @@
-// Opens an address in the user's browser by a file. On a command line, every user of the machine could read the address
-// and the state of the sign-in in it.
+// Opens a URL in the user's browser through a temporary HTML file that redirects to it. As a process argument, the URL
+// and its OAuth `state` would be visible to every user of the machine.
 import { spawn } from "node:child_process"
 import { rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -7,12 +7,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 
-/** How long the file exists for the browser, in milliseconds. */
+/** How long the file is kept so that the browser can load it, in milliseconds. */
 const keepMs = 60_000
 
 /** @param browser A program to use in place of the system's browser. */
 export async function openInBrowser(url: string, browser = process.env.BROWSER): Promise<void> {
-  // mkdtemp makes it accessible only to the user.
+  // mkdtemp creates the folder with mode 0700.
   const folder = await mkdtemp(join(tmpdir(), "signet-sign-in-"))
   const file = join(folder, "sign-in.html")
   await writeFile(file, page(url), { mode: 0o600 })

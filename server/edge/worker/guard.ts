@@ -10,7 +10,7 @@ import { webTokenCrypto } from "@signet/guard/token-crypto"
 import type { Clock } from "@signet/kernel/ports"
 import type { Objects } from "../../store/durable/env.ts"
 import type { FeedObject } from "./feed/object.ts"
-import { ownFetch, type ServiceClient } from "./service-client.ts"
+import { type ServiceClient, unboundFetch } from "./service-client.ts"
 import type { Settings } from "./settings.ts"
 
 interface EdgeGuard {
@@ -46,7 +46,7 @@ export function createMessagingGuard(of: {
       url: `${authUrl}/.well-known/statement-keys.json`,
       crypto: webTokenCrypto,
       clock,
-      fetch: ownFetch,
+      fetch: unboundFetch,
       cache: createKeyValueCache(keys, "signet-statement-keys"),
       limits: { maxAgeMs: 60_000, cacheMaxAgeMs: 3_600_000 },
     }),
@@ -59,14 +59,14 @@ export function createMessagingGuard(of: {
     audience: settings.messagingAudience,
     appId: anyApp,
     jwksUrl: `${authUrl}/.well-known/jwks.json`,
-    fetch: ownFetch,
+    fetch: unboundFetch,
     cache: createKeyValueCache(keys),
     clock,
     revocations,
     introspect: createIntrospection({
       url: `${authUrl}/auth/token/introspect`,
       token: client.token,
-      fetch: ownFetch,
+      fetch: unboundFetch,
       clock,
     }),
   })

@@ -17,7 +17,7 @@ import { type AuthService, createAuthService } from "./auth-service.ts"
 import { createR2Blobs } from "./blobs.ts"
 import { createIssuerKeys, type EdgeIssuerKeys } from "./issuer-keys.ts"
 import { report } from "./report.ts"
-import { createServiceClient, ownFetch, type ServiceClient } from "./service-client.ts"
+import { createServiceClient, type ServiceClient, unboundFetch } from "./service-client.ts"
 import { parseSettings, type Settings } from "./settings.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams/device-streams.ts"
 import { createWakeups } from "./streams/wakeups.ts"
@@ -49,7 +49,7 @@ function openRuntime(): Runtime {
   const issuerKeys = createIssuerKeys({
     settings,
     cache: createKeyValueCache(env.KEYS, "signet-issuer-keys"),
-    fetch: ownFetch,
+    fetch: unboundFetch,
     clock,
     background: waitUntil,
     report,
@@ -57,7 +57,7 @@ function openRuntime(): Runtime {
   const auth = createAuthService({
     url: settings.authUrl,
     token: client.token,
-    fetch: ownFetch,
+    fetch: unboundFetch,
     issuerKeySet: issuerKeys.bytes,
   })
   const streams = createDeviceStreams({ devices: env.DEVICES, after: realAfter })

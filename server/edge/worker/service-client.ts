@@ -1,11 +1,11 @@
-// Calls the auth service as this backend's service account.
+// Calls the auth service with the service account of this messaging backend.
 import { type FetchLimits, fetchText } from "@signet/guard/fetch-text"
 import { createServiceToken, type ServiceToken, withToken } from "@signet/guard/service-token"
 import type { Clock } from "@signet/kernel/ports"
 import type { Settings } from "./settings.ts"
 
-/** The only scopes of the service account. */
-export const ownScopes = "auth.introspect auth.messaging.backend auth.revocations.read"
+/** All scopes of the service account. */
+export const serviceScopes = "auth.introspect auth.messaging.backend auth.revocations.read"
 
 export interface ServiceClient {
   readonly token: ServiceToken
@@ -13,10 +13,11 @@ export interface ServiceClient {
   readText(path: string): Promise<string>
 }
 
+/** Larger than a statement of the revocation feed (`maxStatementLength` in the guard). */
 const limits: FetchLimits = { timeoutMs: 10_000, maxBytes: 2_100_000 }
 
-/** Workers require that `fetch` is called unbound. */
-export const ownFetch: typeof fetch = (input, init) => fetch(input, init)
+/** In a Worker, `fetch` throws if it is called as a method of another object. */
+export const unboundFetch: typeof fetch = (input, init) => fetch(input, init)
 
 export function createServiceClient(settings: Settings, clock: Clock): ServiceClient {
   const { authUrl, authAudience, client } = settings
@@ -25,15 +26,15 @@ export function createServiceClient(settings: Settings, clock: Clock): ServiceCl
     clientId: client.id,
     clientSecret: client.secret,
     audience: authAudience,
-    scope: ownScopes,
-    fetch: ownFetch,
+    scope: serviceScopes,
+    fetch: unboundFetch,
     clock,
   })
   return {
     token,
     readText: (path) =>
-      withToken(token, (own) =>
-        fetchText(ownFetch, `${authUrl}${path}`, limits, { headers: { authorization: `Bearer ${own}` } }),
+      withToken(token, (accessToken) =>
+        fetchText(unboundFetch, `${authUrl}${path}`, limits, { headers: { authorization: `Bearer ${accessToken}` } }),
       ),
   }
 }

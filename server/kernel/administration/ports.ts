@@ -71,7 +71,7 @@ export interface Places {
    * Same as `find`, with a shared lock until the transaction ends. A concurrent suspension or archival waits, and then
    * sees the session that this transaction created.
    */
-  hold(place: Place): Promise<PlaceFacts>
+  lockShared(place: Place): Promise<PlaceFacts>
 }
 
 export interface Tenants {

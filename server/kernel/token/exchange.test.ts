@@ -6,7 +6,7 @@ import { newId } from "../ids.ts"
 import type { DelegationPolicy, StandingDelegation } from "../machine/records.ts"
 import { app, principal, session } from "../testing/records.ts"
 import type { AccessTokenClaims } from "./claims.ts"
-import { decideExchange, type ExchangeQuestion } from "./exchange.ts"
+import { decideExchange, type ExchangeRequest } from "./exchange.ts"
 
 const random = (last: number) => new Uint8Array(10).fill(last)
 const actorId = newId("prn", 1, random(1))
@@ -73,7 +73,7 @@ const token = (
   return contextOf(changed)
 }
 
-const question: ExchangeQuestion = {
+const question: ExchangeRequest = {
   actor: {
     principalId: actorId,
     appId: app.id,
@@ -92,7 +92,7 @@ const question: ExchangeQuestion = {
   authAudience: "auth",
   nowMs,
 }
-const decide = (change: Partial<ExchangeQuestion>) => decideExchange({ ...question, ...change })
+const decide = (change: Partial<ExchangeRequest>) => decideExchange({ ...question, ...change })
 const subject = (context: AuthContext) => ({ subject: { is: "token", context } }) as const
 const act = { sub: otherId, principal_type: "service", client_id: "sac_other" } as const
 const serviceToken = token({ principal_type: "service", gty: "client_credentials" }, ["sid", "identity_id"])
@@ -115,7 +115,7 @@ describe("an exchange", () => {
     expect(decide({ actor })).toMatchObject({ reason: "TENANT_MISMATCH" })
   })
 
-  test.each<[string, Partial<ExchangeQuestion>, number]>([
+  test.each<[string, Partial<ExchangeRequest>, number]>([
     ["300 seconds at most", {}, 300],
     ["no longer than the policy says", { policies: [{ ...policy, maxSeconds: 60 }] }, 60],
     ["no longer than the subject token", { ...subject(token({ exp: now + 42 })) }, 42],
@@ -140,7 +140,7 @@ describe("an exchange", () => {
 })
 
 // In the order of the checks: each row fails at its own check and is combined with every later one.
-const inOrder: [string, Partial<ExchangeQuestion>, string, string][] = [
+const inOrder: [string, Partial<ExchangeRequest>, string, string][] = [
   ["no policy", { policies: [] }, "DELEGATION_NOT_ALLOWED", "access_denied"],
   [
     "a policy that was revoked",

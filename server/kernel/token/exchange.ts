@@ -18,7 +18,7 @@ export type ExchangeSubject =
     }
   | { readonly is: "delegation"; readonly delegation: StandingDelegation | undefined }
 
-export interface ExchangeQuestion {
+export interface ExchangeRequest {
   readonly actor: Pick<
     ServiceAccount,
     "principalId" | "appId" | "tenantId" | "ownedAudiences" | "allowedAudiences" | "scopes"
@@ -56,22 +56,26 @@ interface NoExchange {
 }
 
 /**
- * Decides one exchange. It grants everything requested or nothing: a job must not run with half of its authority.
+ * Decides one exchange. It grants everything requested or nothing: a service must not run with only a part of the scopes
+ * that it needs.
  *
- * The actor is authenticated and active. The order of the checks: a policy exists; the subject token is valid and
- * addressed to the actor (a service cannot use a token it obtained elsewhere); its subject is an active user with a
- * session; app and tenant are the actor's; the scopes are within those of subject, policy and actor; the audience is
- * allowed and not the auth service's; the subject token has no actor.
+ * The caller has checked that the actor is authenticated and active. The order of the checks: a policy exists; the
+ * subject token is valid and issued for an audience that the actor owns (a service cannot exchange a token for another
+ * service); its subject is an active user with a session; app and tenant are the actor's; the scopes are within those
+ * of subject, policy and actor; the audience is allowed and not the auth service's; the app has the scopes for that
+ * audience; the subject token has no actor; the lifetime is at least a second.
  */
-export function decideExchange(question: ExchangeQuestion): Exchange | NoExchange {
-  const { actor, subject, nowMs } = question
-  const live = question.policies.filter(
+export function decideExchange(request: ExchangeRequest): Exchange | NoExchange {
+  const { actor, subject, nowMs } = request
+  const activePolicies = request.policies.filter(
     (policy) => policy.revokedAtMs === null && policy.actorPrincipalId === actor.principalId,
   )
-  if (live.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
+  if (activePolicies.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
 
   const standing = subject.is === "delegation" ? subject.delegation : undefined
-  if (subject.is === "delegation" && !isUsable(standing, question, live)) return refuse("DELEGATION_EXPIRED")
+  if (subject.is === "delegation" && !isUsable(standing, request, activePolicies)) {
+    return refuse("DELEGATION_EXPIRED")
+  }
   const token = subject.is === "token" ? subject.context : undefined
   if (typeof token === "string") return refuse(token)
   if (token !== undefined && !actor.ownedAudiences.includes(token.audience)) return refuse("AUDIENCE_MISMATCH")
@@ -80,48 +84,45 @@ export function decideExchange(question: ExchangeQuestion): Exchange | NoExchang
     // A personal access token has no session that could end, so its access tokens cannot be exchanged.
     if ((token.sessionId ?? token.delegation?.originSessionId ?? null) === null) return refuse("SUBJECT_TOKEN_INVALID")
   }
-  if (question.inactive !== undefined) return refuse(question.inactive)
+  if (request.inactive !== undefined) return refuse(request.inactive)
 
-  const place = placeOf(token, standing)
-  if (place === undefined || place.appId !== actor.appId) return refuse("APP_MISMATCH")
-  if (actor.tenantId !== null && actor.tenantId !== place.tenantId) return refuse("TENANT_MISMATCH")
-  const here = live.filter((policy) => policy.appId === place.appId && covers(policy, place.tenantId))
-  if (here.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
+  // The app and tenant in which the subject acts.
+  const scope = token ?? standing
+  if (scope === undefined || scope.appId !== actor.appId) return refuse("APP_MISMATCH")
+  if (actor.tenantId !== null && actor.tenantId !== scope.tenantId) return refuse("TENANT_MISMATCH")
+  const applicable = activePolicies.filter((policy) => policy.appId === scope.appId && covers(policy, scope.tenantId))
+  if (applicable.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
 
-  const held = [question.subjectScopes, actor.scopes, ...(standing === undefined ? [] : [standing.scopes])]
-  // A subject token for the same audience limits the scopes to its own.
-  if (token !== undefined && token.audience === question.audience) held.push([...token.scopes])
-  const isHeld = question.scopes.length > 0 && held.every((scopes) => isWithin(question.scopes, scopes))
-  const fitting = here.filter((policy) => isHeld && isWithin(question.scopes, policy.scopes))
-  if (fitting.length === 0) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
+  const scopeCeilings = [request.subjectScopes, actor.scopes, ...(standing === undefined ? [] : [standing.scopes])]
+  // If the subject token is already for the requested audience, its scopes are a limit, too.
+  if (token !== undefined && token.audience === request.audience) scopeCeilings.push([...token.scopes])
+  const isHeld = request.scopes.length > 0 && scopeCeilings.every((ceiling) => isWithin(request.scopes, ceiling))
+  const covering = applicable.filter((policy) => isHeld && isWithin(request.scopes, policy.scopes))
+  if (covering.length === 0) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
 
-  const ceilings = [actor.allowedAudiences, ...(standing === undefined ? [] : [standing.audiences])]
+  const audienceCeilings = [actor.allowedAudiences, ...(standing === undefined ? [] : [standing.audiences])]
   const isAllowed =
-    question.audience !== question.authAudience && ceilings.every((allowed) => allowed.includes(question.audience))
-  const policy = fitting.find(({ id, audiences }) => audiences.includes(question.audience) && isOf(standing, id))
+    request.audience !== request.authAudience && audienceCeilings.every((ceiling) => ceiling.includes(request.audience))
+  const policy = covering.find(({ id, audiences }) => audiences.includes(request.audience) && isOf(standing, id))
   if (!isAllowed || policy === undefined) return refuse("AUDIENCE_NOT_ALLOWED", "invalid_target")
-  if (!isWithin(question.scopes, question.audienceScopes)) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
+  if (!isWithin(request.scopes, request.audienceScopes)) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
 
   if (token !== undefined && token.actor !== null) return refuse("DELEGATION_CHAIN_TOO_DEEP", "access_denied")
   const remaining = Math.floor(((token?.expiresAtMs ?? standing?.expiresAtMs ?? 0) - nowMs) / 1_000)
   const lifetimeSeconds = Math.min(maxDelegatedSeconds, policy.maxSeconds, remaining)
   if (lifetimeSeconds < 1) return refuse(token === undefined ? "DELEGATION_EXPIRED" : "TOKEN_EXPIRED")
-  return { refuse: false, policy, scopes: question.scopes, lifetimeSeconds }
+  return { refuse: false, policy, scopes: request.scopes, lifetimeSeconds }
 }
 
-/** Another actor's delegation and an unknown one get the same answer. */
+/** Refuses another actor's delegation like an unknown one. */
 function isUsable(
   delegation: StandingDelegation | undefined,
-  { actor, nowMs }: ExchangeQuestion,
-  live: readonly DelegationPolicy[],
+  { actor, nowMs }: ExchangeRequest,
+  activePolicies: readonly DelegationPolicy[],
 ): boolean {
   if (delegation === undefined || delegation.actorPrincipalId !== actor.principalId) return false
   if (delegation.revokedAtMs !== null || delegation.expiresAtMs <= nowMs) return false
-  return live.some((policy) => policy.id === delegation.policyId && policy.allowStanding)
-}
-
-function placeOf(token: AuthContext | undefined, delegation: StandingDelegation | undefined) {
-  return token ?? delegation
+  return activePolicies.some((policy) => policy.id === delegation.policyId && policy.allowStanding)
 }
 
 const covers = (policy: DelegationPolicy, tenantId: TenantId | null): boolean =>

@@ -19,7 +19,7 @@ export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: 
     const tenantMembership = await tenantMembershipOf(tx, principal.id, invitation)
     const problem = acceptanceProblem(
       { invitation, appId: user.appId, principalId: principal.id, membership, tenantMembership, nowMs },
-      await tx.places.hold(invitation),
+      await tx.places.lockShared(invitation),
     )
     if (problem !== undefined) return refuse("membership.accepted", problem)
     const own = await tx.identities.findMembership(principal.id, user.appId, null, null)

@@ -23,7 +23,7 @@ export function requestMembership(
   return onSelf(deps, context, async ({ tx, nowMs, user, principal, record, refuse }) => {
     const place = { appId: user.appId, tenantId, contextId }
     const there = await tx.identities.findMembership(principal.id, user.appId, tenantId, contextId)
-    const problem = membershipRequestProblem(await tx.places.hold(place), there)
+    const problem = membershipRequestProblem(await tx.places.lockShared(place), there)
     if (problem !== undefined) {
       return refuse(problem === "RESOURCE_UNRESOLVED" ? "authz.denied" : "membership.requested", problem)
     }

@@ -100,7 +100,7 @@ function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
  * @throws Refused STATE_CONFLICT unless app, tenant and context are active.
  */
 export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
-  const { app, tenant, context } = await tx.places.hold(place)
+  const { app, tenant, context } = await tx.places.lockShared(place)
   const isActive = [app, tenant, context].every((status) => status === null || status === "ACTIVE")
   if (!isActive) throw new Refused("STATE_CONFLICT", { message: "the parent app, tenant or context is not active" })
 }

@@ -1,15 +1,19 @@
-const atOnce = 50
+const maxConcurrent = 50
 
-/** Runs work for all items, with a bounded number at once. The answers are in the items' order. */
-export async function inParallel<One, Answer>(
-  all: readonly One[],
-  work: (one: One) => Promise<Answer>,
-): Promise<readonly Answer[]> {
-  const answers: Answer[] = []
-  const next = all.entries()
-  const worker = async () => {
-    for (const [i, one] of next) answers[i] = await work(one)
+/**
+ * Runs `work` for all items, at most 50 at a time. If one fails, the others continue in the background.
+ *
+ * @returns The results in the order of the items.
+ */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = []
+  const entries = items.entries()
+  const runSome = async () => {
+    for (const [i, item] of entries) results[i] = await work(item)
   }
-  await Promise.all(Array.from({ length: Math.min(atOnce, all.length) }, worker))
-  return answers
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, runSome))
+  return results
 }

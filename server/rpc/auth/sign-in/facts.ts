@@ -12,7 +12,7 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const { tx, request, app, client, nowMs } = entry
   const { appId, tenantId, contextId } = request
   const asked = { appId, tenantId, contextId }
-  const place = await tx.places.hold(asked)
+  const place = await tx.places.lockShared(asked)
   const clientStatus = (await tx.apps.holdProviderClient(client.id)) ?? "DISABLED"
   const { account, identity, principal } = await lockPerson(entry)
   const invitation = await lockInvitation(entry)
@@ -37,7 +37,7 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
     isSuspendedAround: around.some((membership) => membership?.status === "SUSPENDED"),
     cancelDeletion: request.cancelDeletion,
     asked,
-    places: invitation ? [place, await tx.places.hold(invitation)] : [place],
+    places: invitation ? [place, await tx.places.lockShared(invitation)] : [place],
     nowMs,
   }
 }

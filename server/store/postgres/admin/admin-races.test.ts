@@ -108,7 +108,7 @@ describeOnPostgres("administrators that meet", () => {
       const place: Place = { appId: own.id, tenantId: tenant.id, contextId: context.id }
       const signIn = (person: Person) =>
         store.transaction(async (tx) => {
-          if (!isOpen(await tx.places.hold(place))) return false
+          if (!isOpen(await tx.places.lockShared(place))) return false
           await tx.sessions.insert(newSession(person, { ...place, providerClientId: client.id }))
           return true
         })

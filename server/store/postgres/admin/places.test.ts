@@ -48,7 +48,7 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
     })
   })
 
-  test.each(["find", "hold"] as const)(
+  test.each(["find", "lockShared"] as const)(
     "%s: a missing place, or one of another app or tenant, is not found",
     async (how) => {
       await store.transaction(async (tx) => {

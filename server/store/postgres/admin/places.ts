@@ -22,7 +22,7 @@ export const placeText = ({ appId, tenantId, contextId }: Record<keyof Place, st
 
 const parameters = { appId: "$1", tenantId: "$2", contextId: "$3" }
 const findText = `select ${placeText(parameters)}`
-const holdText = `select ${placeText(parameters, "for key share")}`
+const lockSharedText = `select ${placeText(parameters, "for key share")}`
 
 export function places(db: Database): Places {
   const ask = async (text: string, place: Place) => {
@@ -32,7 +32,7 @@ export function places(db: Database): Places {
   }
   return {
     find: (place) => ask(findText, place),
-    hold: (place) => ask(holdText, place),
+    lockShared: (place) => ask(lockSharedText, place),
   }
 }
 
