@@ -183,6 +183,14 @@ describeStory("an account", (kind) => {
     const byB = await world.signInB("una-at-b")
     const stranger = await world.signInA("stranger")
     expect(await refusal(unlink(stranger, first))).toBe("NotFound NOT_FOUND")
+    // The audit of the stranger does not name the account.
+    const rows = await world.server.store.db
+      .selectFrom("audit_event")
+      .select(["reason", "target_id"])
+      .where("kind", "=", "provider_account.unlinked")
+      .where("subject_identity_id", "=", (stranger.identity?.id ?? "") as never)
+      .execute()
+    expect(rows).toEqual([{ reason: "NOT_FOUND", target_id: null }])
     expect((await unlink(byB, first)).providerAccount?.status).toBe(4)
     expect((await unlink(byB, first)).providerAccount?.status).toBe(4)
     expect(await refusal(clients.account.listProviderAccounts({}, as(una)))).toBe("Unauthenticated SESSION_REVOKED")

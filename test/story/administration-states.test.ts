@@ -355,6 +355,25 @@ test("a declined invitation ends with its membership, and does not block the nex
   await clients.account.acceptInvitation({ code: second.code }, bearer(token))
 })
 
+test.each(["declined", "revoked"])(
+  "an invitation that is %s leaves a membership that another one activated",
+  async (how) => {
+    const { clients, world, server } = all
+    const root = world.as("root")
+    const appId = world.app.id
+    const { principalId, token } = await signIn(server, clients, `twice invited, one ${how}`, { app: world.app })
+    const place = { appId, tenantId: world.tenant.id }
+    const named = await clients.admin.inviteMember({ ...place, principalId }, root)
+    const open = await clients.admin.inviteMember(place, root)
+    const { membership } = await clients.account.acceptInvitation({ code: open.code }, bearer(token))
+    expect(membership).toMatchObject({ id: named.invitation?.membershipId, status: Membership_Status.ACTIVE })
+    if (how === "declined") await clients.account.declineInvitation({ code: named.code }, bearer(token))
+    else await clients.admin.revokeInvitation({ appId, invitationId: named.invitation?.id ?? "" }, root)
+    const after = await clients.admin.getMembership({ appId, membershipId: membership?.id ?? "" }, root)
+    expect(after.membership?.status).toBe(Membership_Status.ACTIVE)
+  },
+)
+
 test("an invitation is answered in its own app, and accepted only while its tenant is active", async () => {
   const { clients, world, server } = all
   const root = world.as("root")

@@ -119,6 +119,12 @@ describeStory("IDP_C", (kind) => {
       expect(world.idpC.mails().length).toBe(mails)
       const known = await link(email)
       await world.changeApp(world.app, {})
+      const client = await world.clientOf(world.app.id, "IDP_C", "WEB")
+      await world.changeClient(client, { signupEnabled: false })
+      expect((await world.startLink(`stranger-${kind}@example.com`)).status).toBe(204)
+      await world.server.deps.background.settled()
+      expect(world.idpC.mails().filter(({ to }) => to === `stranger-${kind}@example.com`)).toEqual([])
+      await world.changeClient(client, { signupEnabled: true })
       expect((await world.confirmLink(known)).created ?? false).toBe(false)
     })
 
