@@ -1,0 +1,72 @@
+// Resets of a direct conversation that are refused before they use up key packages.
+import { parseId } from "@signet/kernel/ids"
+import { defaultLimits } from "@signet/kernel/limits/policy"
+import { rates } from "@signet/kernel/messaging/limits"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { refusal } from "../support/clients.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+beforeAll(async () => {
+  const { messaging_reset } = defaultLimits.windows
+  const unlimited = { limit: 1_000, seconds: 60 }
+  const login = { ip: unlimited, device: unlimited }
+  const windows = { ...defaultLimits.windows, login, messaging_reset }
+  server = await startMessagingServer({ store: storyStore, limits: { ...defaultLimits, windows } })
+})
+afterAll(() => server?.close())
+
+async function registered(session: SignedIn): Promise<TestDevice> {
+  const device = await newDevice(server.transport, session)
+  await device.register()
+  await device.upload(40)
+  return device
+}
+
+/** A direct conversation that neither device can follow, and a new device of each of its users. */
+async function stranded(name: string) {
+  const one = await registered(await server.person(`${name} one`))
+  const two = await registered(await server.person(`${name} two`))
+  const { id } = await one.createDirect(two.userId)
+  await two.join()
+  for (const each of [one, two]) await each.calls.conversations.requestRejoin({ conversationId: id })
+  const fresh = await registered(await one.session.again())
+  const peer = await registered(await two.session.again())
+  const available = async () => (await one.calls.keyPackages.getInventory({})).inventory?.available
+  return { id, one, two, fresh, peer, available }
+}
+
+test("a user's resets of a conversation are limited, and do not count against the other user", async () => {
+  const { id, fresh, peer, available } = await stranded("limited")
+  for (let i = 0; i < rates.reset.limit; i++) await fresh.authorizeReset(id)
+  const before = await available()
+  expect(await refusal(fresh.authorizeReset(id))).toBe("ResourceExhausted RATE_LIMITED")
+  expect(await available()).toBe(before)
+  await peer.authorizeReset(id)
+})
+
+test("without a key package of the peer, a reset claims none of the caller's devices", async () => {
+  const { id, two, fresh, peer, available } = await stranded("without packages")
+  for (const each of [two, peer]) await each.calls.keyPackages.retireKeyPackages({})
+  const before = await available()
+  expect(await refusal(fresh.authorizeReset(id))).toBe("FailedPrecondition NO_KEY_PACKAGE")
+  expect(await available()).toBe(before)
+})
+
+test.each(["SUSPENDED", "REMOVED"] as const)(
+  "a reset with a peer whose membership is %s is refused",
+  async (status) => {
+    const { id, two, fresh, available } = await stranded(status)
+    const before = await available()
+    await server.store.store.transaction(async (tx) => {
+      const userId = parseId("prn", two.userId) ?? expect.fail()
+      const [membership] = await tx.identities.findMemberships(userId, server.app.id)
+      await tx.members.update({ ...(membership ?? expect.fail()), status })
+    })
+    expect(await refusal(fresh.authorizeReset(id))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    expect(await available()).toBe(before)
+  },
+)
