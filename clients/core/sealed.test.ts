@@ -51,13 +51,13 @@ test("with any byte changed, or cut anywhere, do not open", async () => {
   }
 })
 
-test("bytes of another kind, of a later format or too few are told as such", async () => {
+test("bytes of another kind, of a later format or too few are refused with the reason", async () => {
   const key = await keyOf(1)
   const place = { scope, purpose: "token" }
   const sealed = await sealBytes(box, key, place, plaintext)
   const bent = (at: number) => sealed.map((byte, i) => (i === at ? byte ^ 2 : byte))
   const open = (bytes: Uint8Array) => openBytes(box, only(key), place, bytes)
-  const none = { reason: "STATE_TAMPERED", message: expect.stringContaining("not sealed by") }
+  const none = { reason: "STATE_TAMPERED", message: expect.stringContaining("not sealed data") }
   for (const at of [0, 3]) await expect(open(bent(at))).rejects.toMatchObject(none)
   await expect(open(bent(4))).rejects.toMatchObject({ reason: "STATE_NEWER_VERSION" })
   const header = sealed.length - plaintext.length - 16

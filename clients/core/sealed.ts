@@ -1,5 +1,5 @@
-// The format of sealed bytes. They name their box, key and scope; all of that and the purpose is authenticated:
-// AES-256-GCM under a key that never leaves the box.
+// The format of bytes that a secret box (the OS keychain, or a browser key) seals with AES-256-GCM. The header states
+// the backend and version of the box, the key's id and a hash of the scope. Header and purpose are authenticated.
 import { type SecretBoxDescription, SecretBoxError, type SecretScope } from "./secret-box.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -11,9 +11,11 @@ export interface SealingKey {
   readonly key: CryptoKey
 }
 
+/** The box that a value is bound to: only it opens the value. */
 export type Pinned = Pick<SecretBoxDescription, "backend" | "version">
 
-interface Place {
+/** What a value is bound to, besides its box. */
+interface Binding {
   readonly scope: SecretScope
   readonly purpose: string
 }
@@ -27,11 +29,11 @@ const tagBytes = 16
 const utf8 = new TextEncoder()
 const label = utf8.encode("signet secret box v1\0")
 
-/** @param pinned The box, which alone opens the result. */
+/** Seals bytes. @param pinned The box that opens the result. */
 export async function sealBytes(
   pinned: Pinned,
   { id, key }: SealingKey,
-  { scope, purpose }: Place,
+  { scope, purpose }: Binding,
   plaintext: Uint8Array,
 ): Promise<Uint8Array> {
   const backend = utf8.encode(pinned.backend)
@@ -50,13 +52,15 @@ export async function sealBytes(
 }
 
 /**
- * @param find Finds a key of the scope.
- * @throws SecretBoxError as SecretBox.open.
+ * Opens sealed bytes.
+ *
+ * @param find Finds a key of the scope by its id.
+ * @throws SecretBoxError Like `SecretBox.open`.
  */
 export async function openBytes(
   pinned: Pinned,
   find: (id: string) => SealingKey | undefined,
-  { scope, purpose }: Place,
+  { scope, purpose }: Binding,
   sealed: Uint8Array,
 ): Promise<Uint8Array> {
   const bytes = new Uint8Array(sealed)
@@ -69,7 +73,7 @@ export async function openBytes(
   }
   if (version > pinned.version) throw newer()
   if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {
-    throw new SecretBoxError("WRONG_USER", "the data was sealed for another user")
+    throw new SecretBoxError("WRONG_USER", "the data was sealed for another user, app or tenant")
   }
   const found = find(id)
   if (found === undefined) {
@@ -98,18 +102,18 @@ export function scopeText({ tenant, app, user, device }: SecretScope): string {
   return JSON.stringify([tenant ?? null, app, user ?? null, device ?? null])
 }
 
-/** A cache for the recently used scopes: rows are many, scopes few. */
+/** A cache of scope hashes, emptied when it is full. */
 const hashes = new Map<string, Promise<Bytes>>()
 const maxHashes = 64
 
 function hashOf(scope: SecretScope): Promise<Bytes> {
   const text = scopeText(scope)
-  const known = hashes.get(text)
-  if (known !== undefined) return known
-  const made = crypto.subtle.digest("SHA-256", utf8.encode(text)).then((digest) => new Uint8Array(digest))
+  const cached = hashes.get(text)
+  if (cached !== undefined) return cached
+  const digested = crypto.subtle.digest("SHA-256", utf8.encode(text)).then((digest) => new Uint8Array(digest))
   if (hashes.size >= maxHashes) hashes.clear()
-  hashes.set(text, made)
-  return made
+  hashes.set(text, digested)
+  return digested
 }
 
 function parse(bytes: Bytes) {
@@ -138,7 +142,7 @@ function parse(bytes: Bytes) {
   }
 }
 
-const tampered = () => new SecretBoxError("STATE_TAMPERED", "the data is not sealed bytes")
+const tampered = () => new SecretBoxError("STATE_TAMPERED", "not sealed data, or incomplete")
 const newer = () => new SecretBoxError("STATE_NEWER_VERSION", "a later version of this program sealed the data")
 
 function concat(parts: readonly Uint8Array[]): Bytes {

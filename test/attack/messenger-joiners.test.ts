@@ -223,7 +223,7 @@ test.each<[string, Fault, string | RegExp]>([
   [
     "by somebody else than its proof says",
     { proof: () => ({ requester: hash("device-credential", world.ghost.identity.credential) }) },
-    "somebody else than the proof says let this device in",
+    "another member than the proof names added this device",
   ],
   [
     "with a proof for another key package of this device",

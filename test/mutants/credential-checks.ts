@@ -129,7 +129,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
   {
     ...welcome,
     fault: "anybody lets a joiner in",
-    from: 'if (!isAdder) throw refused("somebody else than the proof says let this device in")',
+    from: 'if (!isAdder) throw refused("another member than the proof names added this device")',
     to: "",
     name: "a welcome by somebody else than its proof says is refused",
   },

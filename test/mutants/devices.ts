@@ -51,10 +51,10 @@ export const deviceMutants: readonly Mutant[] = [
     name: "after a renewal that stops anywhere nobody can add the device with its former key",
   },
   {
-    fault: "a device whose papers have ended never comes back",
+    fault: "a device whose credential has expired never comes back",
     file: "clients/core/messaging/device/registration.ts",
-    from: "return isHere && nowSeconds(enrollment) < Number(notAfter)",
-    to: "return isHere",
+    from: "return isStored && nowSeconds(enrollment) < Number(notAfter)",
+    to: "return isStored",
     test: absence,
     name: "a device that returns after 500 days and a new sign-in is the same device, and continues",
   },

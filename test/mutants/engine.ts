@@ -95,7 +95,7 @@ export const engineMutants: readonly Mutant[] = [
   {
     fault: "bytes that do not encode back are taken",
     file: `${engine}/strict.ts`,
-    from: "demand(equal(again, copy),",
+    from: "demand(equal(encoded, copy),",
     to: "demand(true,",
     test: `${engine}/defects-state.test.ts`,
     name: "E13: bytes that are not the one encoding are refused, wherever they come in",

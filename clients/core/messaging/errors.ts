@@ -1,39 +1,39 @@
-// What the messaging client refuses by itself. What a service refuses comes as it is: failureOf (../errors.ts) reads it.
+// Errors of the messaging client itself. A refusal by the service is thrown unchanged: read it with `failureOf`.
 
 export const messagingReasons = [
   /** No such conversation on this device. */
   "CONVERSATION_UNKNOWN",
-  /** It takes nothing from this device now: it waits for its welcome, was left, or is quarantined. See its status. */
+  /** The conversation accepts no change from this device: see its status. */
   "CONVERSATION_NOT_ACTIVE",
-  /** Stored, and not done: the service cannot be reached. It is done by the next `sync`; do not ask for it again. */
+  /** The service cannot be reached. The request is stored and the next `sync` sends it: do not repeat the call. */
   "QUEUED",
-  /** Others' commits came first too often. Stored; the next `sync` tries on. */
+  /** Other members' commits came first too often. The request is stored, and the next `sync` retries it. */
   "CONFLICT_EXHAUSTED",
-  /** What was stored is older than what was used: nothing is sent with it. The conversation is to be rejoined. */
+  /** The stored state is older than one that was used, so nothing is sent with it: rejoin the conversation. */
   "STATE_ROLLBACK",
-  /** A later version of this program wrote it. Nothing was changed. */
+  /** A newer version of this program wrote the stored data. Nothing was changed. */
   "STATE_NEWER_VERSION",
-  /** What was stored does not fit together. Nothing was changed. */
+  /** The stored data is inconsistent. Nothing was changed. */
   "STATE_TAMPERED",
-  /** Nobody is signed in: there is nobody whose messenger it could be. */
+  /** No user is signed in. */
   "NOT_SIGNED_IN",
-  /** The store is another user's, app's or tenant's. */
+  /** The store belongs to another user, app or tenant. */
   "WRONG_USER",
-  /** The platform lacks what the store is built on: choose another store. */
+  /** The platform lacks a feature that the store needs: choose another store. */
   "STORE_UNAVAILABLE",
-  /** There is no room for more. Nothing was changed. */
+  /** The storage is full. Nothing was changed. */
   "STORE_FULL",
   /** The store was sealed by another secret box. */
   "SECURE_STORE_CHANGED",
   /** A welcome for a key package that was used before. */
   "KEY_PACKAGE_REUSED",
-  /** A welcome that does not lead where its papers say. */
+  /** A welcome that does not match its receipt, proof or conversation. */
   "WELCOME_REFUSED",
-  /** A key package, a proof or a conversation of the service's that does not verify. */
+  /** A response of the service that does not verify: a credential, key package, proof or conversation. */
   "ANSWER_REFUSED",
-  /** Not what a service would deliver, or of another conversation. */
+  /** An envelope that is malformed, or of another conversation. */
   "ENVELOPE_INVALID",
-  /** This device's clock is behind the service's by more than five minutes, so nothing of it can be judged. */
+  /** This device's clock is over five minutes behind the service's, so no signature time can be verified. */
   "CLOCK_WRONG",
   /** The issuer's keys do not verify under the pinned root, or are older than those seen. */
   "ISSUER_KEYS_REFUSED",
@@ -41,29 +41,29 @@ export const messagingReasons = [
   "MESSAGE_TOO_LARGE",
   /** No such attachment, or no such upload, on this device. */
   "ATTACHMENT_UNKNOWN",
-  /** A file that is larger than the service takes: 100 MiB, a few percent of them for what hides its size. */
+  /** A file over the limit of the service: 100 MiB, including a few percent of padding that hides the size. */
   "ATTACHMENT_TOO_LARGE",
-  /** A name that is a path, or a media type that is none. */
+  /** An invalid file name, as a path, or an invalid media type. */
   "ATTACHMENT_INVALID",
-  /** The file was changed since its upload began: what was sent of it is not gone on with. */
+  /** The file changed after its upload began, so the upload cannot be resumed. */
   "ATTACHMENT_SOURCE_CHANGED",
-  /** The service has other bytes than were sent. None that did not pass was given out. */
+  /** The service returned other bytes than were sent. Only verified bytes were given to the app. */
   "ATTACHMENT_TAMPERED",
-  /** The service does not have it any more, or it cannot be put into a message any more: it is sent anew. */
+  /** The service no longer stores the attachment, or no message can refer to it any more: send it again. */
   "ATTACHMENT_GONE",
-  /** The service cannot be reached. What is there stays: go on with `resume`, or with `from`. */
+  /** The service cannot be reached. Transferred bytes are kept: continue with `resume` or `from`. */
   "ATTACHMENT_INTERRUPTED",
-  /** A user's keys are others than those that were compared, and nothing is sent to them: compare anew. */
+  /** A user's keys differ from the compared ones, and nothing is sent to that user: compare again. */
   "KEYS_CHANGED",
-  /** A conversation has a device of that user's that the signed list does not have: there is nothing to compare. */
+  /** A conversation has a device of the user that is missing in the user's signed list: nothing can be compared. */
   "KEYS_NOT_COVERED",
-  /** A list of devices that does not verify, or cannot follow the one that was seen before. */
+  /** A device list that does not verify, or does not continue the one that was seen before. */
   "DEVICE_LIST_REFUSED",
-  /** What was scanned or typed is not what this device has: the cause says in what way. */
+  /** The scanned or typed value differs from the one of this device. The cause says how. */
   "COMPARISON_FAILED",
-  /** The engine did not pass its proof on this machine: nothing can be sent or read with it. */
+  /** The engine failed its self-test on this machine: nothing can be sent or read. */
   "ENGINE_UNSAFE",
-  /** The device was revoked, here or elsewhere. */
+  /** The device was revoked, or its key cannot be used any more. Sign in, then call `startAnew`. */
   "DEVICE_ENDED",
   /** The messenger was closed. */
   "CLOSED",
@@ -71,7 +71,7 @@ export const messagingReasons = [
 
 export type MessagingReason = (typeof messagingReasons)[number]
 
-/** The message holds no secret and no plaintext. */
+/** An error of the messaging client. Its message contains no secret and no plaintext. */
 export class MessagingError extends Error {
   override readonly name = "MessagingError"
   readonly reason: MessagingReason
@@ -82,7 +82,7 @@ export class MessagingError extends Error {
   }
 }
 
-/** By name, because packages that were built apart have a class each. */
+/** Compares the name: each package has its own copy of the class. */
 export const isMessagingError = (error: unknown, ...reasons: readonly MessagingReason[]): error is MessagingError =>
   error instanceof Error &&
   error.name === "MessagingError" &&

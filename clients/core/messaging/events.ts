@@ -16,26 +16,26 @@ export interface NewKey extends Person {
   readonly wasVerified: boolean
 }
 
-/** What happened at one place of a conversation's log; read again with `timeline`. */
+/** An entry of a conversation's timeline, at one sequence number of its log. `timeline` returns it again. */
 export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
   | {
       readonly is: "message"
       readonly from: Person
       readonly plaintext: Uint8Array
-      /** Of an own message: what `encryptMessage` or `send` called it. */
+      /** For an own message: the id that `encryptMessage` or `send` returned. */
       readonly outboxId: string | undefined
     }
-  /** A file. `openAttachment` reads it, by this place. */
+  /** A file. `openAttachment` reads it by this `seq`. */
   | {
       readonly is: "attachment"
       readonly from: Person
-      /** As the sender says; empty for none. Never a path. */
+      /** Asserted by the sender; empty for none. Never a path. */
       readonly fileName: string
-      /** As the sender says; empty for none. */
+      /** Asserted by the sender; empty for none. */
       readonly mediaType: string
       /** In bytes. */
       readonly size: number
-      /** Of an own one: what `sendAttachment` answered. */
+      /** For an own attachment: the id that `sendAttachment` returned. */
       readonly outboxId: string | undefined
     }
   | {
@@ -44,22 +44,22 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       readonly added: readonly Person[]
       readonly removed: readonly Person[]
     }
-  /** Somebody's message that does not open. */
+  /** A message that cannot be decrypted. */
   | { readonly is: "unreadable"; readonly reason: string }
-  /** The device was not in, and never reads what came after that place and before this one. */
+  /** The device was no member, and cannot read the messages between `afterSeq` and `seq`. */
   | { readonly is: "gap"; readonly afterSeq: bigint }
   /**
-   * A break: the conversation goes on in a new group, since nobody who was online could add the device that began it.
-   * Show it. The history before it stays; a verified peer is to be compared again (`ConversationInfo.asksConfirmation`).
+   * The conversation continues in a new group, because no online member could add the device that created it. Show this
+   * to the user. The history stays. A verified peer must be compared again (`ConversationInfo.asksConfirmation`).
    */
   | {
       readonly is: "reset"
-      /** Who began the new group; undefined where this device was not added by that commit. */
+      /** The creator of the new group; undefined if that commit did not add this device. */
       readonly by: Person | undefined
     }
   /**
-   * A warning: devices of known users have keys that this device had not seen. Comes before everything that those devices
-   * write. Only this kind and `gap` may have the `seq` of another entry, which follows them.
+   * A warning: devices of known users have keys that this device had not seen. It precedes all messages of those
+   * devices. Only this kind and `gap` may have the `seq` of another entry, which follows them.
    */
   | { readonly is: "newKeys"; readonly devices: readonly NewKey[] }
 )
@@ -68,15 +68,15 @@ export type ConversationStatus =
   /** Its first commit is not accepted yet. */
   | "creating"
   | "active"
-  /** A commit did not pass its checks. It was not accepted, and it was reported. */
+  /** A commit failed its checks. It was rejected and reported. */
   | "quarantined"
-  /** The state is older than one that was used. */
+  /** The stored state is older than one that was used: rejoin. */
   | "rolledBack"
-  /** Waits for key packages or for a welcome: `ConversationInfo.waitsFor` says for which. `send` queues. */
+  /** Waits for key packages or a welcome (see `ConversationInfo.waitsFor`). `send` queues messages. */
   | "waiting"
   /**
-   * Waits for a welcome, and no member is left that could send one. A direct conversation is reset by the next `sync`;
-   * a group cannot go on: create another one.
+   * Waits for a welcome, and no member is left that could send one. The next `sync` resets a direct conversation. A
+   * group cannot continue: create another one.
    */
   | "stranded"
   | "leaving"
@@ -92,30 +92,30 @@ export type MessengerEvent =
       readonly reason: string | undefined
     }
   /**
-   * A user who was verified has keys that nobody has compared, or lists that contradict each other. Told before anything
-   * that those keys say; `verification.status` has it from then on.
+   * A verified user has keys that were not compared, or device lists that contradict each other. Emitted before any
+   * message of those keys; `verification.status` reports it from then on.
    */
   | {
       readonly is: "keysChanged"
       readonly userId: string
-      /** Whose keys they are. */
+      /** The devices with those keys. */
       readonly deviceIds: readonly string[]
       readonly listFault: string | undefined
     }
-  /** An own message is stored, and waits for the conversation's group. Its `entry` tells that it was sent. */
+  /** An own message is stored, and waits for the conversation's group. An `entry` event follows when it is sent. */
   | { readonly is: "queued"; readonly conversationId: string; readonly outboxId: string }
-  /** An own message that waited will never be sent: the peer is no user of the app any more, or the message is refused. */
+  /** A queued own message will never be sent: the peer is no longer a user of the app, or the service refuses it. */
   | { readonly is: "unsent"; readonly conversationId: string; readonly outboxId: string; readonly error: unknown }
-  /** Something that was tried in the background did not work; it is tried again. */
+  /** Background work failed, and is retried. */
   | { readonly is: "failed"; readonly conversationId: string | undefined; readonly error: unknown }
-  /** A reader of the stream did not keep up, and missed what `timeline` still has. */
+  /** The reader of this stream was too slow and missed events. `timeline` has the entries. */
   | { readonly is: "lagged" }
 
 const maxWaiting = 10_000
 
 export interface Events {
   emit(event: MessengerEvent): void
-  /** @returns Ends it. */
+  /** @returns A function that ends the subscription. */
   subscribe(listener: (event: MessengerEvent) => void): () => void
   /** Events from now on, until the signal or the messenger ends it. */
   stream(signal?: AbortSignal): AsyncIterable<MessengerEvent>

@@ -13,48 +13,48 @@ import type { Range } from "./state/timeline.ts"
 import type { MessagingStore } from "./store/store.ts"
 import type { Verification } from "./verification/verification.ts"
 
-/** Where the messaging service is, and whom it is believed. */
+/** The address of the messaging service, and the keys that it is verified with. */
 export interface MessagingConfig {
-  /** https, or this very machine; without a slash at the end. */
+  /** An https URL, or http for a loopback address; without a slash at the end. */
   readonly baseUrl: string
-  /** The issuer's root public keys, 32 bytes each: from the app itself, never from a server. */
+  /** The issuer's root public keys, 32 bytes each: built into the app, never fetched from a server. */
   readonly issuerRootKeys: readonly Uint8Array[]
 }
 
 export interface MessengerOptions {
   readonly messaging: MessagingConfig
   readonly session: MessagingSession
-  /** To `messaging.baseUrl`, without credentials: the messenger adds them. */
+  /** A transport to `messaging.baseUrl` without credentials: the messenger adds them. */
   readonly transport: Transport
   readonly store: MessagingStore
   readonly secretBox: SecretBox
   readonly clock: Clock
   readonly random: Random
   /**
-   * What becomes of a message to somebody whose keys are others than those that were compared: it is sent all the same,
-   * with an event to tell, or refused with KEYS_CHANGED until they are compared anew. Default: "warn".
+   * How to send to a user whose keys differ from the compared ones. "warn" sends and emits an event. "refuse" throws
+   * KEYS_CHANGED until they are compared again. Default: "warn".
    */
   readonly whenKeysChange?: "warn" | "refuse"
-  /** What the device runs on, as its user's list of devices shows it: [a-z0-9._:/-]. */
+  /** The platform that the user's list of devices shows: [a-z0-9._:/-]. */
   readonly platform: string
 }
 
 /**
- * An envelope of the log, as ListMessages or the stream gave it, or as it was handed on over a channel that is believed
- * to be the service's: the place of a message is the service's word alone.
+ * An envelope of the log, from ListMessages, the stream, or another channel that the app trusts as much as the service.
+ * Only the service asserts the sequence number of a message.
  */
 export interface IncomingEnvelope {
   readonly conversationId: string
   readonly envelope: Envelope
 }
 
-/** What became of an envelope. */
+/** The result of processing an envelope. */
 export type Incoming =
-  /** It, and what waited for it, was taken in. */
+  /** The envelope, and others that waited for it, were applied. */
   | { readonly is: "processed"; readonly entries: readonly TimelineEntry[] }
-  /** It had been taken in before, and changed nothing. */
+  /** The envelope was applied before. Nothing changed. */
   | { readonly is: "replay" }
-  /** What comes before it is not here yet. It waits, and is taken in when that comes. */
+  /** An earlier envelope is missing. This one is applied after it. */
   | { readonly is: "queued" }
 
 export interface ConversationInfo {
@@ -62,20 +62,20 @@ export interface ConversationInfo {
   readonly status: ConversationStatus
   readonly isDirect: boolean
   /**
-   * What a `waiting` conversation waits for: `keyPackages`, when no device of the others can be added yet, or `welcome`,
-   * when a device of somebody else has to add this one. Undefined in every other status.
+   * What a `waiting` conversation waits for: `keyPackages` if no device of the other users can be added yet; `welcome`
+   * if another member must add this device. Undefined in every other status.
    */
   readonly waitsFor: "keyPackages" | "welcome" | undefined
   /**
-   * The group was replaced since a verified peer's keys were compared: ask for a new comparison. With
-   * `whenKeysChange: "refuse"` nothing is sent before.
+   * True if the group was replaced after a verified peer's keys were compared: ask the user to compare again. With
+   * `whenKeysChange: "refuse"` nothing is sent until then.
    */
   readonly asksConfirmation: boolean
-  /** `prn_…`, each once; of a conversation that this device is in. */
+  /** `prn_…`, each once. Empty if this device is no member. */
   readonly memberUserIds: readonly string[]
-  /** Everything up to this place is in `timeline`. */
+  /** `timeline` is complete up to this sequence number. */
   readonly processedSeq: bigint
-  /** Why it is quarantined. */
+  /** Set for a quarantined conversation. */
   readonly quarantine: { readonly reason: string; readonly seq: bigint; readonly evidence: Uint8Array } | undefined
 }
 
@@ -91,88 +91,89 @@ export interface DeviceInfo {
 /**
  * End-to-end encrypted conversations of one device.
  *
- * What is asked for is stored before the network is asked: after QUEUED or CONFLICT_EXHAUSTED it is done by a later
- * `sync`, and is not to be asked for again. Whatever else is thrown has changed nothing.
+ * Each request is stored before it is sent. After QUEUED or CONFLICT_EXHAUSTED a later `sync` completes it: do not
+ * repeat the call. A call that throws another error has changed nothing.
  */
 export interface Messenger {
   /** `dev_…` */
   readonly deviceId: string
   /**
-   * The conversation with one other user: there is one. It is usable at once: while its status is `waiting` or `creating`,
-   * `send` queues, and messages are delivered in order once a device of the peer can be added, also after a restart.
+   * Returns the one conversation with another user, and creates it if needed. It is usable at once: while its status is
+   * `waiting` or `creating`, `send` queues messages. They are sent in order once a device of the peer can be added,
+   * also after a restart.
    *
-   * @throws Failure INVALID_FIELD for the own user, RESOURCE_UNRESOLVED for a user who is unknown or of another app or
-   *   tenant: nothing is stored then.
+   * @throws Failure INVALID_FIELD for the own user; RESOURCE_UNRESOLVED for a user who is unknown or of another app or
+   *   tenant. Nothing is stored then.
    */
   createDirectConversation(peerUserId: string): Promise<ConversationInfo>
   createGroupConversation(memberUserIds: readonly string[]): Promise<ConversationInfo>
-  /** Encrypts a message and puts it where `send` and `sync` find it: it is sent, in order, with the next of either. */
+  /** Encrypts a message and stores it in the outbox. The next `send` or `sync` sends it, in order. */
   encryptMessage(conversationId: string, plaintext: Uint8Array): Promise<OutgoingEnvelope>
-  /** Takes one envelope in; what is missing before it is fetched. In any order, any number of times. */
+  /** Processes one envelope, and fetches missing earlier ones. Accepts any order and repetitions. */
   processIncoming(incoming: IncomingEnvelope): Promise<Incoming>
-  /** Every device of these users. Who is in already is no error. */
+  /** Adds every device of these users. Existing members are no error. */
   addMembers(conversationId: string, userIds: readonly string[]): Promise<void>
   removeMembers(conversationId: string, userIds: readonly string[]): Promise<void>
   /**
    * Encrypts and sends.
    *
-   * @returns The message's place in the log, or `queued` while the conversation waits for its group: the message is
-   *   stored, and is sent once, in order, by `run` or a later `sync`, also after a restart.
+   * @returns The message's sequence number, or `queued` while the conversation waits for its group. A queued message is
+   *   stored, and `run` or a later `sync` sends it once, in order, also after a restart.
    */
   send(conversationId: string, plaintext: Uint8Array): Promise<SentMessage | QueuedMessage>
-  /** Own messages that are stored and not in the log yet, in the order that they were written in. */
+  /** Own messages that are stored and not yet in the log, in the order in which they were written. */
   outbox(conversationId: string): Promise<OutboxEntry[]>
   /**
-   * Uploads a file and sends the message that opens it. Of any size that the service takes, a part of it in memory at a
-   * time: whoever reads the log has a `message` that is an attachment.
+   * Uploads a file and sends the message with its key. Only a part of the file is in memory at a time. The timeline of
+   * each member gets an `attachment` entry.
    *
-   * @throws MessagingError ATTACHMENT_INTERRUPTED: `uploads` has it, and `resume` goes on.
+   * @throws MessagingError ATTACHMENT_INTERRUPTED: `uploads` lists the upload, and `resume` continues it.
    */
   sendAttachment(conversationId: string, source: AttachmentSource, options?: AttachmentOptions): Promise<SentMessage>
-  /** Opens the attachment at a place of the timeline. */
+  /** Opens the attachment of a timeline entry. */
   openAttachment(conversationId: string, seq: bigint): Promise<OpenedAttachment>
-  /** Uploads that were stopped. */
+  /** Interrupted uploads. */
   uploads(conversationId: string): Promise<UploadInfo[]>
   cancelUpload(conversationId: string, uploadId: string): Promise<void>
-  /** Asks that the own devices be removed; others do it. Nothing can be sent from then on. */
+  /** Requests the removal of the user's devices, which other members commit. Nothing can be sent from then on. */
   leave(conversationId: string): Promise<void>
-  /** Asks to be removed and let in again: for a conversation that is quarantined or rolled back. Others do it. */
+  /** Requests that members remove this device and add it again, after a quarantine or a rollback. */
   rejoin(conversationId: string): Promise<void>
-  /** New keys for this device's place in a conversation. Done by itself every week. */
+  /** Replaces the keys of this device's leaf in a conversation. `sync` does it every week. */
   refreshKeys(conversationId: string): Promise<void>
   conversations(): Promise<ConversationInfo[]>
   conversation(conversationId: string): Promise<ConversationInfo | undefined>
-  /** What happened, in order, as far as it was taken in. */
+  /** The processed entries, in order. */
   timeline(conversationId: string, range?: Range): Promise<TimelineEntry[]>
-  /** The devices of the own user. */
+  /** The devices of this device's user. */
   devices(): Promise<DeviceInfo[]>
-  /** Ends a device of the own user, as its signed list says then: it is removed from every conversation. */
+  /** Revokes a device of the user in the signed device list. Members then remove it from every conversation. */
   revokeDevice(deviceId: string): Promise<void>
   /**
-   * Registers another device in the place of this one, where it has ended (DEVICE_ENDED) and its user has signed in anew.
-   * What was read stays, and what waits is sent when it can be: every conversation waits until others let the new device
-   * in. One that has not ended stays what it is. Only ever on the user's word.
+   * Registers a new device in place of this one after DEVICE_ENDED and a new sign-in. Timelines and queued messages are
+   * kept. Every conversation waits until a member adds the new device. Does nothing for a device that has not ended.
+   * Call it only after the user has confirmed.
    */
   startAnew(): Promise<void>
-  /** Fingerprints and safety numbers: whether users are who they seem. */
+  /** Fingerprints and safety numbers, to verify the keys of other users. */
   readonly verification: Verification
-  /** Brings everything to where the service is, once. What failed in one conversation is an event. */
+  /** Synchronizes all conversations with the service once. A failure in one conversation is a `failed` event. */
   sync(): Promise<void>
   /**
-   * Syncs, and follows the service's hints until the signal ends it; comes back by itself after failures.
+   * Synchronizes, and follows the service's hints until the signal aborts. Reconnects after failures.
    *
-   * @throws what ended the device or the session.
+   * @throws The error that ended the device or the session.
    */
   run(signal: AbortSignal): Promise<void>
-  /** Hears what happens from now on. @returns Ends it. */
+  /** Calls the listener with events from now on. @returns A function that ends the subscription. */
   subscribe(listener: (event: MessengerEvent) => void): () => void
-  /** What happens from now on. */
+  /** Events from now on. */
   events(signal?: AbortSignal): AsyncIterable<MessengerEvent>
   /**
-   * Forgets the key that everything here is sealed with: no conversation, message or identity of this device is ever read
-   * again. Only ever on the user's word; revoke the device, too. Nothing else ever deletes anything.
+   * Deletes the key that seals all local data: no conversation, message or identity of this device can be read again.
+   * No other method deletes data. Call it only after the user has confirmed, and revoke the device, too.
    */
   destroyLocalState(confirm: "destroy everything on this device"): Promise<void>
-  /** Lets go of the store. What is stored stays. */
+  /** Closes the messenger and its store. Stored data stays. */
   close(): Promise<void>
 }

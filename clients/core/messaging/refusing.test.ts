@@ -15,8 +15,8 @@ test.each<[unknown, object]>([
   [new EngineRefused("ENGINE_UNSAFE", "unsafe"), { reason: "ENGINE_UNSAFE" }],
   [own, own],
   [bug, bug],
-])("%s is told as what it is to an app", async (cause, told) => {
+])("%s is thrown with the reason for an app", async (cause, expected) => {
   const work = refusingAs("ANSWER_REFUSED", () => Promise.reject(cause))
-  await expect(work).rejects.toMatchObject(told)
+  await expect(work).rejects.toMatchObject(expected)
   if (cause === own || cause === bug) await expect(work).rejects.toBe(cause)
 })

@@ -1,5 +1,5 @@
-// Sign-in at a provider's page. State and PKCE are created here and stay here; the service creates the nonce and
-// exchanges the code.
+// Sign-in with a redirect to a provider (OAuth authorization code with PKCE). The client creates and stores `state` and
+// the code verifier; the service creates the nonce and exchanges the code.
 import { Provider, Platform as WirePlatform } from "@signet/proto/auth/v1/records"
 import { type AuthClient, answered, callOptions } from "../auth-calls.ts"
 import type {
@@ -32,7 +32,7 @@ type Listed = Awaited<ReturnType<AuthClient["listSignInOptions"]>>["options"][nu
 
 export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions" | "beginSignIn" | "openCallback"> {
   const { client, config, random, clock, keep, login, startSignIn } = deps
-  const pendings = createPendingSignIns({ keep, clock })
+  const pendingSignIns = createPendingSignIns({ keep, clock })
 
   async function list(): Promise<readonly Listed[]> {
     const platform = WirePlatform[config.platform ?? "WEB"]
@@ -43,7 +43,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
   async function beginSignIn(of: BeginSignIn): Promise<{ url: string; state: string }> {
     const { connection, redirectUri, returnTo = "/", display = "page", loginHint, prompt, ...options } = of
     checkReturnPath(returnTo)
-    const option = selected(await list(), connection)
+    const option = selectOption(await list(), connection)
     const started = { provider: "IDP_A", connection: option.connection, redirectUri } as const
     const { nonce, transaction } = await startSignIn(started)
     const [state, codeVerifier] = [randomText(random, 192), randomText(random, 256)]
@@ -53,7 +53,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
       ...{ redirectUri, state, loginHint, prompt, codeChallenge: base64url(new Uint8Array(digest)) },
       nonce: await carriedNonce(option.nonceMode, nonce),
     })
-    await pendings.put({
+    await pendingSignIns.put({
       ...{ state, nonce, transaction, codeVerifier, redirectUri, returnTo, display, options },
       ...{ createdAtMs: clock.nowMs(), connection: option.connection },
       ...{ issuers: [...option.issuers], requiresIssuer: option.requiresResponseIssuer },
@@ -64,7 +64,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
   async function openCallback(address: string): Promise<Callback | undefined> {
     const answer = parseAnswer(address)
     if (answer === undefined) return undefined
-    const pending = await pendings.take(answer.state)
+    const pending = await pendingSignIns.take(answer.state)
     if (pending === undefined) throw forged()
     const { state, returnTo, display, nonce, transaction, connection, codeVerifier, redirectUri, options } = pending
     return {
@@ -76,18 +76,18 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
     }
   }
 
-  return { signInOptions: async () => (await list()).map(shown), beginSignIn, openCallback }
+  return { signInOptions: async () => (await list()).map(toSignInOption), beginSignIn, openCallback }
 }
 
-/** The connection for the redirect, selected as the service does. */
-function selected(options: readonly Listed[], name: string | undefined): Listed {
+/** Selects the connection for the redirect, by the same rules as the service. */
+function selectOption(options: readonly Listed[], name: string | undefined): Listed {
   const redirecting = options.filter((each) => each.provider === Provider.IDP_A && each.authorizationEndpoint !== "")
   const [first, ...others] = redirecting
   const names = redirecting.map(({ connection }) => connection).join(",")
   if (first === undefined) {
     throw new SignetError(
       "PROVIDER_NOT_ENABLED",
-      "the app has no connection with an authorization endpoint on this platform: set authorization_endpoint",
+      "the app has no connection with an authorization endpoint on this platform: set it in its provider client",
     )
   }
   const found = redirecting.find(({ connection }) => connection === (name ?? ""))
@@ -101,7 +101,7 @@ function selected(options: readonly Listed[], name: string | undefined): Listed 
   throw new SignetError("CONNECTION_REQUIRED", message, { metadata: { connections: names } })
 }
 
-function shown(option: Listed): SignInOption {
+function toSignInOption(option: Listed): SignInOption {
   const { connection, displayName, clientId, authorizationEndpoint, scopes } = option
   return {
     ...{ connection, displayName, clientId, authorizationEndpoint, scopes: [...scopes] },

@@ -19,21 +19,21 @@ import { isFileName, isMediaType } from "./names.ts"
 import { type AttachmentSource, sealChunk, sealRange } from "./source.ts"
 import { putUpload, readUpload, removeUpload } from "./upload-rows.ts"
 
-/** What is sent beside the bytes, and how it is followed. */
+/** Metadata of an attachment, and control of its upload. */
 export interface AttachmentOptions {
-  /** `type/subtype`; whoever reads it has only the sender's word for it. Default: none. */
+  /** `type/subtype`, asserted by the sender and not verified. Default: none. */
   readonly mediaType?: string
-  /** A name, and no path. Default: none. */
+  /** A file name without a path. Default: none. */
   readonly fileName?: string
-  /** Goes on with an upload: the id that `uploads` says. The source must be the same bytes. */
+  /** Resumes an upload: its id from `uploads`. The source must have the same bytes. */
   readonly resume?: string
-  /** How many bytes of how many the service has. */
+  /** Called with the bytes that the service has stored, and the total. */
   readonly onProgress?: (done: number, total: number) => void
-  /** Stops between two parts; what is there stays. */
+  /** Stops the upload. Parts that are uploaded are kept. */
   readonly signal?: AbortSignal
 }
 
-/** An upload that was stopped before its message was written. */
+/** An upload that was interrupted before its message was stored. */
 export interface UploadInfo {
   readonly id: string
   readonly fileName: string
@@ -46,46 +46,55 @@ export interface UploadInfo {
 interface Upload {
   readonly id: string
   readonly manifest: AttachmentManifest
+  /** The AEAD tags of all chunks: a chunk that does not get the same tag again was changed. */
   readonly tags: Uint8Array
   readonly cipher: ChunkCipher
   readonly layout: Layout
 }
 
-/** Uploads an attachment. @returns Its manifest, and the name of its upload: gone with the message that carries it. */
+/**
+ * Uploads an attachment.
+ *
+ * @returns The manifest, and the id of the local upload. `forgetUpload` deletes the upload with its message.
+ */
 export async function upload(
   conversation: Conversation,
   source: AttachmentSource,
   options: AttachmentOptions,
 ): Promise<{ readonly id: string; readonly manifest: AttachmentManifest }> {
   const { resume } = options
-  const going =
-    resume === undefined ? await begin(conversation, source, options) : await goOn(conversation, source, resume)
+  const started =
+    resume === undefined ? await begin(conversation, source, options) : await resumeUpload(conversation, source, resume)
   try {
-    const attachmentId = await carryUp(conversation, source, going, options)
-    const locator = bytesOfId("att", answeredId("att", attachmentId))
-    return { id: going.id, manifest: create(AttachmentManifestSchema, { ...going.manifest, locator }) }
+    const serviceId = await uploadParts(conversation, source, started, options)
+    const locator = bytesOfId("att", answeredId("att", serviceId))
+    return { id: started.id, manifest: create(AttachmentManifestSchema, { ...started.manifest, locator }) }
   } catch (error) {
     if (error instanceof MessagingError && error.reason === "ATTACHMENT_GONE") {
-      await forgetUpload(conversation, going.id)
+      await forgetUpload(conversation, started.id)
     }
     throw error
   }
 }
 
-/** Reads the source once, and stores what makes the same ciphertext again, before the network hears of it. */
+/**
+ * Reads the source once, and stores key, nonce prefix and tags before any request. A resumed upload then produces the
+ * same ciphertext.
+ */
 async function begin(
   conversation: Conversation,
   source: AttachmentSource,
   { mediaType = "", fileName = "", signal }: AttachmentOptions,
 ): Promise<Upload> {
-  if (!isFileName(fileName)) throw new MessagingError("ATTACHMENT_INVALID", "not the name of a file")
-  if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "not a media type")
+  if (!isFileName(fileName)) throw new MessagingError("ATTACHMENT_INVALID", "invalid file name")
+  if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "invalid media type")
   const layout = layoutOf(source.size, chunkBytes)
-  if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "larger than the service takes")
+  if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "over the limit of the service")
   const { group } = groupToSend(await conversation.stored())
   const { random, clock } = conversation
   const manifest = create(AttachmentManifestSchema, {
     version: 1,
+    // Chosen here, and not the `att_…` id of the service: that one is the `locator`.
     attachmentId: random.bytes(16),
     conversationId: bytesOfId("cnv", conversation.id),
     key: random.bytes(32),
@@ -115,16 +124,16 @@ async function begin(
   return { id, manifest, tags, cipher, layout }
 }
 
-async function goOn(conversation: Conversation, source: AttachmentSource, id: string): Promise<Upload> {
+async function resumeUpload(conversation: Conversation, source: AttachmentSource, id: string): Promise<Upload> {
   const record = await readUpload(conversation, conversation.id, id)
   const manifest = record?.manifest
   if (record === undefined || manifest === undefined) {
     throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")
   }
   const layout = layoutIn(manifest)
-  if (layout === undefined) throw new MessagingError("STATE_TAMPERED", "an upload whose sizes do not fit")
+  if (layout === undefined) throw new MessagingError("STATE_TAMPERED", "the stored sizes are inconsistent")
   if (layout.plaintextSize !== source.size) {
-    throw new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file has another size")
+    throw new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file has another size than before")
   }
   return {
     id,
@@ -153,8 +162,8 @@ const cipherOf = (
     prefix,
   )
 
-/** Puts up what the service does not have yet. @returns Its id there. */
-async function carryUp(
+/** Uploads the parts that the service does not have. @returns The attachment's id at the service. */
+async function uploadParts(
   conversation: Conversation,
   source: AttachmentSource,
   { manifest, tags, cipher, layout }: Upload,
@@ -177,7 +186,7 @@ async function carryUp(
   )
   const { id: attachmentId, partSize, partCount, status, missingParts } = checkCreated(created.attachment, layout)
   let left = status === Attachment_Status.COMPLETE ? [] : [...missingParts]
-  for (let isAgain = false; status !== Attachment_Status.COMPLETE; isAgain = true) {
+  for (let isRetry = false; status !== Attachment_Status.COMPLETE; isRetry = true) {
     let done = total - left.reduce((sum, index) => sum + Math.min(partSize, total - index * partSize), 0)
     onProgress?.(done, total)
     for (const index of left) {
@@ -191,8 +200,8 @@ async function carryUp(
       await calling(conversation, signal, () => attachments.completeAttachment({ attachmentId }, call))
       break
     } catch (error) {
-      // Something on the way has changed bytes: once more, all of them.
-      if (isAgain || !isFailure(error, "INVALID_FIELD", "ATTACHMENT_INCOMPLETE")) throw error
+      // Bytes were altered in transit: upload all parts once more.
+      if (isRetry || !isFailure(error, "INVALID_FIELD", "ATTACHMENT_INCOMPLETE")) throw error
       left = Array.from({ length: partCount }, (_, index) => index)
     }
   }
@@ -202,12 +211,12 @@ async function carryUp(
 
 function checkCreated(attachment: Attachment | undefined, { ciphertextSize }: Layout): Attachment {
   const { size, partSize = 0, partCount = 0, missingParts = [] } = attachment ?? {}
-  const isWhole =
+  const isSizeConsistent =
     size === BigInt(ciphertextSize) && isPartSize(partSize) && partCount === Math.ceil(ciphertextSize / partSize)
-  const isOnce = new Set(missingParts).size === missingParts.length
-  const isThere = missingParts.every((index) => index < partCount)
-  if (attachment === undefined || !isWhole || !isOnce || !isThere) {
-    throw new MessagingError("ANSWER_REFUSED", "parts that do not fit")
+  const isUnique = new Set(missingParts).size === missingParts.length
+  const isInRange = missingParts.every((index) => index < partCount)
+  if (attachment === undefined || !isSizeConsistent || !isUnique || !isInRange) {
+    throw new MessagingError("ANSWER_REFUSED", "wrong parts")
   }
   return attachment
 }

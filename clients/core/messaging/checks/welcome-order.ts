@@ -5,44 +5,46 @@ import { MessagingError } from "../errors.ts"
 import type { Member } from "../mls.ts"
 import { checkMembers } from "./commit.ts"
 
-type Order = Pick<Welcome, "conversationKind" | "commitSeq" | "mlsGroupId">
+type WelcomePosition = Pick<Welcome, "conversationKind" | "commitSeq" | "mlsGroupId">
 
 /** What this device has read of a conversation before a welcome. */
 export interface ReadSoFar {
   readonly record: ConversationRecord
-  /** Undefined for a device that is not in the group. */
+  /** Undefined for a device that is no member. */
   readonly processedSeq: bigint | undefined
   /** True if the timeline has an entry after `lastSeqBefore`. */
   readonly hasLaterEntry: boolean
 }
 
-/** The last position that the timeline may have for a welcome to be accepted. */
-export const lastSeqBefore = ({ commitSeq }: Order, { resetSeq }: ConversationRecord): bigint =>
-  // A reset that the log has shown already has an entry at the position of its commit.
+/** The highest sequence number that the timeline may have for a welcome to be accepted. */
+export const lastSeqBefore = ({ commitSeq }: WelcomePosition, { resetSeq }: ConversationRecord): bigint =>
+  // If this device has processed the reset in the log, its timeline has an entry at the commit's own number.
   resetSeq === commitSeq ? commitSeq : commitSeq - 1n
 
 /**
- * Checks that a welcome leads on from what this device has: to the same group, in a direct conversation to the same two
- * users, and to a position beyond everything that was read. A withheld welcome leads to an epoch whose keys the members
- * that were removed since still have. A direct conversation may continue in another group.
+ * Checks that a welcome continues what this device has read: it is for the same group (for a direct conversation: the
+ * same two users, possibly in another group), and its commit comes after everything that was read.
+ *
+ * Otherwise a service could deliver an old welcome late and so put this device into an old epoch: members that were
+ * removed since then still have its keys.
  *
  * @throws MessagingError WELCOME_REFUSED; Forked
  */
 export function checkWelcomeOrder(
-  { conversationKind, commitSeq, mlsGroupId }: Order,
+  { conversationKind, commitSeq, mlsGroupId }: WelcomePosition,
   { record, processedSeq, hasLaterEntry }: ReadSoFar,
   members: readonly Member[],
 ): void {
   const isDirect = conversationKind === ConversationKind.DIRECT
   const isSame = record.isDirect === isDirect && (isDirect || equalBytes(record.mlsGroupId, mlsGroupId))
-  if (!isSame) throw refused("the welcome is to another conversation under the same id")
-  // The log showed the reset of that position, and its commit began one group.
+  if (!isSame) throw refused("the welcome is for another conversation under this id")
+  // The log has a reset at that number, and the commit of the reset created one group.
   const isOtherReset = record.resetSeq === commitSeq && !equalBytes(record.mlsGroupId, mlsGroupId)
-  if (isOtherReset) throw refused("the welcome is to another group than the reset in the log began")
+  if (isOtherReset) throw refused("the welcome is for another group than the reset created")
   checkMembers({ record }, members)
   const newest = processedSeq ?? record.joinedSeq
   if (commitSeq > newest && commitSeq > record.joinedSeq && !hasLaterEntry) return
-  throw refused("the welcome is to a position that was read already")
+  throw refused("the log was already read beyond the welcome")
 }
 
 function refused(message: string): MessagingError {

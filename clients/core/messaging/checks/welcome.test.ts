@@ -185,7 +185,7 @@ test.each<[string, Papers, string]>([
     "does not name this device",
   ],
   ["for another key package", { welcome: { keyPackageRef: bytes32(0xb1) } }, "does not name this device"],
-  ["from another device than its proof names", { proof: { requester: bytes32(0xa1) } }, "somebody else"],
+  ["from another device than its proof names", { proof: { requester: bytes32(0xa1) } }, "another member"],
   ["to another state than its receipt names", { receipt: { resultingStateTag: bytes32(1) } }, "STATE_TAG_DIFFERS"],
 ])("a welcome %s is refused", async (_, papers, message) => {
   await expect(check(papers)).rejects.toThrow(message)

@@ -120,7 +120,7 @@ function checkOwnLeaf(
 
 function checkAdder({ body: { requester } }: MembershipProof, { adder }: Joined): void {
   const isAdder = requester.length === 0 || equalBytes(requester, hash("device-credential", adder.credential))
-  if (!isAdder) throw refused("somebody else than the proof says let this device in")
+  if (!isAdder) throw refused("another member than the proof names added this device")
 }
 
 /** True for a welcome to the first epoch of a group that replaced another. The proof is verified before. */

@@ -9,7 +9,7 @@ import {
 import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
-import { type Position, positionOf } from "./order.ts"
+import { actionFor, type EnvelopeAction } from "./order.ts"
 
 const own = Uint8Array.of(1)
 const { APPLICATION, COMMIT } = Envelope_Kind
@@ -32,7 +32,7 @@ const quarantined: StoredConversation = {
   }),
 }
 
-test.each<[string, StoredConversation, bigint, Envelope_Kind, Uint8Array, Position]>([
+test.each<[string, StoredConversation, bigint, Envelope_Kind, Uint8Array, EnvelopeAction]>([
   ["the next message", active, 8n, APPLICATION, own, "next"],
   ["the next commit", active, 8n, COMMIT, own, "next"],
   ["a message that is applied", active, 7n, APPLICATION, own, "skip"],
@@ -46,5 +46,5 @@ test.each<[string, StoredConversation, bigint, Envelope_Kind, Uint8Array, Positi
   ["a message in a quarantine", quarantined, 8n, APPLICATION, own, "stop"],
   ["a message without a group", { ...active, local: undefined }, 8n, APPLICATION, own, "stop"],
 ])("%s: %#", (_, stored, seq, kind, message, position) => {
-  expect(positionOf(stored, create(EnvelopeSchema, { seq, kind, message }))).toBe(position)
+  expect(actionFor(stored, create(EnvelopeSchema, { seq, kind, message }))).toBe(position)
 })

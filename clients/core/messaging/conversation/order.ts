@@ -6,18 +6,18 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 import { isReading } from "./status.ts"
 
 /**
- * What to do with an envelope, by its position in the log.
+ * What to do with an envelope, by its sequence number.
  *
- * `next`: apply it. `skip`: it is applied already, or of a group that this device does not read. `gap`: an envelope before
- * it is missing. `stop`: this device reads no further.
+ * `next`: apply it. `skip`: it was applied, or belongs to a group that this device is replacing. `gap`: an earlier
+ * envelope is missing. `stop`: this device has no group state, or no longer reads the conversation.
  */
-export type Position = "next" | "skip" | "gap" | "stop"
+export type EnvelopeAction = "next" | "skip" | "gap" | "stop"
 
-export function positionOf(stored: StoredConversation, envelope: Envelope): Position {
+export function actionFor(stored: StoredConversation, envelope: Envelope): EnvelopeAction {
   const { record, local } = stored
   if (local === undefined || !isReading(record)) return "stop"
   if (envelope.seq <= local.processedSeq) return "skip"
-  // A device that begins a new group reads no message of the group that it replaces.
+  // A device that creates a replacement group skips the messages of the old group.
   if (record?.status === Status.CREATING && envelope.kind !== Envelope_Kind.COMMIT) return "skip"
   const isNext = envelope.seq === local.processedSeq + 1n || isOwnFirstCommit(stored, envelope)
   return isNext ? "next" : "gap"
@@ -27,6 +27,6 @@ export function positionOf(stored: StoredConversation, envelope: Envelope): Posi
 export const isStagedCommit = ({ staged }: Pick<StoredConversation, "staged">, { kind, message }: Envelope): boolean =>
   staged !== undefined && kind === Envelope_Kind.COMMIT && equalBytes(hash("commit", message), staged.commitHash)
 
-/** The commit that began our group, wherever the log has it: no envelope before it is of that group. */
+/** True for the first commit of the group that this device creates: no earlier envelope is of that group. */
 const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boolean =>
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)

@@ -76,7 +76,7 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     suite,
     traits: options,
     renewToken,
-    async provingWith(key, work) {
+    async withProofKey(key, work) {
       proving = key
       try {
         return await work()

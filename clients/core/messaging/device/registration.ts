@@ -1,4 +1,5 @@
-// Registers and renews a device. Each key is stored before the service hears of it, so both may stop anywhere and be repeated.
+// Registers a device and renews its credential. Each key is stored before it is sent, so both can be interrupted at any
+// point and repeated.
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { Signer as CanonicalSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
@@ -26,7 +27,7 @@ export interface DeviceTraits {
   readonly storageClass: StorageClass
 }
 
-/** The service that registers a device, and the keys that verify its answer. */
+/** The service that registers a device, the keys that verify its response, and the owner, clock and random source. */
 export type Enrollment = Ambient & Trust & { readonly calls: Pick<Calls, "devices"> }
 
 export interface RegistrationDeps {
@@ -35,12 +36,13 @@ export interface RegistrationDeps {
   readonly traits: DeviceTraits
   readonly renewToken: () => Promise<string>
   /** Signs calls with a key in place of the record's current one, while `work` runs. */
-  provingWith<T>(key: IdentityKey, work: () => Promise<T>): Promise<T>
+  withProofKey<T>(key: IdentityKey, work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Becomes the device of the session: a new one, or this one after the user has signed in anew. An expired credential is
- * renewed.
+ * Registers this device for the current session: as a new device, or again after another sign-in. Renews an expired
+ * credential. If the service has a different device for the stored key, the stored device is dropped and a new one is
+ * registered, once.
  *
  * @throws MessagingError DEVICE_ENDED, ANSWER_REFUSED
  */
@@ -55,7 +57,7 @@ export async function register(deps: RegistrationDeps, enrollment: Enrollment, i
     if (!isSameKey(written.key ?? key, key)) return register(deps, enrollment, isSecondTry)
   }
   const deviceRequest = await requestFor(deps, enrollment, key)
-  const { device, mustRefresh } = await enrollment.calls.devices.registerDevice({ deviceRequest }).catch(asEnded)
+  const { device, mustRefresh } = await enrollment.calls.devices.registerDevice({ deviceRequest }).catch(throwIfEnded)
   const isUsable = device === undefined || (await isUsableHere(deps, enrollment, device.credential))
   switch (decideRegistration(stored.record, { deviceId: device?.id ?? "", isUsable }, isSecondTry)) {
     case "accept":
@@ -69,31 +71,31 @@ export async function register(deps: RegistrationDeps, enrollment: Enrollment, i
       await stored.drop()
       return register(deps, enrollment, true)
     case "refuse":
-      throw new MessagingError("ANSWER_REFUSED", "the answer has a credential of another device or key")
+      throw new MessagingError("ANSWER_REFUSED", "the credential is of another device or key")
   }
 }
 
 /**
- * Requests a credential for a new key, which stays the same until the service has answered.
+ * Requests a credential for a new key. A retry uses the same key.
  *
  * @throws MessagingError DEVICE_ENDED, ANSWER_REFUSED
  */
 export async function renew(deps: RegistrationDeps, enrollment: Enrollment): Promise<void> {
   const { stored } = deps
-  const made = stored.registered().record.nextKey ?? (await stored.newKey())
-  // Stored before the request: from then on the service may know the device by it. Another tab may be first.
-  const written = await stored.change((before) => withNextKey(before, made))
-  const key = written.nextKey ?? made
+  const candidate = stored.registered().record.nextKey ?? (await stored.newKey())
+  // Stored before the request: the service may replace the key from then on. Another tab may have stored its key first.
+  const written = await stored.change((before) => withNextKey(before, candidate))
+  const key = written.nextKey ?? candidate
   const request = async () => {
     const deviceRequest = await requestFor(deps, enrollment, key)
     return enrollment.calls.devices.renewCredential({ deviceId: written.deviceId, deviceRequest })
   }
   const { device } = await request()
-    // The service has renewed, its answer was lost, and the former key's credential has expired since.
+    // If the service renewed the credential but its response was lost, it accepts only the new key.
     .catch((error: unknown) =>
-      isKeyRefused(error) ? deps.provingWith(key, request).catch(asReplaced) : throwIt(error),
+      isKeyRefused(error) ? deps.withProofKey(key, request).catch(throwIfReplaced) : throwIt(error),
     )
-    .catch(asEnded)
+    .catch(throwIfEnded)
   await accept(deps, enrollment, device, key)
 }
 
@@ -120,7 +122,7 @@ export const signerFor = (suite: Suite, { publicKey, seed }: IdentityKey): Canon
   sign: (message) => suite.sign(seed, message),
 })
 
-/** True if a credential is for a stored key and has not expired, by its own fields. `accept` verifies it. */
+/** True if the credential states a stored key and has not expired. `accept` verifies its signature. */
 async function isUsableHere(
   { stored: { record } }: RegistrationDeps,
   enrollment: Enrollment,
@@ -129,22 +131,22 @@ async function isUsableHere(
   const { leafSignatureKey: publicKey, notAfter } = await refusingAs("ANSWER_REFUSED", async () =>
     credentialIn(credential),
   )
-  const isHere = isSameKey(record?.key, { publicKey }) || isSameKey(record?.nextKey, { publicKey })
-  return isHere && nowSeconds(enrollment) < Number(notAfter)
+  const isStored = isSameKey(record?.key, { publicKey }) || isSameKey(record?.nextKey, { publicKey })
+  return isStored && nowSeconds(enrollment) < Number(notAfter)
 }
 
-/** Verifies an answer, and stores its credential. @throws MessagingError ANSWER_REFUSED */
+/** Verifies the response, and stores its credential. @throws MessagingError ANSWER_REFUSED */
 async function accept(
   { stored }: RegistrationDeps,
   enrollment: Enrollment,
   device: Device | undefined,
   requested: IdentityKey,
 ): Promise<void> {
-  if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "the answer has no device")
+  if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "the response has no device")
   const { owner } = enrollment
   const { id: deviceId, credential } = device
   const publicKey = await refusingAs("ANSWER_REFUSED", async () => credentialIn(credential).leafSignatureKey)
-  // A renewal whose answer was lost: the service has issued the credential of the next key.
+  // A renewal whose response was lost: the service has issued the credential of the next key.
   const key = isSameKey(stored.record?.nextKey, { publicKey }) ? { publicKey } : requested
   const { body } = await refusingAs("ANSWER_REFUSED", async () =>
     verifyFresh(realmOf(enrollment), { credential, signatureKey: key.publicKey }, nowSeconds(enrollment)),
@@ -156,21 +158,21 @@ async function accept(
   await stored.change((before) => withCredential(before, { deviceId, credential, notBefore, notAfter }, key))
 }
 
-/** True if the service refuses the key, and not the clock or another part of a proof. */
+/** True if the service refuses the key, not the time or another part of the proof. No code counts as the key. */
 function isKeyRefused(error: unknown): boolean {
   const { reason, metadata } = failureOf(error) ?? {}
   return reason === "DEVICE_PROOF_INVALID" && (metadata?.code ?? keyMismatch) === keyMismatch
 }
 const keyMismatch = "DEVICE_PROOF_KEY_MISMATCH"
 
-function asReplaced(cause: unknown): never {
+function throwIfReplaced(cause: unknown): never {
   if (!isKeyRefused(cause)) throw cause
-  throw new MessagingError("DEVICE_ENDED", "the service has another key of this device", { cause })
+  throw new MessagingError("DEVICE_ENDED", "the service has another key for this device", { cause })
 }
 
-function asEnded(cause: unknown): never {
+function throwIfEnded(cause: unknown): never {
   if (!isFailure(cause, "DEVICE_REVOKED", "DEVICE_KEY_TAKEN")) throw cause
-  throw new MessagingError("DEVICE_ENDED", "this device was revoked", { cause })
+  throw new MessagingError("DEVICE_ENDED", "this device, or its key, was revoked", { cause })
 }
 
 function throwIt(error: unknown): never {

@@ -3,7 +3,7 @@ import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import type { Ratchet, SecretTree } from "./secret-tree.ts"
 import { closed, epochSecretList, type GroupState, opened } from "./state.ts"
-import { strictly } from "./strict.ts"
+import { decodeStrictly } from "./strict.ts"
 import { treeHash } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
 import { decodeGroupContext, encodeGroupContext } from "./ts-mls.ts"
@@ -57,7 +57,7 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   const epoch = reader(encoded.epoch)
   const secrets = reader(encoded.secrets)
   for (const part of [epoch, secrets]) demand(part.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
-  const context = strictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
+  const context = decodeStrictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
   const confirmationTag = secrets.take(32)
   const tree = decodeTree(epoch.rest())
   demand(equal(await treeHash(kit, tree), context.treeHash), "STATE_TAMPERED", "not the tree of its epoch")

@@ -7,7 +7,7 @@ import { deriveSecrets, sealingInfo } from "./path.ts"
 import { demand, EngineRefused } from "./refusal.ts"
 import { makeSecretTree } from "./secret-tree.ts"
 import { closed, type GroupState } from "./state.ts"
-import { maxBytes, strictly, strictMessage } from "./strict.ts"
+import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
 import { encryptionKeyAt, leafAt, leaves, parentAt, sameLeaf, type Tree } from "./tree.ts"
 import { decodeTree } from "./tree-bytes.ts"
 import { checkTree } from "./tree-check.ts"
@@ -124,7 +124,7 @@ async function openGroupSecrets(
   const { kemOutput: enc, ciphertext } = entry.encryptedGroupSecrets
   const info = sealingInfo("Welcome", welcome.encryptedGroupInfo)
   const bytes = await kit.hpke.open(initKey, info, { enc, ciphertext }, initPublicKey).catch(undecryptable)
-  const secrets = strictly(bytes, maxBytes.keyPackage, decodeGroupSecrets, encodeGroupSecrets)
+  const secrets = decodeStrictly(bytes, maxBytes.keyPackage, decodeGroupSecrets, encodeGroupSecrets)
   bytes.fill(0)
   demand(secrets.psks.length === 0, "MLS_BAD_WELCOME", "V1 has no pre-shared keys")
   demand(secrets.joinerSecret.length === 32, "MLS_BAD_WELCOME", "a joiner secret has 32 bytes")
@@ -137,7 +137,7 @@ async function openGroupInfo(kit: Kit, welcome: Welcome, joinerSecret: Uint8Arra
   const nonce = await welcomeNonce(welcomeSecret, kit.cs)
   const bytes = await kit.cs.hpke.decryptAead(key, nonce, undefined, welcome.encryptedGroupInfo).catch(undecryptable)
   wipe([welcomeSecret, key])
-  return strictly(bytes, maxBytes.welcome, decodeGroupInfo, encodeGroupInfo)
+  return decodeStrictly(bytes, maxBytes.welcome, decodeGroupInfo, encodeGroupInfo)
 }
 
 function undecryptable(cause: unknown): never {

@@ -1,6 +1,6 @@
 import { type Kit, suiteName } from "./kit.ts"
 import { demand } from "./refusal.ts"
-import { maxBytes, strictly } from "./strict.ts"
+import { decodeStrictly, maxBytes } from "./strict.ts"
 import {
   type Capabilities,
   decodeRequiredCapabilities,
@@ -79,7 +79,7 @@ export async function checkLeaf(
 function meetsRequirements(own: Capabilities, extensions: readonly Extension[]): boolean {
   const requirement = extensions.find((extension) => extension.extensionType === "required_capabilities")
   if (requirement === undefined) return true
-  const required = strictly(
+  const required = decodeStrictly(
     requirement.extensionData,
     maxBytes.keyPackage,
     decodeRequiredCapabilities,

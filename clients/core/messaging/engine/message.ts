@@ -4,7 +4,7 @@ import { type Member, memberOf } from "./leaf.ts"
 import { demand, EngineRefused } from "./refusal.ts"
 import { type MessageKey, takeKey } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
-import { maxBytes, strictly, strictMessage } from "./strict.ts"
+import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
 import { leafAt } from "./tree.ts"
 import {
   decodePrivateMessageContent,
@@ -121,7 +121,7 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
   const aad = encodePrivateContentAAD({ groupId, epoch, contentType, authenticatedData })
   const nonce = guarded(taken.nonce, reuseGuard)
   const padded = await openCiphertext(kit, taken, nonce, aad, ciphertext)
-  const content = strictly(padded, maxBytes.application, decodePrivateMessageContent("application"), (value) =>
+  const content = decodeStrictly(padded, maxBytes.application, decodePrivateMessageContent("application"), (value) =>
     padTo(unpadded(value), padded.length),
   )
   wipe([padded, taken.key, taken.nonce])

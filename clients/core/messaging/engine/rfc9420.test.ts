@@ -10,7 +10,7 @@ import { type Kit, makeKit, suiteName } from "./kit.ts"
 import { deriveSecrets } from "./path.ts"
 import { makeSecretTree, takeKey } from "./secret-tree.ts"
 import type { Inside } from "./state.ts"
-import { strictly } from "./strict.ts"
+import { decodeStrictly } from "./strict.ts"
 import { copyTree, resolution, subtreeHash, type Tree, treeHash } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
 import { checkTree } from "./tree-check.ts"
@@ -87,7 +87,7 @@ describe.each(vectors.treekem.map((vector, n) => [n, vector] as const))("RFC 942
     "path of leaf %i",
     async (sender, path) => {
       const kit = { ...vectorKit(), deviceOf: () => "any" }
-      const update = strictly(bytes(path.update_path), 65_536, decodeUpdatePath, encodeUpdatePath)
+      const update = decodeStrictly(bytes(path.update_path), 65_536, decodeUpdatePath, encodeUpdatePath)
       for (const { index, encryption_priv, path_secrets } of vector.leaves_private) {
         if (index === sender) continue
         const privateKeys = new Map<number, Uint8Array>([[index * 2, bytes(encryption_priv)]])

@@ -12,21 +12,25 @@ export const maxBytes = {
 }
 
 /**
- * Decodes bytes that came from somebody else: they must be exactly what encoding the result gives.
+ * Decodes untrusted bytes. They must equal the encoding of the result: the decoder of ts-mls accepts non-minimal
+ * lengths and ignores trailing bytes (defect E13 in docs/decisions/0006-mls-engine.md).
  *
- * The engine's decoder takes lengths in more bytes than they need, and ignores what follows (defect E13).
- *
- * @returns a value whose byte fields are views of a private copy of the input.
+ * @returns A value whose byte fields are views of a private copy of the input.
  * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED or MLS_NON_CANONICAL.
  */
-export function strictly<T>(bytes: Uint8Array, limit: number, decode: Decoder<T>, encode: (value: T) => Uint8Array): T {
-  demand(bytes.length <= limit, "MLS_TOO_LARGE", "larger than its kind may be")
+export function decodeStrictly<T>(
+  bytes: Uint8Array,
+  limit: number,
+  decode: Decoder<T>,
+  encode: (value: T) => Uint8Array,
+): T {
+  demand(bytes.length <= limit, "MLS_TOO_LARGE", "over the size limit")
   const copy = copyOf(bytes)
-  const { value, again } = attempt(() => {
+  const { value, encoded } = attempt(() => {
     const decoded = decode(copy, 0)?.[0]
-    return decoded === undefined ? undefined : { value: decoded, again: encode(decoded) }
+    return decoded === undefined ? undefined : { value: decoded, encoded: encode(decoded) }
   })
-  demand(equal(again, copy), "MLS_NON_CANONICAL", "not the one encoding of what it says")
+  demand(equal(encoded, copy), "MLS_NON_CANONICAL", "not the canonical encoding")
   return value
 }
 
@@ -44,10 +48,10 @@ function attempt<T>(decode: () => T | undefined): T {
 type Wire = MLSMessage["wireformat"]
 type MessageOf<W extends Wire> = Extract<MLSMessage, { wireformat: W }>
 
-/** One whole MLSMessage of the wire format that is expected here. */
+/** Decodes one MLSMessage of this wire format. */
 export function strictMessage<W extends Wire>(bytes: Uint8Array, limit: number, wireformat: W): MessageOf<W> {
-  const message = strictly(bytes, limit, decodeMlsMessage, encodeMlsMessage)
-  demand(isWire(message, wireformat), "MLS_WRONG_WIRE_FORMAT", "another wire format is expected here")
+  const message = decodeStrictly(bytes, limit, decodeMlsMessage, encodeMlsMessage)
+  demand(isWire(message, wireformat), "MLS_WRONG_WIRE_FORMAT", "unexpected wire format")
   return message
 }
 

@@ -1,7 +1,7 @@
 import { concat } from "../crypto/bytes.ts"
 import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"
-import { maxBytes, strictly } from "./strict.ts"
+import { decodeStrictly, maxBytes } from "./strict.ts"
 import { encodedLeaf, type Tree } from "./tree.ts"
 import { decodeNode, decodeOptional, decodeVarLenType, encode, encodeNode, lengthEncoder, type Node } from "./ts-mls.ts"
 
@@ -33,7 +33,7 @@ function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
  * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
  */
 export function decodeTree(bytes: Uint8Array): Tree {
-  const nodes = strictly(bytes, maxBytes.tree, decodeNodes, encodeNodes)
+  const nodes = decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes)
   demand(nodes.length > 0 && nodes.at(-1) !== undefined, "MLS_BAD_TREE", "a tree does not end in a blank node")
   demand(nodes.length < maxLeaves * 2, "MLS_GROUP_FULL", "more leaves than a conversation may have")
   let width = 1

@@ -1,7 +1,7 @@
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isVerdict, mayBeOwnClock, mayBeStaleKeys } from "../checks/verdict.ts"
 import type { Context, Conversation } from "../context.ts"
-import { positionOf } from "../conversation/order.ts"
+import { actionFor } from "../conversation/order.ts"
 import { MessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
@@ -67,7 +67,7 @@ async function applyInOrder(
 ): Promise<End> {
   const before = draft.stored
   for (const envelope of envelopes) {
-    const position = positionOf(draft.stored, envelope)
+    const position = actionFor(draft.stored, envelope)
     if (position === "skip") continue
     if (position !== "next") return "end"
     try {

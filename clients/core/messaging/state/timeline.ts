@@ -4,21 +4,24 @@ import type { NewKey, Person, TimelineEntry } from "../events.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
 
-/** Sorts as the number does. */
+/** Zero-padded, so that keys sort by number. */
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
-/** A gap and new keys sort after everything of the places before, and before the entry of the same place. */
+/**
+ * The key of an entry's row. `gap` and `newKeys` entries sort after all rows of lower sequence numbers, and before the
+ * entry with their own.
+ */
 function keyOf({ is, seq }: TimelineEntry): string {
   if (is !== "newKeys" && is !== "gap") return keyOfSeq(seq)
   return `${keyOfSeq(seq - 1n)}:${is === "gap" ? "gap" : "keys"}`
 }
 
-const isBeforeEntry = (key: string): boolean => key.includes(":")
+const precedesEntry = (key: string): boolean => key.includes(":")
 
-/** The place in the log that a timeline row is about. */
+/** The sequence number of a timeline row. */
 export function seqOfKey(key: string): bigint {
   const [seq = ""] = key.split(":")
-  return isBeforeEntry(key) ? BigInt(seq) + 1n : BigInt(seq)
+  return precedesEntry(key) ? BigInt(seq) + 1n : BigInt(seq)
 }
 
 export async function timelineOp(rows: SealedRows, space: Space, entry: TimelineEntry): Promise<Op> {
@@ -26,13 +29,13 @@ export async function timelineOp(rows: SealedRows, space: Space, entry: Timeline
 }
 
 export interface Range {
-  /** From after this place on; from the first one there is if absent. */
+  /** Only entries after this sequence number. Default: all. */
   readonly afterSeq?: bigint
-  /** At most so many, and those with the place of the last one. Default: 100. */
+  /** At most this many, and any further ones with the sequence number of the last. Default: 100. */
   readonly limit?: number
 }
 
-/** What happened in a conversation, in order. */
+/** Reads the entries of a conversation, in order. */
 export async function readTimeline(
   store: MessagingStore,
   rows: SealedRows,
@@ -41,8 +44,8 @@ export async function readTimeline(
 ): Promise<TimelineEntry[]> {
   const after = afterSeq === undefined ? {} : { after: keyOfSeq(afterSeq) }
   const found = await store.list(space, "timeline", { ...after, limit })
-  // The next page begins after the last place, so a place is never divided.
-  for (let last = found.at(-1); found.length >= limit && last !== undefined && isBeforeEntry(last.key); ) {
+  // The next page begins after the last sequence number, so the entries of one number must be on one page.
+  for (let last = found.at(-1); found.length >= limit && last !== undefined && precedesEntry(last.key); ) {
     const [next] = await store.list(space, "timeline", { after: last.key, limit: 1 })
     if (next === undefined || seqOfKey(next.key) !== seqOfKey(last.key)) break
     found.push(next)
@@ -58,7 +61,7 @@ export async function readTimeline(
 
 const pageSize = 200
 
-/** All that happened after a place. */
+/** Reads all entries after a sequence number. */
 export async function* timelineAfter(
   store: MessagingStore,
   rows: SealedRows,
@@ -75,10 +78,12 @@ export async function* timelineAfter(
 }
 
 function recordOf(entry: TimelineEntry): TimelineRecord {
-  return create(TimelineRecordSchema, { atMs: BigInt(entry.atMs), entry: kindOf(entry) })
+  return create(TimelineRecordSchema, { atMs: BigInt(entry.atMs), entry: recordEntryOf(entry) })
 }
 
-function kindOf(entry: TimelineEntry): NonNullable<Parameters<typeof create<typeof TimelineRecordSchema>>[1]>["entry"] {
+function recordEntryOf(
+  entry: TimelineEntry,
+): NonNullable<Parameters<typeof create<typeof TimelineRecordSchema>>[1]>["entry"] {
   switch (entry.is) {
     case "message": {
       const { from, plaintext, outboxId = "" } = entry
@@ -136,7 +141,7 @@ function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
       return { ...at, is: "newKeys", devices }
     }
     case undefined:
-      // A later version may tell of more.
+      // A newer version may have written a kind that this one does not know.
       return { ...at, is: "unreadable", reason: "STATE_NEWER_VERSION" }
   }
 }
