@@ -1,5 +1,7 @@
-import { expect, test } from "vitest"
+import { afterEach, expect, test, vi } from "vitest"
 import { importSealingKey, openBytes, type SealingKey, sealBytes } from "./sealed.ts"
+
+afterEach(() => vi.restoreAllMocks())
 
 const box = { backend: "test", version: 1 }
 const scope = { app: "app_1", user: "ada" }
@@ -35,6 +37,16 @@ test("differ every time, and contain no plaintext", async () => {
   const [one, two] = [await seal(), await seal()]
   expect(one).not.toEqual(two)
   expect(Buffer.from(one).includes("sgrt_")).toBe(false)
+})
+
+test("of a key that was imported no copy stays in memory", async () => {
+  const spy = vi.spyOn(crypto.subtle, "importKey")
+  const raw = new Uint8Array(32).fill(7)
+  await importSealingKey(raw)
+  const copies = spy.mock.calls.map(([, bytes]) => bytes)
+  expect(copies).toEqual([new Uint8Array(32)])
+  // The original is the caller's to wipe.
+  expect(raw).toEqual(new Uint8Array(32).fill(7))
 })
 
 test("with any byte changed, or cut anywhere, do not open", async () => {

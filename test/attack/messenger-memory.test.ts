@@ -1,14 +1,17 @@
 // A thief who reads a device's memory later finds no key of a message that was sent or read, and none of an epoch that
 // ended: each step of a messenger wipes what it consumed, once the next state is stored.
+import { create } from "@bufbuild/protobuf"
+import { StagedCommitSchema } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { secretsOf } from "../../clients/core/messaging/engine/secret-tree.ts"
 import { epochSecretList, opened } from "../../clients/core/messaging/engine/state.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Engine, type GroupState, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
-import { type Messengers, messengersOn, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -68,7 +71,7 @@ function watched(engine: Engine, steps: Step[]): Engine {
 
 const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
 
-interface Watched {
+interface Watched extends Pick<Seated, "store" | "box"> {
   readonly person: SignedIn
   readonly messenger: Messenger
   /** Returns the steps since the last call. @throws AssertionError for a consumed secret that is still readable. */
@@ -79,13 +82,13 @@ async function newcomer(name: string): Promise<Watched> {
   const steps: Step[] = []
   const person = await server.person(name)
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
-  const [options, primitives] = messengers.optionsFor(person, { store: openMemoryStore(), box: testBox(), clock })
+  const [store, box] = [openMemoryStore(), testBox()]
+  const [options, primitives] = messengers.optionsFor(person, { store, box, clock })
   const openEngine: typeof primitives.openEngine = async (given) => watched(uncheckedEngine(given), steps)
   const messenger = await createMessengerWith(options, { ...primitives, openEngine })
   await messenger.sync()
   return {
-    person,
-    messenger,
+    ...{ person, messenger, store, box },
     wiped() {
       for (const { does, consumed } of steps) {
         expect(consumed.length, does).toBeGreaterThan(0)
@@ -143,4 +146,21 @@ test("a reset wipes the group that it replaces, on the device that makes it and 
   await dan.messenger.sync()
   expect((await dan.messenger.timeline(id)).map(({ is }) => is)).toContain("reset")
   expect(ofDan.every(isZero)).toBe(true)
+})
+
+test("a wiped messenger keeps no secret of a group or of a commit that is under way", async () => {
+  const eve = await newcomer("eve")
+  const { id } = await eve.messenger.createGroupConversation([])
+  const { context } = await openContext(...messengers.optionsFor(eve.person, eve))
+  const nextState = new Uint8Array(64).fill(1)
+  const conversation = context.conversation(id)
+  await conversation.change(async (stored) => {
+    const staged = create(StagedCommitSchema, { intentId: "an update", epoch: 1n, nextState })
+    return { next: { ...stored, staged }, result: undefined }
+  })
+  const { local, staged } = await conversation.stored()
+  const secrets = [...secretsIn(local?.group), staged?.nextState ?? expect.fail("no commit")]
+  expect(secrets.some(isZero)).toBe(false)
+  await context.wipeAll()
+  expect(secrets.every(isZero)).toBe(true)
 })

@@ -6,7 +6,7 @@ import { concat, utf8 } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { Attachment_Status, type AttachmentSchema } from "@signet/proto/messaging/v1/records"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
 import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
@@ -385,6 +385,16 @@ test("a reader is told how much of how much it was given, of the whole and of a 
     expect(told.at(-1)).toBe(to - from)
     expect(told.length).toBeGreaterThan(2)
   }
+})
+
+test("of a file's key and of what was sealed no copy stays in memory", async () => {
+  const [importKey, encrypt] = [vi.spyOn(crypto.subtle, "importKey"), vi.spyOn(crypto.subtle, "encrypt")]
+  await sealedAttachment(plaintextOf(2 * chunk))
+  const keys = importKey.mock.calls.map(([, key]) => key)
+  const padded = encrypt.mock.calls.map(([, , plaintext]) => plaintext)
+  vi.restoreAllMocks()
+  expect(keys).toEqual([new Uint8Array(32)])
+  expect(padded).toEqual([new Uint8Array(chunk), new Uint8Array(chunk)])
 })
 
 test("nothing that an app holds shows a key", async () => {

@@ -1,4 +1,6 @@
+import { create, isMessage } from "@bufbuild/protobuf"
 import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { type DeviceRecord, DeviceRecordSchema } from "@signet/proto/client/v1/records"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import { expect, test } from "vitest"
 import { keySetFields, root } from "../../../../proto/canonical/testing/world.ts"
@@ -7,7 +9,9 @@ import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { testBox } from "../testing/test-box.ts"
 import { openDevice } from "./device.ts"
+import { allKeysOf } from "./device-record.ts"
 import { versionOf } from "./issuer.ts"
+import { openStoredDevice } from "./stored-device.ts"
 
 /** The same device in so many tabs. */
 async function tabs(count: number) {
@@ -52,6 +56,48 @@ test("of key sets that tabs keep at the same moment, the newest stays", async ()
   const [again] = all
   await again?.reload()
   expect(again?.issuerKeySet).toEqual(third)
+})
+
+/** A device with a current key, a former one and one of a renewal that is under way. */
+async function withKeys() {
+  const box = testBox()
+  const scope = { app: "app", user: "user" }
+  await box.createKey(scope)
+  const rows = sealedRows(box, scope)
+  const read: DeviceRecord[] = []
+  const watched: typeof rows = {
+    ...rows,
+    async read(place, schema, sealed) {
+      const found = await rows.read(place, schema, sealed)
+      if (isMessage(found, DeviceRecordSchema)) read.push(found)
+      return found
+    },
+  }
+  const suite = makeNodeSuite()
+  const device = await openStoredDevice({ store: openMemoryStore(), rows: watched, suite })
+  const [key, former, nextKey] = [await device.newKey(), await device.newKey(), await device.newKey()]
+  await device.change((before) => create(DeviceRecordSchema, { ...before, key, formerKeys: [former], nextKey }))
+  return { device, read, keys: [key, former, nextKey].map(({ publicKey }) => publicKey) }
+}
+const isZero = (seed: Uint8Array) => seed.every((byte) => byte === 0)
+
+test("the keys of a device that is forgotten are wiped, the former ones and the next one among them", async () => {
+  const { device, keys } = await withKeys()
+  const seeds = allKeysOf(device.record).map(({ seed }) => seed)
+  expect([seeds.length, seeds.some(isZero)]).toEqual([3, false])
+  device.wipe()
+  expect(seeds.every(isZero)).toBe(true)
+  expect(keys.map((key) => device.signerOf(key))).toEqual([undefined, undefined, undefined])
+})
+
+test("the keys of a device that is replaced are wiped, and sign nothing", async () => {
+  const { device, read, keys } = await withKeys()
+  await device.drop()
+  // The record that the replacement started from.
+  const seeds = allKeysOf(read.findLast(({ key }) => key !== undefined)).map(({ seed }) => seed)
+  expect([seeds.length, seeds.every(isZero)]).toEqual([3, true])
+  expect(allKeysOf(device.record)).toEqual([])
+  expect(keys.map((key) => device.signerOf(key))).toEqual([undefined, undefined, undefined])
 })
 
 test("a device that was forgotten signs nothing", async () => {
