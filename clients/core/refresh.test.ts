@@ -21,13 +21,15 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
   const clock = testClock()
   const refresher = createRefresher({ keep, lock: memoryLock(), clock, random })
   const presented: string[] = []
+  const retryKeys: string[] = []
   const present = async ({ refreshToken, retryKey }: SessionRecord): Promise<Tokens> => {
+    retryKeys.push(retryKey)
     presented.push(`${refreshToken} ${retryKey === "k" ? "first" : "next"}`)
     await during(presented.length)
     return { refreshToken: `${refreshToken}'`, accessTokens: { auth: "token" }, expiresIn: 600 }
   }
   return {
-    ...{ keep, presented, clock },
+    ...{ keep, presented, retryKeys, clock },
     refresh: (isEnough = false) => refresher.refresh({ isEnough: async () => isEnough, present }),
     /** The next write follows another process's write. */
     overtake(by: SessionRecord) {
@@ -84,6 +86,14 @@ test("the stored record has the expiry of the tokens", async () => {
   const world = await worldOf()
   await world.refresh()
   expect((await world.keep.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
+})
+
+test("each token has a retry key of its own, which nobody can guess", async () => {
+  const world = await worldOf()
+  for (let i = 0; i < 4; i++) await world.refresh()
+  const made = world.retryKeys.slice(1)
+  expect(new Set(made).size).toBe(3)
+  for (const key of made) expect(key).toMatch(/^[\w-]{22}$/)
 })
 
 test("a generation is above the last one of this process and of the store", async () => {

@@ -109,6 +109,8 @@ describe("a person signs in", () => {
     const nonce = signet.newNonce()
     const { codeVerifier, codeChallenge } = await signet.newPkce()
     expect([nonce.length, codeVerifier.length, codeChallenge.length]).toEqual([32, 43, 43])
+    expect(signet.newNonce()).not.toBe(nonce)
+    expect((await signet.newPkce()).codeVerifier).not.toBe(codeVerifier)
     const client = await world.clientOf(world.app.id, "IDP_A", "WEB")
     const uri = client.redirectUris[0] ?? ""
     const code = world.server.idp.issueCode({

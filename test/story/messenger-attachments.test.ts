@@ -88,6 +88,18 @@ test("the key is in a separate row, and in no value that an app gets", async () 
   expect(json).not.toContain([...key.subarray(0, 4)].map((byte, i) => `"${i}":${byte}`).join(","))
 })
 
+test("two uploads of the same file share no key, salt, id or ciphertext", async () => {
+  const sent = [await sendOne(), await sendOne()]
+  const [one, two] = sent
+  for (const field of ["attachmentId", "key", "salt", "ciphertextSha256", "locator"] as const) {
+    expect(one?.[field], field).not.toEqual(two?.[field])
+  }
+  async function sendOne() {
+    await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+    return (await manifestOf(ann)).manifest
+  }
+})
+
 test("an app's bytes that look like a manifest stay the app's bytes", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { manifest } = await manifestOf(ben)

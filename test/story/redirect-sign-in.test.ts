@@ -57,6 +57,8 @@ describe("a sign-in at a provider's page", () => {
       ...{ scope: "openid email profile", code_challenge_method: "S256", login_hint: "ada", prompt: "consent" },
     })
     expect(asked.state).toMatch(/^[\w-]{32}$/)
+    const another = new URL((await signet.beginSignIn({ redirectUri })).url).searchParams
+    for (const name of ["state", "nonce", "code_challenge"]) expect(another.get(name), name).not.toBe(asked[name])
     // The service's nonce: a token with it signs in only together with this browser's transaction.
     expect(asked.nonce).toMatch(/^sgn_[\w-]{32}$/)
     const address = answerOf(url)

@@ -12,7 +12,7 @@ import { testKit } from "../testing/forge.ts"
 import { ourSeat, text, today } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 import { encrypt } from "./message.ts"
-import { secretsOf } from "./secret-tree.ts"
+import { makeSecretTree, secretsOf, takeKey } from "./secret-tree.ts"
 import { closed, epochSecretList, opened } from "./state.ts"
 import { leafAt, type Tree } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
@@ -81,6 +81,39 @@ test("E9: a skipped generation is gone, and a stolen state reads nothing that wa
   }
   const last = await b.engine.decrypt(opening.next, messages[3] ?? new Uint8Array())
   expect(text(last.plaintext)).toBe("three")
+})
+
+test("a message shows the size of its text in steps only: 256 bytes, powers of two, and 32 KiB", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const { engine, current } = seat("A")
+  const sizeOf = async (length: number) => {
+    const wire = decoded((await engine.encrypt(current(), new Uint8Array(length), aad)).message)
+    return wire.wireformat === "mls_private_message" ? wire.privateMessage.ciphertext.length - tagBytes : 0
+  }
+  const tagBytes = 16
+  const signatureBytes = 66
+  // The length of the text takes one byte below 64, two below 16 KiB, and four above.
+  const fits = [
+    256 - signatureBytes - 2,
+    512 - signatureBytes - 2,
+    32_768 - signatureBytes - 4,
+    65_536 - signatureBytes - 4,
+  ]
+  expect(await Promise.all([0, 1, ...fits].map(sizeOf))).toEqual([256, 256, 256, 512, 32_768, 65_536])
+  expect(await Promise.all(fits.map((length) => sizeOf(length + 1)))).toEqual([512, 1_024, 65_536, 98_304])
+})
+
+test("2000 generations may be skipped at once, from any generation on", async () => {
+  const kit = testKit(suite)
+  let tree = makeSecretTree(1, suite.random(32))
+  for (const generation of [2000, 2001, 4001]) {
+    const taken = await takeKey(kit, tree, 0, generation)
+    expect(taken.generation).toBe(generation)
+    tree = taken.next
+  }
+  // The next generation is 4002.
+  expect(await refusal(takeKey(kit, tree, 0, 6003))).toBe("EPOCH_GAP")
+  expect((await takeKey(kit, tree, 0, 6002)).generation).toBe(6002)
 })
 
 test("a generation too far ahead is refused before the work is done", async () => {
@@ -183,6 +216,8 @@ test.each([
   ["expired", { notBefore: today - 20, notAfter: today }, "MLS_BAD_KEY_PACKAGE"],
   ["valid from tomorrow", { notBefore: today + 86_400, notAfter: today + 90_000 }, "MLS_BAD_KEY_PACKAGE"],
   ["valid for a year", { notBefore: today, notAfter: today + 365 * 86_400 }, "MLS_BAD_KEY_PACKAGE"],
+  ["valid for 100 days", { notBefore: today, notAfter: today + 100 * 86_400 }, "accepted"],
+  ["valid for a second more", { notBefore: today, notAfter: today + 100 * 86_400 + 1 }, "MLS_BAD_KEY_PACKAGE"],
   ["valid until the next second", { notBefore: today, notAfter: today + 1 }, "accepted"],
 ])("E13: a key package that is %s", async (_, span, expected) => {
   const { seat } = await roomOf(suite, "A", "B")
@@ -219,12 +254,19 @@ test("E17: a tree of any size encodes without recursion, and one of more than 10
   const large = treeOf(16_384)
   expect(() => encodeRatchetTree(large.nodes)).toThrow(RangeError)
   expect(encodeTree(large).length).toBeGreaterThan(16_384 * 100)
-  const small = treeOf(1000)
+  const [small, empty] = [treeOf(1000), treeOf(0)]
   expect(encodeTree(small)).toEqual(encodeRatchetTree(small.nodes))
   expect(decodeTree(encodeTree(small)).nodes.filter((node) => node !== undefined).length).toBe(1000)
   expect(decodeRatchetTree(encodeTree(small), 0)).toBeDefined()
   const decoding = (async () => decodeTree(encodeTree(treeOf(1001))))()
   expect(await refusal(decoding)).toBe("MLS_GROUP_FULL")
+  // Three nodes, the last of which is blank: the length, and one byte for each blank node.
+  const nodes = encodeTree({ nodes: [undefined, ...treeOf(1).nodes], hashes: [] })
+  const ending = Uint8Array.from([...nodes, 0])
+  new DataView(ending.buffer).setUint16(0, new DataView(nodes.buffer, nodes.byteOffset).getUint16(0) + 1)
+  for (const bytes of [ending, encodeTree(empty), Uint8Array.of(1, 0)]) {
+    expect(await refusal((async () => decodeTree(bytes))())).toBe("MLS_BAD_TREE")
+  }
 })
 
 test("E19 and E6: no file makes OKP keys by generateKeyPairSync or calls processMessage", async () => {

@@ -1,3 +1,4 @@
+import type { GroupInfo } from "ts-mls/groupInfo.js"
 import type { KeyPackage } from "ts-mls/keyPackage.js"
 import type { LeafNode } from "ts-mls/leafNode.js"
 import { encodeMlsMessage, type MLSMessage } from "ts-mls/message.js"
@@ -11,7 +12,7 @@ import { refusal, roomOf } from "../testing/cast.ts"
 import { forgeCommit, forgeKeyPackage, forgeWelcome, testKit, type WelcomeForgery } from "../testing/forge.ts"
 import { lifetime, ourSeat, today } from "../testing/our-seat.ts"
 import { applyChanges } from "./change.ts"
-import { checkLeaf, conversationBinding } from "./leaf.ts"
+import { checkLeaf, conversationBinding, membershipProof } from "./leaf.ts"
 import { encrypt } from "./message.ts"
 import { closed, opened } from "./state.ts"
 import { leafAt } from "./tree.ts"
@@ -97,6 +98,31 @@ test.each([
 ])("a Welcome with a path secret %s is refused", async (_, length, message) => {
   const joining = joinBy({ secrets: () => ({ pathSecret: suite.random(length) }) }, { withRoot: true })
   await expect(joining).rejects.toMatchObject({ reason: "MLS_BAD_WELCOME", message: expect.stringContaining(message) })
+})
+
+test("binding and proof of a Welcome are found among other extensions, and no other one is taken for the tree", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const joining = await ourSeat(suite, "C")
+  const made = await joining.engine.newKeyPackage(joining.identity, lifetime)
+  const required = {
+    extensionType: "required_capabilities" as const,
+    extensionData: encodeRequiredCapabilities({ extensionTypes: [], proposalTypes: [], credentialTypes: [] }),
+  }
+  const proof = { extensionType: membershipProof, extensionData: utf8("a proof") }
+  const other = { extensionType: 0xf0b0, extensionData: utf8("another") }
+  const info = ({ groupContext }: GroupInfo) => ({
+    groupContext: { ...groupContext, extensions: [required, binding] },
+    extensions: [other, proof],
+  })
+  const { welcome, tree } = await forgeWelcome(suite, seat("A").current(), made.keyPackage, { info })
+  const join = (given: Uint8Array | undefined) =>
+    joining.engine.join({ ...made, welcome, tree: given, identityKey: joining.identity.key })
+  const joined = await join(tree)
+  expect([joined.binding, joined.proof]).toEqual([utf8("x"), utf8("a proof")])
+  await expect(join(undefined)).rejects.toMatchObject({
+    reason: "MLS_BAD_WELCOME",
+    message: expect.stringContaining("no tree"),
+  })
 })
 
 test("nobody adds itself, and nobody joins with another key package's secret", async () => {
