@@ -62,9 +62,8 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   const tree = decodeTree(epoch.rest())
   demand(equal(await treeHash(kit, tree), context.treeHash), "STATE_TAMPERED", "not the tree of its epoch")
   const ownLeaf = secrets.u32()
-  const [init, senderData, membership, authenticator] = [0, 1, 2, 3].map(() => secrets.take(32))
-  const complete = init !== undefined && senderData !== undefined && membership !== undefined
-  demand(complete && authenticator !== undefined, "STATE_TAMPERED", "four secrets")
+  const [init, senderData] = [secrets.take(32), secrets.take(32)]
+  const [membership, authenticator] = [secrets.take(32), secrets.take(32)]
   const epochSecrets = { init, senderData, membership, authenticator }
   const privateKeys = new Map(decodeKeyed(secrets))
   const subtrees = new Map(decodeKeyed(secrets))

@@ -342,8 +342,15 @@ test("a state that names a key or a ratchet twice, or in disorder, was not writt
     const rows = [secrets.subarray(second, second + width), secrets.subarray(first, second)]
     return Buffer.concat([secrets.subarray(0, first), ...rows, secrets.subarray(second + width)])
   }
+  /** The row that ends with this secret, under the number of the one before it. */
+  const repeated = (secret: Uint8Array | undefined, width: number) => {
+    const second = at(secret) + 32 - width
+    return Uint8Array.from(secrets, (_, i) => secrets[i >= second && i < second + 4 ? i - width : i] ?? 0)
+  }
   const decoding = (bytes: Uint8Array) => refusal(engine.decodeState({ epoch, secrets: bytes }, identity.key))
   expect(await decoding(secrets)).toBe("accepted")
+  expect(await decoding(repeated(privateKeys.get(1), 36))).toBe("STATE_TAMPERED")
+  expect(await decoding(repeated(secretTree.ratchets.get(1)?.secret, 40))).toBe("STATE_TAMPERED")
   expect(await decoding(swapped(privateKeys.get(1), 36))).toBe("STATE_TAMPERED")
   expect(await decoding(swapped(secretTree.ratchets.get(1)?.secret, 40))).toBe("STATE_TAMPERED")
 })

@@ -113,7 +113,6 @@ export async function checkKeyPackage(
     "MLS_BAD_KEY_PACKAGE",
     "init key and leaf key are the same",
   )
-  demand(leafNode.leafNodeSource === "key_package", "MLS_BAD_KEY_PACKAGE", "not the leaf of a key package")
   const { notBefore, notAfter } = leafNode.lifetime
   demand(notAfter - notBefore <= maxLifetimeSeconds, "MLS_BAD_KEY_PACKAGE", "lives too long")
   const at = BigInt(atSeconds)

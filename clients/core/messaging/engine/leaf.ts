@@ -60,7 +60,6 @@ export async function checkLeaf(
 ): Promise<void> {
   demand(node.signaturePublicKey.length === 32, "MLS_BAD_LEAF", "an Ed25519 key has 32 bytes")
   demand(node.hpkePublicKey.length === 32, "MLS_BAD_LEAF", "an X25519 key has 32 bytes")
-  credentialOf(node)
   const { capabilities } = node
   demand(capabilities.versions.includes("mls10"), "MLS_BAD_LEAF", "does not speak this version")
   demand(capabilities.ciphersuites.includes(suiteName), "MLS_BAD_LEAF", "does not speak this suite")

@@ -58,7 +58,7 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
   const ourPublicKey = encryptionKeyAt(tree, ours.recipient)
   const parentHash = await linkPath(kit, tree, sender, steps, keys)
   const { leafNode } = path
-  const linked = leafNode.leafNodeSource === "commit" && equal(leafNode.parentHash, parentHash)
+  const linked = equal(leafNode.parentHash, parentHash)
   demand(linked, "MLS_BAD_PATH", "the parent hash of the leaf is not that of its path")
   setNode(tree, sender * 2, { nodeType: "leaf", leaf: leafNode })
 
