@@ -92,7 +92,7 @@ export const administrationMutants: readonly Mutant[] = [
   {
     fault: "a suspension leaves nothing in the audit",
     file: "server/rpc/admin/place-resource.ts",
-    from: "      await record(desk, kind, updated)\n",
+    from: "      await record(admin, kind, updated)\n",
     to: "",
     test: writes,
     name: "SuspendTenant",

@@ -15,7 +15,7 @@ import type { Deps } from "../deps.ts"
 import { limit, networkOf } from "../limit.ts"
 
 /** The transaction of an administrative call. */
-export interface Desk {
+export interface AdminTransaction {
   readonly deps: Deps
   readonly tx: Tx
   readonly nowMs: number
@@ -46,7 +46,7 @@ export async function administer<T>(
   deps: Deps,
   context: HandlerContext,
   use: "read" | "write",
-  work: (desk: Desk) => Promise<T>,
+  work: (admin: AdminTransaction) => Promise<T>,
 ): Promise<T> {
   const caller = callerOf(context)
   if (use === "write") await limit(deps, context, "admin_write", { caller: caller.principal.id })
@@ -89,7 +89,7 @@ export const unresolved = (reason: Reason = "RESOURCE_UNRESOLVED"): Refused =>
   new Refused("RESOURCE_UNRESOLVED", { cause: reason })
 
 /** @throws Refused RESOURCE_UNRESOLVED unless the caller administers the installation. */
-export function requireInstallation({ isInstallation, caller }: Desk): void {
+export function requireInstallation({ isInstallation, caller }: AdminTransaction): void {
   if (!isInstallation) throw unresolved(caller.tenantId === null ? "APP_MISMATCH" : "TENANT_MISMATCH")
 }
 

@@ -32,32 +32,32 @@ export function contexts(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, M
   })
   return {
     createContext: (request, call) =>
-      administer(deps, call, "write", async (desk) => {
+      administer(deps, call, "write", async (admin) => {
         const { tenantId, type, name } = resource.asked(request.context)
         refuseBlank(type, "context.type")
         refuseBlank(name, "context.name")
-        const { place } = await foundPlace(desk, { appId: request.appId, tenantId, contextId: "" })
-        await requireActive(desk, place)
-        const { nowMs } = desk
+        const { place } = await foundPlace(admin, { appId: request.appId, tenantId, contextId: "" })
+        await requireActive(admin, place)
+        const { nowMs } = admin
         const made = { status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
-        const context: Context = { ...place, id: desk.newId("ctx"), type, name, ...made }
-        await desk.tx.contexts.insert(context)
-        await resource.record(desk, "context.created", context)
+        const context: Context = { ...place, id: admin.newId("ctx"), type, name, ...made }
+        await admin.tx.contexts.insert(context)
+        await resource.record(admin, "context.created", context)
         return { context: shape(context) }
       }),
 
     getContext: async (request, call) => ({ context: await resource.get(request, call) }),
 
     listContexts: (request, call) =>
-      administer(deps, call, "read", async (desk) => {
+      administer(deps, call, "read", async (admin) => {
         const { appId, tenantId } = request
-        const place = await foundListPlace(desk, { appId, tenantId, contextId: "" })
+        const place = await foundListPlace(admin, { appId, tenantId, contextId: "" })
         const filter = ["contexts", place.appId, place.tenantId ?? "", place.contextId ?? ""]
         const asked = pageAsked(deps.secrets, "ctx", filter, request)
         const found =
           place.contextId === null
-            ? await desk.tx.contexts.list(place.appId, place.tenantId, asked)
-            : [await foundContext(desk, { appId, contextId: place.contextId }, "find")]
+            ? await admin.tx.contexts.list(place.appId, place.tenantId, asked)
+            : [await foundContext(admin, { appId, contextId: place.contextId }, "find")]
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { contexts: page.map(shape), nextPageToken }
       }),

@@ -6,39 +6,47 @@ import { outOfReach } from "@signet/kernel/authz/administers"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { App, Membership } from "@signet/kernel/records"
-import { type Desk, unresolved } from "./administer.ts"
+import { type AdminTransaction, unresolved } from "./administer.ts"
 
 export type Take = "find" | "lock"
 
 /** The app as a whole. A caller inside of a tenant cannot reach it. */
-export async function foundApp(desk: Desk, idText: string, take: Take = "find"): Promise<App> {
+export async function foundApp(admin: AdminTransaction, idText: string, take: Take = "find"): Promise<App> {
   const id = parseId("app", idText)
-  const app = id && (await (take === "lock" ? desk.tx.administration.lockApp(id) : desk.tx.apps.findApp(id)))
+  const app = id && (await (take === "lock" ? admin.tx.administration.lockApp(id) : admin.tx.apps.findApp(id)))
   if (app === undefined) throw unresolved()
-  desk.reach(wholeApp(app.id))
+  admin.reach(wholeApp(app.id))
   return app
 }
 
 /** The caller's app, whatever the caller's tenant or context: for facts that every member may read. */
-export async function foundOwnApp(desk: Desk, idText: string): Promise<App> {
+export async function foundOwnApp(admin: AdminTransaction, idText: string): Promise<App> {
   const id = parseId("app", idText)
-  const app = id && (await desk.tx.apps.findApp(id))
+  const app = id && (await admin.tx.apps.findApp(id))
   if (app === undefined) throw unresolved()
-  desk.reach(narrowed(desk, wholeApp(app.id)))
+  admin.reach(narrowed(admin, wholeApp(app.id)))
   return app
 }
 
-export async function foundTenant(desk: Desk, of: { appId: string; tenantId: string }, take: Take): Promise<Tenant> {
+export async function foundTenant(
+  admin: AdminTransaction,
+  of: { appId: string; tenantId: string },
+  take: Take,
+): Promise<Tenant> {
   const id = parseId("ten", of.tenantId)
-  const tenant = foundIn(of.appId, id && (await desk.tx.tenants[take](id)))
-  desk.reach(placeOfTenant(tenant))
+  const tenant = foundIn(of.appId, id && (await admin.tx.tenants[take](id)))
+  admin.reach(placeOfTenant(tenant))
   return tenant
 }
 
-export async function foundContext(desk: Desk, of: { appId: string; contextId: string }, take: Take): Promise<Context> {
+export async function foundContext(
+  admin: AdminTransaction,
+  of: { appId: string; contextId: string },
+  take: Take,
+): Promise<Context> {
   const id = parseId("ctx", of.contextId)
-  const context = foundIn(of.appId, id && (await desk.tx.contexts[take](id)))
-  desk.reach(placeOfContext(context))
+  const context = foundIn(of.appId, id && (await admin.tx.contexts[take](id)))
+  admin.reach(placeOfContext(context))
   return context
 }
 
@@ -61,23 +69,26 @@ interface Asked {
 }
 
 /** The place that a request names, and its app. */
-export async function foundPlace(desk: Desk, asked: Asked): Promise<{ app: App; place: Place }> {
-  const { app, place } = await placeNamed(desk, asked)
-  desk.reach(place)
+export async function foundPlace(admin: AdminTransaction, asked: Asked): Promise<{ app: App; place: Place }> {
+  const { app, place } = await placeNamed(admin, asked)
+  admin.reach(place)
   return { app, place }
 }
 
 /** As `foundPlace`, for lists: an omitted tenant or context is the caller's own. */
-export async function foundListPlace(desk: Desk, asked: Asked): Promise<Place> {
-  const place = narrowed(desk, (await placeNamed(desk, asked)).place)
-  desk.reach(place)
+export async function foundListPlace(admin: AdminTransaction, asked: Asked): Promise<Place> {
+  const place = narrowed(admin, (await placeNamed(admin, asked)).place)
+  admin.reach(place)
   return place
 }
 
 /** Does not check the caller's scope: a caller inside of a context may name the context's tenant. */
-async function placeNamed(desk: Desk, { appId, tenantId, contextId }: Asked): Promise<{ app: App; place: Place }> {
-  const { tenants, contexts } = desk.tx
-  const app = await foundOwnApp(desk, appId)
+async function placeNamed(
+  admin: AdminTransaction,
+  { appId, tenantId, contextId }: Asked,
+): Promise<{ app: App; place: Place }> {
+  const { tenants, contexts } = admin.tx
+  const app = await foundOwnApp(admin, appId)
   const ten = parseId("ten", tenantId)
   const tenant = tenantId === "" ? null : foundIn(app.id, ten && (await tenants.find(ten)))
   if (contextId === "") return { app, place: { ...wholeApp(app.id), tenantId: tenant?.id ?? null } }
@@ -88,7 +99,7 @@ async function placeNamed(desk: Desk, { appId, tenantId, contextId }: Asked): Pr
 }
 
 /** Fills in the caller's own tenant and context where the request omits them. */
-function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
+function narrowed({ caller, isInstallation }: AdminTransaction, place: Place): Place {
   if (isInstallation || place.appId !== caller.appId) return place
   const { tenantId, contextId } = place
   return { ...place, tenantId: tenantId ?? caller.tenantId, contextId: contextId ?? caller.contextId }
@@ -99,7 +110,7 @@ function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
  *
  * @throws Refused STATE_CONFLICT unless app, tenant and context are active.
  */
-export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
+export async function requireActive({ tx }: AdminTransaction, place: Place): Promise<void> {
   const { app, tenant, context } = await tx.places.lockShared(place)
   const isActive = [app, tenant, context].every((status) => status === null || status === "ACTIVE")
   if (!isActive) throw new Refused("STATE_CONFLICT", { message: "the parent app, tenant or context is not active" })
@@ -113,11 +124,11 @@ export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
  * @throws Refused RESOURCE_UNRESOLVED
  */
 export async function foundMember(
-  desk: Desk,
+  admin: AdminTransaction,
   appId: AppId,
   idText: string,
 ): Promise<{ id: PrincipalId; memberships: readonly Membership[] }> {
-  const { tx, caller, isInstallation } = desk
+  const { tx, caller, isInstallation } = admin
   const id = parseId("prn", idText)
   // Locked: a concurrent removal comes before, and is seen, or after, and revokes what this call inserts.
   const principal = id && (await tx.principals.lock(id))

@@ -13,7 +13,7 @@ import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Invitation_Status, type InvitationSchema } from "@signet/proto/auth/v1/memberships"
 import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import { foundIn, foundListPlace, foundMember, foundPlace, placeOf, requireActive } from "./found.ts"
 import { newMembership } from "./membership.ts"
 import { moved, refuse } from "./outcome.ts"
@@ -24,18 +24,18 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
   return {
     async inviteMember(request, context) {
       const code = buildOpaque("sginv_", deps.random)
-      const invitation = await administer(deps, context, "write", async (desk) => {
-        const { tx, nowMs, caller } = desk
-        const { app, place } = await foundPlace(desk, request)
+      const invitation = await administer(deps, context, "write", async (admin) => {
+        const { tx, nowMs, caller } = admin
+        const { app, place } = await foundPlace(admin, request)
         const { scopes, principalId } = request
-        const person = principalId === "" ? null : await foundMember(desk, app.id, principalId)
+        const person = principalId === "" ? null : await foundMember(admin, app.id, principalId)
         refuse(memberScopesProblem(app, scopes, { before: [], held: caller.scopes }))
-        await requireActive(desk, place)
-        const asked = person && newMembership(desk, { ...place, principalId: person.id, status: "INVITED", scopes })
-        if (asked !== null) await insertInvited(desk, asked)
+        await requireActive(admin, place)
+        const asked = person && newMembership(admin, { ...place, principalId: person.id, status: "INVITED", scopes })
+        if (asked !== null) await insertInvited(admin, asked)
         const invitation: Invitation = {
           ...place,
-          id: desk.newId("inv"),
+          id: admin.newId("inv"),
           principalId: person?.id ?? null,
           codeHash: deps.secrets.hash("invitation", code),
           scopes,
@@ -47,7 +47,7 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
           membershipId: asked?.id ?? null,
         }
         await tx.invitations.insert(invitation)
-        await record(desk, "membership.invited", invitation)
+        await record(admin, "membership.invited", invitation)
         return shape(invitation, nowMs)
       })
       context.responseHeader.set("cache-control", "no-store")
@@ -55,21 +55,21 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
     },
 
     listInvitations: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const { appId, tenantId, contextId } = await foundListPlace(desk, { ...request, contextId: "" })
+      administer(deps, context, "read", async (admin) => {
+        const { appId, tenantId, contextId } = await foundListPlace(admin, { ...request, contextId: "" })
         const filter = ["invitations", appId, tenantId ?? "", contextId ?? ""]
         const asked = pageAsked(deps.secrets, "inv", filter, request)
-        const found = await desk.tx.invitations.list(appId, { tenantId, contextId }, asked)
+        const found = await admin.tx.invitations.list(appId, { tenantId, contextId }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
-        return { invitations: page.map((one) => shape(one, desk.nowMs)), nextPageToken }
+        return { invitations: page.map((one) => shape(one, admin.nowMs)), nextPageToken }
       }),
 
     revokeInvitation: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const { tx, nowMs } = desk
+      administer(deps, context, "write", async (admin) => {
+        const { tx, nowMs } = admin
         const id = parseId("inv", request.invitationId)
         const invitation = foundIn(request.appId, id && (await tx.invitations.lock(id)))
-        desk.reach(invitation)
+        admin.reach(invitation)
         const next = moved<Invitation["status"], Invitation>(invitation, invitationMoves.revoke)
         if (next === undefined) return { invitation: shape(invitation, nowMs) }
         const updated = { ...next, answeredAtMs: nowMs }
@@ -78,14 +78,14 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         if (membership && membership.status === "INVITED") {
           await tx.members.update({ ...membership, status: "REMOVED", updatedAtMs: nowMs })
         }
-        await record(desk, "invitation.revoked", updated)
+        await record(admin, "invitation.revoked", updated)
         return { invitation: shape(updated, nowMs) }
       }),
   }
 }
 
 /** Inserts an invited membership. An expired invitation does not block the next one. */
-async function insertInvited({ tx, nowMs }: Desk, asked: Membership): Promise<void> {
+async function insertInvited({ tx, nowMs }: AdminTransaction, asked: Membership): Promise<void> {
   const there = await tx.identities.insertMembership(asked)
   if (there.id === asked.id) return
   const old = there.status === "INVITED" ? await tx.invitations.lockByMembership(there.id) : undefined
@@ -96,8 +96,12 @@ async function insertInvited({ tx, nowMs }: Desk, asked: Membership): Promise<vo
   if (again.id !== asked.id) throw new Refused("ALREADY_EXISTS")
 }
 
-const record = (desk: Desk, kind: "membership.invited" | "invitation.revoked", invitation: Invitation): Promise<void> =>
-  desk.record(kind, {
+const record = (
+  admin: AdminTransaction,
+  kind: "membership.invited" | "invitation.revoked",
+  invitation: Invitation,
+): Promise<void> =>
+  admin.record(kind, {
     place: placeOf(invitation),
     target: { type: "invitation", id: invitation.id },
     subject: invitation.principalId,

@@ -7,19 +7,19 @@ import { isInside } from "@signet/kernel/authz/administers"
 import { parseId } from "@signet/kernel/ids"
 import type { Membership } from "@signet/kernel/records"
 import { longestTokenMs } from "@signet/kernel/token/claims"
-import type { Desk } from "./administer.ts"
+import type { AdminTransaction } from "./administer.ts"
 import { foundIn, placeOf, type Take } from "./found.ts"
 import { moved } from "./outcome.ts"
 
 export async function foundMembership(
-  desk: Desk,
+  admin: AdminTransaction,
   of: { appId: string; membershipId: string },
   take: Take,
 ): Promise<Membership> {
-  const { tx } = desk
+  const { tx } = admin
   const id = parseId("mem", of.membershipId)
   const membership = foundIn(of.appId, id && (await tx.members.find(id)))
-  desk.reach(membership)
+  admin.reach(membership)
   if (take === "find") return membership
   // The lock order of a sign-in and of every grant: principal, invitation, membership.
   await tx.principals.lock(membership.principalId)
@@ -29,14 +29,14 @@ export async function foundMembership(
 
 /** A membership with an empty profile. */
 export function newMembership(
-  { nowMs, newId }: Desk,
+  { nowMs, newId }: AdminTransaction,
   of: Place & Pick<Membership, "principalId" | "status" | "scopes">,
 ): Membership {
   return { ...of, id: newId("mem"), profile: {}, createdAtMs: nowMs, updatedAtMs: nowMs }
 }
 
-export const recordMembership = (desk: Desk, kind: AuditKind, membership: Membership): Promise<void> =>
-  desk.record(kind, {
+export const recordMembership = (admin: AdminTransaction, kind: AuditKind, membership: Membership): Promise<void> =>
+  admin.record(kind, {
     place: placeOf(membership),
     target: { type: "membership", id: membership.id },
     subject: membership.principalId,
@@ -59,22 +59,29 @@ const kinds = {
  *
  * @returns The membership after the move.
  */
-export async function changeMembership(desk: Desk, membership: Membership, name: MoveName): Promise<Membership> {
+export async function changeMembership(
+  admin: AdminTransaction,
+  membership: Membership,
+  name: MoveName,
+): Promise<Membership> {
   const next = moved<Membership["status"], Membership>(membership, membershipMoves[name])
   if (next === undefined) return membership
-  const { tx, nowMs } = desk
+  const { tx, nowMs } = admin
   const updated = { ...next, updatedAtMs: nowMs }
   await tx.members.update(updated)
   const { principalId } = membership
   if (name === "suspend" || name === "remove") {
     await tx.endings.endByMembership({ ...placeOf(membership), principalId }, kinds[name], nowMs)
   }
-  if (name === "remove") await removeInside(desk, membership)
-  await recordMembership(desk, kinds[name], updated)
+  if (name === "remove") await removeInside(admin, membership)
+  await recordMembership(admin, kinds[name], updated)
   return updated
 }
 
-export async function removeInside({ tx, nowMs }: Pick<Desk, "tx" | "nowMs">, membership: Membership): Promise<void> {
+export async function removeInside(
+  { tx, nowMs }: Pick<AdminTransaction, "tx" | "nowMs">,
+  membership: Membership,
+): Promise<void> {
   const { appId, principalId } = membership
   await revokeInvitation(tx, membership, nowMs)
   for (const there of await tx.identities.findMemberships(principalId, appId)) {
@@ -96,7 +103,7 @@ const all = { size: 100_000, before: null }
 /**
  * Revokes the personal access tokens and delegations inside of the membership, and the access tokens issued from them.
  */
-async function endCredentialsInside(tx: Desk["tx"], membership: Membership, nowMs: number): Promise<void> {
+async function endCredentialsInside(tx: AdminTransaction["tx"], membership: Membership, nowMs: number): Promise<void> {
   const { appId, principalId } = membership
   const isThere = (one: Place & { revokedAtMs: number | null }) => one.revokedAtMs === null && isInside(one, membership)
   const pats = (await tx.pats.list(principalId, appId, all)).filter(isThere)
@@ -107,10 +114,10 @@ async function endCredentialsInside(tx: Desk["tx"], membership: Membership, nowM
   await tx.revocations.add([...pats, ...delegations].map(({ id: key }) => ({ kind: "CREDENTIAL", key, expiresAtMs })))
 }
 
-const lockInvitation = async (tx: Desk["tx"], { id, status }: Membership) =>
+const lockInvitation = async (tx: AdminTransaction["tx"], { id, status }: Membership) =>
   status === "INVITED" ? tx.invitations.lockByMembership(id) : undefined
 
-async function revokeInvitation(tx: Desk["tx"], membership: Membership, nowMs: number): Promise<void> {
+async function revokeInvitation(tx: AdminTransaction["tx"], membership: Membership, nowMs: number): Promise<void> {
   const invitation = await lockInvitation(tx, membership)
   if (invitation === undefined) return
   await tx.invitations.update({ ...invitation, status: "REVOKED", answeredAtMs: nowMs })

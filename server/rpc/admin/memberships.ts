@@ -13,7 +13,7 @@ import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { membershipStatusOf } from "../parse.ts"
 import { membershipShape } from "../shape.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import { foundListPlace, foundMember, foundOwnApp, foundPlace, requireActive } from "./found.ts"
 import { changeMembership, foundMembership, type MoveName, newMembership, recordMembership } from "./membership.ts"
 import { given, isSame, refuse } from "./outcome.ts"
@@ -32,52 +32,52 @@ type Methods =
 export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     createMembership: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const { app, place } = await foundPlace(desk, request)
-        const { id, memberships } = await foundMember(desk, app.id, request.principalId)
+      administer(deps, context, "write", async (admin) => {
+        const { app, place } = await foundPlace(admin, request)
+        const { id, memberships } = await foundMember(admin, app.id, request.principalId)
         const { scopes } = request
-        refuse(memberScopesProblem(app, scopes, { before: [], held: desk.caller.scopes }))
-        await requireActive(desk, place)
-        requireMember(desk, place, memberships)
-        const membership = newMembership(desk, { ...place, principalId: id, status: "ACTIVE", scopes })
-        const there = await desk.tx.identities.insertMembership(membership)
+        refuse(memberScopesProblem(app, scopes, { before: [], held: admin.caller.scopes }))
+        await requireActive(admin, place)
+        requireMember(admin, place, memberships)
+        const membership = newMembership(admin, { ...place, principalId: id, status: "ACTIVE", scopes })
+        const there = await admin.tx.identities.insertMembership(membership)
         if (there.id !== membership.id) throw new Refused("ALREADY_EXISTS")
-        await recordMembership(desk, "membership.created", membership)
+        await recordMembership(admin, "membership.created", membership)
         return { membership: membershipShape(membership) }
       }),
 
     getMembership: (request, context) =>
-      administer(deps, context, "read", async (desk) => ({
-        membership: membershipShape(await foundMembership(desk, request, "find")),
+      administer(deps, context, "read", async (admin) => ({
+        membership: membershipShape(await foundMembership(admin, request, "find")),
       })),
 
     listMemberships: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const { appId, tenantId, contextId } = await foundListPlace(desk, request)
+      administer(deps, context, "read", async (admin) => {
+        const { appId, tenantId, contextId } = await foundListPlace(admin, request)
         const status = membershipStatusOf(request.status)
         const principalId = parseId("prn", request.principalId) ?? null
         const filter = ["memberships", appId, tenantId ?? "", contextId ?? "", status ?? "", principalId ?? ""]
         const asked = pageAsked(deps.secrets, "mem", filter, request)
-        const found = await desk.tx.members.list(appId, { tenantId, contextId, status, principalId }, asked)
+        const found = await admin.tx.members.list(appId, { tenantId, contextId, status, principalId }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { memberships: page.map(membershipShape), nextPageToken }
       }),
 
     updateMembership: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const membership = await foundMembership(desk, request, "lock")
-        const app = await foundOwnApp(desk, request.appId)
+      administer(deps, context, "write", async (admin) => {
+        const membership = await foundMembership(admin, request, "lock")
+        const app = await foundOwnApp(admin, request.appId)
         const current = create(MembershipSchema, membershipShape(membership))
         const values = given(request.membership, "membership")
         const change = { desc: MembershipSchema, values, mask: request.updateMask, path: "membership" }
         const { profile, scopes } = valuesOf(changed(current, change).message)
         if (!isLiveMembership(membership)) throw new Refused("STATE_CONFLICT")
-        const grounds = { before: membership.scopes, held: desk.caller.scopes }
+        const grounds = { before: membership.scopes, held: admin.caller.scopes }
         refuse(memberScopesProblem(app, scopes, grounds, "membership.scopes"))
         if (isSame({ profile, scopes }, valuesOf(current))) return { membership: current }
-        const updated = { ...membership, profile, scopes, updatedAtMs: desk.nowMs }
-        await desk.tx.members.update(updated)
-        await recordMembership(desk, "membership.updated", updated)
+        const updated = { ...membership, profile, scopes, updatedAtMs: admin.nowMs }
+        await admin.tx.members.update(updated)
+        await recordMembership(admin, "membership.updated", updated)
         return { membership: membershipShape(updated) }
       }),
 
@@ -93,16 +93,20 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
  * A principal is added without an invitation only where it is a member of the app, or by an administrator of the
  * installation.
  */
-function requireMember({ isInstallation }: Desk, { tenantId, contextId }: Place, known: readonly Membership[]): void {
+function requireMember(
+  { isInstallation }: AdminTransaction,
+  { tenantId, contextId }: Place,
+  known: readonly Membership[],
+): void {
   if (isInstallation && tenantId === null && contextId === null) return
   if (known.some(({ status }) => status === "ACTIVE")) return
   throw new Refused("STATE_CONFLICT", { message: "the principal is not an active member of the app" })
 }
 
 function move(deps: Deps, context: HandlerContext, of: { appId: string; membershipId: string }, name: MoveName) {
-  return administer(deps, context, "write", async (desk) => {
-    const membership = await foundMembership(desk, of, "lock")
-    return { membership: membershipShape(await changeMembership(desk, membership, name)) }
+  return administer(deps, context, "write", async (admin) => {
+    const membership = await foundMembership(admin, of, "lock")
+    return { membership: membershipShape(await changeMembership(admin, membership, name)) }
   })
 }
 

@@ -10,7 +10,7 @@ import type { Deps } from "../deps.ts"
 import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
-import { administer, type Desk, unresolved } from "./administer.ts"
+import { type AdminTransaction, administer, unresolved } from "./administer.ts"
 import { foundApp, foundOwnApp, wholeApp } from "./found.ts"
 import { given, refuse } from "./outcome.ts"
 
@@ -22,66 +22,69 @@ const schema = PermissionSchema
 export function permissions(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     createPermission: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const app = await foundApp(desk, request.appId)
+      administer(deps, context, "write", async (admin) => {
+        const app = await foundApp(admin, request.appId)
         const asked = given(request.permission, "permission")
         refuseClosed(schema, asked, "create", "permission")
         refuse(permissionProblem(asked))
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         const { key, description } = asked
-        const made = { id: desk.newId("prm"), appId: app.id, createdAtMs: desk.nowMs }
+        const made = { id: admin.newId("prm"), appId: app.id, createdAtMs: admin.nowMs }
         const permission: Permission = { ...made, key, description }
-        if (!(await desk.tx.roles.insertPermission(permission))) throw new Refused("ALREADY_EXISTS")
-        await record(desk, "permission.created", permission)
+        if (!(await admin.tx.roles.insertPermission(permission))) throw new Refused("ALREADY_EXISTS")
+        await record(admin, "permission.created", permission)
         return { permission: shape(permission) }
       }),
 
     listPermissions: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const app = await foundOwnApp(desk, request.appId)
+      administer(deps, context, "read", async (admin) => {
+        const app = await foundOwnApp(admin, request.appId)
         const filter = ["permissions", app.id]
         const asked = pageAsked(deps.secrets, "prm", filter, request)
-        const found = await desk.tx.roles.listPermissions(app.id, asked)
+        const found = await admin.tx.roles.listPermissions(app.id, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { permissions: page.map(shape), nextPageToken }
       }),
 
     updatePermission: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const permission = await foundPermission(desk, request)
+      administer(deps, context, "write", async (admin) => {
+        const permission = await foundPermission(admin, request)
         const current = create(schema, shape(permission))
         const values = given(request.permission, "permission")
         const change = { desc: schema, values, mask: request.updateMask, path: "permission" }
         const { description } = changed(current, change).message
         if (description === permission.description) return { permission: current }
         const updated = { ...permission, description }
-        await desk.tx.roles.updatePermission(updated)
-        await record(desk, "permission.updated", updated)
+        await admin.tx.roles.updatePermission(updated)
+        await record(admin, "permission.updated", updated)
         return { permission: shape(updated) }
       }),
 
     deletePermission: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const permission = await foundPermission(desk, request)
-        if (!(await desk.tx.roles.deletePermission(permission, desk.nowMs))) throw new Refused("IN_USE")
-        await record(desk, "permission.deleted", permission)
+      administer(deps, context, "write", async (admin) => {
+        const permission = await foundPermission(admin, request)
+        if (!(await admin.tx.roles.deletePermission(permission, admin.nowMs))) throw new Refused("IN_USE")
+        await record(admin, "permission.deleted", permission)
         return {}
       }),
   }
 }
 
-async function foundPermission(desk: Desk, of: { appId: string; permissionKey: string }): Promise<Permission> {
-  const app = await foundApp(desk, of.appId)
-  const [permission] = await desk.tx.roles.findPermissions(app.id, [of.permissionKey])
+async function foundPermission(
+  admin: AdminTransaction,
+  of: { appId: string; permissionKey: string },
+): Promise<Permission> {
+  const app = await foundApp(admin, of.appId)
+  const [permission] = await admin.tx.roles.findPermissions(app.id, [of.permissionKey])
   if (permission === undefined) throw unresolved()
   return permission
 }
 
 const record = (
-  desk: Desk,
+  admin: AdminTransaction,
   kind: "permission.created" | "permission.updated" | "permission.deleted",
   { id, appId }: Permission,
-): Promise<void> => desk.record(kind, { place: wholeApp(appId), target: { type: "permission", id } })
+): Promise<void> => admin.record(kind, { place: wholeApp(appId), target: { type: "permission", id } })
 
 const shape = (of: Permission): MessageInitShape<typeof PermissionSchema> => ({
   id: of.id,

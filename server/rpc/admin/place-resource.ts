@@ -10,7 +10,7 @@ import { Refused } from "@signet/kernel/errors"
 import type { Deps } from "../deps.ts"
 import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import type { Take } from "./found.ts"
 import { given, moved, refuseBlank } from "./outcome.ts"
 
@@ -26,8 +26,8 @@ interface Kind<Row extends PlaceRecord, Desc extends DescMessage, Named> {
   readonly type: "tenant" | "context"
   readonly schema: Desc
   /** Finds the record within the caller's reach. @throws Refused RESOURCE_UNRESOLVED */
-  readonly found: (desk: Desk, of: Named, take: Take) => Promise<Row>
-  readonly store: (desk: Desk) => { update(row: Row): Promise<void> }
+  readonly found: (admin: AdminTransaction, of: Named, take: Take) => Promise<Row>
+  readonly store: (admin: AdminTransaction) => { update(row: Row): Promise<void> }
   readonly placeOf: (row: Row) => Place
   readonly shape: (row: Row) => MessageInitShape<Desc>
 }
@@ -41,19 +41,19 @@ export function placeResource<Row extends PlaceRecord, Desc extends DescMessage,
   deps: Deps,
   { type, schema, found, store, placeOf, shape }: Kind<Row, Desc, Named>,
 ) {
-  const record = (desk: Desk, kind: AuditKind, row: Row): Promise<void> =>
-    desk.record(kind, { place: placeOf(row), target: { type, id: row.id } })
+  const record = (admin: AdminTransaction, kind: AuditKind, row: Row): Promise<void> =>
+    admin.record(kind, { place: placeOf(row), target: { type, id: row.id } })
 
   const move = (kind: AuditKind, to: Move<PlaceStatus>) => (of: Named, call: HandlerContext) =>
-    administer(deps, call, "write", async (desk) => {
-      const row = await found(desk, of, "lock")
+    administer(deps, call, "write", async (admin) => {
+      const row = await found(admin, of, "lock")
       const next = moved(row, to)
       if (next === undefined) return shape(row)
-      const updated = { ...next, updatedAtMs: desk.nowMs }
-      await store(desk).update(updated)
-      if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(placeOf(row), kind, desk.nowMs)
-      else await desk.tx.endings.reopenPlace(placeOf(row), desk.nowMs)
-      await record(desk, kind, updated)
+      const updated = { ...next, updatedAtMs: admin.nowMs }
+      await store(admin).update(updated)
+      if (to.to !== "ACTIVE") await admin.tx.endings.endByPlace(placeOf(row), kind, admin.nowMs)
+      else await admin.tx.endings.reopenPlace(placeOf(row), admin.nowMs)
+      await record(admin, kind, updated)
       return shape(updated)
     })
 
@@ -68,21 +68,21 @@ export function placeResource<Row extends PlaceRecord, Desc extends DescMessage,
     },
 
     get: (of: Named, call: HandlerContext) =>
-      administer(deps, call, "read", async (desk) => shape(await found(desk, of, "find"))),
+      administer(deps, call, "read", async (admin) => shape(await found(admin, of, "find"))),
 
     /** Only the name can change. @throws Refused STATE_CONFLICT if it is archived. */
     rename: (of: Named, call: HandlerContext, { values, mask }: Update<Desc>) =>
-      administer(deps, call, "write", async (desk) => {
-        const row = await found(desk, of, "lock")
+      administer(deps, call, "write", async (admin) => {
+        const row = await found(admin, of, "lock")
         const current = create(schema, shape(row))
         const { message } = changed(current, { desc: schema, values: given(values, type), mask, path: type })
         const name = nameOf(message)
         refuseBlank(name, `${type}.name`)
         if (row.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         if (name === row.name) return shape(row)
-        const updated = { ...row, name, updatedAtMs: desk.nowMs }
-        await store(desk).update(updated)
-        await record(desk, `${type}.updated`, updated)
+        const updated = { ...row, name, updatedAtMs: admin.nowMs }
+        await store(admin).update(updated)
+        await record(admin, `${type}.updated`, updated)
         return shape(updated)
       }),
 

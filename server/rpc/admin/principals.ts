@@ -11,7 +11,7 @@ import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { LockPrincipalRequest } from "@signet/proto/auth/v1/principals"
 import type { Deps } from "../deps.ts"
 import { identityShape, principalShape, providerAccountShape } from "../shape.ts"
-import { administer, type Desk, requireInstallation, unresolved } from "./administer.ts"
+import { type AdminTransaction, administer, requireInstallation, unresolved } from "./administer.ts"
 import { given, isSame, moved } from "./outcome.ts"
 
 type Methods =
@@ -28,9 +28,9 @@ type Methods =
 export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     getPrincipal: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        requireInstallation(desk)
-        const { identities } = desk.tx
+      administer(deps, context, "read", async (admin) => {
+        requireInstallation(admin)
+        const { identities } = admin.tx
         const id = parseId("prn", request.principalId)
         const principal = id && (await identities.findPrincipal(id))
         if (principal === undefined) throw unresolved()
@@ -45,13 +45,13 @@ export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>,
       }),
 
     lockPrincipal: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const lock = lockOf(request, desk.nowMs)
-        const principal = await lockRow(desk, request.principalId)
+      administer(deps, context, "write", async (admin) => {
+        const lock = lockOf(request, admin.nowMs)
+        const principal = await lockRow(admin, request.principalId)
         const next = moved<Principal["status"], Principal>(principal, principalMoves.lock)
         if (next === undefined && isSame(principal.lock ?? {}, lock)) return { principal: principalShape(principal) }
-        if (!(await desk.tx.principals.lockUntil(principal.id, lock, desk.nowMs))) throw new Refused("STATE_CONFLICT")
-        await recordMove(desk, "principal.locked", principal.id)
+        if (!(await admin.tx.principals.lockUntil(principal.id, lock, admin.nowMs))) throw new Refused("STATE_CONFLICT")
+        await recordMove(admin, "principal.locked", principal.id)
         return { principal: principalShape({ ...principal, status: "LOCKED", lock }) }
       }),
     unlockPrincipal: (request, context) =>
@@ -96,30 +96,30 @@ function movePrincipal(
   context: HandlerContext,
   idText: string,
   kind: keyof typeof moves,
-  apply: (desk: Desk, principal: Principal) => Promise<boolean>,
+  apply: (admin: AdminTransaction, principal: Principal) => Promise<boolean>,
 ) {
-  return administer(deps, context, "write", async (desk) => {
-    const principal = await lockRow(desk, idText)
+  return administer(deps, context, "write", async (admin) => {
+    const principal = await lockRow(admin, idText)
     const next = moved<Principal["status"], Principal>(principal, moves[kind])
     if (next === undefined) return { principal: principalShape(principal) }
-    if (!(await apply(desk, principal))) throw new Refused("STATE_CONFLICT")
-    await recordMove(desk, kind, principal.id)
+    if (!(await apply(admin, principal))) throw new Refused("STATE_CONFLICT")
+    await recordMove(admin, kind, principal.id)
     const { lock: _, ...unlocked } = next
     return { principal: principalShape(unlocked) }
   })
 }
 
 /** @throws Refused RESOURCE_UNRESOLVED */
-async function lockRow(desk: Desk, idText: string): Promise<Principal> {
-  requireInstallation(desk)
+async function lockRow(admin: AdminTransaction, idText: string): Promise<Principal> {
+  requireInstallation(admin)
   const id = parseId("prn", idText)
-  const principal = id && (await desk.tx.principals.lock(id))
+  const principal = id && (await admin.tx.principals.lock(id))
   if (principal === undefined) throw unresolved()
   return principal
 }
 
-const recordMove = (desk: Desk, kind: AuditKind, id: PrincipalId) =>
-  desk.record(kind, { place: desk.caller, target: { type: "principal", id }, subject: id })
+const recordMove = (admin: AdminTransaction, kind: AuditKind, id: PrincipalId) =>
+  admin.record(kind, { place: admin.caller, target: { type: "principal", id }, subject: id })
 
 /** @throws Refused INVALID_FIELD */
 function lockOf({ lockExpiresAt, reason }: LockPrincipalRequest, nowMs: number): PrincipalLock {
@@ -136,9 +136,9 @@ function moveAccount(
   kind: "provider_account.blocked" | "provider_account.unblocked",
   move: Move<ProviderAccount["status"]>,
 ) {
-  return administer(deps, context, "write", async (desk) => {
-    requireInstallation(desk)
-    const { tx, nowMs, caller } = desk
+  return administer(deps, context, "write", async (admin) => {
+    requireInstallation(admin)
+    const { tx, nowMs, caller } = admin
     const id = parseId("pac", idText)
     const account = id && (await tx.accounts.lockAccount(id))
     if (account === undefined) throw unresolved()
@@ -148,7 +148,7 @@ function moveAccount(
     if (next.status === "BLOCKED") await tx.endings.endByAccount(account.id, kind, nowMs)
     const user = await tx.identities.findUserPrincipal(account.identityId)
     const target = { type: "provider_account", id: account.id }
-    await desk.record(kind, { place: caller, target, subject: user?.id ?? null })
+    await admin.record(kind, { place: caller, target, subject: user?.id ?? null })
     return { providerAccount: providerAccountShape(next) }
   })
 }

@@ -13,7 +13,7 @@ import type { Deps } from "../deps.ts"
 import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import { foundApp, foundIn, wholeApp } from "./found.ts"
 import { newClientValues } from "./new-provider-client.ts"
 import { given, isSame, moved, refuse } from "./outcome.ts"
@@ -34,45 +34,45 @@ const path = "provider_client"
 export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     createProviderClient: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const app = await foundApp(desk, request.appId)
+      administer(deps, context, "write", async (admin) => {
+        const app = await foundApp(admin, request.appId)
         const asked = given(request.providerClient, path)
         refuseClosed(schema, asked, "create", path)
         const values = newClientValues(asked)
-        const id = desk.newId("pcl")
+        const id = admin.newId("pcl")
         const kept = await sealed(deps.secrets, { ...values, id }, asked)
         await refuseProblem(
-          desk,
+          admin,
           { ...values, ...kept, appId: app.id },
           { before: null, isPreset: asked.preset !== "" },
         )
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
-        const { nowMs } = desk
+        const { nowMs } = admin
         const made = { appId: app.id, status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
         const client: ProviderClient = { ...values, ...kept, ...made, id }
-        if (!(await desk.tx.administration.insertProviderClient(client))) throw new Refused("ALREADY_EXISTS")
-        await record(desk, "provider_client.created", client)
+        if (!(await admin.tx.administration.insertProviderClient(client))) throw new Refused("ALREADY_EXISTS")
+        await record(admin, "provider_client.created", client)
         return { providerClient: providerClientShape(client) }
       }),
 
     getProviderClient: (request, context) =>
-      administer(deps, context, "read", async (desk) => ({
-        providerClient: providerClientShape(await foundClient(desk, request)),
+      administer(deps, context, "read", async (admin) => ({
+        providerClient: providerClientShape(await foundClient(admin, request)),
       })),
 
     listProviderClients: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const app = await foundApp(desk, request.appId)
+      administer(deps, context, "read", async (admin) => {
+        const app = await foundApp(admin, request.appId)
         const filter = ["provider-clients", app.id]
         const asked = pageAsked(deps.secrets, "pcl", filter, request)
-        const found = await desk.tx.administration.listProviderClients(app.id, asked)
+        const found = await admin.tx.administration.listProviderClients(app.id, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { providerClients: page.map(providerClientShape), nextPageToken }
       }),
 
     updateProviderClient: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const client = await foundClient(desk, request)
+      administer(deps, context, "write", async (admin) => {
+        const client = await foundClient(admin, request)
         const current = create(schema, providerClientShape(client))
         const values = given(request.providerClient, path)
         const { message, paths } = changed(current, { desc: schema, values, mask: request.updateMask, path })
@@ -82,13 +82,13 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
           clientSecretSealed: paths.has("client_secret") ? kept.clientSecretSealed : client.clientSecretSealed,
           tokenSecretSealed: paths.has("token_secret") ? kept.tokenSecretSealed : client.tokenSecretSealed,
         }
-        await refuseProblem(desk, { ...next, ...secrets, appId: client.appId }, { before: client, isPreset: false })
+        await refuseProblem(admin, { ...next, ...secrets, appId: client.appId }, { before: client, isPreset: false })
         const isAsItWas =
           isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
         if (isAsItWas) return { providerClient: current }
-        const updated = { ...client, ...next, ...secrets, updatedAtMs: desk.nowMs }
-        await desk.tx.apps.putProviderClient(updated)
-        await record(desk, "provider_client.updated", updated)
+        const updated = { ...client, ...next, ...secrets, updatedAtMs: admin.nowMs }
+        await admin.tx.apps.putProviderClient(updated)
+        await record(admin, "provider_client.updated", updated)
         return { providerClient: providerClientShape(updated) }
       }),
 
@@ -104,15 +104,15 @@ interface Named {
   providerClientId: string
 }
 
-async function foundClient(desk: Desk, { appId, providerClientId }: Named): Promise<ProviderClient> {
+async function foundClient(admin: AdminTransaction, { appId, providerClientId }: Named): Promise<ProviderClient> {
   const id = parseId("pcl", providerClientId)
-  const client = foundIn(appId, id && (await desk.tx.administration.lockProviderClient(id)))
-  desk.reach(wholeApp(client.appId))
+  const client = foundIn(appId, id && (await admin.tx.administration.lockProviderClient(id)))
+  admin.reach(wholeApp(client.appId))
   return client
 }
 
 async function refuseProblem(
-  { deps, tx, isInstallation }: Desk,
+  { deps, tx, isInstallation }: AdminTransaction,
   asked: ClientValues & Pick<ProviderClient, "appId" | "clientSecretSealed" | "tokenSecretSealed">,
   { before, isPreset }: { before: ClientValues | null; isPreset: boolean },
 ): Promise<void> {
@@ -123,17 +123,17 @@ async function refuseProblem(
 }
 
 function move(deps: Deps, context: HandlerContext, of: Named, kind: AuditKind, to: Move<ProviderClient["status"]>) {
-  return administer(deps, context, "write", async (desk) => {
-    const client = await foundClient(desk, of)
+  return administer(deps, context, "write", async (admin) => {
+    const client = await foundClient(admin, of)
     const next = moved(client, to)
     if (next === undefined) return { providerClient: providerClientShape(client) }
-    const updated = { ...next, updatedAtMs: desk.nowMs }
-    await desk.tx.apps.putProviderClient(updated)
-    if (to.to === "DISABLED") await desk.tx.endings.endByClient(client.id, kind, desk.nowMs)
-    await record(desk, kind, updated)
+    const updated = { ...next, updatedAtMs: admin.nowMs }
+    await admin.tx.apps.putProviderClient(updated)
+    if (to.to === "DISABLED") await admin.tx.endings.endByClient(client.id, kind, admin.nowMs)
+    await record(admin, kind, updated)
     return { providerClient: providerClientShape(updated) }
   })
 }
 
-const record = (desk: Desk, kind: AuditKind, { id, appId }: ProviderClient): Promise<void> =>
-  desk.record(kind, { place: wholeApp(appId), target: { type: "provider_client", id } })
+const record = (admin: AdminTransaction, kind: AuditKind, { id, appId }: ProviderClient): Promise<void> =>
+  admin.record(kind, { place: wholeApp(appId), target: { type: "provider_client", id } })

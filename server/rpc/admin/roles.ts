@@ -15,7 +15,7 @@ import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { grantLevelOf } from "../parse.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import { foundIn, foundListPlace, foundOwnApp, foundPlace, requireActive, type Take } from "./found.ts"
 import { given, isSame, moved, refuse } from "./outcome.ts"
 
@@ -26,61 +26,61 @@ const schema = RoleSchema
 export function roles(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
   return {
     createRole: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
+      administer(deps, context, "write", async (admin) => {
         const asked = given(request.role, "role")
         refuseClosed(schema, asked, "create", "role")
-        const { place } = await foundPlace(desk, { appId: request.appId, tenantId: asked.tenantId, contextId: "" })
+        const { place } = await foundPlace(admin, { appId: request.appId, tenantId: asked.tenantId, contextId: "" })
         const { appId, tenantId } = place
-        const { nowMs } = desk
+        const { nowMs } = admin
         const made = { status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
-        const role: Role = { ...valuesOf(asked), ...made, id: desk.newId("rol"), appId, tenantId, key: asked.key }
-        await refuseProblem(desk, role)
-        await requireActive(desk, place)
-        if (!(await desk.tx.roles.insert(role))) throw new Refused("ALREADY_EXISTS")
-        await record(desk, "role.created", role)
+        const role: Role = { ...valuesOf(asked), ...made, id: admin.newId("rol"), appId, tenantId, key: asked.key }
+        await refuseProblem(admin, role)
+        await requireActive(admin, place)
+        if (!(await admin.tx.roles.insert(role))) throw new Refused("ALREADY_EXISTS")
+        await record(admin, "role.created", role)
         return { role: shape(role) }
       }),
 
     getRole: (request, context) =>
-      administer(deps, context, "read", async (desk) => ({
-        role: shape(await foundUsableRole(desk, request, "find")),
+      administer(deps, context, "read", async (admin) => ({
+        role: shape(await foundUsableRole(admin, request, "find")),
       })),
 
     listRoles: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const { appId, tenantId } = await foundListPlace(desk, { ...request, contextId: "" })
+      administer(deps, context, "read", async (admin) => {
+        const { appId, tenantId } = await foundListPlace(admin, { ...request, contextId: "" })
         const filter = ["roles", appId, tenantId ?? ""]
         const asked = pageAsked(deps.secrets, "rol", filter, request)
-        const found = await desk.tx.roles.list(appId, tenantId, asked)
+        const found = await admin.tx.roles.list(appId, tenantId, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { roles: page.map(shape), nextPageToken }
       }),
 
     updateRole: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const role = await foundRole(desk, request)
+      administer(deps, context, "write", async (admin) => {
+        const role = await foundRole(admin, request)
         const current = create(schema, shape(role))
         const change = { desc: schema, values: given(request.role, "role"), mask: request.updateMask, path: "role" }
         const values = valuesOf(changed(current, change).message)
         if (role.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
-        const updated = { ...role, ...values, updatedAtMs: desk.nowMs }
-        await refuseProblem(desk, updated)
+        const updated = { ...role, ...values, updatedAtMs: admin.nowMs }
+        await refuseProblem(admin, updated)
         if (isSame(values, valuesOf(current))) return { role: current }
-        await desk.tx.roles.update(updated)
-        await record(desk, "role.updated", updated)
+        await admin.tx.roles.update(updated)
+        await record(admin, "role.updated", updated)
         return { role: shape(updated) }
       }),
 
     archiveRole: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const { tx, nowMs } = desk
-        const role = await foundRole(desk, request)
+      administer(deps, context, "write", async (admin) => {
+        const { tx, nowMs } = admin
+        const role = await foundRole(admin, request)
         const next = moved<Role["status"], Role>(role, roleMoves.archive)
         if (next === undefined) return { role: shape(role) }
         const updated = { ...next, updatedAtMs: nowMs }
         await tx.roles.update(updated)
         await tx.grants.revokeOfRole(role.id, nowMs)
-        await record(desk, "role.archived", updated)
+        await record(admin, "role.archived", updated)
         return { role: shape(updated) }
       }),
   }
@@ -92,31 +92,31 @@ interface Named {
 }
 
 /** A role to change: the caller must administer its app or tenant. */
-async function foundRole(desk: Desk, { appId, roleId }: Named): Promise<Role> {
+async function foundRole(admin: AdminTransaction, { appId, roleId }: Named): Promise<Role> {
   const id = parseId("rol", roleId)
-  const role = foundIn(appId, id && (await desk.tx.roles.lock(id)))
-  desk.reach(placeOfRole(role))
+  const role = foundIn(appId, id && (await admin.tx.roles.lock(id)))
+  admin.reach(placeOfRole(role))
   return role
 }
 
 /** A role to grant: of the app, or of the caller's tenant. */
-export async function foundUsableRole(desk: Desk, { appId, roleId }: Named, take: Take): Promise<Role> {
-  const app = await foundOwnApp(desk, appId)
+export async function foundUsableRole(admin: AdminTransaction, { appId, roleId }: Named, take: Take): Promise<Role> {
+  const app = await foundOwnApp(admin, appId)
   const id = parseId("rol", roleId)
-  const role = foundIn(app.id, id && (await desk.tx.roles[take](id)))
-  if (role.tenantId !== null) desk.reach({ ...placeOfRole(role), contextId: desk.caller.contextId })
+  const role = foundIn(app.id, id && (await admin.tx.roles[take](id)))
+  if (role.tenantId !== null) admin.reach({ ...placeOfRole(role), contextId: admin.caller.contextId })
   return role
 }
 
 const placeOfRole = ({ appId, tenantId }: Role): Place => ({ appId, tenantId, contextId: null })
 
-async function refuseProblem({ tx }: Desk, role: Role): Promise<void> {
+async function refuseProblem({ tx }: AdminTransaction, role: Role): Promise<void> {
   const known = await tx.roles.findPermissions(role.appId, role.permissions)
   refuse(roleProblem(role, new Set(known.map(({ key }) => key))))
 }
 
-const record = (desk: Desk, kind: AuditKind, role: Role): Promise<void> =>
-  desk.record(kind, { place: placeOfRole(role), target: { type: "role", id: role.id } })
+const record = (admin: AdminTransaction, kind: AuditKind, role: Role): Promise<void> =>
+  admin.record(kind, { place: placeOfRole(role), target: { type: "role", id: role.id } })
 
 const valuesOf = (of: Asked): Pick<Role, "description" | "permissions" | "inheritable" | "assignableAt"> => ({
   description: of.description,

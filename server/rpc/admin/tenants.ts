@@ -32,30 +32,30 @@ export function tenants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Me
   })
   return {
     createTenant: (request, call) =>
-      administer(deps, call, "write", async (desk) => {
-        const app = await foundApp(desk, request.appId)
+      administer(deps, call, "write", async (admin) => {
+        const app = await foundApp(admin, request.appId)
         const { name } = resource.asked(request.tenant)
         refuseBlank(name, "tenant.name")
-        await requireActive(desk, wholeApp(app.id))
-        const { nowMs } = desk
+        await requireActive(admin, wholeApp(app.id))
+        const { nowMs } = admin
         const made = { status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
-        const tenant: Tenant = { id: desk.newId("ten"), appId: app.id, name, ...made }
-        await desk.tx.tenants.insert(tenant)
-        await resource.record(desk, "tenant.created", tenant)
+        const tenant: Tenant = { id: admin.newId("ten"), appId: app.id, name, ...made }
+        await admin.tx.tenants.insert(tenant)
+        await resource.record(admin, "tenant.created", tenant)
         return { tenant: shape(tenant) }
       }),
 
     getTenant: async (request, call) => ({ tenant: await resource.get(request, call) }),
 
     listTenants: (request, call) =>
-      administer(deps, call, "read", async (desk) => {
-        const { appId, tenantId } = await foundListPlace(desk, { appId: request.appId, tenantId: "", contextId: "" })
+      administer(deps, call, "read", async (admin) => {
+        const { appId, tenantId } = await foundListPlace(admin, { appId: request.appId, tenantId: "", contextId: "" })
         const filter = ["tenants", appId, tenantId ?? ""]
         const asked = pageAsked(deps.secrets, "ten", filter, request)
         const found =
           tenantId === null
-            ? await desk.tx.tenants.list(appId, asked)
-            : [await foundTenant(desk, { appId, tenantId }, "find")]
+            ? await admin.tx.tenants.list(appId, asked)
+            : [await foundTenant(admin, { appId, tenantId }, "find")]
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { tenants: page.map(shape), nextPageToken }
       }),

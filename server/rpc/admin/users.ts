@@ -11,7 +11,7 @@ import type { FindUsersRequest } from "@signet/proto/auth/v1/users"
 import type { Deps } from "../deps.ts"
 import { providerOf } from "../parse.ts"
 import { identityShape, membershipShape, principalShape, providerAccountShape } from "../shape.ts"
-import { administer, type Desk } from "./administer.ts"
+import { type AdminTransaction, administer } from "./administer.ts"
 import { foundListPlace, placeOf } from "./found.ts"
 
 const most = 20
@@ -19,20 +19,20 @@ const most = 20
 export function users(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, "findUsers"> {
   return {
     findUsers: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const { tx, caller, isInstallation } = desk
+      administer(deps, context, "write", async (admin) => {
+        const { tx, caller, isInstallation } = admin
         const isEverywhere = isInstallation && request.appId === ""
         const appId = request.appId === "" ? caller.appId : request.appId
         // The scope is checked before the look-up, so the answer depends only on members that the caller may see.
-        const within = isEverywhere ? null : await foundListPlace(desk, { appId, tenantId: "", contextId: "" })
+        const within = isEverywhere ? null : await foundListPlace(admin, { appId, tenantId: "", contextId: "" })
         const found = await tx.people.find({ by: searchOf(request), within }, most)
         const place = within ?? placeOf(caller)
         const nobody = { type: "app", id: place.appId }
         for (const subject of found.length === 0 ? [null] : found.map(({ id }) => id)) {
           const target = subject === null ? nobody : { type: "principal", id: subject }
-          await desk.record("identity.looked_up", { place, target, subject })
+          await admin.record("identity.looked_up", { place, target, subject })
         }
-        return { users: await Promise.all(found.map((principal) => userOf(desk, principal, within?.appId ?? null))) }
+        return { users: await Promise.all(found.map((principal) => userOf(admin, principal, within?.appId ?? null))) }
       }),
   }
 }
@@ -55,7 +55,7 @@ function searchOf({ by }: FindUsersRequest): PersonSearch["by"] {
   }
 }
 
-async function userOf({ tx, caller, isInstallation }: Desk, principal: Principal, appId: string | null) {
+async function userOf({ tx, caller, isInstallation }: AdminTransaction, principal: Principal, appId: string | null) {
   const all = await tx.members.listOfPrincipal(principal.id)
   const memberships = all
     .filter((each) => isLiveMembership(each) && (appId === null || each.appId === appId))

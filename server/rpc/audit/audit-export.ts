@@ -12,7 +12,7 @@ import type {
   ListAuditCheckpointsResponseSchema,
   ListAuditLinksResponseSchema,
 } from "@signet/proto/auth/v1/audit_service"
-import type { Desk } from "../admin/administer.ts"
+import type { AdminTransaction } from "../admin/administer.ts"
 
 /** The place that a caller lists. All null: events of no app. */
 export type ListPlace = Place | { readonly appId: null; readonly tenantId: null; readonly contextId: null }
@@ -26,7 +26,7 @@ interface Links {
 }
 
 export async function exportLinks(
-  { tx }: Desk,
+  { tx }: AdminTransaction,
   place: ListPlace,
   { afterSeq, pageSize }: Links,
 ): Promise<MessageInitShape<typeof ListAuditLinksResponseSchema> & { chain: string }> {
@@ -53,7 +53,7 @@ interface Checkpoints {
 }
 
 export async function exportCheckpoints(
-  { tx, deps }: Desk,
+  { tx, deps }: AdminTransaction,
   place: ListPlace,
   { afterNumber, pageSize }: Checkpoints,
 ): Promise<MessageInitShape<typeof ListAuditCheckpointsResponseSchema>> {

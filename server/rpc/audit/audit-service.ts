@@ -11,7 +11,7 @@ import {
   type ListAuditEventsRequest,
 } from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
-import { administer, type Desk, factsOf } from "../admin/administer.ts"
+import { type AdminTransaction, administer, factsOf } from "../admin/administer.ts"
 import { foundListPlace } from "../admin/found.ts"
 import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
@@ -22,11 +22,11 @@ import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.t
 export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
   return {
     listAuditEvents: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const filter = filterOf(request, await listPlace(desk, request))
+      administer(deps, context, "read", async (admin) => {
+        const filter = filterOf(request, await listPlace(admin, request))
         const key = ["audit-events", JSON.stringify(filter)]
         const asked = pageAsked(deps.secrets, "aud", key, request)
-        const found = (await desk.tx.audit.list(filter, asked)).map((event) => ({
+        const found = (await admin.tx.audit.list(filter, asked)).map((event) => ({
           id: event.id,
           createdAtMs: event.occurredAtMs,
           event,
@@ -37,32 +37,32 @@ export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
 
     // Counted as a write, because each call appends an event.
     listAuditLinks: (request, context) =>
-      administer(deps, context, "write", async (desk) => {
-        const place = await listPlace(desk, { ...request, contextId: "" })
-        const answer = await exportLinks(desk, place, request)
+      administer(deps, context, "write", async (admin) => {
+        const place = await listPlace(admin, { ...request, contextId: "" })
+        const answer = await exportLinks(admin, place, request)
         const { appId, tenantId, contextId } = place
         const target = { type: "audit_chain", id: answer.chain }
-        const facts = { ...factsOf(desk.caller), kind: "audit.exported", appId, tenantId, contextId, target } as const
-        await desk.tx.audit.append(auditEvent(deps, context, desk.nowMs, facts))
+        const facts = { ...factsOf(admin.caller), kind: "audit.exported", appId, tenantId, contextId, target } as const
+        await admin.tx.audit.append(auditEvent(deps, context, admin.nowMs, facts))
         return answer
       }),
 
     listAuditCheckpoints: (request, context) =>
-      administer(deps, context, "read", async (desk) =>
-        exportCheckpoints(desk, await listPlace(desk, { ...request, contextId: "" }), request),
+      administer(deps, context, "read", async (admin) =>
+        exportCheckpoints(admin, await listPlace(admin, { ...request, contextId: "" }), request),
       ),
   }
 }
 
 /** An administrator of the installation who names no place lists everything. Others list at most their own place. */
 function listPlace(
-  desk: Desk,
+  admin: AdminTransaction,
   asked: Pick<ListAuditEventsRequest, "appId" | "tenantId" | "contextId">,
 ): Promise<ListPlace> | ListPlace {
   const { appId, tenantId, contextId } = asked
   const isAnywhere = appId === "" && tenantId === "" && contextId === ""
-  if (desk.isInstallation && isAnywhere) return { appId: null, tenantId: null, contextId: null }
-  return foundListPlace(desk, { appId: appId || desk.caller.appId, tenantId, contextId })
+  if (admin.isInstallation && isAnywhere) return { appId: null, tenantId: null, contextId: null }
+  return foundListPlace(admin, { appId: appId || admin.caller.appId, tenantId, contextId })
 }
 
 const filterOf = (request: ListAuditEventsRequest, { appId, tenantId, contextId }: ListPlace): AuditFilter => ({
