@@ -166,7 +166,7 @@ export const deviceMutants: readonly Mutant[] = [
   {
     fault: "a revocation is done when it was begun",
     file: effects,
-    from: "for (const id of ids.slice(0, most)) await direct(deps, revoked, id)",
+    from: "for (const id of ids.slice(0, most)) await issueRemoval(deps, revoked, id)",
     to: "",
     test: "test/story/device-revocation.test.ts",
     name: "is removed from each conversation by a remaining member, also after an interrupted process",

@@ -23,10 +23,10 @@ export const simulationMutants: readonly Mutant[] = [
     name: "messages that were written in two epochs are sent in an order that opens",
   },
   {
-    fault: "who was in twice is told of the second time only",
+    fault: "a device that was a member twice reads only the second membership",
     file: "server/rpc/messaging/conversation/reads.ts",
-    from: "span(id, deviceId, asked.afterSeq)",
-    to: "span(id, deviceId, 1_000_000n)",
+    from: "membershipSpan(id, deviceId, asked.afterSeq)",
+    to: "membershipSpan(id, deviceId, 1_000_000n)",
     test,
     name: "who is removed and let in again while it is away, hears of both",
   },

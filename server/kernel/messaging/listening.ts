@@ -1,6 +1,6 @@
 import type { ConversationId, PrincipalId } from "../ids.ts"
 
-/** The users whose device lists matter to a conversation: its members, each once; none before the first commit. */
+/** A conversation's head and member users, each once: a subscriber follows their device lists. None before the first commit. */
 export interface MemberUsers {
   readonly conversationId: ConversationId
   readonly headSeq: bigint

@@ -1,6 +1,6 @@
-// Store interfaces of the messaging service. A backend may be a database or a set of objects that cannot write each
-// other. So every method is atomic by itself and takes no asynchronous callback. Operations that need two methods call
-// them in an order that can be interrupted and retried; each method documents retries and races.
+// Store interfaces of the messaging service. A backend is a database, or Durable Objects, which cannot be written in one
+// transaction. So every method is atomic by itself and takes no asynchronous callback. An operation that needs two
+// methods calls them in an order that can be interrupted and retried.
 import type { AuditEvent } from "../audit/event.ts"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, PrincipalId, SessionId, WelcomeId } from "../ids.ts"
 import type { SessionState } from "../session/session.ts"
@@ -31,7 +31,7 @@ import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
  * Every method throws Refused UNAVAILABLE if the auth service does not answer.
  */
 export interface MessagingAccounts {
-  /** The subset that are active users with an active membership of the place, in no order. */
+  /** The subset of active users with an active membership of the place, in no order. */
   activeUsers(ids: readonly PrincipalId[], place: Place): Promise<readonly PrincipalId[]>
   findSession(id: SessionId): Promise<MessagingSession | undefined>
   /** Resolves once the events are stored. */
@@ -76,10 +76,10 @@ export interface Devices {
   lists(userId: PrincipalId, place: Place, afterVersion: bigint, limit: number): Promise<readonly SignedDeviceList[]>
   /**
    * Compares and swaps: if the newest list is still the predecessor of `list`, writes the changed devices, the list and
-   * the session's binding. Records revocations as due effects.
+   * the session's binding. Records revocations, whose effects `dueEffects` then lists.
    *
-   * @returns "lost" if another change was first or the leaf key is taken: read and decide again. Repeating a completed
-   * change also returns "lost".
+   * @returns "lost" if another change was first, if the leaf key belongs to another device, or if this change is complete
+   * already: read and decide again.
    */
   change(of: DeviceChange): Promise<"done" | "lost">
   /** Binds another session to an existing device. Idempotent. */
@@ -100,7 +100,7 @@ export interface DeviceChange {
   readonly devices: readonly MessagingDevice[]
   readonly list: SignedDeviceList
   readonly bind: { readonly sessionId: SessionId; readonly deviceId: DeviceId } | null
-  /** Ends every session that is bound to one of these, except the one that is bound now. */
+  /** Every session that is bound to one of these devices is ended, except the session of `bind`. */
   readonly revoked: readonly DeviceId[]
   readonly nowMs: number
   readonly audit: readonly AuditEvent[]
@@ -116,7 +116,8 @@ export interface KeyPackages {
     nowMs: number,
   ): Promise<{ is: "done"; inventory: Inventory } | { is: "duplicate" } | { is: "full"; inventory: Inventory }>
   /**
-   * Claims one package for each active device of the targets except the requester's, chosen as by `chooseKeyPackage`.
+   * Claims one package for each active device of the targets except the requester, chosen by `chooseKeyPackage`. A device
+   * without an available package is left out; `low` names devices that should upload more.
    * Two claims never get the same package, except for a last resort. The same id and request always return the same
    * record; another request under the id returns "mismatch".
    */
@@ -174,6 +175,9 @@ export interface Conversations {
   /**
    * Inserts a conversation. DIRECT: unless the two users already have one at the place that is not CLOSED. GROUP:
    * unless this device used the key before. Of two concurrent calls one inserts, and both return its conversation.
+   *
+   * @returns "there" for an existing conversation; "mismatch" if the key was used for another request; "full" if a user
+   * has the maximum number of conversations.
    */
   create(
     conversation: Conversation,
@@ -185,7 +189,7 @@ export interface Conversations {
    * Returns what an append needs in one read: the conversation, the device's cursor, and the earlier answer for the
    * key.
    */
-  open(
+  findSeen(
     id: ConversationId,
     deviceId: DeviceId,
     idempotencyKey?: Uint8Array,
@@ -238,7 +242,7 @@ export interface Conversations {
    * The sequence numbers of the commits that added and removed the device's leaf; toSeq is null while it is a member.
    * For a device with several memberships: the first one that had not ended at `afterSeq`, else the last.
    */
-  span(
+  membershipSpan(
     id: ConversationId,
     deviceId: DeviceId,
     afterSeq: bigint,
@@ -246,22 +250,26 @@ export interface Conversations {
   /** Raises the cursor, never lowers it: of two concurrent calls the higher wins. "beyond" if the log is shorter. */
   ack(id: ConversationId, deviceId: DeviceId, cursor: Cursor): Promise<Cursor | "beyond">
   /**
-   * Records a call of a member device: raises `memberOnlineAtMs` and the device's time if they are over 10 seconds old.
+   * Records a request of a member device: raises `memberOnlineAtMs` and the device's own time if they are over 10 seconds
+   * old.
    */
   touch(id: ConversationId, deviceId: DeviceId, nowMs: number): Promise<void>
-  /** Member devices that called since that time. */
+  /** Member devices with a request since that time. */
   online(id: ConversationId, sinceMs: number): Promise<readonly { deviceId: DeviceId; userId: PrincipalId }[]>
   groupInfo(id: ConversationId): Promise<{ bytes: Uint8Array; epoch: bigint; treeHash: Uint8Array | null } | undefined>
   /** Returns at most 1 MiB from the offset. A tree is stored while a pending welcome or the current epoch names it. */
   tree(id: ConversationId, hash: Uint8Array, offset: number): Promise<{ chunk: Uint8Array; size: number } | undefined>
-  /** Runs the pure decision under the conversation's lock and writes its result. Idempotent. */
-  direct(
+  /**
+   * Issues a directive (an order to the members to remove a device or a user), or closes the conversation: runs the pure
+   * decision under the conversation's lock and writes its result. Idempotent.
+   */
+  decideDirective(
     id: ConversationId,
     decide: (conversation: Conversation) => DirectiveDecision,
     audit: (decision: DirectiveDecision) => AuditEvent | null,
   ): Promise<{ decision: DirectiveDecision; conversation: Conversation } | undefined>
-  /** Same as `direct`. Of two concurrent devices one gets the lease. */
-  lease(
+  /** Leases a directive to the device that will carry it out. Of two concurrent devices one gets the lease. */
+  leaseDirective(
     id: ConversationId,
     decide: (conversation: Conversation) => LeaseDecision,
   ): Promise<{ decision: LeaseDecision; conversation: Conversation } | undefined>
@@ -312,6 +320,7 @@ export interface Attachments {
   delete(id: AttachmentId, audit: AuditEvent): Promise<void>
   /** DELETED or expired attachments: remove their blobs, then call `forget`. */
   due(nowMs: number, limit: number): Promise<readonly AttachmentRecord[]>
+  /** Erases the record of an attachment whose blobs were removed. Idempotent. */
   forget(id: AttachmentId): Promise<void>
 }
 

@@ -12,7 +12,7 @@ import type {
   WelcomeId,
 } from "../ids.ts"
 
-/** The scope of users, devices and conversations. Nothing crosses places. */
+/** An app, or one tenant of it: the scope of users, devices and conversations. No record belongs to two places. */
 export interface Place {
   readonly appId: AppId
   readonly tenantId: TenantId | null

@@ -4,7 +4,7 @@ import { permVerOf } from "@signet/kernel/authz/versions"
 import { Refused } from "@signet/kernel/errors"
 import { type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { GetPermissionSnapshotRequest, PermissionService } from "@signet/proto/auth/v1/permission_service"
-import { administer, type Desk, unresolved } from "../admin/administer.ts"
+import { type AdminTransaction, administer, unresolved } from "../admin/administer.ts"
 import { foundPlace } from "../admin/found.ts"
 import type { Deps } from "../deps.ts"
 import { activeMembership } from "../place.ts"
@@ -15,18 +15,22 @@ const caching = "private, max-age=31536000, immutable"
 export function permissionService(deps: Deps): ServiceImpl<typeof PermissionService> {
   return {
     getPermissionSnapshot: (request, context) =>
-      administer(deps, context, "read", async (desk) => {
-        const jws = await signedSnapshot(deps, desk, request)
+      administer(deps, context, "read", async (admin) => {
+        const jws = await signedSnapshot(deps, admin, request)
         context.responseHeader.set("cache-control", caching)
         return { jws }
       }),
   }
 }
 
-async function signedSnapshot(deps: Deps, desk: Desk, request: GetPermissionSnapshotRequest): Promise<string> {
-  const { tx, nowMs } = desk
-  const { place } = await foundPlace(desk, request)
-  const principalId = await memberAt(desk, place, request.principalId)
+async function signedSnapshot(
+  deps: Deps,
+  admin: AdminTransaction,
+  request: GetPermissionSnapshotRequest,
+): Promise<string> {
+  const { tx, nowMs } = admin
+  const { place } = await foundPlace(admin, request)
+  const principalId = await memberAt(admin, place, request.principalId)
   const { versions, snapshot } = await tx.authorities.snapshot({ ...place, principalId, nowMs })
   const current = permVerOf(versions)
   if (Number(request.permVer) > current) throw new Refused("INVALID_FIELD", { metadata: { field: "perm_ver" } })
@@ -45,7 +49,7 @@ async function signedSnapshot(deps: Deps, desk: Desk, request: GetPermissionSnap
  * membership.
  */
 async function memberAt(
-  { tx }: Desk,
+  { tx }: AdminTransaction,
   place: Parameters<typeof activeMembership>[2],
   idText: string,
 ): Promise<PrincipalId> {

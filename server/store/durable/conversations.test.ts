@@ -201,7 +201,7 @@ describe("a conversation's object", () => {
     const { devices } = await putUser(store, 6)
     const group = await putGroup(store, devices)
     const rejoin = ({ id: deviceId, userId }: MessagingDevice) =>
-      store.conversations.direct(
+      store.conversations.decideDirective(
         group.id,
         (found) => decideRejoin(found, { id: newId("dir", nowMs, random(10)), userId, deviceId, nowMs }),
         () => newAudit("directive.issued"),
@@ -213,7 +213,7 @@ describe("a conversation's object", () => {
     expect(directives.map(({ deviceId }) => deviceId).toSorted()).toEqual(stuck.map(({ id }) => id).toSorted())
     const [first] = directives
     const lease = ({ id }: MessagingDevice) =>
-      store.conversations.lease(group.id, (found) => decideLease(found, first?.id ?? expect.fail(), id, nowMs))
+      store.conversations.leaseDirective(group.id, (found) => decideLease(found, first?.id ?? expect.fail(), id, nowMs))
     const leases = await Promise.all(devices.slice(4).map(lease))
     expect(leases.map((done) => done?.decision.is).toSorted()).toEqual(["lease", "refuse"])
   })

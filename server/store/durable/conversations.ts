@@ -42,7 +42,7 @@ export function durableConversations(env: DurableEnv): Conversations {
         (_, conversation) => conversation,
       ),
 
-    open: (id, deviceId, idempotencyKey) =>
+    findSeen: (id, deviceId, idempotencyKey) =>
       whole(
         id,
         (epoch) => CONVERSATIONS.getByName(id).open(deviceId, idempotencyKey ?? null, epoch),
@@ -60,7 +60,7 @@ export function durableConversations(env: DurableEnv): Conversations {
       return found ?? { envelopes: [], headSeq: 0n, firstSeq: 1n }
     },
 
-    span: (id, deviceId, afterSeq) => ask(() => CONVERSATIONS.getByName(id).span(deviceId, afterSeq)),
+    membershipSpan: (id, deviceId, afterSeq) => ask(() => CONVERSATIONS.getByName(id).span(deviceId, afterSeq)),
 
     ack: (id, deviceId, cursor) => ask(() => CONVERSATIONS.getByName(id).ack(deviceId, cursor)),
 

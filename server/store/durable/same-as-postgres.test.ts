@@ -142,7 +142,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       const asked = { id: newId("dir", nowMs, random.bytes(10)), userId, deviceId, nowMs }
       const decide = random.pick([decideRevocation, decideLeave, decideRejoin])
       await same("direct", (store) =>
-        store.conversations.direct(
+        store.conversations.decideDirective(
           id,
           (conversation) => decide(conversation, asked),
           ({ is }) => (is === "refuse" || is === "there" ? null : newAudit()),
@@ -155,7 +155,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       const directive = random.pick(conversation.directives)
       const by = device()
       await same("lease", (store) =>
-        store.conversations.lease(conversation.id, (one) => decideLease(one, directive.id, by.id, nowMs)),
+        store.conversations.leaseDirective(conversation.id, (one) => decideLease(one, directive.id, by.id, nowMs)),
       )
     },
     async fork() {
@@ -206,7 +206,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       const offset = random.below(1_001)
       const asks: Record<string, Ask> = {
         find: (store) => store.conversations.find(id),
-        open: (store) => store.conversations.open(id, by.id, key),
+        open: (store) => store.conversations.findSeen(id, by.id, key),
         messages: (store) => store.conversations.messages(id, afterSeq, page),
         commitOf: (store) => store.conversations.commitOf(id, conversation.epoch - 1n),
         groupInfo: (store) => store.conversations.groupInfo(id),
@@ -214,7 +214,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       }
       for (const [what, ask] of Object.entries(asks)) await same(what, ask)
       for (let after = 0n; after <= conversation.headSeq; after++) {
-        await same("span", (store) => store.conversations.span(id, by.id, after))
+        await same("membershipSpan", (store) => store.conversations.membershipSpan(id, by.id, after))
       }
     },
     async list() {

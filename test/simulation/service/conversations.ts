@@ -69,7 +69,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       return isOther ? { is: "mismatch" } : { is: "there", conversation: found.conversation }
     },
     find: async (id) => all.get(id)?.conversation,
-    async open(id, deviceId, key) {
+    async findSeen(id, deviceId, key) {
       const kept = all.get(id)
       if (kept === undefined) return undefined
       const { conversation, log, cursors } = kept
@@ -122,7 +122,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       const envelopes = log.filter(({ seq }) => seq > afterSeq).slice(0, limit)
       return { envelopes, headSeq: conversation.headSeq, firstSeq: conversation.firstSeq }
     },
-    async span(id, deviceId, afterSeq) {
+    async membershipSpan(id, deviceId, afterSeq) {
       const own = there(id).spans.filter((span) => span.deviceId === deviceId)
       return own.find(({ toSeq }) => toSeq === null || toSeq > afterSeq) ?? own.at(-1)
     },
@@ -152,7 +152,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       const bytes = there(id).trees.get(hex(hash))
       return bytes && { chunk: bytes.slice(offset, offset + maxBytes.treeChunk), size: bytes.length }
     },
-    async direct(id, decide) {
+    async decideDirective(id, decide) {
       const kept = all.get(id)
       if (kept === undefined) return undefined
       const { conversation: found } = kept
@@ -163,7 +163,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       }
       return { decision, conversation: kept.conversation }
     },
-    async lease(id, decide) {
+    async leaseDirective(id, decide) {
       const kept = all.get(id)
       if (kept === undefined) return undefined
       const { conversation: found } = kept

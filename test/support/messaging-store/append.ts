@@ -48,7 +48,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
       treeHash: commit.commit.tree?.hash,
     })
     expect(await store().commitOf(conversation.id, 0n)).toMatchObject({ seq: 1n, message: commit.message })
-    expect(await store().span(conversation.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
+    expect(await store().membershipSpan(conversation.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
   })
 
   test("messages are in order without gaps, and are read as they were written", async () => {
@@ -114,7 +114,7 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(await append({ ...message, contentHash: random() })).toEqual({ is: "mismatch" })
     // Idempotency keys are separate for each device.
     expect((await append(newMessage(group, second, { idempotencyKey: message.idempotencyKey }))).is).toBe("appended")
-    const { answered } = (await store().open(group.id, creator.id, message.idempotencyKey)) ?? {}
+    const { answered } = (await store().findSeen(group.id, creator.id, message.idempotencyKey)) ?? {}
     expect(answered).toEqual({ contentHash: message.contentHash, answer: first.answer })
     expect(await store().find(group.id)).toMatchObject({ headSeq: 3n })
   })
@@ -169,13 +169,13 @@ export function appendSuite(messaging: () => MessagingStore): void {
     const group = await putGroup(messaging(), [creator, second])
     const removed = await append(newCommit(group, creator, leavesOf([creator])))
     if (removed.is !== "appended") throw new Error(removed.is)
-    expect(await store().span(group.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: 2n })
-    expect(await store().span(group.id, creator.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
+    expect(await store().membershipSpan(group.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: 2n })
+    expect(await store().membershipSpan(group.id, creator.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
     const renewed = { ...(group.roster[0] ?? expect.fail()), credentialHash: random() }
     const back = await append(newCommit(removed.conversation, creator, [renewed, ...leavesOf([second], 3n, 1)]))
     if (back.is !== "appended") throw new Error(back.is)
-    expect(await store().span(group.id, second.id, 1n)).toEqual({ fromSeq: 1n, toSeq: 2n })
-    expect(await store().span(group.id, second.id, 2n)).toEqual({ fromSeq: 3n, toSeq: null })
+    expect(await store().membershipSpan(group.id, second.id, 1n)).toEqual({ fromSeq: 1n, toSeq: 2n })
+    expect(await store().membershipSpan(group.id, second.id, 2n)).toEqual({ fromSeq: 3n, toSeq: null })
     expect((await store().find(group.id))?.roster).toEqual(back.conversation.roster)
     expect(await store().withDevice(second.id)).toEqual([group.id])
   })

@@ -64,7 +64,7 @@ export function conversationSuite(
     expect((await create(conversation)).is).toBe("created")
     expect(await create(direct([other, one]), creatorOf(other.id))).toEqual({ is: "there", conversation })
     expect((await create(direct([one, other], { tenantId: freshId("ten") }))).is).toBe("created")
-    await store().direct(
+    await store().decideDirective(
       conversation.id,
       () => ({ is: "close" }),
       () => newAudit("conversation.closed"),
@@ -98,7 +98,7 @@ export function conversationSuite(
     await append(newCommit(left, one, leavesOf([one]), { membership: removal }))
     await ids().toEqual([closed, kept].map(({ id }) => id).toSorted())
     const event = () => newAudit("conversation.closed")
-    await store().direct(closed.id, () => ({ is: "close" }), event)
+    await store().decideDirective(closed.id, () => ({ is: "close" }), event)
     await ids().toEqual([kept.id])
   })
 
@@ -111,9 +111,9 @@ export function conversationSuite(
     expect(await ack(1n, 0n)).toEqual({ processedSeq: 2n, processedEpoch: 1n })
     expect(await ack(3n)).toBe("beyond")
     expect(await ack(2n, 2n)).toBe("beyond")
-    expect((await store().open(group.id, other.id))?.cursor).toEqual({ processedSeq: 2n, processedEpoch: 1n })
-    expect((await store().open(group.id, one.id))?.cursor).toEqual({ processedSeq: 0n, processedEpoch: 0n })
-    expect(await store().open(newId("cnv", nowMs, random(10)), one.id)).toBeUndefined()
+    expect((await store().findSeen(group.id, other.id))?.cursor).toEqual({ processedSeq: 2n, processedEpoch: 1n })
+    expect((await store().findSeen(group.id, one.id))?.cursor).toEqual({ processedSeq: 0n, processedEpoch: 0n })
+    expect(await store().findSeen(newId("cnv", nowMs, random(10)), one.id)).toBeUndefined()
   })
 
   test("only members that call are online, and calls write at most once in 10 seconds", async () => {
@@ -128,7 +128,7 @@ export function conversationSuite(
     expect(await store().find(group.id)).toMatchObject({ memberOnlineAtMs: nowMs + 20_000 })
     expect(await store().online(group.id, nowMs + 1)).toEqual([{ deviceId: one.id, userId: one.userId }])
     expect(await store().online(group.id, nowMs)).toHaveLength(2)
-    expect((await store().open(group.id, other.id))?.cursor.processedSeq).toBe(0n)
+    expect((await store().findSeen(group.id, other.id))?.cursor.processedSeq).toBe(0n)
     const removal = { op: "REMOVE", isDirected: false, proof: random(), proofHash: random() } as const
     await append(newCommit(group, one, leavesOf([one]), { membership: removal }))
     expect(await store().online(group.id, nowMs)).toEqual([{ deviceId: one.id, userId: one.userId }])
@@ -139,7 +139,7 @@ export function conversationSuite(
     const asked = { id: newId("dir", nowMs, random(10)), userId: other.userId, deviceId: other.id, nowMs }
     const audit = newAudit("directive.issued")
     const issue = () =>
-      store().direct(
+      store().decideDirective(
         group.id,
         (found) => decideRevocation(found, asked),
         () => audit,
@@ -149,7 +149,7 @@ export function conversationSuite(
     const { directive } = issued.decision
     expect((await issue())?.decision).toEqual({ is: "there", directive })
     const lease = (deviceId: MessagingDevice["id"]) =>
-      store().lease(group.id, (found) => decideLease(found, directive.id, deviceId, nowMs))
+      store().leaseDirective(group.id, (found) => decideLease(found, directive.id, deviceId, nowMs))
     const leased = await lease(one.id)
     expect(leased?.conversation).toEqual(await store().find(group.id))
     expect(leased?.conversation.directives[0]?.lease?.deviceId).toBe(one.id)

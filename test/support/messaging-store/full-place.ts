@@ -86,7 +86,7 @@ export async function fillPlace(store: MessagingStore, place: Place) {
   const said = newMessage(group, ana)
   await store.conversations.append(said, signReceipt, nowMs + 1, [])
   // A second tree, and a renewed leaf.
-  const { conversation } = (await store.conversations.open(group.id, ana.id)) ?? { conversation: group }
+  const { conversation } = (await store.conversations.findSeen(group.id, ana.id)) ?? { conversation: group }
   const renewed = leavesOf([{ ...ana, credentialHash: random() }, bea, old])
   const second = await store.conversations.append(
     newCommit(conversation, ana, renewed, { membership: null }),
@@ -115,7 +115,7 @@ export async function fillPlace(store: MessagingStore, place: Place) {
   await store.devices.change(changeOf(revoked, { list: newList(3n), revoked: [old.id] }))
   const directiveId = newId("dir", nowMs, random(10))
   const asked = { id: directiveId, userId: old.userId, deviceId: old.id, nowMs: nowMs + 4 }
-  await store.conversations.direct(
+  await store.conversations.decideDirective(
     group.id,
     (one) => decideRevocation(one, asked),
     () => null,

@@ -74,7 +74,7 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
     conversations: {
       create: write(() => store.conversations.create(newConversation([ana.userId], place), creatorOf(ana.id), audit)),
       find: read(() => store.conversations.find(group.id)),
-      open: read(() => store.conversations.open(group.id, ana.id)),
+      findSeen: read(() => store.conversations.findSeen(group.id, ana.id)),
       list: read(() => store.conversations.list(device, { size: 10, before: null })),
       memberUsers: read(() => store.conversations.memberUsers(device, { size: 10, after: null, only: null })),
       logProgress: read(() => store.conversations.logProgress(ana.id, [group.id])),
@@ -85,21 +85,21 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       }),
       commitOf: read(() => store.conversations.commitOf(group.id, 0n)),
       messages: read(() => store.conversations.messages(group.id, 0n, { limit: 9, maxBytes: 99_999 })),
-      span: read(() => store.conversations.span(group.id, ana.id, 0n)),
+      membershipSpan: read(() => store.conversations.membershipSpan(group.id, ana.id, 0n)),
       ack: write(() => store.conversations.ack(group.id, ana.id, { processedSeq: 1n, processedEpoch: 1n })),
       touch: read(() => store.conversations.touch(group.id, bea.id, nowMs + 99_999)),
       online: read(() => store.conversations.online(group.id, 0)),
       groupInfo: read(() => store.conversations.groupInfo(group.id)),
       tree: read(() => store.conversations.tree(group.id, group.state?.treeHash ?? random(), 0)),
-      direct: write(() =>
-        store.conversations.direct(
+      decideDirective: write(() =>
+        store.conversations.decideDirective(
           pair.id,
           () => ({ is: "close" }),
           () => null,
         ),
       ),
-      lease: write(() =>
-        store.conversations.lease(group.id, (one) => decideLease(one, directiveId, ana.id, nowMs + 99_999)),
+      leaseDirective: write(() =>
+        store.conversations.leaseDirective(group.id, (one) => decideLease(one, directiveId, ana.id, nowMs + 99_999)),
       ),
       reportFork: write(() =>
         store.conversations.reportFork(

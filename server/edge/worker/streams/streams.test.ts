@@ -106,7 +106,7 @@ test("a lost hint is found when a subscription is renewed", async () => {
   await objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf("delete from listener")
   const headSeq = await append(conversation, device)
   const issued: Directive = { ...directive, issuedAtMs: Date.now() }
-  const done = await store.conversations.direct(
+  const done = await store.conversations.decideDirective(
     conversation.id,
     () => ({ is: "issue", directive: issued }),
     () => null,

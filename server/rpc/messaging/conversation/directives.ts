@@ -47,7 +47,7 @@ export async function ask(
   const nowMs = deps.clock.nowMs()
   const id = newId("dir", nowMs, deps.random.bytes(10))
   const event = conversationEvent.bind(undefined, deps, context, conversation, nowMs)
-  const done = await deps.store.conversations.direct(conversation.id, asking({ id, nowMs }), (decision) => {
+  const done = await deps.store.conversations.decideDirective(conversation.id, asking({ id, nowMs }), (decision) => {
     if (decision.is === "issue") return event({ kind: "directive.issued", ...ofDirective(decision.directive) })
     return decision.is === "close" ? event({ kind: "conversation.closed" }) : null
   })
@@ -78,7 +78,7 @@ export async function lease(
   const directiveId = parseId("dir", request.directiveId)
   if (directiveId === undefined) throw new Refused("NOT_FOUND")
   const nowMs = deps.clock.nowMs()
-  const done = await deps.store.conversations.lease(conversation.id, (current) =>
+  const done = await deps.store.conversations.leaseDirective(conversation.id, (current) =>
     decideLease(current, directiveId, deviceId, nowMs),
   )
   if (done === undefined) throw unresolved()

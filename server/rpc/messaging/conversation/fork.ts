@@ -87,7 +87,7 @@ async function ensureCommit(
 ): Promise<void> {
   // Beyond the head: the number may exceed what a store accepts.
   if (seq > headSeq) throw noCommit()
-  const span = await deps.store.conversations.span(id, deviceOf(context).id, seq - 1n)
+  const span = await deps.store.conversations.membershipSpan(id, deviceOf(context).id, seq - 1n)
   const page = { limit: 1, maxBytes: 1 }
   const { envelopes } = await deps.store.conversations.messages(id, seq - 1n, page)
   const [envelope] = envelopes

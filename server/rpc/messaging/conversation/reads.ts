@@ -20,7 +20,7 @@ export async function openSeen(
   conversationId: string,
 ): Promise<SeenConversation> {
   const device = deviceOf(context)
-  const opened = await deps.store.conversations.open(conversationIdOf(conversationId), device.id)
+  const opened = await deps.store.conversations.findSeen(conversationIdOf(conversationId), device.id)
   if (opened === undefined || !isAt(opened.conversation, device)) throw unresolved()
   if (!sees(opened.conversation, device.userId)) throw unresolved()
   return opened
@@ -51,7 +51,7 @@ export async function readLog(
   deviceId: DeviceId,
   asked: { readonly afterSeq: bigint; readonly limit: number; readonly maxBytes: number },
 ): Promise<ReadLog | undefined> {
-  const span = await store.conversations.span(id, deviceId, asked.afterSeq)
+  const span = await store.conversations.membershipSpan(id, deviceId, asked.afterSeq)
   if (span === undefined) return undefined
   const { fromSeq, toSeq } = span
   const afterSeq = max(asked.afterSeq, fromSeq - 1n)

@@ -40,15 +40,19 @@ async function carryOut(deps: Deps, revoked: Revoked, most: number): Promise<voi
   await store.keyPackages.retire(deviceId, "all")
   await store.welcomes.voidAll(deviceId)
   const ids = await store.conversations.withDevice(deviceId)
-  for (const id of ids.slice(0, most)) await direct(deps, revoked, id)
+  for (const id of ids.slice(0, most)) await issueRemoval(deps, revoked, id)
   if (ids.length <= most) await store.devices.effectsDone(deviceId)
 }
 
-/** Issues the directive to remove the device in one conversation that it is a member of. */
-export async function direct(deps: Deps, { deviceId, userId }: Revoked, conversationId: ConversationId): Promise<void> {
+/** Issues the directive to remove the device from one conversation of which it is a member. */
+export async function issueRemoval(
+  deps: Deps,
+  { deviceId, userId }: Revoked,
+  conversationId: ConversationId,
+): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const asked = { id: newId("dir", nowMs, deps.random.bytes(10)), userId, deviceId, nowMs }
-  const done = await deps.store.conversations.direct(
+  const done = await deps.store.conversations.decideDirective(
     conversationId,
     (conversation) => decideRevocation(conversation, asked),
     ({ is }) => {

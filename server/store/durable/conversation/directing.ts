@@ -13,9 +13,9 @@ import { type Change, changeOf } from "./change.ts"
 
 const mostTries = 20
 
-export function directing(env: DurableEnv): Pick<Conversations, "direct" | "lease" | "reportFork"> {
+export function directing(env: DurableEnv): Pick<Conversations, "decideDirective" | "leaseDirective" | "reportFork"> {
   return {
-    async direct(id, decide, audit) {
+    async decideDirective(id, decide, audit) {
       const done = await decideAndSwap(env, id, (found) => {
         const decision = decide(found)
         const change = changeOf(found, decision)
@@ -24,7 +24,7 @@ export function directing(env: DurableEnv): Pick<Conversations, "direct" | "leas
       return done && { decision: done.answer, conversation: done.conversation }
     },
 
-    async lease(id, decide) {
+    async leaseDirective(id, decide) {
       const done = await decideAndSwap(env, id, (found) => {
         const decision = decide(found)
         const change = changeOf(found, decision)

@@ -39,7 +39,11 @@ export function writeLeaves(sql: Sql, before: readonly Leaf[], after: readonly L
   return { added, gone }
 }
 
-export function spanOf(sql: Sql, deviceId: DeviceId, afterSeq: bigint): Awaited<ReturnType<Conversations["span"]>> {
+export function spanOf(
+  sql: Sql,
+  deviceId: DeviceId,
+  afterSeq: bigint,
+): Awaited<ReturnType<Conversations["membershipSpan"]>> {
   const row = sql.row<{ from_seq: number; to_seq: number | null }>(spanText, deviceId, afterSeq, afterSeq)
   return row && { fromSeq: BigInt(row.from_seq), toSeq: row.to_seq === null ? null : BigInt(row.to_seq) }
 }

@@ -147,7 +147,7 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
     return { envelopes: envelopesAfter(this.sql, afterSeq, page), headSeq, firstSeq }
   }
 
-  span(deviceId: DeviceId, afterSeq: bigint): Awaited<ReturnType<Conversations["span"]>> {
+  span(deviceId: DeviceId, afterSeq: bigint): Awaited<ReturnType<Conversations["membershipSpan"]>> {
     return this.#kept() && spanOf(this.sql, deviceId, afterSeq)
   }
 

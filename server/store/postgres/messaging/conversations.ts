@@ -64,7 +64,7 @@ export function conversations(access: Access): Conversations {
       return row && wholeOf(row, known)
     },
 
-    async open(id, deviceId, idempotencyKey) {
+    async findSeen(id, deviceId, idempotencyKey) {
       const known = rosters.get(id)
       const values = [id, deviceId, idempotencyKey ?? null, known?.epoch ?? -1]
       const [row] = await ask<SeenRow & AnsweredColumns>(openText, values)

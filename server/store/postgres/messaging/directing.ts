@@ -5,9 +5,11 @@ import type { Conversation } from "@signet/kernel/messaging/records"
 import { type Access, appendAudit } from "./access.ts"
 import { loadLocked, update } from "./load.ts"
 
-export function directing({ transact }: Access): Pick<Conversations, "direct" | "lease" | "reportFork"> {
+export function directing({
+  transact,
+}: Access): Pick<Conversations, "decideDirective" | "leaseDirective" | "reportFork"> {
   return {
-    direct: (id, decide, audit) =>
+    decideDirective: (id, decide, audit) =>
       transact(async (trx, log) => {
         const found = await loadLocked(trx, id)
         if (found === undefined) return undefined
@@ -22,7 +24,7 @@ export function directing({ transact }: Access): Pick<Conversations, "direct" | 
         return { decision, conversation }
       }),
 
-    lease: (id, decide) =>
+    leaseDirective: (id, decide) =>
       transact(async (trx) => {
         const found = await loadLocked(trx, id)
         if (found === undefined) return undefined

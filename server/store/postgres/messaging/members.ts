@@ -38,11 +38,11 @@ const withDeviceText = `select conversation.id from conversation_leaf leaf
 join conversation on conversation.id = leaf.conversation_id
 where leaf.device_id = $1 and leaf.to_seq is null and conversation.status <> 'CLOSED' order by conversation.id`
 
-type Members = Pick<Conversations, "span" | "ack" | "touch" | "online" | "withDevice">
+type Members = Pick<Conversations, "membershipSpan" | "ack" | "touch" | "online" | "withDevice">
 
 export function members({ ask }: Access): Members {
   return {
-    async span(id, deviceId, afterSeq) {
+    async membershipSpan(id, deviceId, afterSeq) {
       const [row] = await ask<{ from_seq: number; to_seq: number | null }>(spanText, [id, deviceId, afterSeq])
       return row && { fromSeq: BigInt(row.from_seq), toSeq: row.to_seq === null ? null : BigInt(row.to_seq) }
     },

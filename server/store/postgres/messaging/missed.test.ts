@@ -47,7 +47,7 @@ describeOnEachStore("what streams were not told of", (kind) => {
     const add = newCommit(group, one, [...group.roster, leaf])
     await conversations.append(add, signReceipt, nowMs, [])
     const asked = { id: newId("dir", nowMs, random(10)), userId, deviceId: other.id, nowMs }
-    await conversations.direct(
+    await conversations.decideDirective(
       group.id,
       (found) => decideRevocation(found, asked),
       () => null,

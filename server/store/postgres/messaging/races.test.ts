@@ -140,7 +140,7 @@ describeOnPostgres("concurrent messaging calls", () => {
       const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
       const group = await putGroup(store(), [one, other])
       const asked = { id: newId("dir", nowMs, random(10)), userId: other.userId, deviceId: other.id, nowMs }
-      const revoke = store().conversations.direct(
+      const revoke = store().conversations.decideDirective(
         group.id,
         (found) => decideRevocation(found, asked),
         () => null,
@@ -151,7 +151,7 @@ describeOnPostgres("concurrent messaging calls", () => {
       expect(after).toMatchObject({ decision: { reason: "DEVICE_REVOKED" } })
       for (const outcome of await Promise.all(during)) expect(["appended", "refused"]).toContain(outcome.is)
       const lease = (device: MessagingDevice) =>
-        store().conversations.lease(group.id, (found) => decideLease(found, asked.id, device.id, nowMs))
+        store().conversations.leaseDirective(group.id, (found) => decideLease(found, asked.id, device.id, nowMs))
       expect((await lease(one))?.decision.is).toBe("lease")
     })
 
@@ -160,13 +160,13 @@ describeOnPostgres("concurrent messaging calls", () => {
       const gone = await newcomer()
       const group = await putGroup(store(), [...devices, gone])
       const asked = { id: newId("dir", nowMs, random(10)), userId: gone.userId, deviceId: gone.id, nowMs }
-      await store().conversations.direct(
+      await store().conversations.decideDirective(
         group.id,
         (found) => decideRevocation(found, asked),
         () => null,
       )
       const leases = devices.map(({ id }) =>
-        store().conversations.lease(group.id, (found) => decideLease(found, asked.id, id, nowMs)),
+        store().conversations.leaseDirective(group.id, (found) => decideLease(found, asked.id, id, nowMs)),
       )
       const decisions = (await Promise.all(leases)).map((each) => each?.decision.is)
       expect(decisions.filter((is) => is === "lease")).toHaveLength(1)
@@ -217,7 +217,7 @@ describeOnPostgres("concurrent messaging calls", () => {
         store().conversations.ack(group.id, device.id, { processedSeq: BigInt(7 - i), processedEpoch: 1n }),
       )
       await Promise.all(acks)
-      expect((await store().conversations.open(group.id, device.id))?.cursor.processedSeq).toBe(7n)
+      expect((await store().conversations.findSeen(group.id, device.id))?.cursor.processedSeq).toBe(7n)
       const nonce = random(16)
       const uses = await Promise.all(times(10, () => store().proofNonces.use(device.id, nonce, nowMs)))
       expect(uses.filter(Boolean)).toHaveLength(1)

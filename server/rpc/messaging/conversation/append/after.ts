@@ -6,7 +6,7 @@ import type { AppendOutcome } from "@signet/kernel/messaging/ports"
 import type { Conversation, Leaf, Place } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { MessagingDeps } from "../../deps.ts"
-import { direct } from "../../device/revocation-effects.ts"
+import { issueRemoval } from "../../device/revocation-effects.ts"
 import { type ConversationFacts, ofDirective } from "../../events.ts"
 import type { JudgedCommit } from "./verify-commit.ts"
 
@@ -61,7 +61,7 @@ export async function removeRevoked(
   added: readonly Who[],
 ): Promise<void> {
   for (const { userId, deviceId } of await revokedOf(deps, conversation, added)) {
-    await direct(deps, { deviceId, userId }, conversation.id)
+    await issueRemoval(deps, { deviceId, userId }, conversation.id)
   }
 }
 

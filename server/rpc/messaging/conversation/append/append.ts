@@ -37,7 +37,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   const contentHash = hash(message.kind === "COMMIT" ? "commit" : "content", message.bytes)
   await counted(deps, context, "messaging_append", { device: device.id })
   const id = conversationIdOf(request.conversationId)
-  const opened = await deps.store.conversations.open(id, device.id, request.idempotencyKey)
+  const opened = await deps.store.conversations.findSeen(id, device.id, request.idempotencyKey)
   if (opened === undefined || !isAt(opened.conversation, device)) throw unresolved()
   const { conversation, answered } = opened
   const replay = decideReplay(answered, contentHash)

@@ -78,7 +78,7 @@ describeOnPostgres("a stream", () => {
       const group = await putGroup(store.messaging, [device, other])
       const elsewhere = await putGroup(store.messaging, [other])
       for (const conversationId of [group.id, elsewhere.id]) {
-        await store.messaging.conversations.direct(
+        await store.messaging.conversations.decideDirective(
           conversationId,
           () => ({ is: "issue", directive: { ...directive, userId: other.userId, deviceId: other.id } }),
           () => null,

@@ -278,7 +278,7 @@ describeOnPostgres("a hold", () => {
       const waiting = [
         store.conversations.append(newMessage(group, ana), signReceipt, nowMs, []),
         store.conversations.append(newCommit(group, ana, group.roster, { membership: null }), signReceipt, nowMs, []),
-        store.conversations.direct(
+        store.conversations.decideDirective(
           group.id,
           () => ({ is: "close" }),
           () => null,
