@@ -1,7 +1,10 @@
 // Tokens that are not for messaging, at a service whose messaging has its own audience.
+import { parseId } from "@signet/kernel/ids"
+import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
+import { addPat } from "../support/machines.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey, placeOf } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -61,6 +64,30 @@ test.each<[string, string, (id: { userId: string; session: string }) => RawBuild
   expect(await refusal(ada.append(message))).toContain(reason)
   expect(await refusal(conversations.listMessages({ conversationId: room.id }))).toContain(reason)
   expect(await refusal(ada.upload(1))).toContain(reason)
+})
+
+test("a personal access token neither registers a device nor revokes one", async () => {
+  const session = await server.person("pat")
+  const device = await newDevice(connect(), session)
+  await device.register()
+  const claims = claimsOf(session.accessToken)
+  const owner = {
+    principalId: parseId("prn", session.userId) ?? expect.fail(),
+    identityId: parseId("idn", String(claims.identity_id)) ?? expect.fail(),
+  }
+  const scopes = ["messaging.read", "messaging.write"]
+  const { token } = await addPat(server, owner, { allowedAudiences: ["svc-messaging"], scopes })
+  const { accessToken } = await clientsOver(connect()).pats.exchangePat({ pat: token })
+  const by = await newDevice(connect(), { ...session, accessToken })
+  const { devices } = by.calls
+  expect((await devices.listDevices({})).devices.map(({ id }) => id)).toEqual([device.id])
+  // Refused before the request is read, and so before it is counted.
+  const deviceRequest = new Uint8Array(1)
+  const refused = "PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"
+  expect(await refusal(devices.registerDevice({ deviceRequest }))).toBe(refused)
+  expect(await refusal(by.register())).toBe(refused)
+  expect(await refusal(devices.revokeDevice({ deviceId: device.id }))).toBe(refused)
+  expect((await device.calls.devices.listDevices({})).devices[0]?.status).toBe(Device_Status.ACTIVE)
 })
 
 test("a token without the scopes is refused", async () => {

@@ -2,12 +2,14 @@
 // a suspended principal, identity, app or membership: each state alone suffices.
 import type { PlaceStatus } from "@signet/kernel/administration/records"
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addPolicy, basic, type Machine } from "../support/machines.ts"
 import { type SignedInPerson, signIn } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTokenWorld, type TokenWorld } from "../support/token-world.ts"
+import { untilWaiting } from "../support/waiting.ts"
 
 const tenantId: TenantId = newId("ten", 1, new Uint8Array(10).fill(5))
 const contextId: ContextId = newId("ctx", 1, new Uint8Array(10).fill(5))
@@ -105,6 +107,23 @@ interface Suspended {
   service?: string
   set: (status: string) => Promise<unknown>
 }
+// The call was authorized before the suspension, and then waits for the lock of its principal.
+test.runIf(storyStore === "postgres")(
+  "a place that is suspended during a call gets no personal access token",
+  async () => {
+    const { db } = world.server.store
+    const { answer } = await db.transaction().execute(async (trx) => {
+      await sql`select from principal where id = ${person.principalId} for update`.execute(trx)
+      const answer = ways["a new personal access token"]?.()
+      await untilWaiting(db)
+      await sql`update tenant set status = 'SUSPENDED' where id = ${tenantId}`.execute(trx)
+      return { answer }
+    })
+    expect(await answer).toBe("TENANT_SUSPENDED")
+    await set("tenant", "ACTIVE")
+  },
+)
+
 const suspended: Record<string, Suspended> = {
   "the principal": {
     reason: "PRINCIPAL_INACTIVE",

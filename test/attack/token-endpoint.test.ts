@@ -1,6 +1,7 @@
 // Attacks on token exchange. Each was successful against some product.
 import { createHash, randomBytes, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
+import { skewSeconds } from "@signet/kernel/token/claims"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addPat, addPolicy, basic, type Machine, postForm } from "../support/machines.ts"
@@ -153,6 +154,10 @@ describe("with a bearer token", () => {
     expect(refused(await world.revoke({ token }))).toBe("401 invalid_client CLIENT_INVALID")
     expect((await world.introspect(token)).body).toMatchObject({ active: true })
     expect((await send("revoke", { token }, user.tokens.auth ?? "")).status).toBe(200)
+    // The revocation lasts as long as a verifier whose clock is behind accepts the token.
+    const { jti, exp } = decoded(token)
+    const query = world.server.store.db.selectFrom("revocation").select("expires_at").where("key", "=", jti)
+    expect((await query.executeTakeFirst())?.expires_at).toEqual(new Date((exp + skewSeconds) * 1_000))
     expect((await world.introspect(token)).body).toEqual({ active: false })
   })
 })

@@ -49,6 +49,13 @@ describeStory("a service account", (kind) => {
     await connect.services.createServiceAccount(introspecting, bearer(more.token))
   })
 
+  test("is not created by an administrator of a context, who has no place for one", async () => {
+    const [tenantId, contextId] = [newId("ten", 1, new Uint8Array(10)), newId("ctx", 1, new Uint8Array(10))]
+    const inside = await world.person({ scopes: rights, tenantId, contextId })
+    const refused = connect.services.createServiceAccount(request, bearer(inside.token))
+    expect(await refusal(refused)).toBe("PermissionDenied CONTEXT_MISMATCH")
+  })
+
   test("is managed by administrators only, who may read without being able to write", async () => {
     const { id } = await world.make()
     const reader = await world.person({ scopes: ["auth.service_accounts.read"] })
