@@ -1,5 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { ServiceImpl } from "@connectrpc/connect"
 import type { AccountService } from "@signet/proto/auth/v1/account_service"
 import { sessionUserOf } from "../../serving/call/call.ts"
 import { grantShape } from "../admin/grants.ts"
@@ -49,7 +49,6 @@ export function accountService(deps: Deps): ServiceImpl<typeof AccountService> {
     async exportIdentity(_, context) {
       const found = await exportIdentity(deps, context)
       const { nowMs } = found
-      keepOutOfCaches(context)
       return {
         identity: identityShape(found.identity),
         principal: principalShape(found.principal),
@@ -72,5 +71,3 @@ export function accountService(deps: Deps): ServiceImpl<typeof AccountService> {
     },
   }
 }
-
-const keepOutOfCaches = (context: HandlerContext) => context.responseHeader.set("cache-control", "no-store")

@@ -50,7 +50,6 @@ export function invitations(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         await record(admin, "membership.invited", invitation)
         return shape(invitation, nowMs)
       })
-      context.responseHeader.set("cache-control", "no-store")
       return { invitation, code }
     },
 

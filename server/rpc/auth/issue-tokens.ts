@@ -18,7 +18,6 @@ export interface Issued {
 
 /**
  * The answer of a sign-in or refresh: one access token per audience, and the refresh token in the body or as a cookie.
- * The answer contains secrets, so it forbids caching.
  */
 export function issueTokens(
   deps: Deps,
@@ -53,7 +52,6 @@ export function issueTokens(
     })
   const accessTokens = Object.fromEntries(of.audiences.map((audience) => [audience, sign(audience)]))
   const refreshExpiresIn = Math.max(0, Math.floor((of.session.idleExpiresAtMs - nowMs) / 1_000))
-  context.responseHeader.set("cache-control", "no-store")
   if (of.session.cookieMode) setCookie(context, of.session.appId, of.refreshToken, refreshExpiresIn)
   return {
     accessToken: accessTokens[of.audiences[0]] ?? "",

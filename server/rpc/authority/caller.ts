@@ -51,7 +51,7 @@ export async function callerBehind(
 
 function callerIn(context: AuthContext, place: Place): Caller {
   const { sessionId, principal, deviceId, permVer } = context
-  if (sessionId === null || context.method !== "USER_SESSION") throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")
+  if (sessionId === null) throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")
   if (!isAt(place, context)) throw notTheCallers("place")
   return { userId: principal.id, sessionId, deviceId, permVer }
 }

@@ -48,7 +48,6 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
         return made
       })
       if (pat instanceof Refused) throw pat
-      context.responseHeader.set("cache-control", "no-store")
       return { token, pat: patShape(pat, nowMs) }
     },
 

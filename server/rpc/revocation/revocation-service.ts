@@ -44,7 +44,6 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
 
   return {
     async listRevocations(request, context) {
-      context.responseHeader.set("cache-control", "no-store")
       const caller = callerOf(context)
       const seq = Number(request.after)
       const { statement, response } = await signed(seq)
@@ -59,8 +58,7 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
       return (await signed(seq)).response
     },
 
-    async getRevocationSnapshot(request, context) {
-      context.responseHeader.set("cache-control", "no-store")
+    async getRevocationSnapshot(request) {
       return (await signed(Number(request.after))).response
     },
 

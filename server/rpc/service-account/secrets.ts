@@ -32,7 +32,6 @@ export function addSecret(
       const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
       await tx.serviceAccounts.insertSecret(shown.kept)
       await record("service_account.secret_added", targetOf(shown.kept))
-      context.responseHeader.set("cache-control", "no-store")
       return shown
     },
     { take: "lock", gives: "credential" },
@@ -68,7 +67,6 @@ export function rotateSecret(
       const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
       await tx.serviceAccounts.insertSecret(shown.kept)
       await record("service_account.secret_rotated", targetOf(shown.kept))
-      context.responseHeader.set("cache-control", "no-store")
       return { ...shown, replaced }
     },
     { take: "lock", gives: "credential" },

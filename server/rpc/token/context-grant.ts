@@ -96,7 +96,7 @@ async function exchange(
   })
   const target = { type: "context_token", id: contextClaims.jti }
   await tx.audit.append(auditEvent(deps, handler, nowMs, { kind: "token.exchanged", ...event, target }))
-  return issuedContext(deps, handler, contextClaims)
+  return issuedContext(deps, contextClaims)
 }
 
 /** A service's own context token: any scope of the app that it may have, and none of the auth service. */
@@ -124,8 +124,7 @@ export function ownContext(
 }
 
 /** The token type is N_A for a token that is no access token (RFC 8693 section 2.2.1). */
-export function issuedContext(deps: TokenDeps, handler: HandlerContext, claims: AccessTokenClaims): IssuedToken {
-  handler.responseHeader.set("cache-control", "no-store")
+export function issuedContext(deps: TokenDeps, claims: AccessTokenClaims): IssuedToken {
   return {
     accessToken: deps.keys.sign("ctx+jwt", { ...claims }),
     tokenType: "N_A",

@@ -38,7 +38,6 @@ export async function introspect(
   context: HandlerContext,
   request: IntrospectRequest,
 ): Promise<Answer> {
-  context.responseHeader.set("cache-control", "no-store")
   const account = await callerOf(deps, context, request)
   const { context: token, inactive, current } = await verified(deps, request.token ?? "")
   // Only for the hint: a service that asks about a bearer token must not accept a context token in its place.

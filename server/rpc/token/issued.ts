@@ -1,4 +1,3 @@
-import type { HandlerContext } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
 import type { AccessTokenClaims } from "@signet/kernel/token/claims"
 import { accessTokenType, type contextTokenType } from "@signet/kernel/token/grant"
@@ -30,9 +29,8 @@ export function issueOf(
   }
 }
 
-/** Signs the token, and forbids caching of the answer. */
-export function issued(deps: Deps, context: HandlerContext, claims: AccessTokenClaims): IssuedToken {
-  context.responseHeader.set("cache-control", "no-store")
+/** Signs the token. */
+export function issued(deps: Deps, claims: AccessTokenClaims): IssuedToken {
   return {
     accessToken: deps.keys.sign("at+jwt", { ...claims }),
     tokenType: "Bearer",

@@ -151,7 +151,7 @@ async function exchange(
   })
   const target = { type: "delegation_policy", id: decision.policy.id }
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target }))
-  return issued(deps, context, claims)
+  return issued(deps, claims)
 }
 
 interface SubjectFacts {

@@ -45,7 +45,7 @@ export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: O
     deps.store.clients.countAndAppend(counting, event),
   )
   if (tooMany !== undefined) throw tooMany
-  return call.is === "own_context" ? issuedContext(deps, context, given.claims) : issued(deps, context, given.claims)
+  return call.is === "own_context" ? issuedContext(deps, given.claims) : issued(deps, given.claims)
 }
 
 /** Counts the caller's network before any look-up. */

@@ -83,7 +83,7 @@ async function exchange(
       actorPrincipalId: pat.principalId,
     }),
   )
-  return issued(deps, context, claims)
+  return issued(deps, claims)
 }
 
 /** The token's owner as the subject. The caller has not proved to be the owner, so the event has no actor. */

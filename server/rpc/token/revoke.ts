@@ -34,7 +34,6 @@ export async function revoke(
   context: HandlerContext,
   request: RevokeRequest,
 ): Promise<void> {
-  context.responseHeader.set("cache-control", "no-store")
   const authorization = context.requestHeader.get("authorization")
   const credential = clientCredentialOf(request, authorization)
   if (credential instanceof Refused) throw credential

@@ -34,7 +34,6 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
 
   return {
     async token(request, context) {
-      context.responseHeader.set("cache-control", "no-store")
       return await token(deps, context, request)
     },
 
