@@ -54,6 +54,7 @@ beforeAll(async () => {
     "a personal access token": () => outcome(clients.pats.exchangePat({ pat })),
     "a new personal access token": () =>
       outcome(clients.pats.createPat({ ...made, name: "other" }, bearer(person.token))),
+    "a new standing delegation": () => outcome(clients.delegations.createDelegation(asked, bearer(person.token))),
     "a standing delegation": () =>
       formOutcome(world.exchange({ delegation_id: delegation?.id ?? "", subject_token_type: undefined })),
     "a delegated token": () => formOutcome(world.exchange({ subject_token: person.tokens["svc-gateway"] ?? "" })),
@@ -107,22 +108,23 @@ interface Suspended {
   service?: string
   set: (status: string) => Promise<unknown>
 }
+
 // The call was authorized before the suspension, and then waits for the lock of its principal.
-test.runIf(storyStore === "postgres")(
-  "a place that is suspended during a call gets no personal access token",
-  async () => {
-    const { db } = world.server.store
-    const { answer } = await db.transaction().execute(async (trx) => {
-      await sql`select from principal where id = ${person.principalId} for update`.execute(trx)
-      const answer = ways["a new personal access token"]?.()
-      await untilWaiting(db)
-      await sql`update tenant set status = 'SUSPENDED' where id = ${tenantId}`.execute(trx)
-      return { answer }
-    })
-    expect(await answer).toBe("TENANT_SUSPENDED")
-    await set("tenant", "ACTIVE")
-  },
-)
+const creations = ["a new personal access token", "a new standing delegation"]
+const racing = test.runIf(storyStore === "postgres")
+racing.each(creations)("%s is refused if the place is suspended during the call", async (name) => {
+  const { db } = world.server.store
+  const { answer } = await db.transaction().execute(async (trx) => {
+    await sql`select from principal where id = ${person.principalId} for update`.execute(trx)
+    const answer = ways[name]?.()
+    await untilWaiting(db)
+    await sql`update tenant set status = 'SUSPENDED' where id = ${tenantId}`.execute(trx)
+    return { answer }
+  })
+  const refused = await answer
+  await set("tenant", "ACTIVE")
+  expect(refused).toBe("TENANT_SUSPENDED")
+})
 
 const suspended: Record<string, Suspended> = {
   "the principal": {

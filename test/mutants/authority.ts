@@ -30,7 +30,7 @@ export const authorityMutants: readonly Mutant[] = [
   {
     fault: "a program acts as a caller",
     file: `${authority}/caller.ts`,
-    from: 'if (sessionId === null || context.method !== "USER_SESSION") throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")',
+    from: 'if (sessionId === null) throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")',
     to: "if (sessionId === null) return { userId: principal.id, sessionId: principal.id as never, deviceId, permVer }",
     test: attacks,
     name: "is not signed for a caller's token that came of a personal access token, and neither is anything else",
