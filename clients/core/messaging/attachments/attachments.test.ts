@@ -155,6 +155,27 @@ describe("what is not what was sent is not given out", () => {
     })
   })
 
+  test.each([
+    ["the first byte after it", 0],
+    ["the first byte of the next chunk", chunk - 1],
+    ["the last byte of a chunk in between", 2 * chunk - 2],
+    ["the last byte of all", 16_383],
+  ])("a sender hides nothing after the end: %s", async (_, after) => {
+    // One byte in the last chunk of the file, and three chunks of zeros.
+    const size = 2 ** 19 + 1
+    expect(padme(size)).toBe(size + 16_383)
+    const whole = new Uint8Array(padme(size))
+    const at = Math.min(size + after, whole.length - 1)
+    whole[at] = 1
+    const full = await sealedAttachment(whole)
+    const manifest = create(AttachmentManifestSchema, { ...full.manifest, plaintextSize: BigInt(size) })
+    expect((await readAll(opened({ ...full, manifest }, somewhere, 2 ** 20))).reason).toBe("ATTACHMENT_TAMPERED")
+    whole[at] = 0
+    const honest = await sealedAttachment(whole)
+    const shown = create(AttachmentManifestSchema, { ...honest.manifest, plaintextSize: BigInt(size) })
+    expect((await readAll(opened({ ...honest, manifest: shown }, somewhere, 2 ** 20))).reason).toBeUndefined()
+  })
+
   function flip(bytes: Uint8Array, index: number): Uint8Array {
     const copy = bytes.slice()
     copy[index] = (copy[index] ?? 0) ^ 1

@@ -50,6 +50,13 @@ test.each([
   expect(await all[0]?.keepIssuerKeySet(second)).toEqual(third)
 })
 
+test("of two key sets of one version, the one that was kept first stays", async () => {
+  const [device] = await tabs(1)
+  const other = await issueIssuerKeySet({ ...keySetFields, setVersion: 3n, notAfter: keySetFields.notAfter - 1n }, root)
+  await device?.keepIssuerKeySet(third)
+  expect(await device?.keepIssuerKeySet(other)).toEqual(third)
+})
+
 test("of key sets that tabs keep at the same moment, the newest stays", async () => {
   const all = await tabs(3)
   await Promise.all([first, third, second].map((signed, i) => all[i]?.keepIssuerKeySet(signed)))

@@ -12,6 +12,7 @@ import { sealedRows } from "../store/sealed-rows.ts"
 import { lifetime, testEngine } from "../testing/our-seat.ts"
 import { testBox } from "../testing/test-box.ts"
 import { type KeyWatch, watchKeys } from "./new-keys.ts"
+import { putSeenKey } from "./peer-rows.ts"
 
 const suite = makeNodeSuite()
 const { alice, bob, credentialFields, credentialKey, id } = world
@@ -66,4 +67,16 @@ test("a device that was another user's meanwhile is compared with its own former
   expect(await announced(...(await Promise.all(changed)))).toEqual([
     [idOf("prn", bob), idOf("dev", first), "changedKey"],
   ])
+})
+
+test("each key of each device of each user has a stored row of its own", async () => {
+  const [box, scope] = [testBox(), { app: "app", user: "user" }]
+  await box.createKey(scope)
+  const context = { store: openMemoryStore(), rows: sealedRows(box, scope) }
+  const one = { userId: idOf("prn", bob), deviceId: idOf("dev", first), key: new Uint8Array([1]), seenAtMs: 0n }
+  const others = [{ userId: idOf("prn", alice) }, { deviceId: idOf("dev", second) }, { key: new Uint8Array([2]) }]
+  const ops = await Promise.all(
+    [one, ...others.map((other) => ({ ...one, ...other }))].map((key) => putSeenKey(context, key)),
+  )
+  expect(new Set(ops.map(({ key }) => key)).size).toBe(4)
 })

@@ -2,6 +2,7 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { createRouterTransport } from "@connectrpc/connect"
+import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { issueDeviceList } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
@@ -11,6 +12,7 @@ import {
   type VerificationRecord,
   VerificationRecordSchema,
 } from "@signet/proto/client/v1/records"
+import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
@@ -50,7 +52,11 @@ interface Happens {
   readonly whileSearched?: (context: Context) => Promise<void>
 }
 
-async function device({ whileAsked, whileSearched }: Happens = {}, lists: readonly Uint8Array[] = [third, fourth]) {
+async function device(
+  { whileAsked, whileSearched }: Happens = {},
+  lists: readonly Uint8Array[] = [third, fourth],
+  credentials: readonly Uint8Array[] = [credentialBytes],
+) {
   const [box, scope] = [testBox(), { app: "app", user: "user" }]
   await box.createKey(scope)
   const [store, events] = [openMemoryStore(), [] as MessengerEvent[]]
@@ -62,7 +68,7 @@ async function device({ whileAsked, whileSearched }: Happens = {}, lists: readon
         const after = all.filter((_, i) => BigInt(i) + 3n > afterVersion)
         return { newestVersion: 2n + BigInt(all.length), deviceLists: after.slice(0, limit) }
       },
-      listDevices: () => ({ devices: [{ credential: credentialBytes }] }),
+      listDevices: () => ({ devices: credentials.map((credential) => ({ credential })) }),
     })
   })
   const clock = { nowMs: () => Number(now) * 1_000, after: () => () => undefined }
@@ -151,6 +157,32 @@ test.each<[string, Partial<VerificationRecord>]>([
   const raced = await device({ whileSearched: set(change) })
   await expect(compare(raced)).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
   expect(await raced.stored()).toMatchObject({ ...change, acceptedKeys: [] })
+})
+
+test("another key of the same device, and the same key of another device, make another number", async () => {
+  const [lists, credentials] = [[third, fourth], [credentialBytes]]
+  const one = await device({}, lists, credentials)
+  const shown = verification(one.context)
+  const numbers = [(await shown.of(theirs)).safetyNumber]
+  const changes = [{ leafSignatureKey: bytes32(0x71) }, { deviceId: world.id(0x71) }]
+  for (const [i, change] of changes.entries()) {
+    const fields = { ...world.credentialFields, leafSignatureKey: bytes32(0x70 + i), serial: 4n + BigInt(i), ...change }
+    const renewed = await issueDeviceCredential(fields, world.credentialKey)
+    const [phone, ...others] = listFields.entries
+    const { deviceId } = fields
+    const entry = {
+      ...(phone ?? expect.fail("no phone")),
+      credentialHash: hash("device-credential", renewed),
+      deviceId,
+    }
+    const ended = { ...entry, status: DeviceStatus.REVOKED, deviceId: world.credentialFields.deviceId }
+    const entries = i === 0 ? [entry, ...others] : [ended, entry, ...others]
+    const previousHash = hash("device-list", lists.at(-1) ?? third)
+    lists.push(await listOf(alice, { listVersion: 5n + BigInt(i), previousHash, entries }))
+    credentials.push(renewed)
+    numbers.push((await shown.of(theirs)).safetyNumber)
+  }
+  expect(new Set(numbers).size).toBe(3)
 })
 
 test("a list that goes back is refused and reported, and the user who was verified has changed", async () => {
