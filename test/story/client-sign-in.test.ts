@@ -154,6 +154,10 @@ describe("an invalid use", () => {
       "PROVIDER_NOT_ENABLED",
     )
     expect(await reasonOf(signet.sendMagicLink("ada@example.com"))).toBe("PROVIDER_NOT_ENABLED")
+    expect(await reasonOf(signet.confirmMagicLink("a".repeat(64)))).toBe("PROVIDER_NOT_ENABLED")
+    expect(await reasonOf(signet.startSignIn({ provider: "IDP_B" }))).toBe("PROVIDER_NOT_ENABLED")
+    const credential = { idToken: await idTokenFor("of a provider that is not enabled") }
+    expect(await reasonOf(signet.login({ provider: "IDP_B", nonce: "n-1", credential }))).toBe("PROVIDER_NOT_ENABLED")
   })
 
   test.each<[string, Partial<SignetConfig>]>([
