@@ -96,7 +96,7 @@ export function listOf(of: TestDevice, change: object = {}, status: ListedDevice
 }
 
 export const credentialHash = (device: TestDevice) => hash("device-credential", device.identity.credential)
-export const paperOf = (device: TestDevice) => ({
+export const evidenceOf = (device: TestDevice) => ({
   case: "requesterCredential" as const,
   value: device.identity.credential,
 })
@@ -113,7 +113,7 @@ export function proofFor(of: TestDevice, change: object = {}) {
     added: [{ credentialHash: randomBytes(32), keyPackageRef: randomBytes(32) }],
     removed: [],
     requester: credentialHash(of),
-    requesterPaper: paperOf(of),
+    requesterPaper: evidenceOf(of),
     decisionId: newId("dcn", now(), randomBytes(10)),
     issuedAt: at(),
     policyVersion: BigInt(Number(claimsOf(tokenOf(of)).perm_ver)),

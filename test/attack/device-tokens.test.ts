@@ -30,7 +30,7 @@ const limits: Limits = {
   },
 }
 
-interface Told {
+interface HttpAnswer {
   status: number
   body: { reason?: string; deviceToken?: string; retryAfter?: string }
   retryAfter: string | null
@@ -51,7 +51,12 @@ async function person(): Promise<string> {
   return email
 }
 
-async function post(path: string, body: object, network: string, headers: Record<string, string> = {}): Promise<Told> {
+async function post(
+  path: string,
+  body: object,
+  network: string,
+  headers: Record<string, string> = {},
+): Promise<HttpAnswer> {
   const response = await fetch(world.server.url + path, {
     method: "POST",
     headers: { "content-type": "application/json", "x-forwarded-for": network, ...headers },
@@ -99,7 +104,7 @@ async function useUp(email: string): Promise<number> {
   }
 }
 /** The parts of an answer that do not differ between any two calls. */
-const told = ({ status, body, retryAfter, policy, cookies }: Told) => {
+const told = ({ status, body, retryAfter, policy, cookies }: HttpAnswer) => {
   const { instance, requestId, ...rest } = Object(body)
   return { status, rest, retryAfter, policy, cookies }
 }

@@ -35,7 +35,13 @@ import { refillKeyPackages } from "../../clients/core/messaging/joining/key-pack
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -43,9 +49,9 @@ let server: MessagingServer
 let messengers: Messengers
 let transport: LyingTransport
 let isSwallowing = false
-let ann: Seated
-let ben: Seated
-let mallory: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
+let mallory: OpenedMessenger
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)

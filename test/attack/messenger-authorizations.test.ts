@@ -19,11 +19,11 @@ import { stageCommit } from "../../clients/core/messaging/sending/staging.ts"
 import type { LocalGroup, StoredConversation } from "../../clients/core/messaging/state/stored-conversation.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
-import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
-import { messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
+import { messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 
 let world: HostileWorld
-let ben: Seated
+let ben: OpenedMessenger
 let context: Context
 let id: string
 let held: StoredConversation & { readonly local: LocalGroup }
@@ -60,7 +60,7 @@ async function proofOf(change: Partial<ProofFacts>): Promise<Uint8Array> {
       policyVersion: 1n,
       ...change,
     },
-    noPaper,
+    noEvidence,
   )
   return bytes
 }

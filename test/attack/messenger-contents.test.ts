@@ -9,13 +9,13 @@ import type { Context } from "../../clients/core/messaging/context.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
 import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let ann: Seated
+let ann: OpenedMessenger
 let mallory: Context
 let id: string
 /** The manifest of a file that Mallory has sent. */

@@ -10,13 +10,19 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { effort } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let ben: Seated
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)

@@ -9,14 +9,14 @@ import { isSignetError } from "../../clients/core/errors.ts"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import { seeded } from "../simulation/seeded.ts"
 import { effort } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 /** A conversation of both, which they joined before the tests. */
 let old: string
 const failures: unknown[] = []

@@ -27,7 +27,7 @@ import {
   randomBytes,
   suite,
 } from "../support/messaging/device-parts.ts"
-import { type HostileWorld, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import { type HostileWorld, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
 
 let world: HostileWorld
 let conversation: Conversation
@@ -131,7 +131,7 @@ async function madeUp(fault: Fault): Promise<void> {
     issuedAtMs: Date.now(),
     policyVersion: 1n,
   }
-  const { bytes: proof } = await authority.issueProof({ ...facts, ...fault.proof?.(facts) }, noPaper)
+  const { bytes: proof } = await authority.issueProof({ ...facts, ...fault.proof?.(facts) }, noEvidence)
   const aad = buildEnvelopeAad({
     conversationId: bytesOf("cnv", id),
     kind: EnvelopeKind.COMMIT,

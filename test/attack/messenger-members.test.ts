@@ -17,15 +17,15 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { carryOutDirectives } from "../../clients/core/messaging/sending/directives.ts"
 import { newIntent, putIntent } from "../../clients/core/messaging/sending/intent-rows.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
 let transport: LyingTransport
-let ben: Seated
-let mallory: Seated
+let ben: OpenedMessenger
+let mallory: OpenedMessenger
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
@@ -60,8 +60,8 @@ test.each([
     await gil.messenger.sync()
   } else {
     const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
-    const seating = { store: gil.store, box: gil.box, clock, transport }
-    const opened = await openContext(...messengers.optionsFor(gil.person, seating))
+    const setup = { store: gil.store, box: gil.box, clock, transport }
+    const opened = await openContext(...messengers.optionsFor(gil.person, setup))
     opened.events.subscribe(hear)
     await addDevicesOf(opened.context, ben.person.userId)
   }

@@ -11,7 +11,13 @@ import { type Engine, type GroupState, uncheckedEngine } from "../../clients/cor
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -71,7 +77,7 @@ function watched(engine: Engine, steps: Step[]): Engine {
 
 const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
 
-interface Watched extends Pick<Seated, "store" | "box"> {
+interface Watched extends Pick<OpenedMessenger, "store" | "box"> {
   readonly person: SignedIn
   readonly messenger: Messenger
   /** Returns the steps since the last call. @throws AssertionError for a consumed secret that is still readable. */

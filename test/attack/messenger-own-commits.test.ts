@@ -14,16 +14,16 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
 let transport: LyingTransport
-let ann: Seated
-let ben: Seated
-let cam: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
+let cam: OpenedMessenger
 let movedMs = 0
 const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 beforeAll(async () => {

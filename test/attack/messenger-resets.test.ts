@@ -11,9 +11,9 @@ import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { stateTag } from "../../clients/core/messaging/mls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { engine, nowSeconds, randomBytes } from "../support/messaging/device-parts.ts"
-import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
 import type { LyingTransport } from "../support/messaging/lying-transport.ts"
-import type { Seated } from "../support/messaging/messengers.ts"
+import type { OpenedMessenger } from "../support/messaging/messengers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import type { MessagingServer } from "../support/messaging/test-server.ts"
 
@@ -21,7 +21,7 @@ let world: HostileWorld
 let server: MessagingServer
 let mallory: TestDevice
 let ghost: TestDevice
-let ann: Seated
+let ann: OpenedMessenger
 let transport: LyingTransport
 beforeAll(async () => {
   world = await startHostileWorld()
@@ -84,7 +84,7 @@ async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
     policyVersion: 1n,
     ...lies.proof,
   }
-  const proof = lies.withoutProof ? undefined : (await authority.issueProof(facts, noPaper)).bytes
+  const proof = lies.withoutProof ? undefined : (await authority.issueProof(facts, noEvidence)).bytes
   const aad = aadOf({ id: room.id, receipt: "unknown" }, EnvelopeKind.COMMIT, proof)
   const commit = await engine.add(group, [keyPackage], { aad, ...(proof ? { proof } : {}) })
   const commitHash = hash("commit", commit.commit)
@@ -202,7 +202,7 @@ async function proven(room: Room, one: Authorization, change: Partial<Facts>): P
     keyPackageRef: reference,
   }))
   const facts = { ...(await factsFor(room, one.mlsGroupId)), added, ...change }
-  const { bytes } = await server.messaging.deps.authority.issueProof(facts, noPaper)
+  const { bytes } = await server.messaging.deps.authority.issueProof(facts, noEvidence)
   Object.assign(one, { mlsGroupId: facts.mlsGroupId, proof: bytes })
 }
 
@@ -226,7 +226,7 @@ test.each<[string, (room: Room, authorization: Authorization) => unknown]>([
     "a proof that adds",
     async (room, one) => {
       const { authority } = server.messaging.deps
-      const { bytes } = await authority.issueProof({ ...(await factsFor(room, one.mlsGroupId)), op: "ADD" }, noPaper)
+      const { bytes } = await authority.issueProof({ ...(await factsFor(room, one.mlsGroupId)), op: "ADD" }, noEvidence)
       Object.assign(one, { proof: bytes })
     },
   ],
@@ -236,7 +236,7 @@ test.each<[string, (room: Room, authorization: Authorization) => unknown]>([
       const { keyPackage, reference } = await newKeyPackage(ghost)
       const facts = await factsFor(room, one.mlsGroupId)
       const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
-      const { bytes } = await server.messaging.deps.authority.issueProof({ ...facts, added }, noPaper)
+      const { bytes } = await server.messaging.deps.authority.issueProof({ ...facts, added }, noEvidence)
       const claimed = { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference }
       const claim = { keyPackages: [claimed], ticket: new Uint8Array() }
       Object.assign(one, { proof: bytes, keyPackageRefs: [reference], claim })

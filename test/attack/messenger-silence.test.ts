@@ -12,13 +12,13 @@ import {
   SubscribeResponseSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let ben: Seated
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
-const textsIn = async ({ messenger }: Seated, id: string) =>
+const textsIn = async ({ messenger }: OpenedMessenger, id: string) =>
   (await messenger.timeline(id)).flatMap((entry) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
   )
@@ -60,9 +60,12 @@ test("every call has a deadline: a service that never answers blocks nothing for
 })
 
 test.each([
-  ["AppendMessage", (one: Seated, id: string) => one.messenger.send(id, utf8("later"))],
-  ["AuthorizeMembership", (one: Seated, id: string) => one.messenger.removeMembers(id, [ben.person.userId])],
-  ["CreateAttachment", (one: Seated, id: string) => one.messenger.sendAttachment(id, new Blob([new Uint8Array(9)]))],
+  ["AppendMessage", (one: OpenedMessenger, id: string) => one.messenger.send(id, utf8("later"))],
+  ["AuthorizeMembership", (one: OpenedMessenger, id: string) => one.messenger.removeMembers(id, [ben.person.userId])],
+  [
+    "CreateAttachment",
+    (one: OpenedMessenger, id: string) => one.messenger.sendAttachment(id, new Blob([new Uint8Array(9)])),
+  ],
 ])("a service that says of %s 'again in a year' holds nobody for a year", async (name, ask) => {
   let isLater = false
   const transport: Transport = {

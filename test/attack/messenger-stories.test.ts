@@ -20,7 +20,7 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { engine } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -28,7 +28,7 @@ import { storyStore } from "../support/postgres.ts"
 let server: MessagingServer
 let messengers: Messengers
 let mallory: TestDevice
-let ann: Seated
+let ann: OpenedMessenger
 let transport: LyingTransport
 /** The refusal of every append, as if the service had another receipt or no longer knew the leaf's key. */
 let refusal: readonly [reason: string, code: string] | undefined

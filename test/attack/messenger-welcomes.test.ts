@@ -9,16 +9,16 @@ import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_se
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TestDevice } from "../support/messaging/device.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
-import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
 import type { LyingTransport } from "../support/messaging/lying-transport.ts"
-import type { Seated } from "../support/messaging/messengers.ts"
+import type { OpenedMessenger } from "../support/messaging/messengers.ts"
 import type { MessagingServer } from "../support/messaging/test-server.ts"
 
 let world: HostileWorld
 let server: MessagingServer
 let mallory: TestDevice
 let ghost: TestDevice
-let ann: Seated
+let ann: OpenedMessenger
 let transport: LyingTransport
 beforeAll(async () => {
   world = await startHostileWorld()
@@ -57,7 +57,7 @@ test.each<[string, boolean]>([
           issuedAtMs: Date.now(),
           policyVersion: 1n,
         },
-        noPaper,
+        noEvidence,
       )
       authorization.proof = bytes
     },

@@ -11,9 +11,9 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { membersOf, type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
 import { engine, randomBytes } from "../support/messaging/device-parts.ts"
-import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
 import type { LyingTransport } from "../support/messaging/lying-transport.ts"
-import type { Seated } from "../support/messaging/messengers.ts"
+import type { OpenedMessenger } from "../support/messaging/messengers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import type { MessagingServer } from "../support/messaging/test-server.ts"
 
@@ -21,7 +21,7 @@ let world: HostileWorld
 let server: MessagingServer
 let mallory: TestDevice
 let ghost: TestDevice
-let ann: Seated
+let ann: OpenedMessenger
 let transport: LyingTransport
 beforeAll(async () => {
   world = await startHostileWorld()
@@ -38,7 +38,7 @@ async function meet(): Promise<Room> {
 }
 
 /** Facts of a forged log entry that the backend's key can sign. */
-interface Told {
+interface ForgedFacts {
   readonly proof?: Uint8Array
   readonly previousReceiptHash?: Uint8Array
   readonly resultingStateTag?: Uint8Array
@@ -47,7 +47,11 @@ interface Told {
 
 const newest = (room: Room) => (typeof room.receipt === "object" ? room.receipt.hash : null)
 
-function told(room: Room, commit: StagedCommit, { proof, seq = room.seq + 1n, ...lies }: Told = {}): Envelope {
+function forgedEntry(
+  room: Room,
+  commit: StagedCommit,
+  { proof, seq = room.seq + 1n, ...lies }: ForgedFacts = {},
+): Envelope {
   const commitHash = hash("commit", commit.commit)
   const receipt = server.messaging.deps.signReceipt({
     conversationId: room.id as ConversationId,
@@ -92,7 +96,7 @@ function proofFor(room: Room, change: object) {
       policyVersion: 1n,
       ...change,
     },
-    noPaper,
+    noEvidence,
   )
 }
 
@@ -111,16 +115,16 @@ const somebody = () => ({ credentialHash: randomBytes(32), keyPackageRef: random
 const update = (room: Room) => engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT) })
 
 const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelope>]> = {
-  "a member that no proof names": ["PROOF_MISSING", async (room) => told(room, await addGhost(room))],
+  "a member that no proof names": ["PROOF_MISSING", async (room) => forgedEntry(room, await addGhost(room))],
   "a member that no proof names, in a commit that is said to be the reader's own": [
     "PROOF_MISSING",
-    async (room) => ({ ...told(room, await addGhost(room)), senderDeviceId: ann.messenger.deviceId }),
+    async (room) => ({ ...forgedEntry(room, await addGhost(room)), senderDeviceId: ann.messenger.deviceId }),
   ],
   "a member under a proof for somebody else": [
     "GHOST_MEMBER",
     async (room) => {
       const { bytes: proof } = await proofFor(room, { added: [somebody()] })
-      return told(room, await addGhost(room, proof), { proof })
+      return forgedEntry(room, await addGhost(room, proof), { proof })
     },
   ],
   "a proof of another conversation": [
@@ -128,28 +132,28 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
     async (room) => {
       const conversationId = newId("cnv", Date.now(), randomBytes(10))
       const { bytes: proof } = await proofFor(room, { added: [somebody()], conversationId })
-      return told(room, await addGhost(room, proof), { proof })
+      return forgedEntry(room, await addGhost(room, proof), { proof })
     },
   ],
   "a proof of an earlier epoch": [
     "PROOF_STALE",
     async (room) => {
       const { bytes: proof } = await proofFor(room, { added: [somebody()], baseEpoch: room.epoch - 1n })
-      return told(room, await addGhost(room, proof), { proof })
+      return forgedEntry(room, await addGhost(room, proof), { proof })
     },
   ],
   "a proof of the same epoch in another history": [
     "PROOF_FORK",
     async (room) => {
       const { bytes: proof } = await proofFor(room, { added: [somebody()], baseStateTag: randomBytes(32) })
-      return told(room, await addGhost(room, proof), { proof })
+      return forgedEntry(room, await addGhost(room, proof), { proof })
     },
   ],
   "a proof that had expired": [
     "PROOF_EXPIRED",
     async (room) => {
       const { bytes: proof } = await proofFor(room, { added: [somebody()], issuedAtMs: Date.now() - 400_000 })
-      return told(room, await addGhost(room, proof), { proof })
+      return forgedEntry(room, await addGhost(room, proof), { proof })
     },
   ],
   "a removal that was allowed to somebody else": [
@@ -159,15 +163,18 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
       const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
       const { bytes: proof } = await proofFor(room, { added, requester: randomBytes(32) })
       const commit = await engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
-      return told(room, commit, { proof })
+      return forgedEntry(room, commit, { proof })
     },
   ],
-  "a removal of this device that no proof names": ["PROOF_MISSING", async (room) => told(room, await removeAnn(room))],
+  "a removal of this device that no proof names": [
+    "PROOF_MISSING",
+    async (room) => forgedEntry(room, await removeAnn(room)),
+  ],
   "a removal of this device under a proof for another device": [
     "PROOF_SUBJECTS_MISMATCH",
     async (room) => {
       const { bytes: proof } = await proofFor(room, { op: "REMOVE", removed: [randomBytes(32)] })
-      return told(room, await removeAnn(room, proof), { proof })
+      return forgedEntry(room, await removeAnn(room, proof), { proof })
     },
   ],
   "a removal of this device by a committer whom the proof does not name": [
@@ -175,38 +182,38 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
     async (room) => {
       const removed = [hash("device-credential", annIn(room).credential)]
       const { bytes: proof } = await proofFor(room, { op: "REMOVE", removed, requester: randomBytes(32) })
-      return told(room, await removeAnn(room, proof), { proof })
+      return forgedEntry(room, await removeAnn(room, proof), { proof })
     },
   ],
   "a receipt that does not follow the one before": [
     "RECEIPT_FORK",
-    async (room) => told(room, await update(room), { previousReceiptHash: randomBytes(32) }),
+    async (room) => forgedEntry(room, await update(room), { previousReceiptHash: randomBytes(32) }),
   ],
   "a receipt with another key's signature": [
     "RECEIPT_BAD_SIGNATURE",
     async (room) => {
-      const envelope = told(room, await update(room))
+      const envelope = forgedEntry(room, await update(room))
       envelope.receipt[envelope.receipt.length - 1] = 255 - (envelope.receipt.at(-1) ?? 0)
       return envelope
     },
   ],
   "a commit that leads elsewhere": [
     "STATE_TAG_DIFFERS",
-    async (room) => told(room, await update(room), { resultingStateTag: randomBytes(32) }),
+    async (room) => forgedEntry(room, await update(room), { resultingStateTag: randomBytes(32) }),
   ],
   "a commit of the epoch after, where one was dropped": [
     "EPOCH_MISPLACED",
     async (room) => {
       const dropped = await update(room)
       const next = { ...room, state: dropped.next, epoch: room.epoch + 1n, seq: room.seq }
-      return told(next, await update(next))
+      return forgedEntry(next, await update(next))
     },
   ],
   "a commit of another group": [
     "ENVELOPE_MISPLACED",
     async (room) => {
       const other = await mallory.createGroup([ghost.userId])
-      const envelope = told(other, await update(other))
+      const envelope = forgedEntry(other, await update(other))
       return { ...envelope, seq: room.seq + 1n, epoch: room.epoch }
     },
   ],
@@ -238,7 +245,7 @@ test.each(Object.entries(lies))(
 
 test("a quarantined device recovers when a member removes it and adds it again", async () => {
   const room = await meet()
-  const forged = told(room, await addGhost(room))
+  const forged = forgedEntry(room, await addGhost(room))
   transport.lie = { of: room.id, log: [forged] }
   await ann.messenger.sync()
   transport.lie = undefined

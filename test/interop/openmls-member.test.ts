@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { effort } from "../support/effort.ts"
 import { bytesOf, hexOf } from "../support/messaging/device-parts.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 import { buildOpenMls, rustMissing } from "./openmls/build.ts"
@@ -44,7 +44,7 @@ else
       return member
     }
     /** A group of both, in which both have said something. */
-    async function inOneGroup(name: string): Promise<{ ann: Seated; rust: OpenMlsMember; id: string }> {
+    async function inOneGroup(name: string): Promise<{ ann: OpenedMessenger; rust: OpenMlsMember; id: string }> {
       const ann = await messengers.newcomer(`ann ${name}`)
       const rust = await newcomer(`rust ${name}`)
       const { id } = await ann.messenger.createGroupConversation([rust.device.userId])

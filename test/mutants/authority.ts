@@ -46,7 +46,7 @@ export const authorityMutants: readonly Mutant[] = [
     row: "a device that the session has not",
   },
   {
-    fault: "a paper is for whoever shows it",
+    fault: "evidence is accepted from any caller",
     file: `${authority}/requester.ts`,
     from: "    equalBytes(body.deviceId, idBytes(deviceId))\n",
     to: "    idBytes(deviceId).length === 16\n",

@@ -110,7 +110,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
   {
     fault: "what a tab took in as it was removed it tells again",
     file: `${client}/state/reporter.ts`,
-    from: "after.local?.processedSeq ?? lastPlaceIn(ops)",
+    from: "after.local?.processedSeq ?? lastSeqIn(ops)",
     to: "after.local?.processedSeq",
     ...tabs,
   },

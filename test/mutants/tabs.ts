@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const storedState = "clients/core/messaging/effects/stored-state.ts"
-const telling = "clients/core/messaging/state/reporter.ts"
+const reporter = "clients/core/messaging/state/reporter.ts"
 const tabs = "test/story/messenger-tabs.test.ts"
 const native = "test/story/react-native.test.ts"
 const theirs = "clients/core/messaging/signed-in"
@@ -18,7 +18,7 @@ export const tabMutants: readonly Mutant[] = [
   },
   {
     fault: "what another tab took in is told nowhere else",
-    file: telling,
+    file: reporter,
     from: 'emit({ is: "entry", conversationId, entry })',
     to: "",
     test: tabs,
@@ -26,9 +26,9 @@ export const tabMutants: readonly Mutant[] = [
   },
   {
     fault: "what this tab took in it tells again",
-    file: telling,
-    from: "told = { seq: laterOf(told?.seq, after.local?.processedSeq ?? lastPlaceIn(ops)), status }",
-    to: "told = { seq: told?.seq, status }",
+    file: reporter,
+    from: "reported = { seq: laterOf(reported?.seq, after.local?.processedSeq ?? lastSeqIn(ops)), status }",
+    to: "reported = { seq: reported?.seq, status }",
     test: tabs,
     name: "an entry that one tab applies is reported by the other too",
   },

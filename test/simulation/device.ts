@@ -10,12 +10,12 @@ import type { SecretBox } from "../../clients/core/secret-box.ts"
 import type { Feature } from "./features.ts"
 import { clockThrough, createGate, type Gate, storeThrough, transportThrough } from "./frozen.ts"
 import { type Answering, lineTo, type Network } from "./network.ts"
+import { createReportLog, type ReportLog } from "./reported.ts"
 import type { Schedule } from "./schedule.ts"
 import type { Seeded } from "./seeded.ts"
 import { app, type SimulatedService } from "./service/service.ts"
 import { type SharedStore, shareStore } from "./shared-store.ts"
 import { type OpenStream, streamOver } from "./stream-line.ts"
-import { createEar, type Ear } from "./told.ts"
 import { verifyOnce } from "./verdicts.ts"
 import { seededSuite, type Watching, watchedEngine } from "./watched.ts"
 
@@ -47,7 +47,7 @@ export interface SimulatedDevice {
   /** What tabs have in common; undefined where there are none. */
   readonly shared: Shared | undefined
   /** What each of its processes told its app, and whether that process has ended. */
-  readonly ears: readonly { readonly ear: Ear; readonly isOver: () => boolean }[]
+  readonly reports: readonly { readonly log: ReportLog; readonly isOver: () => boolean }[]
   /** Undefined while no process runs. */
   readonly messenger: Messenger | undefined
   readonly isRunning: boolean
@@ -90,7 +90,7 @@ export function createDevice(
   const ownRandom = random.fork("random")
   let messenger: Messenger | undefined
   let process: { readonly store: FaultyStore; readonly gate: Gate | undefined; isStopped: boolean } | undefined
-  const ears: { readonly ear: Ear; readonly isOver: () => boolean }[] = []
+  const reports: { readonly log: ReportLog; readonly isOver: () => boolean }[] = []
   let listening: AbortController | undefined
 
   const device: SimulatedDevice = {
@@ -100,7 +100,7 @@ export function createDevice(
     token,
     store,
     shared: hasTabs ? { stored, box } : undefined,
-    ears,
+    reports,
     get messenger() {
       return device.isRunning ? messenger : undefined
     },
@@ -164,10 +164,10 @@ export function createDevice(
           keyPackageTarget: 3,
         },
       )
-      const ear = createEar()
-      ears.push({ ear, isOver: () => isDead() || process !== started })
+      const log = createReportLog()
+      reports.push({ log, isOver: () => isDead() || process !== started })
       opened.subscribe((event) => {
-        if (!isDead()) ear.hear(event)
+        if (!isDead()) log.hear(event)
         if (event.is === "failed") stage.failed(device.label, event.error)
         if (isDead() && process === started) device.hearNoMore()
       })

@@ -15,7 +15,7 @@ import { app, type SimulatedService } from "./service/service.ts"
 import { leadsToOf, type Witness } from "./watched.ts"
 
 /** The authority is in this process, and asks for none. */
-const noPaper = () => Promise.reject(new Error("nobody asks for a paper"))
+const noEvidence = () => Promise.reject(new Error("no evidence is asked for"))
 
 const place = { appId: app.id, tenantId: null }
 const orNull = (bytes: Uint8Array) => (bytes.length === 0 ? null : bytes)
@@ -64,7 +64,7 @@ export async function withGhost(
       issuedAtMs: nowMs,
       policyVersion: 1n,
     },
-    noPaper,
+    noEvidence,
   )
   const ticket = decode(ClaimTicketBodyV1Schema, parseSigned(ClaimTicketBodyV1Schema, claim.ticket).body)
   const packages = ticket.packages.map(({ deviceId, credentialHash, keyPackageRef }) => ({

@@ -45,7 +45,7 @@ export function playRenewal(cast: Cast, random: Seeded): Playing {
   }
 }
 
-/** A device is never locked out: its papers are good, and where they are new, they are in use. */
+/** A device is never locked out: its credentials are valid, and new ones are in use. */
 async function outOfDate(cast: Cast, { name, messenger }: SimulatedDevice): Promise<string[]> {
   const id = messenger && parseId("dev", messenger.deviceId)
   const own = id && (await cast.service.deps.store.devices.find(id))

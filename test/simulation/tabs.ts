@@ -6,8 +6,8 @@ import { actAs, type Cast } from "./actions.ts"
 import { createDevice, type SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
 import { pictureOf } from "./picture.ts"
+import { reportFaults } from "./reported.ts"
 import type { Seeded } from "./seeded.ts"
-import { toldAmiss } from "./told.ts"
 
 export function playTabs(cast: Cast, random: Seeded): Playing {
   const tabs = new Map<SimulatedDevice, SimulatedDevice>()
@@ -32,7 +32,7 @@ export function playTabs(cast: Cast, random: Seeded): Playing {
       const found: string[] = []
       for (const [device, tab] of tabs) found.push(...(await differences(cast, device, tab)))
       for (const device of cast.devices) {
-        const all = [...device.ears, ...(tabs.get(device)?.ears ?? [])]
+        const all = [...device.reports, ...(tabs.get(device)?.reports ?? [])]
         found.push(...(await amiss(cast, device, all)), ...doneTwice(cast, device))
       }
       return found
@@ -54,13 +54,13 @@ async function differences(cast: Cast, device: SimulatedDevice, tab: SimulatedDe
   return [`the tabs of ${device.name} differ`]
 }
 
-async function amiss(cast: Cast, device: SimulatedDevice, ears: SimulatedDevice["ears"]): Promise<string[]> {
+async function amiss(cast: Cast, device: SimulatedDevice, reports: SimulatedDevice["reports"]): Promise<string[]> {
   const { name, messenger } = device
   if (messenger === undefined) return []
   const found: string[] = []
   for (const id of cast.service.conversations.all.keys()) {
     const stored = await messenger.timeline(id, { limit: 10_000 })
-    found.push(...ears.flatMap(({ ear, isOver }) => toldAmiss(ear, id, stored, isOver())))
+    found.push(...reports.flatMap(({ log, isOver }) => reportFaults(log, id, stored, isOver())))
   }
   return found.map((what) => `${name} ${what}`)
 }

@@ -23,7 +23,7 @@ const limits: Limits = {
   },
 }
 
-interface Told {
+interface HttpAnswer {
   status: number
   reason?: string
   retryAfter: string | null
@@ -43,7 +43,7 @@ describe("limits on emails", () => {
     await world.idpC.addPerson({ email, password, isConfirmed })
     return email
   }
-  async function post(path: string, body: object, address: string): Promise<Told> {
+  async function post(path: string, body: object, address: string): Promise<HttpAnswer> {
     const response = await fetch(world.server.url + path, {
       method: "POST",
       headers: { "content-type": "application/json", "x-forwarded-for": address },
@@ -123,7 +123,7 @@ describe("limits on emails", () => {
   test("fifty guesses an hour from all IP addresses are allowed, and the owner's sign-ins do not count", async () => {
     const email = await person()
     expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
-    const answers: Told[] = []
+    const answers: HttpAnswer[] = []
     for (let i = 0; i < 52; i++) answers.push(await guess(email, `192.0.2.${i}`))
     expect(answers.map(({ reason }) => reason)).toEqual([
       ...Array(50).fill("INVALID_CREDENTIALS"),
@@ -141,7 +141,7 @@ describe("limits on emails", () => {
 
   test("an address gets at most three links in a quarter of an hour, known or not", async () => {
     const told = async (email: string) => {
-      const answers: Told[] = []
+      const answers: HttpAnswer[] = []
       for (let i = 0; i < 4; i++) answers.push(await start(email, `203.0.113.${10 + i}`))
       return answers
     }
@@ -174,7 +174,7 @@ describe("limits on emails", () => {
   })
 
   test("a token hash is tried at most five times, from all IP addresses", async () => {
-    const answers: Told[] = []
+    const answers: HttpAnswer[] = []
     for (let i = 0; i < 6; i++) {
       answers.push(await post("/auth/magic-link/confirm", { tokenHash: "0123456789abcdef" }, `203.0.113.${30 + i}`))
     }

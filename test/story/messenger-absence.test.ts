@@ -11,7 +11,13 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -23,7 +29,7 @@ let movedMs = 0
 /** The clock of all messengers. */
 const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 
-let here: Seated
+let here: OpenedMessenger
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 2 })
@@ -45,12 +51,15 @@ const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })
 
 /** Opens it in a new process, after a new sign-in of its user. */
-async function backAgain(seated: Seated): Promise<Seated> {
+async function backAgain(seated: OpenedMessenger): Promise<OpenedMessenger> {
   return messengers.open(await seated.person.again(), { store: seated.store, box: seated.box, clock })
 }
 
 /** @param ben The tests of a device that returns in time share one. */
-async function talk(name: string, ben: Seated): Promise<{ ann: Seated; ben: Seated; id: string }> {
+async function talk(
+  name: string,
+  ben: OpenedMessenger,
+): Promise<{ ann: OpenedMessenger; ben: OpenedMessenger; id: string }> {
   const ann = await newcomer(`ann ${name}`)
   const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
   await ben.messenger.sync()
@@ -73,14 +82,14 @@ function losingRenewals(): Transport {
 }
 
 async function contextOf(
-  { person, store, box }: Seated,
-  over: Partial<Pick<Seated, "store">> & { transport?: Transport } = {},
+  { person, store, box }: OpenedMessenger,
+  over: Partial<Pick<OpenedMessenger, "store">> & { transport?: Transport } = {},
 ) {
   return (await openContext(...messengers.optionsFor(person, { store, box, clock, ...over }))).context
 }
 
 /** Another device of Ann revokes her device, and she signs in on it again. */
-async function revoked(ann: Seated): Promise<Seated> {
+async function revoked(ann: OpenedMessenger): Promise<OpenedMessenger> {
   const other = await messengers.open(await ann.person.again(), { clock })
   await other.messenger.revokeDevice(ann.messenger.deviceId)
   await other.messenger.revokeDevice(other.messenger.deviceId)

@@ -6,16 +6,16 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type WatchedTransport, watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let watched: WatchedTransport
-let ann: Seated
-let ben: Seated
-let cid: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
+let cid: OpenedMessenger
 const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 /** The same device in a new process, over the watched network. */
-const inNewProcess = ({ person, store, box }: Seated) =>
+const inNewProcess = ({ person, store, box }: OpenedMessenger) =>
   messengers.open(person, { store, box, transport: watched, clock })
 async function group(): Promise<string> {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
@@ -42,7 +42,7 @@ async function group(): Promise<string> {
   return id
 }
 const appended = () => watched.inputsOf<AppendMessageRequest>("AppendMessage")
-const usersIn = async ({ messenger }: Pick<Seated, "messenger">, id: string) =>
+const usersIn = async ({ messenger }: Pick<OpenedMessenger, "messenger">, id: string) =>
   (await messenger.conversation(id))?.memberUserIds
 
 test("a message whose answer was lost is sent again with the same ciphertext and key, by any process", async () => {

@@ -14,13 +14,13 @@ import {
   readAll,
   startAttaching,
 } from "../support/messaging/attaching.ts"
-import type { Messengers, Seated } from "../support/messaging/messengers.ts"
+import type { Messengers, OpenedMessenger } from "../support/messaging/messengers.ts"
 import { numbers, seed } from "../support/random.ts"
 
 let world: Attaching
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 let id: string
 let again: Attaching["again"]
 let newest: Attaching["newest"]
@@ -92,7 +92,7 @@ function troubles(count: number): Fault[] {
 describe("with a failure or a process end at each operation of the store,", () => {
   const small = new Blob([bytes.slice(0, 90_000)])
   /** Opened on a store with this fault; without a fault, the store counts operations. */
-  async function openOn({ person, store, box }: Seated, fault?: Fault) {
+  async function openOn({ person, store, box }: OpenedMessenger, fault?: Fault) {
     const failing = faultyStore(store, fault)
     return { failing, messenger: (await messengers.open(person, { store: failing, box, clock })).messenger }
   }

@@ -20,12 +20,12 @@ import {
   startAttaching,
 } from "../support/messaging/attaching.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import type { Messengers, Seated } from "../support/messaging/messengers.ts"
+import type { Messengers, OpenedMessenger } from "../support/messaging/messengers.ts"
 
 let world: Attaching
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 let id: string
 let again: Attaching["again"]
 let newest: Attaching["newest"]
@@ -59,11 +59,11 @@ test("a file is uploaded in parts, and downloaded as a whole or in ranges, with 
 })
 
 /** The newest attachment's manifest, which the app never gets. */
-async function manifestOf(seated: Seated) {
-  const { seq } = await newest(seated.messenger)
-  const { context } = await openContext(...messengers.optionsFor(seated.person, seated))
+async function manifestOf(opened: OpenedMessenger) {
+  const { seq } = await newest(opened.messenger)
+  const { context } = await openContext(...messengers.optionsFor(opened.person, opened))
   const place = { space: id, table: "attachment", key: keyOfSeq(seq) } as const
-  const [row] = (await seated.store.read(id, [place])).values
+  const [row] = (await opened.store.read(id, [place])).values
   const manifest = await context.rows.read(place, AttachmentManifestSchema, row ?? expect.fail("no row"))
   return { context, manifest, seq }
 }

@@ -6,7 +6,7 @@ import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
@@ -58,13 +58,13 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   const textsIn = (tab: Page, id: string) => tab.evaluate((given) => window.messenger.texts(given), id)
   const heardIn = (tab: Page, id: string) => tab.evaluate((given) => window.messenger.heard(given), id)
   const syncIn = (tab: Page) => tab.evaluate(() => window.messenger.sync())
-  const group = (tab: Page, ...others: Seated[]) =>
+  const group = (tab: Page, ...others: OpenedMessenger[]) =>
     tab.evaluate(
       (userIds) => window.messenger.createGroup(userIds),
       others.map(({ person }) => person.userId),
     )
   /** The messages, and markers for those that could not be decrypted. */
-  const textsOf = async ({ messenger }: Seated, id: string) =>
+  const textsOf = async ({ messenger }: OpenedMessenger, id: string) =>
     (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) => {
       if (entry.is === "message") return [new TextDecoder().decode(entry.plaintext)]
       return entry.is === "unreadable" ? [entry.reason] : []

@@ -4,16 +4,16 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type WatchedTransport, watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let watched: WatchedTransport
-let ann: Seated
-let ben: Seated
-let cid: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
+let cid: OpenedMessenger
 /** The durations of Ann's waits, in milliseconds. */
 let waits: number[] = []
 const clock = {

@@ -8,15 +8,15 @@ import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { faultyTransport, type LostCall } from "../support/messaging/faulty-transport.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 import { numbers, seed } from "../support/random.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
-let cid: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
+let cid: OpenedMessenger
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
@@ -40,7 +40,7 @@ const textsIn = async (messenger: Messenger, conversationId: string) =>
 
 interface Flow {
   /** The device whose store fails. */
-  readonly who: () => Pick<Seated, "person" | "store" | "box">
+  readonly who: () => Pick<OpenedMessenger, "person" | "store" | "box">
   /** Prepares on a working store. @returns The conversation's id, if there is one. */
   readonly prepare: (text: string) => Promise<string>
   readonly act: (messenger: Messenger, id: string, text: string) => Promise<unknown>
@@ -51,7 +51,7 @@ interface Flow {
 const group = async () => (await ann.messenger.createGroupConversation([ben.person.userId])).id
 const membersOf = async (messenger: Messenger, id: string) =>
   [...((await messenger.conversation(id))?.memberUserIds ?? [])].sort()
-const people = (...seated: Seated[]) => seated.map(({ person }) => person.userId).sort()
+const people = (...opened: OpenedMessenger[]) => opened.map(({ person }) => person.userId).sort()
 
 /** Checks that both sides have the text once; if the act failed, neither may have it. */
 async function expectSame(messenger: Messenger, id: string, text: string, done: boolean): Promise<void> {
@@ -67,7 +67,7 @@ async function expectSame(messenger: Messenger, id: string, text: string, done: 
 
 let fresh = 0
 /** The newcomer's device, not yet created. */
-let newcomer: Pick<Seated, "person" | "store" | "box">
+let newcomer: Pick<OpenedMessenger, "person" | "store" | "box">
 
 const flows: Record<string, Flow> = {
   "registering a device": {

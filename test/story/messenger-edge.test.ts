@@ -10,7 +10,7 @@ import type { Schedule } from "../simulation/schedule.ts"
 import { type Seeded, seeded } from "../simulation/seeded.ts"
 import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { together } from "../support/messaging/world.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -39,7 +39,7 @@ const schedule: Schedule = {
 interface Player {
   readonly name: string
   readonly transport: Transport
-  seated: Seated
+  opened: OpenedMessenger
 }
 
 /** Sent: its sequence number is known. Stored: it is still to be sent. Unknown: the call was interrupted. */
@@ -86,11 +86,11 @@ async function begin(seed: string): Promise<Play> {
         }),
       stream: (...call) => server.transport.stream(...call),
     }
-    const seated = await messengers.open(together(await server.person(`${name} of ${seed}`)), { transport })
-    await seated.messenger.sync()
-    players.push({ name, transport, seated })
+    const opened = await messengers.open(together(await server.person(`${name} of ${seed}`)), { transport })
+    await opened.messenger.sync()
+    players.push({ name, transport, opened })
   }
-  const [ann, ...others] = players.map(({ seated }) => seated)
+  const [ann, ...others] = players.map(({ opened }) => opened)
   const group = await ann?.messenger.createGroupConversation(others.map(({ person }) => person.userId))
   return { random, network, players, groupId: group?.id ?? "", written: [], bugs: [], lost }
 }
@@ -112,7 +112,7 @@ async function attempt({ bugs }: Play, { name }: Player, what: string, work: () 
 }
 
 async function write(play: Play, player: Player): Promise<void> {
-  const { messenger } = player.seated
+  const { messenger } = player.opened
   const all = await messenger.conversations().catch(() => [])
   if (all.length > 0) await writeIn(play, player, play.random.pick(all).id)
 }
@@ -121,7 +121,7 @@ async function writeIn(play: Play, player: Player, conversationId: string): Prom
   const one = { text: `${player.name} ${play.random.below(2 ** 31)}`, conversationId }
   await attempt(play, player, "write", async () => {
     try {
-      const { seq } = await player.seated.messenger.send(conversationId, utf8(one.text))
+      const { seq } = await player.opened.messenger.send(conversationId, utf8(one.text))
       play.written.push({ ...one, outcome: "sent", seq })
     } catch (error) {
       const isStored = isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")
@@ -133,11 +133,11 @@ async function writeIn(play: Play, player: Player, conversationId: string): Prom
 }
 
 async function restart({ bugs }: Play, player: Player): Promise<void> {
-  const { seated, transport, name } = player
-  await seated.messenger.close()
+  const { opened, transport, name } = player
+  await opened.messenger.close()
   for (let tries = 0; tries < 100; tries++) {
     try {
-      player.seated = await messengers.open(seated.person, { ...seated, transport })
+      player.opened = await messengers.open(opened.person, { ...opened, transport })
       return
     } catch (error) {
       if (!isKnown(error)) bugs.push(`${name} cannot start: ${reasonOf(error)}`)
@@ -150,8 +150,8 @@ async function restart({ bugs }: Play, player: Player): Promise<void> {
 async function act(play: Play): Promise<void> {
   const { random, players, groupId } = play
   const player = random.pick(players)
-  const { messenger } = player.seated
-  const last = players.at(-1)?.seated.person.userId ?? ""
+  const { messenger } = player.opened
+  const last = players.at(-1)?.opened.person.userId ?? ""
   const drawn = random.below(100)
   if (drawn < 45) return write(play, player)
   if (drawn < 65) return attempt(play, player, "sync", () => messenger.sync())
@@ -159,7 +159,7 @@ async function act(play: Play): Promise<void> {
   if (drawn < 79) return attempt(play, player, "add", () => messenger.addMembers(groupId, [last]))
   if (drawn < 84) return attempt(play, player, "remove", () => messenger.removeMembers(groupId, [last]))
   if (drawn < 92) {
-    const peer = random.pick(players.filter((one) => one !== player)).seated.person.userId
+    const peer = random.pick(players.filter((one) => one !== player)).opened.person.userId
     return attempt(play, player, "write to one", () => messenger.createDirectConversation(peer))
   }
   return restart(play, player)
@@ -183,8 +183,8 @@ async function settle({ players }: Play): Promise<void> {
   await expect
     .poll(
       async () => {
-        for (const { seated } of players) await seated.messenger.sync()
-        const held = players.map(async ({ seated: { messenger } }) => messenger.conversations())
+        for (const { opened } of players) await opened.messenger.sync()
+        const held = players.map(async ({ opened: { messenger } }) => messenger.conversations())
         const now = JSON.stringify(await Promise.all(held), (_, value) =>
           typeof value === "bigint" ? String(value) : value,
         )
@@ -202,7 +202,7 @@ async function expectWhole({ players, groupId, written, bugs }: Play): Promise<v
   const ids = new Set(written.map(({ conversationId }) => conversationId))
   for (const id of ids) {
     const held = await Promise.all(
-      players.map(async ({ seated: { messenger } }, i) => ({
+      players.map(async ({ opened: { messenger } }, i) => ({
         hasStayed: id !== groupId || i < players.length - 1,
         info: await messenger.conversation(id),
         texts: await textsIn(messenger, id),
@@ -216,7 +216,7 @@ async function expectWhole({ players, groupId, written, bugs }: Play): Promise<v
       expect([info?.status, info?.processedSeq]).toEqual(["active", first.info?.processedSeq])
     // A player who left for a time has a part of them, in order.
     for (const { texts } of there) expect(first.texts.filter((text) => texts.includes(text))).toEqual(texts)
-    const timeline = await players[0]?.seated.messenger.timeline(id, { limit: 10_000 })
+    const timeline = await players[0]?.opened.messenger.timeline(id, { limit: 10_000 })
     const isThere = (text: string) => first.texts.filter((one) => one === text).length
     for (const { text, outcome, seq, conversationId } of written) {
       if (conversationId !== id) continue
@@ -247,13 +247,13 @@ test.skipIf(effort(true, false, false))(
       // All players are members again, and all get each player's message.
       const [ann, , , dot] = play.players
       if (ann === undefined || dot === undefined) throw new Error("four play")
-      await ann.seated.messenger.addMembers(play.groupId, [dot.seated.person.userId])
+      await ann.opened.messenger.addMembers(play.groupId, [dot.opened.person.userId])
       await settle(play)
       for (const player of play.players) await writeIn(play, player, play.groupId)
       await settle(play)
       await expectWhole(play)
       expect(play.written.slice(-4).map(({ outcome }) => outcome)).toEqual(["sent", "sent", "sent", "sent"])
-      expect((await textsIn(dot.seated.messenger, play.groupId)).slice(-4)).toHaveLength(4)
+      expect((await textsIn(dot.opened.messenger, play.groupId)).slice(-4)).toHaveLength(4)
       expect(play.lost).not.toEqual([])
     }
   },

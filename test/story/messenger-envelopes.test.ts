@@ -13,13 +13,13 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)

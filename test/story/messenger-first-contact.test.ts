@@ -9,7 +9,7 @@ import { createMessengerWith } from "../../clients/core/messaging/create-messeng
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
@@ -28,26 +28,26 @@ const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name)
 
 /** Another device of the same person, who has lost the first one with its store. */
-async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
-  const seated = await messengers.open(await person.again())
-  await seated.messenger.sync()
-  return seated
+async function replaced({ person }: Pick<OpenedMessenger, "person">): Promise<OpenedMessenger> {
+  const opened = await messengers.open(await person.again())
+  await opened.messenger.sync()
+  return opened
 }
 
 /** The same device in another process. */
-async function reopened({ person, store, box, messenger }: Seated): Promise<Seated> {
+async function reopened({ person, store, box, messenger }: OpenedMessenger): Promise<OpenedMessenger> {
   await messenger.close()
   return messengers.open(person, { store, box })
 }
 
-async function syncAll(...all: readonly Seated[]): Promise<void> {
+async function syncAll(...all: readonly OpenedMessenger[]): Promise<void> {
   for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
 }
 
-const kindsIn = async ({ messenger }: Seated, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
-const statusOf = async ({ messenger }: Seated, id: string) => (await messenger.conversation(id))?.status
+const kindsIn = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
+const statusOf = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.conversation(id))?.status
 
-function eventsOf({ messenger }: Seated): MessengerEvent[] {
+function eventsOf({ messenger }: OpenedMessenger): MessengerEvent[] {
   const events: MessengerEvent[] = []
   messenger.subscribe((event) => events.push(event))
   return events
@@ -106,9 +106,9 @@ test("both request the conversation before either has key packages", async () =>
   expect(one.id).toBe(other.id)
   await Promise.all([ada.messenger.send(one.id, utf8("from ada")), bob.messenger.send(one.id, utf8("from bob"))])
   await syncAll(ada, bob)
-  for (const seated of [ada, bob]) {
-    expect((await textsIn(seated, one.id)).sort()).toEqual(["from ada", "from bob"])
-    expect(await statusOf(seated, one.id)).toBe("active")
+  for (const opened of [ada, bob]) {
+    expect((await textsIn(opened, one.id)).sort()).toEqual(["from ada", "from bob"])
+    expect(await statusOf(opened, one.id)).toBe("active")
   }
 })
 
@@ -155,7 +155,7 @@ function withoutUsers({ unary, stream }: Transport): Transport {
 }
 
 /** A conversation that both have left by a REJOIN, which no member can carry out. */
-async function stranded(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
+async function stranded(name: string): Promise<{ ada: OpenedMessenger; bob: OpenedMessenger; id: string }> {
   const [ada, bob] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
   const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
   await syncAll(bob)
@@ -173,10 +173,10 @@ test("a direct conversation that no member can follow is reset, and its timeline
   await syncAll(bob, ada)
   await ada.messenger.send(id, utf8("I am"))
   await syncAll(bob)
-  for (const seated of [ada, bob]) {
-    expect(await textsIn(seated, id)).toEqual(["before", "are you there?", "I am"])
-    expect((await kindsIn(seated, id)).filter((is) => is === "reset")).toEqual(["reset"])
-    expect(await statusOf(seated, id)).toBe("active")
+  for (const opened of [ada, bob]) {
+    expect(await textsIn(opened, id)).toEqual(["before", "are you there?", "I am"])
+    expect((await kindsIn(opened, id)).filter((is) => is === "reset")).toEqual(["reset"])
+    expect(await statusOf(opened, id)).toBe("active")
   }
   const codes = await Promise.all([ada, bob].map(({ messenger }) => messenger.verification.groupCode(id)))
   expect(codes[0]).toBe(codes[1])
@@ -187,9 +187,9 @@ test("both reset it at the same time, and one of the groups is used", async () =
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
   await Promise.all([ada.messenger.sync(), bob.messenger.sync()])
   await syncAll(ada, bob)
-  for (const seated of [ada, bob]) {
-    expect((await textsIn(seated, id)).toSorted()).toEqual(["before", "from ada", "from bob"])
-    expect(await statusOf(seated, id)).toBe("active")
+  for (const opened of [ada, bob]) {
+    expect((await textsIn(opened, id)).toSorted()).toEqual(["before", "from ada", "from bob"])
+    expect(await statusOf(opened, id)).toBe("active")
   }
 })
 
@@ -214,7 +214,7 @@ test("a reset requires a new verification of a verified person, and with the str
 })
 
 test.each([
-  ["oneself", (ada: Seated) => ada.person.userId, "INVALID_FIELD"],
+  ["oneself", (ada: OpenedMessenger) => ada.person.userId, "INVALID_FIELD"],
   ["a user that does not exist", () => `prn_${"0".repeat(26)}`, "RESOURCE_UNRESOLVED"],
   ["a malformed id", () => "bob", "INVALID_FIELD"],
 ])("a conversation with %s is refused, and nothing of it remains", async (name, peer, reason) => {

@@ -3,14 +3,14 @@ import { create } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 let id: string
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 /** The same device with a clock that is ahead. */
-const at = ({ person, store, box }: Seated, aheadMs: number, transport = messengers.transport) =>
+const at = ({ person, store, box }: OpenedMessenger, aheadMs: number, transport = messengers.transport) =>
   messengers.open(person, { store, box, transport, clock: { ...systemClock, nowMs: () => Date.now() + aheadMs } })
 const minute = 60_000
 const day = 24 * 60 * minute

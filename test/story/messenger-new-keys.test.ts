@@ -15,14 +15,14 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let folder: string
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 let id: string
 let told: MessengerEvent[]
 beforeAll(async () => {
@@ -57,10 +57,11 @@ const shown = (entries: readonly TimelineEntry[]) =>
 const toldEntries = (of = id) =>
   told.flatMap((event) => (event.is === "entry" && event.conversationId === of ? [event.entry] : []))
 const warned = (): readonly NewKey[] => toldEntries().flatMap((entry) => (entry.is === "newKeys" ? entry.devices : []))
-const timeline = async ({ messenger }: Seated, of = id) => shown(await messenger.timeline(of))
-const contextOf = async (seated: Seated) => (await openContext(...messengers.optionsFor(seated.person, seated))).context
+const timeline = async ({ messenger }: OpenedMessenger, of = id) => shown(await messenger.timeline(of))
+const contextOf = async (opened: OpenedMessenger) =>
+  (await openContext(...messengers.optionsFor(opened.person, opened))).context
 
-async function otherDevice(of: Seated): Promise<Seated> {
+async function otherDevice(of: OpenedMessenger): Promise<OpenedMessenger> {
   const second = await messengers.open(await of.person.again())
   await second.messenger.sync()
   await of.messenger.sync()
@@ -69,9 +70,9 @@ async function otherDevice(of: Seated): Promise<Seated> {
 }
 
 /** Renews the credential and so the key; the next sync commits it. */
-async function changeKey(seated: Seated): Promise<void> {
-  await renewCredential(await contextOf(seated))
-  await seated.messenger.sync()
+async function changeKey(opened: OpenedMessenger): Promise<void> {
+  await renewCredential(await contextOf(opened))
+  await opened.messenger.sync()
 }
 
 const stores: [string, (name: string) => MessagingStore | Promise<MessagingStore>][] = [

@@ -8,14 +8,14 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 /** All tests share one device, and each leaves it usable. */
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 2 })
@@ -43,7 +43,10 @@ function losing(count: number): Transport {
 }
 
 /** The same device in a new process. */
-async function contextOf({ person, store, box }: Seated, over: { transport?: Transport; store?: MessagingStore } = {}) {
+async function contextOf(
+  { person, store, box }: OpenedMessenger,
+  over: { transport?: Transport; store?: MessagingStore } = {},
+) {
   return (await openContext(...messengers.optionsFor(person, { store, box, ...over }))).context
 }
 
@@ -51,9 +54,9 @@ async function contextOf({ person, store, box }: Seated, over: { transport?: Tra
  * Checks that it is the same device, that the service accepts its signatures, and that others read messages under its
  * new key.
  */
-async function goesOn(seated: Seated): Promise<void> {
-  const anew = await messengers.open(seated.person, seated)
-  expect(anew.messenger.deviceId).toBe(seated.messenger.deviceId)
+async function goesOn(opened: OpenedMessenger): Promise<void> {
+  const anew = await messengers.open(opened.person, opened)
+  expect(anew.messenger.deviceId).toBe(opened.messenger.deviceId)
   await anew.messenger.sync()
   const { id } = await anew.messenger.createDirectConversation(ben.person.userId)
   await anew.messenger.send(id, utf8("with the new key"))

@@ -5,7 +5,13 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { isLong } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -35,21 +41,23 @@ async function pass(ms = 61_000): Promise<void> {
 }
 
 /** Another device of the same person, who has lost the first one with its store. */
-async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
-  const seated = await messengers.open(await person.again(), { clock })
-  await seated.messenger.sync()
-  return seated
+async function replaced({ person }: Pick<OpenedMessenger, "person">): Promise<OpenedMessenger> {
+  const opened = await messengers.open(await person.again(), { clock })
+  await opened.messenger.sync()
+  return opened
 }
 
-async function syncAll(...all: readonly Seated[]): Promise<void> {
+async function syncAll(...all: readonly OpenedMessenger[]): Promise<void> {
   for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
 }
 
-const kindsIn = async ({ messenger }: Seated, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
-const statusOf = async ({ messenger }: Seated, id: string) => (await messenger.conversation(id))?.status
+const kindsIn = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
+const statusOf = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.conversation(id))?.status
 
 /** A conversation whose two devices are lost with their stores, and the devices that replaced them. */
-async function bothReplaced(name: string): Promise<{ ada: Seated; bob: Seated; id: string; lost: Seated[] }> {
+async function bothReplaced(
+  name: string,
+): Promise<{ ada: OpenedMessenger; bob: OpenedMessenger; id: string; lost: OpenedMessenger[] }> {
   const [first, second] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
@@ -106,7 +114,9 @@ test("messages between two resets, the second of which voids the welcomes of the
 })
 
 /** A device that was offline finds a reset in the log and joins by its welcome. The new group has no message yet. */
-async function awayAndBack(name: string): Promise<{ ada: Seated; bob: Seated; id: string; away: Seated }> {
+async function awayAndBack(
+  name: string,
+): Promise<{ ada: OpenedMessenger; bob: OpenedMessenger; id: string; away: OpenedMessenger }> {
   const { ada, bob, id, lost } = await bothReplaced(name)
   const [away] = lost
   if (away === undefined) throw new Error("nobody")
@@ -116,7 +126,7 @@ async function awayAndBack(name: string): Promise<{ ada: Seated; bob: Seated; id
 }
 
 /** Reads page by page, each after the sequence number of the last entry. */
-async function readOn({ messenger }: Seated, id: string, read: TimelineEntry[]): Promise<void> {
+async function readOn({ messenger }: OpenedMessenger, id: string, read: TimelineEntry[]): Promise<void> {
   for (;;) {
     const last = read.at(-1)
     const page = await messenger.timeline(id, { limit: 1, ...(last && { afterSeq: last.seq }) })
@@ -186,9 +196,9 @@ test.runIf(isLong)("of two resets at the same time one is used, and all is deliv
   ])
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
   await syncAll(ada, bob)
-  for (const seated of [ada, bob]) {
-    expect((await textsIn(seated, id)).sort()).toEqual(["from ada", "from bob"])
-    expect(await statusOf(seated, id)).toBe("active")
+  for (const opened of [ada, bob]) {
+    expect((await textsIn(opened, id)).sort()).toEqual(["from ada", "from bob"])
+    expect(await statusOf(opened, id)).toBe("active")
   }
 })
 
@@ -210,7 +220,7 @@ test("messages wait for a peer whose key packages have all expired", async () =>
 })
 
 /** Bob has not read Ada's message, and the answer to Bob's last message was lost when he began to wait. */
-async function unreadAndUnanswered(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
+async function unreadAndUnanswered(name: string): Promise<{ ada: OpenedMessenger; bob: OpenedMessenger; id: string }> {
   const ada = await newcomer(`ada ${name}`)
   const transport = lyingTransport(messengers.transport)
   const bob = await messengers.newcomer(`bob ${name}`, { clock, transport })
@@ -230,7 +240,7 @@ async function unreadAndUnanswered(name: string): Promise<{ ada: Seated; bob: Se
   return { ada, bob, id }
 }
 
-test.each<[string, (device: Pick<Seated, "messenger">, id: string, peerUserId: string) => unknown]>([
+test.each<[string, (device: Pick<OpenedMessenger, "messenger">, id: string, peerUserId: string) => unknown]>([
   ["a message that it sends", ({ messenger }, id) => messenger.send(id, utf8("next"))],
   ["the app's request", ({ messenger }, _, peerUserId) => messenger.createDirectConversation(peerUserId)],
 ])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
@@ -238,8 +248,8 @@ test.each<[string, (device: Pick<Seated, "messenger">, id: string, peerUserId: s
   await want(bob, id, ada.person.userId)
   await expect.poll(() => statusOf(bob, id), { timeout: 5_000 }).toBe("active")
   await syncAll(ada, bob)
-  for (const seated of [ada, bob]) {
-    expect((await textsIn(seated, id)).filter((text) => text !== "next")).toEqual(["unanswered", "unread"])
-    expect(await kindsIn(seated, id)).toContain("reset")
+  for (const opened of [ada, bob]) {
+    expect((await textsIn(opened, id)).filter((text) => text !== "next")).toEqual(["unanswered", "unread"])
+    expect(await kindsIn(opened, id)).toContain("reset")
   }
 })

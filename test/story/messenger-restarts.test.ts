@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
@@ -69,17 +69,17 @@ const steps: readonly ((cast: Cast) => Promise<unknown>)[] = [
 
 /** The final state of all devices, with names instead of ids. */
 async function story(restarts: boolean, run: number) {
-  const seated = {} as Record<Name, Seated>
-  for (const name of names) seated[name] = await messengers.newcomer(`${name} ${run}`)
-  const ids = { ann: seated.ann.person.userId, ben: seated.ben.person.userId, cid: seated.cid.person.userId }
-  const messengersNow = () => ({ ann: seated.ann.messenger, ben: seated.ben.messenger, cid: seated.cid.messenger })
+  const opened = {} as Record<Name, OpenedMessenger>
+  for (const name of names) opened[name] = await messengers.newcomer(`${name} ${run}`)
+  const ids = { ann: opened.ann.person.userId, ben: opened.ben.person.userId, cid: opened.cid.person.userId }
+  const messengersNow = () => ({ ann: opened.ann.messenger, ben: opened.ben.messenger, cid: opened.cid.messenger })
   const cast: Cast = { of: messengersNow(), ids, conversation: "" }
   for (const step of steps) {
     await step(cast)
     if (!restarts) continue
     for (const name of names) {
-      const { person, store, box } = seated[name]
-      seated[name] = await messengers.open(person, { store, box })
+      const { person, store, box } = opened[name]
+      opened[name] = await messengers.open(person, { store, box })
     }
     Object.assign(cast.of, messengersNow())
   }

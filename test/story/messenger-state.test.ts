@@ -26,13 +26,13 @@ import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
@@ -44,7 +44,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-const again = ({ person, store, box }: Seated) => messengers.open(person, { store, box })
+const again = ({ person, store, box }: OpenedMessenger) => messengers.open(person, { store, box })
 
 async function group(): Promise<string> {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
@@ -88,7 +88,7 @@ test.each([
 })
 
 /** Writes as with disk access: the conversation's generation does not change. */
-async function overwrite({ store }: Pick<Seated, "store">, space: string, table: Table, row: Row | undefined) {
+async function overwrite({ store }: Pick<OpenedMessenger, "store">, space: string, table: Table, row: Row | undefined) {
   if (row === undefined) throw new Error("no row")
   const { generation } = await store.read("device", [])
   expect(await store.transact("device", generation, [{ op: "put", space, table, ...row }])).toBe("ok")

@@ -9,13 +9,13 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { together } from "../support/messaging/world.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ben: Seated
+let ben: OpenedMessenger
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
@@ -51,11 +51,11 @@ function sharedStore(): { tab(change?: Partial<MessagingStore>): MessagingStore 
   }
 }
 
-interface Tab extends Seated {
+interface Tab extends OpenedMessenger {
   readonly heard: string[]
 }
 
-function hearing(seated: Seated): Tab {
+function hearing(seated: OpenedMessenger): Tab {
   const heard: string[] = []
   seated.messenger.subscribe((event) => {
     if (event.is === "status") heard.push(event.status)

@@ -12,13 +12,13 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
-let ann: Seated
-let ben: Seated
+let ann: OpenedMessenger
+let ben: OpenedMessenger
 let id: string
 let lying: LyingTransport
 let told: MessengerEvent[]
@@ -44,14 +44,14 @@ afterAll(async () => {
 })
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
-const compare = async (seated: Seated, other: Seated) => {
-  const { safetyNumber } = await seated.messenger.verification.of(other.person.userId)
-  return seated.messenger.verification.markVerified(other.person.userId, safetyNumber)
+const compare = async (opened: OpenedMessenger, other: OpenedMessenger) => {
+  const { safetyNumber } = await opened.messenger.verification.of(other.person.userId)
+  return opened.messenger.verification.markVerified(other.person.userId, safetyNumber)
 }
 const statusOfBen = () => ann.messenger.verification.status(ben.person.userId)
 const kinds = () => told.map((event) => (event.is === "entry" ? event.entry.is : event.is))
 /** A second device of Ben, which is added. */
-async function secondDevice(): Promise<Seated> {
+async function secondDevice(): Promise<OpenedMessenger> {
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
   await ben.messenger.sync()
@@ -59,7 +59,7 @@ async function secondDevice(): Promise<Seated> {
   return second
 }
 const isLists = (answer: object): answer is ListDeviceListsResponse => "deviceLists" in answer
-const isOf = ({ deviceLists: [signed] }: ListDeviceListsResponse, { person }: Seated) => {
+const isOf = ({ deviceLists: [signed] }: ListDeviceListsResponse, { person }: OpenedMessenger) => {
   const schema = DeviceListBodyV1Schema
   return signed !== undefined && idOf("prn", decode(schema, parseSigned(schema, signed).body).userId) === person.userId
 }

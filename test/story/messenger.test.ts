@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { describeStory } from "../support/postgres.ts"
 
 describeStory("messengers", (kind) => {
@@ -24,11 +24,11 @@ describeStory("messengers", (kind) => {
     (await messenger.timeline(conversationId, { limit: 10_000 })).flatMap((entry) =>
       entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
     )
-  const sync = async (...seated: Seated[]) => {
-    for (const { messenger } of seated) await messenger.sync()
+  const sync = async (...opened: OpenedMessenger[]) => {
+    for (const { messenger } of opened) await messenger.sync()
   }
-  const ids = (...seated: Seated[]) => [...new Set(seated.map(({ person }) => person.userId))].sort()
-  const membersOf = async ({ messenger }: Seated, id: string) =>
+  const ids = (...opened: OpenedMessenger[]) => [...new Set(opened.map(({ person }) => person.userId))].sort()
+  const membersOf = async ({ messenger }: OpenedMessenger, id: string) =>
     [...((await messenger.conversation(id))?.memberUserIds ?? [])].sort()
 
   test("two people write to each other", async () => {
@@ -218,7 +218,7 @@ describeStory("messengers", (kind) => {
   test("a restart after any step changes nothing", async () => {
     const ann = await messengers.newcomer("ann restarts")
     const ben = await messengers.newcomer("ben restarts")
-    const again = (of: Seated) => messengers.open(of.person, { store: of.store, box: of.box })
+    const again = (of: OpenedMessenger) => messengers.open(of.person, { store: of.store, box: of.box })
     const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
     let one = await again(ann)
     let other = await again(ben)
@@ -242,7 +242,7 @@ describeStory("messengers", (kind) => {
     const ann = await messengers.newcomer("ann follows")
     const ben = await messengers.newcomer("ben follows")
     const cid = await messengers.newcomer("cid follows")
-    const heard = (of: Seated, text: string) => {
+    const heard = (of: OpenedMessenger, text: string) => {
       const { promise, resolve } = Promise.withResolvers<string>()
       of.messenger.subscribe((event) => {
         const isIt = event.is === "entry" && event.entry.is === "message"

@@ -9,7 +9,7 @@ import { refusal } from "../support/clients.ts"
 import { startEdgeServer } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { messagingCommand } from "../support/messaging/move-command.ts"
 import { backendAt, connectTo, moveBehind, moverOf, startLoad } from "../support/messaging/moving.ts"
 import { startSecondBackend } from "../support/messaging/second-backend.ts"
@@ -90,13 +90,13 @@ describe.each(pairs)("between %s", (_, start) => {
     other: backendAt(pair.second.transferUrl, place(), bearer),
   })
   const utf8 = (text: string) => new TextEncoder().encode(text)
-  const textsOf = async ({ messenger }: Seated, id: string) => {
+  const textsOf = async ({ messenger }: OpenedMessenger, id: string) => {
     await messenger.sync()
     return (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) =>
       entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
     )
   }
-  async function bytesOf({ messenger }: Seated, id: string, seq: bigint): Promise<Uint8Array> {
+  async function bytesOf({ messenger }: OpenedMessenger, id: string, seq: bigint): Promise<Uint8Array> {
     const pieces: Uint8Array[] = []
     for await (const piece of (await messenger.openAttachment(id, seq)).stream()) pieces.push(piece)
     return new Uint8Array(Buffer.concat(pieces))

@@ -8,7 +8,15 @@ import { sweep } from "../../server/store/postgres/sweep.ts"
 import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { effort } from "../support/effort.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
-import { type Limits, liveTokens, type Model, nothingYet, resolve, type Step, tell } from "../support/session-model.ts"
+import {
+  applyStep,
+  type Limits,
+  liveTokens,
+  type Model,
+  nothingYet,
+  resolve,
+  type Step,
+} from "../support/session-model.ts"
 
 const seed = Number(process.env.SIGNET_SEED ?? Date.now() % 0x7fffffff)
 const limits: Limits = { idle: 400, absolute: 1_000, retryWindow: 60, accessToken: 600 + 30 }
@@ -228,11 +236,11 @@ function compare(
     const answer = answers[i]
     if (step === undefined || answer === undefined) throw new Error("a step has no answer")
     const named = name(held, answer)
-    const told = tell(model, step)
-    if (named.text !== told.answer) {
-      differences.push(`${JSON.stringify(step)} at ${model.now} s gave ${named.text} instead of ${told.answer}`)
+    const outcome = applyStep(model, step)
+    if (named.text !== outcome.answer) {
+      differences.push(`${JSON.stringify(step)} at ${model.now} s gave ${named.text} instead of ${outcome.answer}`)
     }
-    model = told.model
+    model = outcome.model
     held = named.held
   }
   return { model, held, differences }

@@ -46,7 +46,7 @@ export interface Model {
 }
 
 /** The expected answer of a step: a reason, "token 3", "sessions 0,2", "ended 2" or "done". */
-export interface Told {
+export interface Outcome {
   readonly model: Model
   readonly answer: string
 }
@@ -78,7 +78,7 @@ export const isLive = ({ now }: Model, { status, idleAt, absoluteAt }: ModelSess
 export const liveTokens = (model: Model): number[] =>
   model.tokens.flatMap((token, i) => (!token.rotated && isLive(model, at(model.sessions, token.session)) ? [i] : []))
 
-export function tell(model: Model, step: Step): Told {
+export function applyStep(model: Model, step: Step): Outcome {
   switch (step.is) {
     case "wait":
       return { model: { ...model, now: model.now + step.seconds }, answer: "done" }
@@ -99,7 +99,7 @@ export function tell(model: Model, step: Step): Told {
   }
 }
 
-function signIn({ sessions, tokens, ...rest }: Model, person: number): Told {
+function signIn({ sessions, tokens, ...rest }: Model, person: number): Outcome {
   const { now, limits } = rest
   const absoluteAt = now + limits.absolute
   const idleAt = Math.min(now + limits.idle, absoluteAt)
@@ -110,7 +110,7 @@ function signIn({ sessions, tokens, ...rest }: Model, person: number): Told {
   }
 }
 
-function refresh(model: Model, number: number, key: RetryKey): Told {
+function refresh(model: Model, number: number, key: RetryKey): Outcome {
   const { now, limits, tokens } = model
   const token = at(tokens, number)
   const session = at(model.sessions, token.session)
@@ -138,7 +138,7 @@ function refresh(model: Model, number: number, key: RetryKey): Told {
   }
 }
 
-function called(model: Model, step: Extract<Step, { is: "logoutAll" | "revoke" | "list" }>): Told {
+function called(model: Model, step: Extract<Step, { is: "logoutAll" | "revoke" | "list" }>): Outcome {
   const { person } = at(model.sessions, step.caller)
   const own = model.sessions.flatMap((session, i) => (session.person === person ? [i] : []))
   switch (step.is) {

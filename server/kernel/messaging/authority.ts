@@ -30,9 +30,9 @@ export interface CredentialAuthority {
   /**
    * Signs a MembershipProofBodyV1, valid for 300 seconds. `decideMembership` made the decision.
    *
-   * @param paper Loads the requester's evidence. Called only by a remote authority, and only if there is a requester.
+   * @param evidence Loads the requester's evidence. Called only by a remote authority, and only if there is a requester.
    */
-  issueProof(of: ProofFacts, paper: () => Promise<RequesterPaper>): Promise<Signed>
+  issueProof(of: ProofFacts, evidence: () => Promise<RequesterEvidence>): Promise<Signed>
   /** SignedBytesV1 of the newest IssuerKeySetBodyV1, signed by the offline root; undefined if there is none. */
   issuerKeySet(): Uint8Array | undefined
 }
@@ -53,7 +53,7 @@ export interface CredentialFacts {
 /**
  * Shows that a credential hash belongs to the caller's device: the credential itself, or a signed list that names it.
  */
-export interface RequesterPaper {
+export interface RequesterEvidence {
   readonly is: "credential" | "list"
   readonly bytes: Uint8Array
 }

@@ -119,7 +119,7 @@ export async function issueProof(
     policyVersion: request.policyVersion,
   }
   // The requester's credential is verified above, so the authority requests none.
-  const { bytes } = await sound(() => deps.authority.issueProof(facts, () => Promise.reject(new Error("no paper"))))
+  const { bytes } = await sound(() => deps.authority.issueProof(facts, () => Promise.reject(new Error("no evidence"))))
   return bytes
 }
 

@@ -33,7 +33,7 @@ import { seen, unresolved } from "./conversation/seen.ts"
 import { countChange, counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { claimShape } from "./device/device-shape.ts"
-import { requesterPaper } from "./device/requester-paper.ts"
+import { requesterEvidence } from "./device/requester-evidence.ts"
 import { conversationEvent } from "./events.ts"
 import { claimFor } from "./key-package/claiming.ts"
 import { usersAt } from "./people.ts"
@@ -275,7 +275,7 @@ async function prove(
     issuedAtMs: nowMs,
     policyVersion: BigInt(userOf(context).permVer),
   }
-  const proof = await deps.authority.issueProof(facts, () => requesterPaper(deps, device, requester))
+  const proof = await deps.authority.issueProof(facts, () => requesterEvidence(deps, device, requester))
   const event = conversationEvent(deps, context, conversation, nowMs, {
     kind: "membership_proof.issued",
     subjectPrincipalId: directive?.userId ?? null,

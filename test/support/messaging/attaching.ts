@@ -6,7 +6,7 @@ import type { Messenger } from "../../../clients/core/messaging/messenger.ts"
 import { plaintextOf } from "../../../clients/core/messaging/testing/attachment-bytes.ts"
 import { type Deployment, startDeployment } from "../edge-server.ts"
 import { storyStore } from "../postgres.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "./messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "./messengers.ts"
 
 export const mib = 1_048_576
 /** A file of two parts. */
@@ -19,11 +19,11 @@ export const clock = { ...systemClock, after: (_: number, run: () => void) => sy
 export interface Attaching {
   readonly server: Deployment
   readonly messengers: Messengers
-  readonly ann: Seated
-  readonly ben: Seated
+  readonly ann: OpenedMessenger
+  readonly ben: OpenedMessenger
   /** Id of their conversation. */
   readonly id: string
-  again(seated: Seated, transport: Transport): Promise<Seated>
+  again(opened: OpenedMessenger, transport: Transport): Promise<OpenedMessenger>
   /** The newest entry of a timeline, which must be an attachment. */
   newest(messenger: Messenger): Promise<Awaited<ReturnType<Messenger["timeline"]>>[number] & { is: "attachment" }>
   /** A network that fails permanently from its k-th call on, counted from 0. */

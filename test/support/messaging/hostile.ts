@@ -3,7 +3,7 @@
 import { storyStore } from "../postgres.ts"
 import { newDevice, type TestDevice } from "./device.ts"
 import { type LyingTransport, lyingTransport } from "./lying-transport.ts"
-import { messengersOn, type Seated } from "./messengers.ts"
+import { messengersOn, type OpenedMessenger } from "./messengers.ts"
 import { type MessagingServer, startMessagingServer } from "./test-server.ts"
 
 export interface HostileWorld {
@@ -13,7 +13,7 @@ export interface HostileWorld {
   /** A device that nobody added. */
   readonly ghost: TestDevice
   /** The messenger under attack, whose calls use `transport`. */
-  readonly ann: Seated
+  readonly ann: OpenedMessenger
   readonly transport: LyingTransport
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ export async function startHostileWorld(): Promise<HostileWorld> {
 }
 
 /** For an authority in this process, which needs no evidence. */
-export const noPaper = (): Promise<never> => Promise.reject(new Error("nobody asks for a paper"))
+export const noEvidence = (): Promise<never> => Promise.reject(new Error("no evidence is asked for"))
 
 /** A key package that a device created but did not upload. */
 export async function newKeyPackage(device: TestDevice): Promise<{ keyPackage: Uint8Array; reference: Uint8Array }> {

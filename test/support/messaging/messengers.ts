@@ -14,14 +14,14 @@ import { suite, verify } from "./device-parts.ts"
 import type { MessagingServer } from "./test-server.ts"
 import type { SignedIn } from "./world.ts"
 
-export interface Seated {
+export interface OpenedMessenger {
   readonly person: SignedIn
   readonly store: MessagingStore
   readonly box: SecretBox
   readonly messenger: Messenger
 }
 
-export interface Seating {
+export interface MessengerSetup {
   readonly store?: MessagingStore
   readonly box?: SecretBox
   readonly transport?: Transport
@@ -32,11 +32,14 @@ export interface Messengers {
   /** The transport of their calls. */
   readonly transport: Transport
   /** The options to open a messenger for a session. */
-  optionsFor(person: SignedIn, seating: Seating & Pick<Seated, "store" | "box">): [MessengerOptions, Primitives]
+  optionsFor(
+    person: SignedIn,
+    setup: MessengerSetup & Pick<OpenedMessenger, "store" | "box">,
+  ): [MessengerOptions, Primitives]
   /** Opens a messenger for a session: a new device, or the one of the given store. */
-  open(person: SignedIn, seating?: Seating): Promise<Seated>
+  open(person: SignedIn, setup?: MessengerSetup): Promise<OpenedMessenger>
   /** A new user with one device that others can add. */
-  newcomer(name: string, seating?: Seating): Promise<Seated>
+  newcomer(name: string, setup?: MessengerSetup): Promise<OpenedMessenger>
   close(): Promise<void>
 }
 
@@ -57,8 +60,8 @@ export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messaging
 /** @param options.keyPackages Number of key packages per device. Generating them is most of the cost of a new device. */
 export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackages?: number } = {}): Messengers {
   const opened: Messenger[] = []
-  const optionsFor: Messengers["optionsFor"] = (person, seating) => {
-    const { store, box, transport = server.transport, clock = systemClock } = seating
+  const optionsFor: Messengers["optionsFor"] = (person, setup) => {
+    const { store, box, transport = server.transport, clock = systemClock } = setup
     const session: MessagingSession = {
       appId: server.app.id,
       tenantId: undefined,
@@ -78,9 +81,9 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
     }
     return [options, { suite, verify, openEngine: unproven, keyPackageTarget: keyPackages }]
   }
-  const open: Messengers["open"] = async (person, seating = {}) => {
-    const { store = openMemoryStore(), box = testBox() } = seating
-    const messenger = await createMessengerWith(...optionsFor(person, { ...seating, store, box }))
+  const open: Messengers["open"] = async (person, setup = {}) => {
+    const { store = openMemoryStore(), box = testBox() } = setup
+    const messenger = await createMessengerWith(...optionsFor(person, { ...setup, store, box }))
     opened.push(messenger)
     return { person, store, box, messenger }
   }
@@ -88,8 +91,8 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
     transport: server.transport,
     optionsFor,
     open,
-    async newcomer(name, seating) {
-      const seated = await open(await server.person(name), seating)
+    async newcomer(name, setup) {
+      const seated = await open(await server.person(name), setup)
       await seated.messenger.sync()
       return seated
     },
@@ -100,7 +103,10 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
 }
 
 /** The texts of a conversation's timeline, in order. */
-export async function textsIn({ messenger }: Pick<Seated, "messenger">, conversationId: string): Promise<string[]> {
+export async function textsIn(
+  { messenger }: Pick<OpenedMessenger, "messenger">,
+  conversationId: string,
+): Promise<string[]> {
   return (await messenger.timeline(conversationId)).flatMap((entry) =>
     entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
   )

@@ -180,8 +180,8 @@ test.each<[string, Parameters<typeof change>, string]>([
     ["add", { requester: hashOf(bobsPhone) }, [], [newcomer]],
     "PROOF_WRONG_COMMITTER",
   ],
-])("%s is refused", async (_, papers, message) => {
-  await expect(change(...papers)).rejects.toThrow(message)
+])("%s is refused", async (_, faults, message) => {
+  await expect(change(...faults)).rejects.toThrow(message)
 })
 
 test("another user's device in the group is not asked for by a removal", async () => {

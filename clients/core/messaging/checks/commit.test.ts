@@ -1,5 +1,5 @@
-// Commits with papers that are signed by whom they must be: in a place that is not theirs, with credentials that do not
-// belong, and of groups that may not be. What a whole service makes of it is in test/attack.
+// Commits with validly signed receipts and proofs and one wrong field: another conversation or epoch, a credential of
+// another device, or a group that must not exist. What a whole service makes of it is in test/attack.
 import { create } from "@bufbuild/protobuf"
 import { type CommitReceipt, issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
@@ -57,7 +57,7 @@ const committer: Member = { leaf: 0, credential: world.credentialBytes, signatur
 const bobs: Fields = { userId: bob, deviceId: id(0x68) }
 const keyPackageReference = world.bytes32(0xb1)
 
-/** Papers for exactly this addition. */
+/** Faults for exactly this addition. */
 async function papersFor(added: readonly Member[], op: MembershipOp): Promise<VerifiedCommit> {
   const isFirst = op === MembershipOp.CREATE
   const { baseStateTag: _, ...fields } = world.proofFields
@@ -99,7 +99,7 @@ async function add(newcomer: Member, { members = [committer], on = verification,
   checkChange(on, await papersFor([newcomer], op), members, change)
 }
 
-test("a newcomer with good papers is let in", async () => {
+test("a new member with valid credential and proof is added", async () => {
   await add(await member(1, bobs))
   await add(await member(1, bobs), { on: { ...verification, record: direct } })
 })
@@ -171,9 +171,9 @@ test("a removal leaves those who may be there", async () => {
     world.proofKey,
   )
   const proof = verifyMembershipProof(signed, world.proofExpectation)
-  const papers: VerifiedCommit = { receipt: {} as CommitReceipt, proof, atSeconds: now }
+  const verified: VerifiedCommit = { receipt: {} as CommitReceipt, proof, atSeconds: now }
   const on = { ...verification, record: direct }
-  checkChange(on, papers, [committer, second, third], { ...nothing, removed: [third] })
+  checkChange(on, verified, [committer, second, third], { ...nothing, removed: [third] })
 })
 
 test("what makes a new conversation does not pass in one that has members", async () => {
@@ -184,9 +184,9 @@ test("what makes a new conversation does not pass in one that has members", asyn
 })
 
 test("new keys are of the same device of the same user, and under a good credential", async () => {
-  const papers: VerifiedCommit = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
+  const verified: VerifiedCommit = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
   const renew = (after: Member) =>
-    checkChange(verification, papers, [committer], { ...nothing, path: { before: committer, after } })
+    checkChange(verification, verified, [committer], { ...nothing, path: { before: committer, after } })
   renew(await member(0, { serial: 4n }))
   const reason = { reason: "LEAF_OF_ANOTHER_DEVICE" }
   for (const other of [{ deviceId: id(0x68) }, { userId: bob }]) {
@@ -218,13 +218,13 @@ const { proofHash } = world.receiptFields
 const otherGroup = Uint8Array.of(...id(1), ...id(2))
 const { op: _, ...proofFields } = world.proofFields
 
-/** Papers of a commit of epoch 1, and a receipt for whatever it is. */
-async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD, ...papers }: Elsewhere) {
+/** Faults of a commit of epoch 1, and a receipt for whatever it is. */
+async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD, ...faults }: Elsewhere) {
   const [a, b] = [await ourSeat(suite, "A"), await ourSeat(suite, "B")]
   const room = await openRoom(a, world.mlsGroupId)
   await room.add("A", [b])
-  const fields = { ...proofFields, baseEpoch: 1n, baseStateTag: stateTag(b.current()), op, ...papers.proof }
-  const proof = papers.isProofless ? new Uint8Array() : await issueMembershipProof(fields, world.proofKey)
+  const fields = { ...proofFields, baseEpoch: 1n, baseStateTag: stateTag(b.current()), op, ...faults.proof }
+  const proof = faults.isProofless ? new Uint8Array() : await issueMembershipProof(fields, world.proofKey)
   const aad = buildEnvelopeAad({
     conversationId: world.conversationId,
     kind: EnvelopeKind.COMMIT,
@@ -237,10 +237,10 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
       ...world.receiptFields,
       epoch: 1n,
       commitHash: hash("commit", made),
-      proofHash: papers.isProofless ? new Uint8Array() : hash("membership-proof", proof),
-      ...papers.receipt,
+      proofHash: faults.isProofless ? new Uint8Array() : hash("membership-proof", proof),
+      ...faults.receipt,
     },
-    papers.signer ?? world.receiptKey,
+    faults.signer ?? world.receiptKey,
   )
   const local: LocalGroup = {
     group: b.current(),
@@ -251,7 +251,7 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
     treeHash: new Uint8Array(),
   }
   const envelope = create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt })
-  return verifyCommit(verification, local, envelope, papers.isOwnReset)
+  return verifyCommit(verification, local, envelope, faults.isOwnReset)
 }
 
 test("a commit in its place passes", async () => {
@@ -288,8 +288,8 @@ test.each<[string, Elsewhere, string]>([
   ["a proof of another tenant", { proof: { tenantId: id(0x23) } }, "PROOF_WRONG_TENANT"],
   ["a proof of another app", { proof: { appId: id(0x34) } }, "PROOF_WRONG_APP"],
   ["a proof that had expired", { proof: { issuedAt: now - day } }, "PROOF_EXPIRED"],
-])("a commit with %s is refused", async (_, papers, code) => {
-  await expect(check(papers)).rejects.toMatchObject({ code: expect.stringContaining(code) })
+])("a commit with %s is refused", async (_, faults, code) => {
+  await expect(check(faults)).rejects.toMatchObject({ code: expect.stringContaining(code) })
 })
 
 test.each<[string, Elsewhere, string]>([

@@ -1,4 +1,4 @@
-// Resets that another device committed, with signed papers, each wrong in one thing.
+// Resets that another device committed, validly signed, each with one wrong field.
 import { create } from "@bufbuild/protobuf"
 import { issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
@@ -33,7 +33,7 @@ const group = await engine.createGroup({ groupId: mlsGroupId, identity: own, epo
 const nextGroup = Uint8Array.of(...conversationId, ...id(0x79))
 const { op: _, ...proofFields } = world.proofFields
 
-interface Papers {
+interface Faults {
   readonly groupId?: Uint8Array
   /** Where the commit is framed, and where the service says that it is. */
   readonly framed?: bigint
@@ -47,23 +47,23 @@ interface Papers {
   readonly isDirect?: boolean
 }
 
-async function resetWith({ groupId = nextGroup, framed = 1n, told = 1n, ...papers }: Papers) {
+async function resetWith({ groupId = nextGroup, framed = 1n, told = 1n, ...faults }: Faults) {
   const proof = await issueMembershipProof(
     {
       ...proofFields,
       ...{ mlsGroupId: groupId, baseEpoch: 1n, baseStateTag: stateTag(group), op: MembershipOp.RESET },
-      ...papers.proof,
+      ...faults.proof,
     },
     world.proofKey,
   )
   const aad = buildEnvelopeAad({
-    conversationId: papers.framedIn ?? conversationId,
+    conversationId: faults.framedIn ?? conversationId,
     kind: EnvelopeKind.COMMIT,
     membershipProof: proof,
-    lastReceiptHash: papers.seen ?? previous.hash,
+    lastReceiptHash: faults.seen ?? previous.hash,
   })
   const other = await engine.createGroup({ groupId, identity: resetter, epoch: framed, ...lifetime })
-  const message = papers.isMessage
+  const message = faults.isMessage
     ? (await engine.encrypt(other, new Uint8Array(), aad)).message
     : (await engine.update(other, { aad })).commit
   const receipt = issueCommitReceipt(
@@ -71,16 +71,16 @@ async function resetWith({ groupId = nextGroup, framed = 1n, told = 1n, ...paper
       ...world.receiptFields,
       ...{ mlsGroupId: groupId, epoch: 1n, commitHash: hash("commit", message) },
       proofHash: hash("membership-proof", proof),
-      ...papers.receipt,
+      ...faults.receipt,
     },
-    papers.signer ?? world.receiptKey,
+    faults.signer ?? world.receiptKey,
   )
   return create(EnvelopeSchema, { seq: 9n, epoch: told, message, receipt })
 }
 
-async function verify(papers: Papers) {
-  const record = create(ConversationRecordSchema, { isDirect: papers.isDirect ?? true })
-  return verifyReset({ ...verification, record }, { group, receipt: previous }, await resetWith(papers))
+async function verify(faults: Faults) {
+  const record = create(ConversationRecordSchema, { isDirect: faults.isDirect ?? true })
+  return verifyReset({ ...verification, record }, { group, receipt: previous }, await resetWith(faults))
 }
 
 test("a reset of our state, into a group of our conversation, is verified", async () => {
@@ -90,7 +90,7 @@ test("a reset of our state, into a group of our conversation, is verified", asyn
   expect(isOfOtherGroup(group, await resetWith({ groupId: mlsGroupId }))).toBe(false)
 })
 
-test.each<[string, Papers, string]>([
+test.each<[string, Faults, string]>([
   ["of a conversation that is not direct", { isDirect: false }, "ENVELOPE_MISPLACED"],
   ["that is a message", { isMessage: true }, "ENVELOPE_MISPLACED"],
   ["of a later epoch, that is said to be of ours", { framed: 2n }, "ENVELOPE_MISPLACED"],
@@ -120,6 +120,6 @@ test.each<[string, Papers, string]>([
   ["with a receipt of another proof", { receipt: { proofHash: bytes32(1) } }, "RECEIPT_WRONG_PROOF"],
   ["with a receipt of another descent", { receipt: { previousReceiptHash: bytes32(6) } }, "RECEIPT_FORK"],
   ["with a receipt from tomorrow", { receipt: { acceptedAtMs: (now + day) * 1_000n } }, "RECEIPT_FROM_FUTURE"],
-])("a reset %s is refused", async (_, papers, message) => {
-  await expect(verify(papers)).rejects.toThrow(message)
+])("a reset %s is refused", async (_, faults, message) => {
+  await expect(verify(faults)).rejects.toThrow(message)
 })

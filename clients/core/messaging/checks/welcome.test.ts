@@ -1,4 +1,4 @@
-// Welcomes with signed papers, each wrong in one field.
+// Welcomes with validly signed receipt and proof, each with one wrong field.
 import { create } from "@bufbuild/protobuf"
 import { issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { buildConversationBinding, type ConversationIdentity } from "@signet/canonical/conversation-binding"
@@ -50,7 +50,7 @@ const verification: VerificationContext = {
 }
 const direct = create(ConversationRecordSchema, { isDirect: true })
 
-interface Papers {
+interface Faults {
   readonly proof?: Partial<Omit<typeof world.proofFields, "op">> & { readonly op?: MembershipOp }
   readonly receipt?: Partial<typeof world.receiptFields>
   /** The conversation that the commit's frame names. */
@@ -64,7 +64,7 @@ interface Papers {
   readonly signer?: typeof world.receiptKey
 }
 
-async function papersOf({ proof = {}, receipt = {}, framedIn = world.conversationId, framedProof, signer }: Papers) {
+async function signedWith({ proof = {}, receipt = {}, framedIn = world.conversationId, framedProof, signer }: Faults) {
   const base0 = { ...proofFields, baseEpoch: 0n, baseStateTag: stateTag(before), added: [subject] }
   const requester = hash("device-credential", adder.credential)
   const signed = await issueMembershipProof({ ...base0, requester, ...proof }, world.proofKey)
@@ -87,8 +87,8 @@ async function papersOf({ proof = {}, receipt = {}, framedIn = world.conversatio
   return { signed, commit, receipt: issueCommitReceipt(fields, signer ?? world.receiptKey) }
 }
 
-async function check(papers: Papers) {
-  const { signed, commit, receipt } = await papersOf(papers)
+async function check(faults: Faults) {
+  const { signed, commit, receipt } = await signedWith(faults)
   const welcome = create(WelcomeSchema, {
     mlsGroupId,
     epoch: 1n,
@@ -96,14 +96,14 @@ async function check(papers: Papers) {
     proof: signed,
     receipt,
     keyPackageRef: keyPackage.reference,
-    ...papers.welcome,
+    ...faults.welcome,
   })
-  const joined = { ...base, proof: signed, ...papers.joined }
-  const own = create(KeyPackageRecordSchema, { identityKey: papers.identityKey ?? joiner.signatureKey })
-  return checkWelcome({ ...verification, ...papers.on }, welcome, joined, own, commit)
+  const joined = { ...base, proof: signed, ...faults.joined }
+  const own = create(KeyPackageRecordSchema, { identityKey: faults.identityKey ?? joiner.signatureKey })
+  return checkWelcome({ ...verification, ...faults.on }, welcome, joined, own, commit)
 }
 
-test("a welcome whose papers are all in order is accepted", async () => {
+test("a welcome with matching receipt and proof is accepted", async () => {
   const receipt = await check({})
   expect(receipt.body).toMatchObject({ seq: 9n, epoch: 0n })
   // A member that was added earlier may have a credential that has expired since.
@@ -127,7 +127,7 @@ const expired = await signedIdentity({ ...bobs, notBefore: now - 9n * day, notAf
 const asNewcomer = { ...newcomer, credential: expired.credential, signatureKey: expired.signatureKey }
 const members = (...added: Joined["members"]) => ({ joined: { members: [...base.members, ...added] } })
 
-test.each<[string, Papers, string]>([
+test.each<[string, Faults, string]>([
   ["that names another group", { welcome: { mlsGroupId: otherGroup } }, "another group or epoch"],
   ["to a group of another conversation", { on: { conversationId: otherConversation } }, "another group or epoch"],
   ["that names another epoch", { welcome: { epoch: 2n } }, "another group or epoch"],
@@ -187,8 +187,8 @@ test.each<[string, Papers, string]>([
   ["for another key package", { welcome: { keyPackageRef: bytes32(0xb1) } }, "does not name this device"],
   ["from another device than its proof names", { proof: { requester: bytes32(0xa1) } }, "another member"],
   ["to another state than its receipt names", { receipt: { resultingStateTag: bytes32(1) } }, "STATE_TAG_DIFFERS"],
-])("a welcome %s is refused", async (_, papers, message) => {
-  await expect(check(papers)).rejects.toThrow(message)
+])("a welcome %s is refused", async (_, faults, message) => {
+  await expect(check(faults)).rejects.toThrow(message)
 })
 
 test("only a direct conversation is reset", async () => {
@@ -198,17 +198,17 @@ test("only a direct conversation is reset", async () => {
   const { welcome = expect.fail("no welcome") } = added
   const again = await engine.join({ ...keyPackage, welcome, tree: added.tree(), identityKey: joiner.key })
   const { state, members: all } = again
-  const papers: Papers = {
+  const faults: Faults = {
     proof: { op: MembershipOp.RESET, baseEpoch: 1n, baseStateTag: bytes32(5) },
     receipt: { epoch: 1n, resultingStateTag: stateTag(state) },
     welcome: { epoch: 2n },
     joined: { state, members: all, binding: again.binding },
   }
-  await expect(check(papers)).rejects.toThrow("only a direct conversation is reset")
-  const proofs = [papers, {}].map(async (one: Papers) => isOfReset({ proof: (await papersOf(one)).signed }))
+  await expect(check(faults)).rejects.toThrow("only a direct conversation is reset")
+  const proofs = [faults, {}].map(async (one: Faults) => isOfReset({ proof: (await signedWith(one)).signed }))
   expect(await Promise.all(proofs)).toEqual([true, false])
   const isDirect = { binding: bound({ kind: BindingKind.DIRECT }) }
-  await check({ ...papers, on: { record: direct }, joined: { ...papers.joined, ...isDirect } })
+  await check({ ...faults, on: { record: direct }, joined: { ...faults.joined, ...isDirect } })
 })
 
 test("the GroupInfo that the service shows is the one that the receipt names, of the joined state", async () => {
@@ -230,7 +230,7 @@ test("the GroupInfo that the service shows is the one that the receipt names, of
   expect(() => checkGroupInfo({ ...changed, epoch: 0n }, { epoch: 1n }, base, receipt)).toThrow(refused)
 })
 
-test.each<[string, Papers, string]>([
+test.each<[string, Faults, string]>([
   ["of another key", { signer: world.listKey }, "RECEIPT_"],
   ["of another conversation", { receipt: { conversationId: id(0x7a) } }, "RECEIPT_WRONG_CONVERSATION"],
   ["of another group", { receipt: { mlsGroupId: otherGroup } }, "RECEIPT_WRONG_GROUP"],
@@ -240,9 +240,9 @@ test.each<[string, Papers, string]>([
   ["of another proof", { receipt: { proofHash: bytes32(1) } }, "RECEIPT_WRONG_PROOF"],
   ["of a commit that is framed in another conversation", { framedIn: id(0x7a) }, "AAD_"],
   ["from tomorrow", { receipt: { acceptedAtMs: (now + day) * 1_000n } }, "RECEIPT_FROM_FUTURE"],
-])("a receipt %s is no evidence of an equivocation", async (_, papers, code) => {
-  const evidence = async (changes: Papers) => {
-    const { commit, receipt } = await papersOf(changes)
+])("a receipt %s is no evidence of an equivocation", async (_, faults, code) => {
+  const evidence = async (changes: Faults) => {
+    const { commit, receipt } = await signedWith(changes)
     const issuer = { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys }
     const clock = { nowMs: () => verification.nowMs, after: () => () => undefined }
     const logged = create(EnvelopeSchema, { seq: 9n, epoch: 0n, message: commit, receipt })
@@ -251,5 +251,5 @@ test.each<[string, Papers, string]>([
   await evidence({})
   // A commit that changes no members carries no proof.
   await evidence({ framedProof: new Uint8Array(), receipt: { proofHash: new Uint8Array() } })
-  await expect(evidence(papers)).rejects.toThrow(code)
+  await expect(evidence(faults)).rejects.toThrow(code)
 })

@@ -1,4 +1,4 @@
-// What is told of a conversation as it happens: each entry once, in order, whichever tab took it in.
+// Emits the events of a conversation: each entry once, in order, also if another tab processed it.
 
 import { statusOf } from "../conversation/status.ts"
 import type { Reports, Storage } from "../deps.ts"
@@ -7,22 +7,22 @@ import type { Op } from "../store/store.ts"
 import type { StoredConversation } from "./stored-conversation.ts"
 import { seqOfKey, timelineAfter } from "./timeline.ts"
 
-interface Told {
-  /** The last place; undefined where this device was not in when it was first looked at. */
+interface Reported {
+  /** The last reported sequence number; undefined if this device was no member when the conversation was first read. */
   readonly seq: bigint | undefined
   readonly status: ConversationStatus | undefined
 }
 
 export interface Reporter {
-  /** Whether it is known what was here before: that is for the app to read, and what comes then is told. */
+  /** True once the stored state was read. The app reads earlier entries itself; later ones are reported. */
   readonly isBegun: boolean
   /**
-   * What others wrote since, or this tab without learning that it had.
+   * Reports what other tabs wrote, or what this tab wrote in a call whose result it did not learn.
    *
-   * @param seq The last place; undefined where this device is not in: then everything that is stored was taken in.
+   * @param seq The last processed sequence number; undefined if this device is no member: then all stored entries count.
    */
   others(record: StoredConversation["record"], seq: bigint | undefined): Promise<void>
-  /** What this tab has written, whose entries it tells by itself. */
+  /** Records what this tab has written. The writing code emits those entries itself. */
   own(before: StoredConversation, after: StoredConversation, ops: readonly Op[]): void
   status(record: StoredConversation["record"]): void
 }
@@ -30,18 +30,18 @@ export interface Reporter {
 type Needs = Storage & Reports
 
 export function createReporter({ store, rows, emit }: Needs, conversationId: string): Reporter {
-  let told: Told | undefined
+  let reported: Reported | undefined
 
-  function tellStatus(record: StoredConversation["record"]): void {
+  function emitStatus(record: StoredConversation["record"]): void {
     const status = statusOf(record)
     if (status !== undefined) emit({ is: "status", conversationId, status, reason: record?.quarantine?.reason })
   }
 
-  async function tellAfter(from: bigint, to: bigint | undefined): Promise<void> {
+  async function emitAfter(from: bigint, to: bigint | undefined): Promise<void> {
     try {
       for await (const entry of timelineAfter(store, rows, conversationId, from)) {
         if (to !== undefined && entry.seq > to) return
-        if (told !== undefined) told = { ...told, seq: laterOf(told.seq, entry.seq) }
+        if (reported !== undefined) reported = { ...reported, seq: laterOf(reported.seq, entry.seq) }
         emit({ is: "entry", conversationId, entry })
       }
     } catch (error) {
@@ -51,33 +51,33 @@ export function createReporter({ store, rows, emit }: Needs, conversationId: str
 
   return {
     get isBegun() {
-      return told !== undefined
+      return reported !== undefined
     },
     async others(record, last) {
-      const before = told
+      const before = reported
       const status = statusOf(record)
       const seq = record === undefined ? 0n : last
-      told = { seq: laterOf(before?.seq, seq), status }
+      reported = { seq: laterOf(before?.seq, seq), status }
       if (before === undefined) return
       if (before.seq === undefined) {
         if (seq !== undefined) emit({ is: "lagged" })
-      } else if (seq === undefined || seq > before.seq) await tellAfter(before.seq, seq)
-      if (status !== before.status) tellStatus(record)
+      } else if (seq === undefined || seq > before.seq) await emitAfter(before.seq, seq)
+      if (status !== before.status) emitStatus(record)
     },
     own(before, after, ops) {
       const status = statusOf(after.record)
-      told = { seq: laterOf(told?.seq, after.local?.processedSeq ?? lastPlaceIn(ops)), status }
-      if (status !== statusOf(before.record)) tellStatus(after.record)
+      reported = { seq: laterOf(reported?.seq, after.local?.processedSeq ?? lastSeqIn(ops)), status }
+      if (status !== statusOf(before.record)) emitStatus(after.record)
     },
-    status: tellStatus,
+    status: emitStatus,
   }
 }
 
 const laterOf = (one: bigint | undefined, other: bigint | undefined): bigint | undefined =>
   one === undefined || (other !== undefined && other > one) ? other : one
 
-/** Where this device went, the last place that it took in. */
-function lastPlaceIn(ops: readonly Op[]): bigint | undefined {
+/** The sequence number of the last timeline row that is written. */
+function lastSeqIn(ops: readonly Op[]): bigint | undefined {
   const last = ops.findLast(({ table }) => table === "timeline")
   return last && seqOfKey(last.key)
 }

@@ -2,7 +2,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { hash } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
-import type { CredentialAuthority, RequesterPaper } from "@signet/kernel/messaging/authority"
+import type { CredentialAuthority, RequesterEvidence } from "@signet/kernel/messaging/authority"
 import type { Place } from "@signet/kernel/messaging/records"
 import {
   AuthorityService,
@@ -48,7 +48,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
       return { version, bytes: deviceList, hash: hash("device-list", deviceList) }
     },
 
-    async issueProof(of, paper) {
+    async issueProof(of, evidence) {
       const { proof } = await call(AuthorityService.method.issueProof, {
         callerToken: requiredToken(),
         place: placeShape(of.place),
@@ -60,7 +60,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
         added: of.added.map(({ credentialHash, keyPackageRef }) => ({ credentialHash, keyPackageRef })),
         removed: [...of.removed],
         requester: of.requester ?? new Uint8Array(),
-        ...(of.requester === null ? {} : { requesterPaper: paperShape(await paper()) }),
+        ...(of.requester === null ? {} : { requesterPaper: evidenceShape(await evidence()) }),
         decisionId: of.decisionId,
         issuedAt: timestampFromMs(of.issuedAtMs),
         policyVersion: of.policyVersion,
@@ -80,7 +80,7 @@ function requiredToken(): string {
   return token
 }
 
-const paperShape = ({ is, bytes: value }: RequesterPaper) =>
+const evidenceShape = ({ is, bytes: value }: RequesterEvidence) =>
   is === "credential" ? { case: "requesterCredential" as const, value } : { case: "requesterList" as const, value }
 
 export const placeShape = ({ appId, tenantId }: Place) => ({ appId, tenantId: tenantId ?? "" })

@@ -6,7 +6,7 @@ import { DeviceListBodyV1Schema } from "@signet/proto/credential/v1/device_list"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { newLeafKey } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
-import { requesterPaper } from "./requester-paper.ts"
+import { requesterEvidence } from "./requester-evidence.ts"
 
 let world: MessagingWorld
 beforeAll(async () => {
@@ -29,15 +29,18 @@ test("the newest credential proves a leaf; an older one is proved by the list th
     await phone.renew(newLeafKey())
   }
   const now = await stored(phone.id)
-  expect(await requesterPaper(world.deps, now, now.credentialHash)).toEqual({ is: "credential", bytes: now.credential })
+  expect(await requesterEvidence(world.deps, now, now.credentialHash)).toEqual({
+    is: "credential",
+    bytes: now.credential,
+  })
   for (const credentialHash of former) {
-    const { is, bytes } = await requesterPaper(world.deps, now, credentialHash)
+    const { is, bytes } = await requesterEvidence(world.deps, now, credentialHash)
     expect(is).toBe("list")
     const { entries } = decode(DeviceListBodyV1Schema, parseSigned(DeviceListBodyV1Schema, bytes).body)
     expect(entries.map((entry) => entry.credentialHash)).toContainEqual(credentialHash)
   }
   const [first = expect.fail("not renewed")] = former
   const refused = { reason: "INTERNAL" }
-  await expect(requesterPaper(world.deps, await stored(laptop.id), first)).rejects.toMatchObject(refused)
-  await expect(requesterPaper(world.deps, now, new Uint8Array(randomBytes(32)))).rejects.toMatchObject(refused)
+  await expect(requesterEvidence(world.deps, await stored(laptop.id), first)).rejects.toMatchObject(refused)
+  await expect(requesterEvidence(world.deps, now, new Uint8Array(randomBytes(32)))).rejects.toMatchObject(refused)
 })

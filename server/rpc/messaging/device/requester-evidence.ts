@@ -3,7 +3,7 @@ import { decode } from "@signet/canonical/canonical"
 import { parseSigned } from "@signet/canonical/signed"
 import { Refused } from "@signet/kernel/errors"
 import { idBytes } from "@signet/kernel/ids"
-import type { RequesterPaper } from "@signet/kernel/messaging/authority"
+import type { RequesterEvidence } from "@signet/kernel/messaging/authority"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { DeviceListBodyV1Schema } from "@signet/proto/credential/v1/device_list"
 import type { MessagingDeps } from "../deps.ts"
@@ -14,11 +14,11 @@ const listsAtOnce = 50
  * The proof that a leaf's credential is the device's: its current credential or, for a leaf that is older than the last
  * renewal, a device list that names it.
  */
-export async function requesterPaper(
+export async function requesterEvidence(
   { store }: Pick<MessagingDeps, "store">,
   device: MessagingDevice,
   credentialHash: Uint8Array,
-): Promise<RequesterPaper> {
+): Promise<RequesterEvidence> {
   if (equalBytes(device.credentialHash, credentialHash)) return { is: "credential", bytes: device.credential }
   for (let after = 0n; ; ) {
     const lists = await store.devices.lists(device.userId, device, after, listsAtOnce)
