@@ -110,20 +110,32 @@ interface Suspended {
 }
 
 // The call was authorized before the suspension, and then waits for the lock of its principal.
-const creations = ["a new personal access token", "a new standing delegation"]
 const racing = test.runIf(storyStore === "postgres")
-racing.each(creations)("%s is refused if the place is suspended during the call", async (name) => {
+racing.each<[string, "tenant" | "membership" | "principal", string]>([
+  ["a new personal access token", "tenant", "TENANT_SUSPENDED"],
+  ["a new personal access token", "membership", "SCOPE_NOT_GRANTED"],
+  ["a new personal access token", "principal", "PRINCIPAL_INACTIVE"],
+  ["a new standing delegation", "tenant", "TENANT_SUSPENDED"],
+  ["a new standing delegation", "membership", "MEMBERSHIP_INACTIVE"],
+])("%s is refused if the %s is suspended during the call", async (name, what, reason) => {
   const { db } = world.server.store
+  const { principalId } = person
+  const update = (status: string) =>
+    ({
+      tenant: sql`update tenant set status = ${status} where id = ${tenantId}`,
+      membership: sql`update membership set status = ${status} where principal_id = ${principalId}`,
+      principal: sql`update principal set status = ${status} where id = ${principalId}`,
+    })[what]
   const { answer } = await db.transaction().execute(async (trx) => {
-    await sql`select from principal where id = ${person.principalId} for update`.execute(trx)
+    await sql`select from principal where id = ${principalId} for update`.execute(trx)
     const answer = ways[name]?.()
     await untilWaiting(db)
-    await sql`update tenant set status = 'SUSPENDED' where id = ${tenantId}`.execute(trx)
+    await update("SUSPENDED").execute(trx)
     return { answer }
   })
   const refused = await answer
-  await set("tenant", "ACTIVE")
-  expect(refused).toBe("TENANT_SUSPENDED")
+  await update("ACTIVE").execute(db)
+  expect(refused).toBe(reason)
 })
 
 const suspended: Record<string, Suspended> = {
