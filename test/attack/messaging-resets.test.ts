@@ -59,7 +59,9 @@ test("without a key package of the peer, a reset claims none of the caller's dev
 test.each(["SUSPENDED", "REMOVED"] as const)(
   "a reset with a peer whose membership is %s is refused",
   async (status) => {
-    const { id, two, fresh, available } = await stranded(status)
+    const { id, two, fresh, peer, available } = await stranded(status)
+    // Whether the peer has key packages is not revealed.
+    if (status === "REMOVED") for (const each of [two, peer]) await each.calls.keyPackages.retireKeyPackages({})
     const before = await available()
     await server.store.store.transaction(async (tx) => {
       const userId = parseId("prn", two.userId) ?? expect.fail()

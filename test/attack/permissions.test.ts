@@ -90,9 +90,13 @@ describe("a snapshot is", () => {
   test("refused with the same bytes for another app, another tenant and a missing user", async () => {
     const [own, other, tenant] = [await reader("own"), await reader("other"), await reader("tenant")]
     const id = <K extends "prn" | "ten" | "ctx" | "app">(kind: K) => newId(kind, 1, new Uint8Array(10))
+    const suspended = await signIn(server, clients, "suspended", { app: world.app })
+    await clients.admin.suspendPrincipal({ principalId: suspended.principalId }, world.as("root"))
+    const ofSuspended = { principal: suspended.principalId, permVer: String(await versionOf(suspended)) }
     const tom = { principal: ofTenant.principalId, permVer: String(await versionOf(ofTenant)) }
     const refusals = {
       "of nobody": await ask(own, { principal: id("prn") }),
+      "of a suspended member": await ask(own, ofSuspended),
       "of somebody of another app": await ask(own, { principal: world.people.otherAdmin.principalId }),
       "in another app": await ask(own, { appId: world.other.id }),
       "in no app": await ask(own, { appId: id("app") }),

@@ -199,6 +199,25 @@ describeOnPostgres("administrators at once", () => {
     expect(await both.calls).toEqual(["ok", "ok"])
   })
 
+  test("invite a member whose expired invitation is being replaced by an active membership: it stays active", async () => {
+    const { clients, world, server } = all
+    const { db } = server.store
+    const { principalId } = await signIn(server, clients, "invited again", { app: world.app })
+    const asked = { appId: world.app.id, principalId, tenantId: world.tenant.id }
+    const { id = "", membershipId = "" } = (await clients.admin.inviteMember(asked, root())).invitation ?? {}
+    await sql`update invitation set expires_at = created_at where id = ${id}`.execute(db)
+    const both = await db.transaction().execute(async (trx) => {
+      await sql`select from membership where id = ${membershipId} for update`.execute(trx)
+      const calls = outcomes([() => clients.admin.inviteMember(asked, root())])
+      await untilWaiting(db)
+      await sql`update membership set status = 'ACTIVE' where id = ${membershipId}`.execute(trx)
+      return { calls }
+    })
+    expect(await both.calls).toEqual(["AlreadyExists ALREADY_EXISTS"])
+    const { membership } = await clients.admin.getMembership({ appId: asked.appId, membershipId }, root())
+    expect(membership?.status).toBe(Membership_Status.ACTIVE)
+  })
+
   test("delete a permission while a role adds it: no role contains a deleted permission", async () => {
     const { clients, world, server } = all
     const appId = world.app.id

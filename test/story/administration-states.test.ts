@@ -2,7 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { newId } from "@signet/kernel/ids"
 import { Invitation_Status } from "@signet/proto/auth/v1/memberships"
-import { Membership_Status } from "@signet/proto/auth/v1/records"
+import { Membership_Status, Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { administrationMethods, callRaw, type Ids, makeOneOfEach, requestOf } from "../support/administered.ts"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
@@ -301,6 +301,26 @@ test("a suspended principal gets no grant until it is active again", async () =>
   expect(await refusal(give())).toBe("FailedPrecondition STATE_CONFLICT")
   await clients.admin.resumeMembership({ appId, membershipId }, root)
   expect((await give()).grant?.principalId).toBe(principalId)
+})
+
+test("an archived app gets neither a permission nor a provider client", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const { app } = await clients.admin.createApp({ app: { name: "Closed" } }, root)
+  const appId = app?.id ?? ""
+  const { clientId, jwksUri, issuers } = server.client
+  const providerClient = {
+    provider: Provider.IDP_A,
+    platform: Platform.WEB,
+    clientId,
+    issuers: [...issuers],
+    jwksUri: jwksUri ?? "",
+  }
+  await clients.admin.archiveApp({ appId }, root)
+  const permission = { key: "closed.door.open" }
+  const refused = "FailedPrecondition STATE_CONFLICT"
+  expect(await refusal(clients.admin.createPermission({ appId, permission }, root))).toBe(refused)
+  expect(await refusal(clients.admin.createProviderClient({ appId, providerClient }, root))).toBe(refused)
 })
 
 test("an expired invitation does not block the next one", async () => {

@@ -156,7 +156,14 @@ describeStory("an envelope key", (kind) => {
     await clients.services.enableServiceAccount(at, bearer(admin.token))
     expect((await certificate(fresh.kid, other)).certificate).toMatch(/^ey/)
     const nowMs = server.deps.clock.nowMs()
-    await server.deps.store.transaction((tx) => tx.principals.end(own.account.principalId, "SUSPENDED", nowMs))
+    const { principalId } = own.account
+    const lock = { expiresAtMs: nowMs + 60_000, reason: "" }
+    // A lock revokes no key.
+    await server.deps.store.transaction((tx) => tx.principals.lockUntil(principalId, lock, nowMs))
+    expect(await refusal(certificate(fresh.kid, other))).toBe("NotFound NOT_FOUND")
+    await server.deps.store.transaction((tx) => tx.principals.unlock(principalId, nowMs))
+    expect((await certificate(fresh.kid, other)).certificate).toMatch(/^ey/)
+    await server.deps.store.transaction((tx) => tx.principals.end(principalId, "SUSPENDED", nowMs))
     expect(await refusal(certificate(fresh.kid, other))).toBe("NotFound NOT_FOUND")
     const [entry] = await server.deps.store.transaction((tx) => tx.revocations.find([fresh.kid], nowMs))
     expect((entry?.expiresAtMs ?? 0) - nowMs).toBeGreaterThan(86_400_000)
