@@ -1,10 +1,11 @@
 // A messenger with envelopes that arrive out of order, late or never, and with used keys.
+import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
-import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { uncheckedEngine } from "../../clients/core/messaging/mls.ts"
@@ -101,6 +102,36 @@ test("an envelope that cannot belong to the conversation does not wait for its p
     await expect(later(envelope)).rejects.toMatchObject({ name: "MessagingError", reason: "ENVELOPE_INVALID" })
   }
   expect(await later(ours)).toEqual({ is: "queued" })
+})
+
+test("a commit that a caller brings does not end a creation that is under way", async () => {
+  let isCut = true
+  const { transport } = messengers
+  const cutting: Transport = {
+    ...transport,
+    unary: (method, ...rest) =>
+      isCut && method.name === "AppendMessage" ? cutOff().unary(method, ...rest) : transport.unary(method, ...rest),
+  }
+  const eve = await messengers.newcomer("eve", { transport: cutting })
+  const creating = eve.messenger.createGroupConversation([ben.person.userId])
+  await expect(creating).rejects.toMatchObject({ reason: "QUEUED" })
+  const [{ id, status } = expect.fail("no conversation")] = await eve.messenger.conversations()
+  expect(status).toBe("creating")
+  const offline = await messengers.open(eve.person, { ...eve, transport: cutOff() })
+  const { context } = await openContext(...messengers.optionsFor(eve.person, eve))
+  const { staged } = await context.conversation(id).stored()
+  const message = Uint8Array.from(staged?.commit ?? expect.fail("no commit"))
+  message[message.length - 1] = 255 - (message.at(-1) ?? 0)
+  const envelope = create(EnvelopeSchema, {
+    ...{ seq: 1n, epoch: 0n, kind: Envelope_Kind.COMMIT, message, contentHash: hash("commit", message) },
+    senderDeviceId: ben.messenger.deviceId,
+  })
+  const incoming = offline.messenger.processIncoming({ conversationId: id, envelope })
+  await expect(incoming).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  expect((await offline.messenger.conversation(id))?.status).toBe("creating")
+  isCut = false
+  await eve.messenger.sync()
+  expect((await eve.messenger.conversation(id))?.status).toBe("active")
 })
 
 test("a removed member applies no envelope, and has no verification code", async () => {
