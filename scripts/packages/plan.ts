@@ -32,7 +32,8 @@ export interface Library {
 }
 
 /**
- * In the order of their dependencies. All code of this repository except `@signet/proto` is copied into its importers.
+ * The libraries in the order of their dependencies. Imported code of this repository is copied into each library,
+ * except `@signet/proto`.
  */
 export const libraries: readonly Library[] = [
   { name: "@signet/proto", folder: "gen", runsOn: "anywhere" },
@@ -70,8 +71,8 @@ export const declared: readonly string[] = [
 /**
  * The file of this repository that a module imports.
  *
- * @param from The importing file, from the root of the repository.
- * @returns A path from the root; undefined for external packages.
+ * @param from The importing file, relative to the root of the repository.
+ * @returns A path relative to the root; undefined for external packages.
  */
 export function fileOf(from: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return join(from, "..", specifier)

@@ -10,7 +10,7 @@ export function linkPage(scriptNonce: string): string {
 <meta name="referrer" content="no-referrer">
 <title>Sign in</title>
 <h1>Sign in</h1>
-<p>The page of an app under development that magic links lead to.</p>
+<p>The page that a magic link opens: a stand-in for the page of your app.</p>
 <button>Sign in</button>
 <pre></pre>
 <script nonce="${scriptNonce}">

@@ -102,7 +102,7 @@ export interface Apps {
    * Returns the client's status with a shared lock until the transaction ends. A concurrent disabling waits, and then
    * sees the session that this transaction created.
    */
-  holdProviderClient(id: ProviderClientId): Promise<ProviderClient["status"] | undefined>
+  lockSharedProviderClient(id: ProviderClientId): Promise<ProviderClient["status"] | undefined>
   /** The distinct origins of all active apps, for CORS preflights, which name no app. */
   listAllowedOrigins(): Promise<readonly string[]>
   /** Inserts, or replaces the one with the same id. */

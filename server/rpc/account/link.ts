@@ -85,7 +85,7 @@ async function link(linking: Linking, proof: Proof): Promise<ProviderAccount | R
   const { tx, client, refuse } = linking
   const used = await useProof(linking, proof)
   if (used !== undefined) return refuse("provider_account.linked", used)
-  if ((await tx.apps.holdProviderClient(client.id)) !== "ACTIVE") {
+  if ((await tx.apps.lockSharedProviderClient(client.id)) !== "ACTIVE") {
     return refuse("provider_account.linked", "PROVIDER_DISABLED")
   }
   return attach(linking)

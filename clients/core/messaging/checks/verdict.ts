@@ -2,13 +2,13 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { EngineRefused } from "../mls.ts"
 
-/** What is wrong with a commit besides its signatures and its MLS. */
+/** Why a commit with valid signatures and valid MLS is rejected. */
 export type ForkReason =
   | "ENVELOPE_MISPLACED"
   | "EPOCH_MISPLACED"
-  /** The sender has seen another receipt for this epoch: two histories are told. */
+  /** The sender has seen another receipt for this epoch: the service shows two histories. */
   | "RECEIPT_SEEN_DIFFERS"
-  /** The log has another receipt now for an epoch that this device has followed: two histories were told. */
+  /** The log now has another receipt for an epoch that this device has processed: the service showed two histories. */
   | "RECEIPT_TOLD_DIFFERS"
   | "STATE_TAG_DIFFERS"
   | "GROUP_NOT_NEW"

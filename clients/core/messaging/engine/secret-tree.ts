@@ -4,26 +4,27 @@ import { demand } from "./refusal.ts"
 import { isWithin, left, right, root } from "./tree-math.ts"
 import { deriveTreeSecret, expandWithLabel } from "./ts-mls.ts"
 
-/** Generations that may be skipped at once: work that one message can cause. */
+/** Generations that one message may skip: bounds the work that it causes. */
 const maxForwardSteps = 2000
 const empty = new Uint8Array()
 
-/** The sending ratchet of one member, as far as it has been turned (RFC 9420 section 9.1). */
+/** The application ratchet of one member at its next generation (RFC 9420 section 9.1). */
 export interface Ratchet {
   readonly secret: Uint8Array
   readonly generation: number
 }
 
 /**
- * The secret tree of an epoch, opened only where somebody has spoken.
+ * The secret tree of an epoch (RFC 9420 section 9). Secrets are derived only down to the leaves that have sent a
+ * message.
  *
- * There are application ratchets alone: handshakes are public messages, so the handshake secrets are never made.
- * A skipped generation is dropped, not kept: delivery is in order, and a kept secret reads what was consumed (E9).
+ * It has application ratchets only: handshakes are public messages, so handshake secrets are never derived. The keys of
+ * skipped generations are dropped: delivery is in order, and a kept secret could decrypt a consumed message (E9).
  */
 export interface SecretTree {
   /** Number of nodes of the tree. */
   readonly width: number
-  /** Secrets of subtrees in which nobody has spoken. */
+  /** Secrets of subtrees without a sender yet, by the node index of their root. */
   readonly subtrees: ReadonlyMap<number, Uint8Array>
   /** By leaf. */
   readonly ratchets: ReadonlyMap<number, Ratchet>
@@ -33,7 +34,7 @@ export function makeSecretTree(width: number, encryptionSecret: Uint8Array): Sec
   return { width, subtrees: new Map([[root(width), encryptionSecret]]), ratchets: new Map() }
 }
 
-/** What one message is sealed with, and what is left after it. */
+/** The key of one message, and the secret tree after it. */
 export interface MessageKey {
   readonly generation: number
   /** 16 bytes. */
@@ -41,15 +42,15 @@ export interface MessageKey {
   /** 12 bytes, before the reuse guard. */
   readonly nonce: Uint8Array
   readonly next: SecretTree
-  /** To be wiped once `next` is durable. */
+  /** Consumed secrets. Wipe them once `next` is stored. */
   readonly spent: readonly Uint8Array[]
 }
 
 /**
- * Turns a member's ratchet to a generation and past it.
+ * Derives the key of a generation, and advances the member's ratchet past it.
  *
- * @param generation absent: the next one.
- * @throws EngineRefused REPLAY for a generation that is gone, EPOCH_GAP for one more than 2000 ahead.
+ * @param generation Default: the next one.
+ * @throws EngineRefused REPLAY for a consumed generation, EPOCH_GAP for one that is more than 2000 ahead.
  */
 export async function takeKey(kit: Kit, tree: SecretTree, leaf: number, generation?: number): Promise<MessageKey> {
   const opened = tree.ratchets.has(leaf) ? { tree, spent: [] } : await open(kit, tree, leaf)
@@ -75,7 +76,7 @@ async function turn(kit: Kit, { secret, generation }: Ratchet): Promise<Ratchet>
   return { secret: next, generation: generation + 1 }
 }
 
-/** Opens the tree down to one leaf; every secret above it is spent, those beside the path are kept. */
+/** Derives the secrets down to one leaf. Secrets on the path are consumed; those of its siblings are kept. */
 async function open(kit: Kit, tree: SecretTree, leaf: number): Promise<{ tree: SecretTree; spent: Uint8Array[] }> {
   const subtrees = new Map(tree.subtrees)
   const above = [...subtrees.keys()].find((index) => isWithin(leaf * 2, index))

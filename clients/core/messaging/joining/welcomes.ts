@@ -89,7 +89,7 @@ async function joinVerified(context: Context, welcome: Welcome): Promise<void> {
   }
 }
 
-/** The commit that let this device in does not lead where its papers say. Again counts once. */
+/** Reports a commit that added this device but does not match its receipt or proof. A repeated report counts once. */
 async function report(
   context: Context,
   { conversationId, epoch, commitSeq }: Welcome,
@@ -147,14 +147,14 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const entry: TimelineEntry = isReset
       ? { ...at, is: "reset", by: beganBy(welcome, joined) }
       : { ...at, is: "gap", afterSeq: stored.local?.processedSeq ?? 0n }
-    // The log may have told the reset before the welcome came.
-    const isTold = former?.resetSeq === at.seq
-    // An app that has read that entry reads on after its place, so the next place has what is new.
-    const newKeys = isTold ? [] : await keys.see(stored, joined.state, at)
+    // The log may have shown the reset before the welcome came.
+    const isReported = former?.resetSeq === at.seq
+    // An app that has read that entry continues after its number, so the next number has the new keys.
+    const newKeys = isReported ? [] : await keys.see(stored, joined.state, at)
     // A reset that voided the welcome of the one before it: what was written between the two is lost here.
     const lastSeq = isReset ? await lastPlace(context.conversation(conversationId), stored) : at.seq
     const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
-    const entries = former === undefined || isTold ? newKeys : [...lost, ...newKeys, entry]
+    const entries = former === undefined || isReported ? newKeys : [...lost, ...newKeys, entry]
     const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one)))
     const after = former && {
       resetSeq: isReset ? at.seq : former.resetSeq,

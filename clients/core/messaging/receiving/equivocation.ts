@@ -1,5 +1,5 @@
-// Whether the service still tells the story that this device has followed. One that told it another commit than the
-// others were told refuses what follows from that, and shows what it counts itself.
+// Detects an equivocation: the service showed this device another commit of an epoch than it has in the log now. Such a
+// service refuses what this device sends after that commit, and its log shows the other one.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
@@ -20,18 +20,18 @@ import { refusingAs } from "../refusing.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { reportQuarantine, requestRejoin } from "./log.ts"
 
-/** Whether a refusal says that the service counts another commit, or another state, than the one that this device is at. */
+/** True for a refusal that can mean that the service has another commit or state for the epoch of this device. */
 export function mayBeEquivocation(error: unknown): boolean {
   const failure = failureOf(error)
   return failure?.reason === "PROOF_STALE" || failure?.metadata.code === "AAD_WRONG_RECEIPT"
 }
 
 /**
- * Asks the log again for the commit that this epoch began with. Where it has another one by now, with a receipt that
- * verifies, two stories were told: the conversation is quarantined, with that envelope for evidence, reported, and asked
- * to be let in again. What waits to be sent stays. The service's word alone, without such a receipt, changes nothing.
+ * Reads the commit that began this epoch from the log again. If the log has another commit with a valid receipt, the
+ * service has equivocated: quarantines the conversation with that envelope as evidence, reports it, and requests a
+ * rejoin. Queued messages are kept. A claim of the service without a valid receipt changes nothing.
  *
- * @returns Whether it is so. Runs in the turn of the conversation.
+ * @returns True for an equivocation. Runs in the turn of the conversation.
  * @throws MessagingError ANSWER_REFUSED for a receipt that does not verify.
  */
 export async function handleEquivocation(conversation: Conversation): Promise<boolean> {

@@ -14,10 +14,10 @@ import { catchUp } from "./log.ts"
 const maxWaiting = 2_000
 const maxWaitingBytes = 8 * 1024 * 1024
 
-/** Envelopes that came before what precedes them. In memory: the log has them all. */
+/** Envelopes that arrived before an earlier one. In memory only: the log has them all. */
 export interface Queue {
   add(conversationId: string, envelope: Envelope): void
-  /** Those after a place, ascending; what is up to it is forgotten. */
+  /** Returns those after a sequence number, ascending, and drops the others. */
   after(conversationId: string, seq: bigint): Envelope[]
 }
 
@@ -35,7 +35,7 @@ export function createQueue(): Queue {
       const of = waiting.get(conversationId) ?? new Map<bigint, Envelope>()
       waiting.set(conversationId, of)
       if (of.has(envelope.seq)) return
-      // Full: it is read from the log when its turn comes.
+      // Over the limit, the envelope is dropped, and later read from the log.
       if (count >= maxWaiting || bytes + envelope.message.length > maxWaitingBytes) return
       of.set(envelope.seq, envelope)
       count++
@@ -51,9 +51,9 @@ export function createQueue(): Queue {
 }
 
 /**
- * Takes one envelope in, wherever it came from.
+ * Processes one envelope from any source.
  *
- * @throws MessagingError ENVELOPE_INVALID: nothing has changed, and the log is read in its stead.
+ * @throws MessagingError ENVELOPE_INVALID: the envelope changed nothing. The log is read instead.
  */
 export async function processIncoming(
   context: Context,
@@ -99,11 +99,11 @@ async function groupAfter(conversation: Conversation): Promise<LocalGroup | unde
   return (await conversation.stored()).local
 }
 
-/** Before anything is stored or fetched for it. */
+/** Checks an envelope before anything is stored or fetched for it. */
 function checkFrame({ group }: LocalGroup, { seq, kind, message, contentHash }: Envelope): void {
   const isCommit = kind === Envelope_Kind.COMMIT
   const isWhole = seq > 0n && equalBytes(contentHash, hash(isCommit ? "commit" : "content", message))
-  if (!isWhole) throw new MessagingError("ENVELOPE_INVALID", "its content hash is another one")
+  if (!isWhole) throw new MessagingError("ENVELOPE_INVALID", "wrong content hash")
   try {
     const frame = frameOf(message)
     const isOurs = equalBytes(frame.groupId, group.groupId) && (frame.kind === "commit") === isCommit

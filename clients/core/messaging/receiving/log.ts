@@ -58,8 +58,8 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
 }
 
 /**
- * Whether what was read is not in the log: other places were told for it, and none of them counts any more. One page may
- * be late, so the conversation itself is asked, too.
+ * True if the log is shorter than what this device has processed, so the service has withdrawn or renumbered envelopes.
+ * A page may be stale, so the conversation is queried, too.
  */
 async function isPastHead({ calls, id: conversationId }: Conversation, processedSeq: bigint): Promise<boolean> {
   const { conversation } = await calls.conversations.getConversation({ conversationId })
@@ -103,8 +103,8 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
 /**
  * Asks to be removed and let in again, since the device cannot follow or must not send.
  *
- * Somebody else has to do both. What is stored stays until the welcome comes. Where the service knows of nobody who could,
- * the conversation is stranded: the person begins another one.
+ * Somebody else has to do both. What is stored stays until the welcome comes. Where the service knows of nobody who
+ * could, the conversation is stranded: the person begins another one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })

@@ -37,9 +37,9 @@ export async function ask(conversation: Conversation, change: IntentChange): Pro
 }
 
 /**
- * Does what is asked for in a conversation, one after the other. Runs in the turn of the conversation.
+ * Carries out the stored requests of a conversation in order. Runs in the turn of the conversation.
  *
- * @param upTo the last one to do; what is refused for it is thrown. Of those before it, it was told already.
+ * @param upTo The last request to carry out; its refusal is thrown. Refusals of earlier ones were reported already.
  */
 export async function carryOutIntents(conversation: Conversation, upTo?: string): Promise<void> {
   for (const intent of await conversation.pending("intent", IntentRecordSchema)) {

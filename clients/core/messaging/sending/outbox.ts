@@ -103,12 +103,13 @@ const outgoing = (conversationId: string, { id, record }: OutboxItem): OutgoingE
 })
 
 /**
- * Sends what waits, one after the other in the order of writing, and takes in what the log brings back. Runs in the turn of the conversation.
+ * Sends the queued messages in the order of writing, and processes what the log has of them. Runs in the turn of the
+ * conversation.
  *
- * A message whose epoch has ended is encrypted anew: the log was read to the end of that epoch, and it was not there.
+ * A message whose epoch has ended is encrypted again: the log of that epoch was read completely and does not have it.
  *
- * @param awaited the message that the caller waits for: what it is refused for is thrown, and of others told as an event.
- * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
+ * @param awaited The message that the caller waits for: its refusal is thrown, others are emitted as events.
+ * @throws MessagingError QUEUED when the service cannot be reached: the next flush sends the queued messages.
  */
 export async function flush(conversation: Conversation, awaited?: string): Promise<void> {
   await readLogOnce(conversation)
@@ -152,8 +153,8 @@ const itemOf = ({ record }: OutboxItem): StoredItem => ({
 const readSinceOpening = new WeakSet<ConversationState>()
 
 /**
- * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys were
- * used, and nobody would read what is written under them.
+ * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys
+ * were used, and nobody would read what is written under them.
  */
 async function readLogOnce(conversation: Conversation): Promise<void> {
   if (readSinceOpening.has(conversation)) return
@@ -183,8 +184,8 @@ function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean
 /**
  * Encrypts the stored messages of an ended epoch in the current one.
  *
- * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the current
- * epoch never change, so that two tabs that send the same message get the same position.
+ * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the
+ * current epoch never change, so that two tabs that send the same message get the same position.
  */
 async function reencrypt(conversation: Conversation): Promise<void> {
   await conversation.change(async (stored) => {

@@ -1,7 +1,7 @@
 import type { Reports } from "../deps.ts"
 import { isMessagingError } from "../errors.ts"
 
-/** Does what can be done again later: what fails is told, and ends nothing else. */
+/** Runs work that a later sync repeats. A failure is emitted as a `failed` event, unless it ends the messenger. */
 export async function trying(
   context: Reports,
   conversationId: string | undefined,
@@ -15,7 +15,7 @@ export async function trying(
   }
 }
 
-/** The same beside everything else, where what ends the messenger ends it in silence. Never rejects. */
+/** Like `trying`, for background work: never rejects. After `close` a failure is not reported. */
 export async function tryingAlone(
   context: Reports,
   conversationId: string | undefined,

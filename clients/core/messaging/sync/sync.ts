@@ -25,14 +25,15 @@ import { inBackground, trying } from "./background.ts"
 import { allPages } from "./pages.ts"
 
 const day = 86_400
-/** The own leaf gets new keys at least this often. */
+/** The keys of this device's leaf are replaced at least this often. */
 const leafAgeSeconds = 7 * day
-/** Whoever is further behind does not read on, and is let in again. */
+/** A device that is further behind does not read the log, but requests a rejoin. */
 const maxCommitsBehind = 5_000n
 
 /**
- * Brings this device to where the service is: papers, ways in, the log of each conversation, and what was asked for and
- * is not done. What fails in one conversation does not hold up the others, and is told as an event.
+ * Synchronizes this device with the service: session binding, issuer keys, credential, key packages, welcomes, the log
+ * of each conversation, and stored requests. A failure in one conversation is a `failed` event and does not stop the
+ * others.
  */
 export async function sync(context: Context): Promise<void> {
   await context.device.reload()
@@ -57,8 +58,8 @@ export async function sync(context: Context): Promise<void> {
 }
 
 /**
- * Whether nothing is to be done for a conversation, here or there: then its state is not opened. Of many, most are quiet.
- * The record says so, which is of the state's own moment.
+ * Whether nothing is to be done for a conversation, here or there: then its state is not opened. Of many, most are
+ * quiet. The record says so, which is of the state's own moment.
  */
 async function isQuiet(conversation: Conversation, shown: ServiceConversation | undefined): Promise<boolean> {
   const record = await conversation.record()
@@ -78,13 +79,13 @@ export async function settle(conversation: Conversation, shown: ServiceConversat
   if (shown !== undefined) await checkRollback(conversation, shown)
   const { record: recordBefore, local: before } = await conversation.stored()
   if (before !== undefined && shown !== undefined && shown.epoch - before.group.epoch > maxCommitsBehind) {
-    // To be let in again costs the others less than to read all of it costs this one.
+    // Adding this device again costs the members less than reading the whole log costs this device.
     return recordBefore?.status === Status.ACTIVE ? requestRejoin(conversation) : undefined
   }
   const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
   const { record, local, staged } = isBehind ? await catchUp(conversation) : await conversation.stored()
   if (record?.status === Status.ROLLED_BACK) return requestRejoin(conversation)
-  // Of what the service has counted, a commit was kept from this device, or something else told in its place.
+  // The service withheld a commit that it has accepted, or showed this device another one.
   const isWhole = local === undefined || shown === undefined || isFollowed(local, shown)
   if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(conversation)
   if (record?.status === Status.ACTIVE && local !== undefined && shown?.epoch === local.group.epoch) {
@@ -129,8 +130,8 @@ const isSameReceipt = (receiptHead: Uint8Array, shown: ServiceConversation): boo
   receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
 /**
- * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer was
- * lost, or on another device; of one with others in it the service says what is not so.
+ * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer
+ * was lost, or on another device; of one with others in it the service says what is not so.
  */
 const isAlone = ({ owner }: Context, local: LocalGroup | undefined): boolean =>
   local !== undefined && usersIn(local.group).every((userId) => userId === owner.userId)
@@ -142,8 +143,8 @@ function renewLeafLater(conversation: Conversation): void {
 }
 
 /**
- * The service knows how far this device once was. A state that is behind it was put back, and its ratchets were used: two
- * messages under one key would open each other.
+ * The service knows how far this device once was. A state that is behind it was put back, and its ratchets were used:
+ * two messages under one key would open each other.
  */
 async function checkRollback(conversation: Conversation, { cursor }: ServiceConversation): Promise<void> {
   // Read after the service was asked: another tab acknowledges only what is stored.

@@ -16,7 +16,7 @@ export interface DeviceKey extends Person {
   readonly key: Uint8Array
 }
 
-/** What is to be written, and told once it is. */
+/** Rows to write, and events to emit after the write. */
 export interface Noticed {
   readonly ops: readonly Op[]
   readonly events: readonly MessengerEvent[]
@@ -30,8 +30,8 @@ export function deviceKeysIn(context: Pick<Context, "device">, group: GroupState
 }
 
 /**
- * Looks for keys of verified users that nobody has compared. Written with what let them in, and told before anything that
- * they say: a user whose keys have changed is so until somebody compares anew.
+ * Finds keys of verified users that were not compared. The result is written with the change that added them, and
+ * emitted before any of their messages. A user keeps the status "changed" until the keys are compared again.
  */
 export async function noticeKeys(
   context: Storage & Pick<Ambient, "clock">,

@@ -51,7 +51,7 @@ export interface UserVerification {
   readonly safetyNumber: string
   /** The active ones, as the newest signed list says. */
   readonly devices: readonly DeviceFingerprint[]
-  /** Why a later list was refused: the service has taken back, or told two stories of, what it had signed. */
+  /** Why a later list was refused: the service has rolled back, or forked, a list that it had signed. */
   readonly listFault: string | undefined
 }
 
@@ -248,7 +248,7 @@ export async function look(context: Context, userId: string): Promise<Looked> {
   return { ...found, listFault: record?.listFault ?? "" }
 }
 
-/** Of a user whose lists told two stories, neither is gone on with: the next comparison starts from what is told then. */
+/** After a fork of device lists, neither is trusted: the next comparison starts with the list that is shown then. */
 function seenIn(record: VerificationRecord | undefined) {
   if (record === undefined || record.listVersion === 0n || record.listFault !== "") return undefined
   return { version: record.listVersion, hash: record.listHash }
@@ -256,7 +256,7 @@ function seenIn(record: VerificationRecord | undefined) {
 
 const contradictions = ["LIST_ROLLBACK", "DEVICE_LIST_FORK"]
 
-/** What contradicts what was signed before is kept and told; what is only not good is refused. */
+/** Stores and emits a list that contradicts an earlier signed one; only refuses one that is invalid. */
 async function refuse(context: Context, userId: string, cause: unknown): Promise<never> {
   if (!(cause instanceof CanonicalError)) throw cause
   if (contradictions.includes(cause.code)) {

@@ -13,7 +13,7 @@ import { problemOf } from "../../../serving/rest/problem.ts"
 import { framingOf } from "../../../serving/wire/unary-body.ts"
 import { framed } from "./frames.ts"
 
-/** Sends a problem for REST, an error for Connect, a status for gRPC-Web. Aborts an answer that has begun. */
+/** Sends a problem for REST, an error for Connect, a status for gRPC-Web. Aborts a response that has begun. */
 export function refuse(error: ConnectError, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent || response.destroyed) {
     response.destroy()

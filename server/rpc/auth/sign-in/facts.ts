@@ -1,5 +1,5 @@
-// Loads and locks the records of a sign-in. A concurrent revocation of account, person or invitation comes before, and
-// is seen, or after, and ends the new session.
+// Loads and locks the records of a sign-in. A concurrent revocation of account, person or invitation either commits
+// first, and the sign-in sees it, or runs afterwards and ends the new session.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
@@ -13,7 +13,7 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const { appId, tenantId, contextId } = request
   const asked = { appId, tenantId, contextId }
   const place = await tx.places.lockShared(asked)
-  const clientStatus = (await tx.apps.holdProviderClient(client.id)) ?? "DISABLED"
+  const clientStatus = (await tx.apps.lockSharedProviderClient(client.id)) ?? "DISABLED"
   const { account, identity, principal } = await lockPerson(entry)
   const invitation = await lockInvitation(entry)
   const membershipAt = async (at: Place) =>

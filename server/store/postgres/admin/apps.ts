@@ -82,7 +82,7 @@ export function apps(db: Database): Apps {
       return rows.map(clientRows.fromRow)
     },
 
-    async holdProviderClient(id) {
+    async lockSharedProviderClient(id) {
       const [row] = await run<Pick<ProviderClientTable, "status">>(db, holdText, [id])
       return row?.status
     },
