@@ -2,10 +2,10 @@
 import { ConnectError } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/policy"
-import { Platform } from "@signet/proto/auth/v1/records"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { clientsOver } from "../support/clients.ts"
+import { bearer, clientsOver, refusal } from "../support/clients.ts"
 import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
@@ -61,6 +61,27 @@ describe("limits on emails", () => {
   const guess = (email: string, address: string, typed = "wrong") =>
     post("/auth/login/email", { email, password: typed }, address)
   const start = (email: string, address: string) => post("/auth/magic-link/start", { email, redirectUri }, address)
+
+  test("wrong passwords of a user who links the address to their own account count as guesses", async () => {
+    const email = await person()
+    const { accessToken = "" } = await world.signInA("guesses by linking")
+    const { account } = clientsOver(createGrpcTransport({ baseUrl: world.server.url }))
+    const link = (typed: string) =>
+      refusal(
+        account.linkProviderAccount(
+          {
+            provider: Provider.IDP_C,
+            platform: Platform.WEB,
+            credential: { case: "emailPassword", value: { email, password: typed } },
+          },
+          bearer(accessToken),
+        ),
+      )
+    for (let i = 0; i < 5; i++) expect(await link("wrong")).toBe("Unauthenticated INVALID_CREDENTIALS")
+    const asked = world.idpC.requests.length
+    expect(await link(password)).toBe("ResourceExhausted LOCKED_OUT")
+    expect(world.idpC.requests.length).toBe(asked)
+  })
 
   test("five wrong passwords lock the email for the sender's IP address, also with the right password", async () => {
     const email = await person()
