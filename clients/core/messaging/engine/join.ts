@@ -30,21 +30,21 @@ import {
 } from "./ts-mls.ts"
 
 export interface JoinInput {
-  /** MLSMessage of wire format mls_welcome; one that was split for us holds our secret alone. */
+  /** MLSMessage of wire format mls_welcome. The service splits a Welcome: ours has the secret for us alone. */
   readonly welcome: Uint8Array
   /** The ratchet tree; absent only if the Welcome carries it. */
   readonly tree: Uint8Array | undefined
   /** The key package that was used to add us, and its secret. */
   readonly keyPackage: Uint8Array
   readonly secret: Uint8Array
-  /** What the suite's `sign` takes for the leaf's key. */
+  /** The leaf's signature key, as the suite's `sign` accepts it. */
   readonly identityKey: Identity["key"]
 }
 
 export interface Joined {
   readonly state: GroupState
   readonly members: readonly Member[]
-  /** Who signed the GroupInfo: the committer that added us. */
+  /** The signer of the GroupInfo: the committer that added us. */
   readonly adder: Member
   readonly keyPackageReference: Uint8Array
   /** The GroupContext extension 0xF0A1. */
@@ -54,9 +54,10 @@ export interface Joined {
 }
 
 /**
- * Joins by Welcome (RFC 9420 section 12.4.3.1), with our own checks: the bare engine's refuse valid trees (E3).
+ * Joins by a Welcome (RFC 9420 section 12.4.3.1). It verifies the GroupInfo's signature, the whole tree (`checkTree`)
+ * and the confirmation tag. The checks are our own, because those of ts-mls refuse valid trees (E3).
  *
- * Credentials are the caller's to verify, all of them, before the state is kept.
+ * The caller verifies the credentials of all members before it stores the state.
  *
  * @throws EngineRefused
  */
@@ -158,7 +159,7 @@ function findOwn(tree: Tree, { leafNode }: KeyPackage): number {
   throw new EngineRefused("MLS_BAD_WELCOME", "our key package is not in the tree")
 }
 
-/** Derives what the committer's path secret tells us, and checks every private key against its public one. */
+/** Derives the private keys from the committer's path secret, and checks each against its public key in the tree. */
 async function learnPath(
   kit: Kit,
   tree: Tree,

@@ -9,10 +9,10 @@ import { directPath, isLeafIndex, isWithin, sibling } from "./tree-math.ts"
 import type { Extension, ParentNode } from "./ts-mls.ts"
 
 /**
- * Checks a tree that somebody sent (RFC 9420 section 12.4.3.1): its shape, every leaf, unmerged leaves, parent
- * hashes, and that it is the tree that the group agreed on.
+ * Verifies a received tree as a joining member must (RFC 9420 section 12.4.3.1): its shape, tree hash, every leaf with
+ * its signature, unmerged leaves, and parent hashes.
  *
- * @param group.treeHash as the signed GroupInfo says.
+ * @param group.treeHash The tree_hash of the signed GroupInfo.
  * @throws EngineRefused MLS_BAD_TREE, MLS_BAD_LEAF or MLS_BAD_SIGNATURE
  */
 export async function checkTree(
@@ -44,8 +44,8 @@ function checkShape(tree: Tree): void {
 }
 
 /**
- * Unmerged leaves of a parent (RFC 9420 section 7.9): ascending, members below it, and listed by every parent
- * **between** the leaf and it. The bare engine looks above it too, and so refuses valid trees (defect E3).
+ * Checks the unmerged leaves of a parent (RFC 9420 section 7.9): ascending, members below it, and listed by every
+ * parent **between** the leaf and it. ts-mls also checks the parents above, and so refuses valid trees (defect E3).
  */
 function checkUnmerged(tree: Tree, index: number, parent: ParentNode): void {
   let previous = -1
@@ -63,10 +63,10 @@ function checkUnmerged(tree: Tree, index: number, parent: ParentNode): void {
   }
 }
 
-/** Every parent was put there by the path of one of its descendants (RFC 9420 section 7.9.2). */
+/** Checks that each parent is valid by the parent hash of one of its descendants (RFC 9420 section 7.9.2). */
 async function checkParentHashes(kit: Kit, tree: Tree): Promise<void> {
   const vouched = new Set<number>()
-  // By the child that carries it: all that is below one child of a parent has to carry the same hash.
+  // By child: the expected parent hash is the same for all nodes below one child of a parent.
   const hashes = new Map<number, Uint8Array>()
   for (const [index, node] of tree.nodes.entries()) {
     if (node === undefined) continue
@@ -91,7 +91,7 @@ function childToward(ancestor: number, index: number, width: number): number {
   return path[path.indexOf(ancestor) - 1] ?? index
 }
 
-/** Whether all that covers `side` besides `index` came later, so that the parent lists it as unmerged. */
+/** True if the rest of the resolution of `side` was added later, so that the parent lists it as unmerged. */
 function isLastMerged(tree: Tree, index: number, side: number, parent: ParentNode): boolean {
   const others = resolution(tree, side).filter((node) => node !== index)
   const unmerged = parent.unmergedLeaves.map((leaf) => leaf * 2).filter((node) => isWithin(node, side))

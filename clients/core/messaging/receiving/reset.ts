@@ -16,7 +16,7 @@ import type { LocalGroup, StoredConversation } from "../state/stored-conversatio
 import { recordsOf } from "../verification/peer-rows.ts"
 
 /**
- * Leaves the replaced group, and waits for the welcome to the new one. The break is an entry of the timeline.
+ * Deletes the state of the replaced group, and waits for the welcome to the new one. The timeline gets a `reset` entry.
  *
  * @throws CanonicalError, EngineRefused, Forked; then nothing has changed.
  */
@@ -33,7 +33,7 @@ export async function resultOfReset(
     ...kept,
     status: Status.WAITING,
     mlsGroupId,
-    // The next welcome leads to the reset, or beyond it.
+    // The next welcome is for the commit of the reset, or a later one.
     joinedSeq: envelope.seq - 1n,
     resetSeq: envelope.seq,
     asksConfirmation: await asksConfirmation(context, record),

@@ -16,8 +16,8 @@ import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
 export type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "nothing">
 
 /**
- * Commits a plan. The commit is stored before it is sent, retried until its fate is known, and staged anew after another
- * commit came first. Runs in the turn of the conversation.
+ * Commits a plan. The commit is stored before it is sent, and retried until its result is known. If another commit was
+ * first, a new one is staged. Runs in the turn of the conversation.
  *
  * @param intentId names the stored intent, which the transaction that applies the commit removes.
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
@@ -37,7 +37,7 @@ export async function commit(
     const stored = await conversation.stored()
     const local = groupToCommit(stored)
     sent = stored.staged
-    // Of any intent: a commit from before a restart, or of another tab, is settled first.
+    // A commit of any intent, from before a restart or from another tab, is completed first.
     if (sent !== undefined) {
       await sendStaged(conversation, stored, local, sent)
       return sent.intentId === intentId ? "done" : "again"
@@ -62,7 +62,7 @@ export async function commit(
 }
 
 /**
- * Makes the commit and stores it with the state that it leads to, unless the epoch has ended since.
+ * Creates the commit and stores it with its resulting state, unless the epoch has ended meanwhile.
  *
  * @returns "done" if another tab has carried out the intent since.
  */

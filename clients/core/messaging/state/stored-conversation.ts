@@ -11,35 +11,35 @@ import { currentFormat } from "./snapshot-migrations.ts"
 const engineName = "ts-mls/1.6.4"
 const cipherSuite = 1
 
-/** Where a device is in a conversation: in the group, and in the log. */
+/** A device's state in a conversation: of the MLS group, and in the log. */
 export interface LocalGroup {
   readonly group: GroupState
-  /** Everything up to this place is in the group's state. */
+  /** The group's state includes all envelopes up to this sequence number. */
   readonly processedSeq: bigint
   /** The newest receipt: the next one names it. */
   readonly receipt: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint } | "first"
-  /** Unix seconds: when the own leaf got its newest keys. */
+  /** When the keys of this device's leaf were last replaced, in Unix seconds. */
   readonly leafRenewedAt: number
-  /** Of the own leaf: its public key stands for it. */
+  /** The handle of the leaf's signature key: its public key. */
   readonly identityKey: Uint8Array
-  /** H("tree-blob", the encoded tree): kept while the epoch lasts. */
+  /** H("tree-blob", the encoded tree), computed once per epoch. */
   readonly treeHash: Uint8Array
 }
 
-/** What a device holds of one conversation. A value: a change makes another one. */
+/** What a device has stored of one conversation. Immutable. */
 export interface StoredConversation {
-  /** Undefined for a conversation that was never here. */
+  /** Undefined for a conversation that this device never had. */
   readonly record: ConversationRecord | undefined
-  /** Undefined while it is not in. */
+  /** Undefined while the device is no member. */
   readonly local: LocalGroup | undefined
-  /** An own commit that was made and not taken yet. */
+  /** A commit of this device that is stored and not yet in the log. */
   readonly staged: StagedCommit | undefined
 }
 
-/** What a list of conversations shows of one. */
+/** The part of a conversation that a list shows. */
 export interface ConversationSummary {
   readonly record: ConversationRecord | undefined
-  /** `prn_…`, each once; none of a conversation that this device is not in. */
+  /** `prn_…`, each once; empty if this device is no member. */
   readonly memberUserIds: readonly string[]
   readonly processedSeq: bigint
 }
@@ -57,7 +57,7 @@ export function treeHashOf({ group }: Pick<LocalGroup, "group">): Uint8Array {
   return hash("tree-blob", encodeEpoch(group))
 }
 
-/** The credential of the own leaf. */
+/** The credential of this device's leaf. */
 export function ownCredential(group: GroupState): Uint8Array {
   return membersOf(group).find(({ leaf }) => leaf === group.ownLeaf)?.credential ?? new Uint8Array()
 }
@@ -90,7 +90,7 @@ export function snapshotOf(
   })
 }
 
-/** @param tree as it was stored beside the snapshot. @throws EngineRefused STATE_TAMPERED */
+/** @param tree The encoded tree, stored beside the snapshot. @throws EngineRefused STATE_TAMPERED */
 export async function localGroupOf(engine: Engine, snapshot: StateSnapshotV1, tree: Uint8Array): Promise<LocalGroup> {
   const { groupState, identityKeyHandle, receiptHead } = snapshot
   return {

@@ -28,5 +28,5 @@ export async function tryingAlone(
   }
 }
 
-/** The same, and nobody waits for it. */
+/** Starts `tryingAlone` without waiting for it. */
 export const inBackground = (...of: Parameters<typeof tryingAlone>): void => void tryingAlone(...of)

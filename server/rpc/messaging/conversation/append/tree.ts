@@ -60,8 +60,8 @@ export function nextTree(before: RatchetTree, commit: Commit, expected: Uint8Arr
 }
 
 /**
- * Checks that an uploaded tree has the tree hash of its epoch, and exactly the leaves of the roster. Only joining
- * members verify its leaf signatures and parent hashes (RFC 9420 section 12.4.3.1): they do not trust this service.
+ * Checks that an uploaded tree has the tree hash of its epoch, and exactly the leaves of the roster. Joining members
+ * do not trust this service: they verify the whole tree (RFC 9420 section 12.4.3.1; server/framing/README.md).
  *
  * @param expected The tree_hash of the GroupContext.
  * @param commitLeaves Leaves that the commit contains, by credential hash.
