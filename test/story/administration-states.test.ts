@@ -303,6 +303,19 @@ test("a suspended principal gets no grant until it is active again", async () =>
   expect((await give()).grant?.principalId).toBe(principalId)
 })
 
+test("a removed membership is not updated", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const appId = world.app.id
+  const { principalId } = await signIn(server, clients, "removed", { app: world.app })
+  const place = { appId, tenantId: world.tenant.id }
+  const { membership: made } = await clients.admin.createMembership({ ...place, principalId }, root)
+  const of = { appId, membershipId: made?.id ?? "" }
+  await clients.admin.removeMembership(of, root)
+  const update = clients.admin.updateMembership({ ...of, membership: { profile: { name: "Ada" } } }, root)
+  expect(await refusal(update)).toBe("FailedPrecondition STATE_CONFLICT")
+})
+
 test("an archived app gets neither a permission nor a provider client", async () => {
   const { clients, world, server } = all
   const root = world.as("root")
