@@ -1,8 +1,8 @@
 import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
-import { calling } from "./calling.ts"
 import { isPartSize } from "./layout.ts"
+import { withRetries } from "./retries.ts"
 
 /** Ciphertext that is somewhere else, by ranges. One part of it is in memory, and no more. */
 export interface Ciphertext {
@@ -45,12 +45,12 @@ export function remoteCiphertext(context: Context, attachmentId: string, size: n
   const { attachments } = context.calls
   let partSize: number | undefined
   return async () => {
-    partSize ??= await calling(context, undefined, async () =>
+    partSize ??= await withRetries(context, undefined, async () =>
       partSizeOf((await attachments.getAttachment({ attachmentId })).attachment, size),
     )
     return ciphertextIn(size, partSize, async (index, signal) => {
       const call = signal === undefined ? {} : { signal }
-      const { data } = await calling(context, signal, () => attachments.downloadPart({ attachmentId, index }, call))
+      const { data } = await withRetries(context, signal, () => attachments.downloadPart({ attachmentId, index }, call))
       return data
     })
   }

@@ -11,11 +11,11 @@ import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
 import { ownCredential } from "../state/stored-conversation.ts"
-import { calling } from "./calling.ts"
 import { type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
 import { chunkBytes, isPartSize, type Layout, layoutOf, prefixBytes, saltBytes, tagBytes } from "./layout.ts"
 import { layoutIn } from "./manifest.ts"
 import { isFileName, isMediaType } from "./names.ts"
+import { withRetries } from "./retries.ts"
 import { type AttachmentSource, sealChunk, sealRange } from "./source.ts"
 import { putUpload, readUpload, removeUpload } from "./upload-rows.ts"
 
@@ -172,7 +172,7 @@ async function uploadParts(
   const { attachments } = conversation.calls
   const total = layout.ciphertextSize
   const call = signal === undefined ? {} : { signal }
-  const created = await calling(conversation, signal, () =>
+  const created = await withRetries(conversation, signal, () =>
     attachments.createAttachment(
       {
         conversationId: conversation.id,
@@ -192,12 +192,12 @@ async function uploadParts(
     for (const index of left) {
       const range = { from: index * partSize, to: Math.min((index + 1) * partSize, total) }
       const data = await sealRange(cipher, layout, source, tags, range)
-      await calling(conversation, signal, () => attachments.uploadPart({ attachmentId, index, data }, call))
+      await withRetries(conversation, signal, () => attachments.uploadPart({ attachmentId, index, data }, call))
       done += data.length
       onProgress?.(done, total)
     }
     try {
-      await calling(conversation, signal, () => attachments.completeAttachment({ attachmentId }, call))
+      await withRetries(conversation, signal, () => attachments.completeAttachment({ attachmentId }, call))
       break
     } catch (error) {
       // Bytes were altered in transit: upload all parts once more.

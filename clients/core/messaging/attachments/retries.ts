@@ -6,11 +6,11 @@ import { MessagingError } from "../errors.ts"
 const maxTries = 3
 
 /**
- * A call about an attachment, made again while the network is bad.
+ * Runs a call about an attachment, and retries it while the service cannot be reached.
  *
  * @throws MessagingError ATTACHMENT_INTERRUPTED, ATTACHMENT_GONE
  */
-export async function calling<T>(
+export async function withRetries<T>(
   { clock, random }: Ambient,
   signal: AbortSignal | undefined,
   call: () => Promise<T>,

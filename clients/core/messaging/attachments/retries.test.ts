@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { SignetError } from "../../errors.ts"
 import { testClock } from "../../testing/memory-platform.ts"
 import { longestAskedMs } from "../conversation/backoff.ts"
-import { calling } from "./calling.ts"
+import { withRetries } from "./retries.ts"
 
 const random = { bytes: (length: number) => new Uint8Array(length) }
 const unreachable = new ConnectError("down", Code.Unavailable)
@@ -14,7 +14,7 @@ async function call(failures: readonly unknown[], signal?: AbortSignal) {
   const clock = testClock()
   const left = [...failures]
   let tries = 0
-  const done = calling({ clock, random }, signal, async () => {
+  const done = withRetries({ clock, random }, signal, async () => {
     tries++
     const failure = left.shift()
     if (failure !== undefined) throw failure
@@ -52,7 +52,7 @@ test("who gave up hears of that, before the call and after it", async () => {
   expect(await call([], AbortSignal.abort(off))).toEqual({ tries: 0, done: off })
   const controller = new AbortController()
   const clock = testClock()
-  const done = calling({ clock, random }, controller.signal, async () => {
+  const done = withRetries({ clock, random }, controller.signal, async () => {
     controller.abort(off)
     throw new SignetError("RESOURCE_UNRESOLVED", "gone")
   })
