@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os"
+import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
 import { slowestFiles } from "./test/support/slowest-files.ts"
 import { SlowestFirst } from "./test/support/slowest-first.ts"
@@ -19,6 +20,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
+    // For the programs that tests start: compiling takes half of their start.
+    env: { NODE_COMPILE_CACHE: resolve("node_modules/.cache/signet/compiled") },
     setupFiles: ["test/support/put-back.ts", "test/support/seed.ts"],
     reporters: ["default", slowestFiles(), ...(report ? ["json"] : [])],
     ...(report ? { outputFile: { json: report } } : {}),
