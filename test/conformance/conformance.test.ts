@@ -1,4 +1,4 @@
-// The suite in `npm test`: one case of eight on PGlite and one of sixteen on the Worker, each over one protocol, and a
+// The suite in `npm test`: one case of sixteen on PGlite and another on the Worker, each over one protocol, and a
 // short differential script on both. The long form runs all cases on the Worker, and on PostgreSQL over two more
 // protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the machine has it, and serializable
 // transactions.
@@ -40,7 +40,7 @@ const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was fou
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
 const small: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(8, 0)) },
+  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(16, 0)) },
   { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(16, 4)) },
 ]
 const long: readonly Backend[] = [
