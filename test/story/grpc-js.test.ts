@@ -10,13 +10,14 @@ import {
 import { ServerReflection, type ServerReflectionResponse } from "@signet/proto/grpc/reflection/v1/reflection"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearerMetadata, callUnary, failureOf, pathOf, reader, writer } from "../support/grpc-js.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 describe("grpc-js", () => {
   let server: TestServer
   let client: Client
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite" })
+    server = await startTestServer({ store: storyStore, maxConnections: 1 })
     client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure())
   })
   afterAll(async () => {

@@ -65,6 +65,8 @@ export interface TestServer {
 
 export interface TestServerOptions {
   store: StoreKind | TestStore
+  /** Of a store that this server opens on PostgreSQL. Default: 20. PGlite always has one. */
+  maxConnections?: number
   settings?: Partial<App["settings"]>
   client?: Partial<ProviderClient>
   log?: FastifyBaseLogger
@@ -97,7 +99,9 @@ const openStore: typeof openTestStore = async (...of) => (await import("./postgr
 
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store =
-    typeof options.store === "string" ? await openStore(options.store, { maxConnections: 20 }) : options.store
+    typeof options.store === "string"
+      ? await openStore(options.store, { maxConnections: options.maxConnections ?? 20 })
+      : options.store
   let offsetMs = 0
   const startedAtMs = Date.now()
   const clock: Clock = { nowMs: () => (options.isClockStopped ? startedAtMs : Date.now()) + offsetMs }
