@@ -53,9 +53,8 @@ test("vacuums and checkpoints at the start, checkpoints every 15 minutes, vacuum
 })
 
 test("a failed round is reported, and does not end the process", async () => {
-  const closed = await openTestStore("pglite")
-  await closed.close()
+  await opened.close()
   const errors: unknown[] = []
-  await startHousekeeping(closed.db, (error) => errors.push(error))()
+  await startHousekeeping(opened.db, (error) => errors.push(error))()
   expect(errors).toHaveLength(1)
 })
