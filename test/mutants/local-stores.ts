@@ -91,9 +91,9 @@ export const localStoreMutants: readonly Mutant[] = [
   },
   {
     fault: "a conversation is closed on the service's word alone",
-    file: `${core}/sync/sync.ts`,
-    from: " && isAlone(conversation, local)",
-    to: "",
+    file: `${core}/conversation/recovery.ts`,
+    from: ' && isAlone, "close"',
+    to: ', "close"',
     test: answers,
     name: "a conversation with other members is not closed on the service's word",
   },

@@ -77,7 +77,7 @@ export const messengerFileMutants: readonly Mutant[] = [
   },
   {
     fault: "keys that came after a comparison are passed over",
-    file: `${client}/receiving/apply-commit.ts`,
+    file: `${client}/receiving/draft.ts`,
     from: "draft.warnings.push(...events)",
     to: "void events",
     test: story,

@@ -111,7 +111,7 @@ async function leave(conversation: Conversation): Promise<void> {
   const { directive } = await conversation.calls.conversations.leaveConversation({ conversationId: conversation.id })
   // Without a directive there was no other member, and the conversation is closed.
   const status = directive === undefined ? Status.REMOVED : Status.LEAVING
-  await changeRecord(conversation, (record) => ({ ...record, status }))
+  await changeRecord(conversation, { status })
 }
 
 async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {

@@ -30,3 +30,10 @@ export const isStagedCommit = ({ staged }: Pick<StoredConversation, "staged">, {
 /** True for the first commit of the group that this device creates: no earlier envelope is of that group. */
 const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boolean =>
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)
+
+/**
+ * True while the group's keys are still to be announced: the log showed the reset before the welcome came, and nothing that
+ * follows the reset was read. The reset has an entry at its position, so the next envelope's position has the announcement.
+ */
+export const isUnannounced = ({ record, local }: StoredConversation): boolean =>
+  local !== undefined && local.processedSeq === record?.resetSeq

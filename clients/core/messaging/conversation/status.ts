@@ -42,6 +42,10 @@ export const isReading = (record: Row): boolean =>
 
 export const isAway = (record: Row): boolean => record !== undefined && rules[record.status]?.isAway === true
 
+/** True for a quarantine over two receipts of the service: the way back is requested without the app. */
+export const isEquivocation = (record: Row): boolean =>
+  record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
+
 /** True where own messages are stored until there is a group. */
 export function isQueueing(record: Row): boolean {
   const queues = record && rules[record.status]?.queues

@@ -23,13 +23,13 @@ import { answeredId } from "../ids.ts"
 import type { Joined } from "../mls.ts"
 import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
-import { asksConfirmation } from "../receiving/reset.ts"
 import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
 import { keyOfSeq, seqOfKey, timelineOp } from "../state/timeline.ts"
 import { trying } from "../sync/background.ts"
 import { allPages } from "../sync/pages.ts"
 import { watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
+import { asksConfirmation } from "../verification/peer-rows.ts"
 import { findKeyPackage, useOps } from "./key-packages.ts"
 
 /** Joins by every welcome that waits. One that is refused does not hold up the others. */
@@ -243,7 +243,7 @@ async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welco
 
 async function consumeAgain(context: Context, { id: welcomeId, conversationId }: Welcome): Promise<void> {
   const pendingConsume = create(PendingConsumeSchema, { welcomeId, idempotencyKey: context.random.bytes(16) })
-  await changeRecord(context.conversation(conversationId), (record) => ({ ...record, pendingConsume }))
+  await changeRecord(context.conversation(conversationId), { pendingConsume })
   await consume(context.conversation(conversationId))
 }
 
@@ -258,7 +258,7 @@ export async function consume(conversation: Conversation): Promise<void> {
     // Gone: consumed with a key that was lost, void or expired. There is nothing left to erase.
     if (!isFailure(error, "NOT_FOUND", "WELCOME_ALREADY_CONSUMED")) throw error
   }
-  await changeRecord(conversation, ({ pendingConsume: _, ...record }) => record)
+  await changeRecord(conversation, { pendingConsume: undefined })
 }
 
 function refused(message: string): MessagingError {

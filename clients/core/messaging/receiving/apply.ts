@@ -1,13 +1,13 @@
-import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
-import { isVerdict, mayBeOwnClock, mayBeStaleKeys } from "../checks/verdict.ts"
-import type { Context, Conversation } from "../context.ts"
-import { actionFor } from "../conversation/order.ts"
-import { MessagingError } from "../errors.ts"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { isVerdict } from "../checks/verdict.ts"
+import type { Conversation } from "../context.ts"
+import { decideEnvelope } from "../conversation/envelope.ts"
+import type { Arrival, End, EnvelopeEvent, Source } from "../conversation/event.ts"
 import type { TimelineEntry } from "../events.ts"
-import type { StoredConversation } from "../state/stored-conversation.ts"
-import { applyCommit } from "./apply-commit.ts"
-import { applyMessage } from "./apply-message.ts"
-import { changeOf, type Draft, openDraft, quarantine, type Source } from "./draft.ts"
+import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
+import { changeOf, type Draft, openDraft, perform } from "./draft.ts"
+import { openMessage } from "./open-message.ts"
+import { verifyArrived } from "./verify-commit.ts"
 
 /** The outcome of a batch of envelopes. */
 export interface Applied {
@@ -18,9 +18,6 @@ export interface Applied {
 
 /** Envelopes of one transaction. */
 export const batchSize = 50
-
-/** Why a batch ended: at its end, or before an envelope whose verification needs newer issuer keys. */
-type End = "end" | "needsIssuerKeys"
 
 /**
  * Applies envelopes in log order. An envelope that was applied before changes nothing, and none is applied beyond a gap.
@@ -36,56 +33,59 @@ export async function applyEnvelopes(
   envelopes: readonly Envelope[],
   source: Source = "log",
 ): Promise<Applied> {
-  const applied = await applyOnce(conversation, envelopes, source, true)
+  const applied = await applyOnce(conversation, envelopes, source, false)
   if (applied.end === "end") return applied
   // The envelopes before that one are applied and stored.
   await conversation.issuer.refresh()
-  return applyOnce(conversation, envelopes, source, false)
+  return applyOnce(conversation, envelopes, source, true)
 }
 
-/** @param mayRefresh a verdict that newer issuer keys may change ends the batch, instead of counting. */
 function applyOnce(
   conversation: Conversation,
   envelopes: readonly Envelope[],
   source: Source,
-  mayRefresh: boolean,
+  hasFreshKeys: boolean,
 ): Promise<Applied & { readonly end: End }> {
   return conversation.change(async (stored) => {
-    const draft = await openDraft(conversation, stored)
-    const end = await applyInOrder(conversation, draft, envelopes, source, mayRefresh)
+    const draft = openDraft(conversation, stored)
+    const outbox = await outboxIn(conversation, conversation.id, stored)
+    let end: End = "end"
+    for (const envelope of envelopes) {
+      const isOwn = envelope.senderDeviceId === conversation.device.id
+      const arrival = { envelope, source, isOwn, hasFreshKeys, hasAdvanced: draft.stored !== stored }
+      const ended = await applyNext(conversation, draft, outbox, arrival)
+      if (ended === undefined) continue
+      end = ended
+      break
+    }
     const { entries } = draft
     return changeOf(conversation, draft, { entries, processedSeq: draft.stored.local?.processedSeq, end })
   })
 }
 
-async function applyInOrder(
-  context: Context,
+/** Applies one envelope: decides, performs, and decides again until no event follows. @returns the end of the batch. */
+async function applyNext(
+  conversation: Conversation,
   draft: Draft,
-  envelopes: readonly Envelope[],
-  source: Source,
-  mayRefresh: boolean,
-): Promise<End> {
-  const before = draft.stored
-  for (const envelope of envelopes) {
-    const position = actionFor(draft.stored, envelope)
-    if (position === "skip") continue
-    if (position !== "next") return "end"
-    try {
-      if (envelope.kind === Envelope_Kind.COMMIT) await applyCommit(context, draft, envelope, source)
-      else await applyMessage(context, draft, envelope, source)
-    } catch (error) {
-      if (!isVerdict(error)) throw error
-      if (mayRefresh && mayBeStaleKeys(error)) return "needsIssuerKeys"
-      if (mayBeOwnClock(error)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: error })
-      if (source === "caller") return refuseUnlessAdvanced(before, draft.stored, error)
-      quarantine(draft, envelope, error)
+  outbox: readonly OutboxItem[],
+  arrival: Arrival,
+): Promise<End | undefined> {
+  for (let event: EnvelopeEvent | undefined = { on: "envelope", arrival }; event !== undefined; ) {
+    const { state, effects } = decideEnvelope(draft.stored, event)
+    draft.stored = state
+    event = undefined
+    for (const effect of effects) {
+      if (effect.do === "end") return effect.why
+      try {
+        if (effect.do === "openMessage") event = await openMessage(conversation, state, outbox, arrival)
+        else if (effect.do === "verifyCommit") event = await verifyArrived(conversation, state, arrival)
+        else await perform(conversation, draft, effect)
+      } catch (error) {
+        if (!isVerdict(error)) throw error
+        event = { on: "rejected", arrival, verdict: error }
+        break
+      }
     }
   }
-  return "end"
-}
-
-/** Ends a batch of a caller: the valid envelopes before the refused one count. @throws MessagingError ENVELOPE_INVALID */
-function refuseUnlessAdvanced(before: StoredConversation, now: StoredConversation, cause: unknown): End {
-  if (now !== before) return "end"
-  throw new MessagingError("ENVELOPE_INVALID", "the envelope fails its checks", { cause })
+  return undefined
 }

@@ -1,19 +1,13 @@
 // Detects an equivocation: the service showed this device another commit of an epoch than it has in the log now. Such a
 // service refuses what this device sends after that commit, and its log shows the other one.
-import { create, toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
-import {
-  type ConversationRecord,
-  ConversationRecord_QuarantineSchema,
-  ConversationRecordSchema,
-  ConversationRecord_Status as Status,
-} from "@signet/proto/client/v1/records"
-import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import { verifyEvidence } from "../checks/evidence.ts"
-import { Forked, faultOf } from "../checks/verdict.ts"
+import { Forked } from "../checks/verdict.ts"
 import type { Conversation } from "../context.ts"
+import { quarantine } from "../conversation/envelope.ts"
 import { isReading } from "../conversation/status.ts"
 import { stateTag } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
@@ -41,26 +35,13 @@ export async function handleEquivocation(conversation: Conversation): Promise<bo
   const isDone = await conversation.change(async (now) => {
     const { record, local } = now
     const isStill = local !== undefined && local.group.epoch === stored.local?.group.epoch && isReading(record)
-    if (record === undefined || !isStill) return { result: false }
+    if (!isStill) return { result: false }
     const verdict = new Forked("RECEIPT_TOLD_DIFFERS", { stateTag: stateTag(local.group) })
-    const quarantine = create(ConversationRecord_QuarantineSchema, {
-      reason: verdict.reason,
-      seq: told.seq,
-      epoch: told.epoch,
-      envelope: toBinary(EnvelopeSchema, told),
-      stateTag: verdict.stateTag,
-      fault: faultOf(verdict),
-    })
-    const next = create(ConversationRecordSchema, { ...record, status: Status.QUARANTINED, quarantine })
-    return { next: { ...now, record: next }, result: true }
+    return { next: quarantine(now, told, verdict), result: true }
   })
   if (isDone) await reportAndRejoin(conversation)
   return isDone
 }
-
-/** Whether a quarantine is over the service's own receipts: then the way back is asked for without anybody's doing. */
-export const isEquivocation = (record: ConversationRecord | undefined): boolean =>
-  record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
 
 /** Tells the service, and asks to be let in again. What cannot be done now is done by the next sync. */
 export async function reportAndRejoin(conversation: Conversation): Promise<void> {

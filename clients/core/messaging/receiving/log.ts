@@ -1,19 +1,15 @@
-import { create } from "@bufbuild/protobuf"
-import {
-  type ConversationRecord,
-  ConversationRecordSchema,
-  ConversationRecord_Status as Status,
-} from "@signet/proto/client/v1/records"
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import {
   Directive_Status,
   DirectiveKind,
   type Conversation as ServiceConversation,
 } from "@signet/proto/messaging/v1/records"
-import { failureOf, isFailure } from "../../errors.ts"
+import { failureOf } from "../../errors.ts"
 import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
-import { isAway, isReading } from "../conversation/status.ts"
-import type { StoredConversation } from "../state/stored-conversation.ts"
+import { decideRecovery, type RecoveryEvent, type RecoveryStep } from "../conversation/recovery.ts"
+import { isReading } from "../conversation/status.ts"
+import { type RecordChanges, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
 import { applyEnvelopes, batchSize } from "./apply.ts"
 
 const pageSize = 200
@@ -34,10 +30,11 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
         limit: pageSize,
       })
     } catch (error) {
-      if (isFailure(error, "RESOURCE_UNRESOLVED") && record?.status === Status.CREATING)
-        await waitForWelcome(conversation)
-      else if (isFailure(error, "LOG_PRUNED")) await requestRejoin(conversation)
-      else throw error
+      const reason = failureOf(error)?.reason
+      const isLost = reason === "RESOURCE_UNRESOLVED" && record?.status === Status.CREATING
+      if (!isLost && reason !== "LOG_PRUNED") throw error
+      const [step] = await decideOn(conversation, { on: "logRefused", reason })
+      if (step !== undefined) await requestRejoin(conversation)
       break
     }
     if (page.headSeq < local.processedSeq) {
@@ -94,66 +91,42 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
     // A service that does not take it, since its log says something else now, is not asked again.
     if (isUnreachable(error) || failureOf(error) === undefined) return
   }
-  await changeRecord(conversation, (record) => ({
-    ...record,
-    quarantine: { ...quarantine, isReported: true },
-  }))
+  await changeRecord(conversation, { quarantine: { ...quarantine, isReported: true } })
 }
 
 /**
- * Asks to be removed and let in again, since the device cannot follow or must not send.
- *
- * Somebody else has to do both. What is stored stays until the welcome comes. Where the service knows of nobody who
- * could, the conversation is stranded: the person begins another one.
+ * Requests that another member removes and adds this device, which cannot follow or must not send. What is stored stays until
+ * the welcome comes. Where the service knows of no member that could, the conversation is stranded: the app begins another
+ * one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })
-  const status = await statusAway(conversation)
-  await changeRecord(conversation, (record) => ({ ...record, status }))
+  await findHelper(conversation, true)
 }
 
-/** Looks again for whoever could let this device in: others may have come, or have asked for the same meanwhile. */
+/** Looks for a member that could add this device: others may have joined, or have requested the same since. */
 export async function lookForHelp(conversation: Conversation, { directives }: ServiceConversation): Promise<void> {
   const { device, owner } = conversation
   const isAsked = directives.some(({ kind, status, userId, deviceId }) => {
     const isOwn = userId === owner.userId && deviceId === device.id
     return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
   })
-  if (!isAsked) return
-  const status = await statusAway(conversation)
-  const { record } = await conversation.stored()
-  if (isAway(record) && record?.status !== status) await changeRecord(conversation, (before) => ({ ...before, status }))
+  if (isAsked) await findHelper(conversation, false)
 }
 
-/** Whether a member is in that is not itself to go, or to be let in again, is the service's word: it ends nothing. */
-async function statusAway({ calls, device, id: conversationId }: Conversation): Promise<Status> {
-  const { conversation } = await calls.conversations.getConversation({ conversationId })
-  const { members = [], directives = [] } = conversation ?? {}
-  const isAnyoneLeft = members.some(
-    (member) =>
-      member.deviceId !== device.id &&
-      !directives.some(
-        ({ userId, deviceId }) => userId === member.userId && (deviceId === "" || deviceId === member.deviceId),
-      ),
-  )
-  return isAnyoneLeft ? Status.WAITING : Status.STRANDED
+async function findHelper(conversation: Conversation, isAsked: boolean): Promise<void> {
+  const { calls, device, id: conversationId } = conversation
+  const { conversation: shown } = await calls.conversations.getConversation({ conversationId })
+  await conversation.stored()
+  await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: device.id, isAsked })
 }
 
-/** Somebody else's first commit was taken, and this device is not in by it. */
-async function waitForWelcome(conversation: Conversation): Promise<void> {
-  await conversation.change(async ({ record }) => {
-    if (record === undefined) return { result: undefined }
-    const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
-    return { next: { record: waiting, local: undefined, staged: undefined }, result: undefined }
+/** Decides on the stored state, in one transaction. @returns what is to be done then. */
+export const decideOn = (conversation: Conversation, event: RecoveryEvent): Promise<readonly RecoveryStep[]> =>
+  conversation.change(async (stored) => {
+    const { state, effects } = decideRecovery(stored, event)
+    return { next: state, result: effects }
   })
-}
 
-export async function changeRecord(
-  conversation: Conversation,
-  next: (record: ConversationRecord) => Parameters<typeof create<typeof ConversationRecordSchema>>[1],
-): Promise<void> {
-  await conversation.change(async (stored) => {
-    if (stored.record === undefined) return { result: undefined }
-    return { next: { ...stored, record: create(ConversationRecordSchema, next(stored.record)) }, result: undefined }
-  })
-}
+export const changeRecord = (conversation: Conversation, changes: RecordChanges): Promise<void> =>
+  conversation.change(async (stored) => ({ next: withRecord(stored, changes), result: undefined }))

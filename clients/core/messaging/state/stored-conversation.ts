@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
-import type { ConversationRecord, StagedCommit } from "@signet/proto/client/v1/records"
+import { type ConversationRecord, ConversationRecordSchema, type StagedCommit } from "@signet/proto/client/v1/records"
 import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { usersIn } from "../checks/roster.ts"
 import { bytesOfId } from "../ids.ts"
@@ -48,6 +48,24 @@ export const summaryOf = ({ record, local }: StoredConversation): ConversationSu
   record,
   memberUserIds: local === undefined ? [] : usersIn(local.group),
   processedSeq: local?.processedSeq ?? 0n,
+})
+
+/** Fields of a record to be replaced; an undefined one is removed. */
+export type RecordChanges = { readonly [Field in keyof ConversationRecord]?: ConversationRecord[Field] | undefined }
+
+/** The state with changed fields of its record. A conversation without a record stays as it is. */
+export function withRecord(state: StoredConversation, changes: RecordChanges): StoredConversation {
+  const { record } = state
+  return record === undefined
+    ? state
+    : { ...state, record: create(ConversationRecordSchema, { ...record, ...changes }) }
+}
+
+/** The state without its group. */
+export const withoutGroup = (state: StoredConversation): StoredConversation => ({
+  ...state,
+  local: undefined,
+  staged: undefined,
 })
 
 export const nothingStored: StoredConversation = { record: undefined, local: undefined, staged: undefined }

@@ -12,6 +12,7 @@ import {
 } from "@signet/proto/client/v1/records"
 import { personOf } from "../checks/credential.ts"
 import type { Context } from "../context.ts"
+import { isUnannounced } from "../conversation/order.ts"
 import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { NewKey, TimelineEntry } from "../events.ts"
@@ -79,13 +80,6 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
 
 const keysIn = (group: GroupState): DeviceKey[] =>
   membersOf(group).map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
-
-/**
- * Whether the group's keys are still to be announced: the log showed the reset before the welcome came, and nothing that
- * follows the reset was read. The entry of the reset has the place, so the next envelope's place has the announcement.
- */
-export const isUnannounced = ({ record, local }: StoredConversation): boolean =>
-  local !== undefined && local.processedSeq === record?.resetSeq
 
 const nameOf = ({ userId, deviceId }: DeviceKey): string => `${userId} ${deviceId}`
 

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { utf8 } from "@signet/canonical/bytes"
 import {
+  type ConversationRecord,
   type PeerKeyRecord,
   PeerKeyRecordSchema,
   VerificationRecord_Status as Status,
@@ -10,7 +11,7 @@ import {
   VerificationRecordSchema,
 } from "@signet/proto/client/v1/records"
 import { hex } from "../crypto/bytes.ts"
-import type { Storage } from "../deps.ts"
+import type { Storage, Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 
@@ -45,6 +46,17 @@ export async function recordsOf(
     }
   }
   return found
+}
+
+/** True if a reset requires a new comparison of keys: those of a member were compared. */
+export async function asksConfirmation(
+  needs: Needs & Pick<Trust, "owner">,
+  { directUserIds, asksConfirmation: isAsked }: ConversationRecord,
+): Promise<boolean> {
+  if (isAsked) return true
+  const others = directUserIds.filter((userId) => userId !== needs.owner.userId)
+  const records = [...(await recordsOf(needs, others)).values()]
+  return records.some(({ status }) => status === Status.VERIFIED || status === Status.CHANGED)
 }
 
 export async function readPeer(needs: Needs, userId: string): Promise<Peer> {

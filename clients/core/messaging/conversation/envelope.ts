@@ -1,0 +1,188 @@
+// Decides the changes that an envelope of the log makes. Pure: engine, checks and store run between these decisions.
+import { create, toBinary } from "@bufbuild/protobuf"
+import { timestampMs } from "@bufbuild/protobuf/wkt"
+import {
+  ConversationRecord_QuarantineSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { Forked, faultOf, mayBeOwnClock, mayBeStaleKeys, type Verdict, verdictReason } from "../checks/verdict.ts"
+import { MessagingError } from "../errors.ts"
+import type { Person } from "../events.ts"
+import { removeIntent } from "../sending/intent-rows.ts"
+import { removeOutboxItem } from "../sending/outbox-rows.ts"
+import { type LocalGroup, type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
+import type { Arrival, At, CommitOutcome, Decision, DraftEffect, EnvelopeEvent } from "./event.ts"
+import { actionFor, isStagedCommit, isUnannounced } from "./order.ts"
+import { groupToRead, isAway } from "./status.ts"
+
+type EnvelopeDecision = Decision<DraftEffect>
+type Of<On extends EnvelopeEvent["on"]> = Extract<EnvelopeEvent, { on: On }>
+
+const to = (state: StoredConversation, ...effects: readonly DraftEffect[]): EnvelopeDecision => ({ state, effects })
+
+/** @throws MessagingError ENVELOPE_INVALID for an envelope of a caller; CLOCK_WRONG */
+export function decideEnvelope(state: StoredConversation, event: EnvelopeEvent): EnvelopeDecision {
+  switch (event.on) {
+    case "envelope":
+      return afterArrival(state, event.arrival)
+    case "opened":
+      return afterOpened(state, event)
+    case "verified":
+      return afterVerified(state, event)
+    case "rejected":
+      return afterVerdict(state, event.arrival, event.verdict)
+  }
+}
+
+function afterArrival(state: StoredConversation, { envelope, source, isOwn }: Arrival): EnvelopeDecision {
+  const action = actionFor(state, envelope)
+  if (action === "skip") return to(state)
+  if (action !== "next") return to(state, { do: "end", why: "end" })
+  if (envelope.kind !== Envelope_Kind.COMMIT) {
+    const { group } = groupToRead(state)
+    const announce = { do: "seeKeys", before: state, group, at: acceptedAt(envelope) } as const
+    return to(state, ...(isUnannounced(state) ? [announce] : []), { do: "openMessage" })
+  }
+  if (isStagedCommit(state, envelope)) return to(state, { do: "verifyCommit" })
+  const isCreating = state.record?.status === Status.CREATING
+  if (source === "caller" && (isOwn || isCreating)) throw invalid("not in the log")
+  // Of two first commits, the service accepted the other one.
+  return isCreating ? leave(state, Status.WAITING) : to(state, { do: "verifyCommit" })
+}
+
+function afterOpened(
+  state: StoredConversation,
+  { arrival, entry, manifest, ownItem, next }: Of<"opened">,
+): EnvelopeDecision {
+  const { seq } = arrival.envelope
+  const effects: DraftEffect[] = [{ do: "entry", entry }]
+  if (manifest !== undefined) effects.push({ do: "putManifest", seq, manifest })
+  if (ownItem !== undefined) effects.push({ do: "changePending", change: removeOutboxItem(ownItem) })
+  if (next !== undefined) effects.push({ do: "wipe", wipe: next.wipe })
+  return to(advance(state, { processedSeq: seq, ...(next && { group: next.group }) }), ...effects)
+}
+
+function afterVerified(
+  state: StoredConversation,
+  { arrival, receipt, outcome, wipe }: Of<"verified">,
+): EnvelopeDecision {
+  const at = { seq: arrival.envelope.seq, atMs: Number(receipt.acceptedAtMs) }
+  const after = outcome.is === "epoch" ? enter(state, at, receipt, outcome) : leaveBy(state, at, outcome)
+  return to(after.state, { do: "wipe", wipe }, ...after.effects)
+}
+
+/** Enters the epoch that a commit began. */
+function enter(
+  before: StoredConversation,
+  at: At,
+  { hash, acceptedAtMs }: Of<"verified">["receipt"],
+  { group, treeHash, committer, added, removed, own }: Extract<CommitOutcome, { is: "epoch" }>,
+): EnvelopeDecision {
+  const { record, staged } = before
+  const isReset = own?.isReset === true
+  const entered = withRecord(before, {
+    ...(own && record?.status === Status.CREATING && { status: Status.ACTIVE }),
+    ...(isReset && resetAt(at, group.groupId, own.asksConfirmation)),
+    ...(isReset && { joinedSeq: at.seq }),
+  })
+  const next = advance(entered, {
+    group,
+    treeHash,
+    processedSeq: at.seq,
+    receipt: { hash, acceptedAtMs },
+    ...(own && staged && { identityKey: staged.nextIdentityKey }),
+    ...(own && staged?.renewsLeaf && { leafRenewedAt: own.nowSeconds }),
+  })
+  const effects: DraftEffect[] = [{ do: "seeKeys", before, group, at }]
+  if (isReset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: committer } })
+  else if (added.length + removed.length > 0) effects.push(membership(at, committer, added, removed))
+  if (own && staged) effects.push({ do: "changePending", change: removeIntent(staged.intentId) })
+  return to({ ...next, staged: undefined }, ...effects, { do: "noticeKeys", group })
+}
+
+/** Leaves the group by a commit that removed this device, or by another's reset. */
+function leaveBy(
+  before: StoredConversation,
+  at: At,
+  outcome: Exclude<CommitOutcome, { is: "epoch" }>,
+): EnvelopeDecision {
+  if (outcome.is === "removed") {
+    const status = isAway(before.record) ? Status.WAITING : Status.REMOVED
+    return to(withoutGroup(withRecord(before, { status })), membership(at, outcome.committer, [], outcome.removed))
+  }
+  const waiting = withRecord(before, {
+    ...resetAt(at, outcome.mlsGroupId, outcome.asksConfirmation),
+    status: Status.WAITING,
+    // The next welcome leads to the reset, or beyond it.
+    joinedSeq: at.seq - 1n,
+    pendingConsume: undefined,
+  })
+  return to(withoutGroup(waiting), { do: "entry", entry: { ...at, is: "reset", by: undefined } })
+}
+
+function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verdict): EnvelopeDecision {
+  const { envelope, source, isOwn } = arrival
+  const isCommit = envelope.kind === Envelope_Kind.COMMIT
+  const reason = verdictReason(verdict)
+  if (!isCommit && source === "log" && !(verdict instanceof Forked)) {
+    const next = advance(state, { processedSeq: envelope.seq })
+    // The engine found our own leaf in a message that this device does not know.
+    const isUnknownOwn = isOwn && reason === "REPLAY"
+    const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
+    return to(isUnknownOwn ? withStatus(next, Status.ROLLED_BACK) : next, { do: "entry", entry })
+  }
+  // This device made the commit and does not know it: the stored state is older than one that was used. The sender of the
+  // envelope is the service's word. It counts with a valid receipt, if the commit names our leaf.
+  if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return leave(state, Status.ROLLED_BACK)
+  if (!arrival.hasFreshKeys && mayBeStaleKeys(verdict)) return to(state, { do: "end", why: "needsIssuerKeys" })
+  if (mayBeOwnClock(verdict)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: verdict })
+  if (source === "log") return to(quarantine(state, envelope, verdict))
+  // The valid envelopes before the rejected one count.
+  if (arrival.hasAdvanced) return to(state, { do: "end", why: "end" })
+  throw invalid("the envelope fails its checks", verdict)
+}
+
+/** Stops reading, and stores the envelope as evidence. The state stays. */
+export function quarantine(state: StoredConversation, envelope: Envelope, verdict: Verdict): StoredConversation {
+  const evidence = create(ConversationRecord_QuarantineSchema, {
+    reason: verdictReason(verdict),
+    seq: envelope.seq,
+    epoch: envelope.epoch,
+    envelope: toBinary(EnvelopeSchema, envelope),
+    stateTag: verdict instanceof Forked ? verdict.stateTag : new Uint8Array(),
+    fault: faultOf(verdict),
+  })
+  return withRecord(state, { status: Status.QUARANTINED, quarantine: evidence })
+}
+
+/** The position, with the acceptance time on the service's word: 0 for an invalid time. */
+export function acceptedAt({ seq, acceptedAt: time }: Envelope): At {
+  const ms = time === undefined ? 0 : timestampMs(time)
+  return { seq, atMs: Number.isSafeInteger(ms) && ms > 0 ? ms : 0 }
+}
+
+const advance = (state: StoredConversation, changes: Partial<LocalGroup>): StoredConversation => ({
+  ...state,
+  local: { ...groupToRead(state), ...changes },
+})
+
+const withStatus = (state: StoredConversation, status: Status): StoredConversation =>
+  isAway(state.record) ? state : withRecord(state, { status })
+
+/** Leaves the log: the envelopes that follow lead from another state than the stored one. */
+const leave = (state: StoredConversation, status: Status): EnvelopeDecision =>
+  to(withoutGroup(withStatus(state, status)))
+
+const resetAt = ({ seq: resetSeq }: At, mlsGroupId: Uint8Array, asksConfirmation: boolean) => ({
+  mlsGroupId,
+  resetSeq,
+  asksConfirmation,
+})
+
+const membership = (at: At, committer: Person, added: readonly Person[], removed: readonly Person[]): DraftEffect => ({
+  do: "entry",
+  entry: { ...at, is: "membership", committer, added, removed },
+})
+
+const invalid = (message: string, cause?: unknown) => new MessagingError("ENVELOPE_INVALID", message, { cause })

@@ -1,0 +1,92 @@
+// The events of a conversation, and the effects that follow. Pure functions decide; the interpreters perform the effects.
+import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import type { Verdict } from "../checks/verdict.ts"
+import type { Person, TimelineEntry } from "../events.ts"
+import type { GroupState } from "../mls.ts"
+import type { PendingChange } from "../state/pending-rows.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
+
+/** The origin of envelopes: the log of the service, or any caller. */
+export type Source = "log" | "caller"
+
+/** An envelope, and what a decision about it depends on. */
+export interface Arrival {
+  readonly envelope: Envelope
+  readonly source: Source
+  /** True if the service names this device as the sender. */
+  readonly isOwn: boolean
+  /** True if the issuer keys were requested for this batch already. */
+  readonly hasFreshKeys: boolean
+  /** True if the batch has changed the state. */
+  readonly hasAdvanced: boolean
+}
+
+/** The position of an entry, and the time when the service accepted the envelope: Unix milliseconds. */
+export type At = Pick<TimelineEntry, "seq" | "atMs">
+
+/** What a verified commit leads to. */
+export type CommitOutcome =
+  | {
+      readonly is: "epoch"
+      readonly group: GroupState
+      readonly treeHash: Uint8Array
+      readonly committer: Person
+      readonly added: readonly Person[]
+      readonly removed: readonly Person[]
+      /** Present for the staged commit. `nowSeconds`: the time of the new leaf keys. */
+      readonly own?: { readonly isReset: boolean; readonly asksConfirmation: boolean; readonly nowSeconds: number }
+    }
+  /** This device is out of the group. */
+  | { readonly is: "removed"; readonly committer: Person; readonly removed: readonly Person[] }
+  /** Another device has begun another group. */
+  | { readonly is: "reset"; readonly mlsGroupId: Uint8Array; readonly asksConfirmation: boolean }
+
+/** Events of one transaction. */
+export type EnvelopeEvent = { readonly arrival: Arrival } & (
+  | { readonly on: "envelope" }
+  | {
+      readonly on: "opened"
+      readonly entry: TimelineEntry
+      readonly manifest: AttachmentManifest | undefined
+      /** The outbox item of an own message; then the ratchet has not moved. */
+      readonly ownItem: string | undefined
+      readonly next: { readonly group: GroupState; readonly wipe: () => void } | undefined
+    }
+  | {
+      readonly on: "verified"
+      readonly receipt: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint }
+      readonly outcome: CommitOutcome
+      /** Wipes the epoch that ended. */
+      readonly wipe: () => void
+    }
+  | { readonly on: "rejected"; readonly verdict: Verdict }
+)
+
+/** Why a batch ends: at its end, or before an envelope whose verification needs newer issuer keys. */
+export type End = "end" | "needsIssuerKeys"
+
+/** A part of the draft of one transaction. */
+export type DraftPart =
+  | { readonly do: "entry"; readonly entry: TimelineEntry }
+  | { readonly do: "putManifest"; readonly seq: bigint; readonly manifest: AttachmentManifest }
+  | { readonly do: "changePending"; readonly change: PendingChange }
+  /** Announces keys that were never seen in the conversation. */
+  | { readonly do: "seeKeys"; readonly before: StoredConversation; readonly group: GroupState; readonly at: At }
+  /** Marks verified users whose keys nobody has compared. */
+  | { readonly do: "noticeKeys"; readonly group: GroupState }
+  /** After the transaction, and only then. */
+  | { readonly do: "wipe"; readonly wipe: () => void }
+
+/** Effects of one transaction. The engine answers with an event. */
+export type DraftEffect =
+  | DraftPart
+  | { readonly do: "openMessage" }
+  | { readonly do: "verifyCommit" }
+  | { readonly do: "end"; readonly why: End }
+
+export interface Decision<Effect> {
+  readonly state: StoredConversation
+  /** Performed in this order. */
+  readonly effects: readonly Effect[]
+}

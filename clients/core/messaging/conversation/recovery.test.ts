@@ -1,0 +1,246 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import {
+  ConversationRecord_QuarantineSchema,
+  ConversationRecordSchema,
+  StagedCommitSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import {
+  ConversationSchema,
+  Directive_Status,
+  DirectiveKind,
+  Conversation_Status as ServiceStatus,
+} from "@signet/proto/messaging/v1/records"
+import { describe, expect, test } from "vitest"
+import { alice, bob, bytes32, id } from "../../../../proto/canonical/testing/world.ts"
+import { idOf } from "../ids.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
+import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
+import { decideRecovery, isSameReceipt, type RecoveryEvent, type RecoveryStep } from "./recovery.ts"
+
+const identity = await signedIdentity()
+const alone = await engine.createGroup({ groupId: bytes32(1), identity, ...lifetime })
+const bobs = await engine.newKeyPackage(await signedIdentity({ userId: bob, deviceId: id(0x69) }), lifetime)
+const { next: group } = await engine.add(alone, [bobs.keyPackage], { aad: new Uint8Array() })
+const ownKey = identity.signatureKey
+const ownUserId = idOf("prn", alice)
+
+const local: LocalGroup = {
+  ...{ group, processedSeq: 6n, receipt: { hash: bytes32(2), acceptedAtMs: 1n } },
+  ...{ leafRenewedAt: 5, identityKey: ownKey, treeHash: bytes32(3) },
+}
+type Fields = MessageInitShape<typeof ConversationRecordSchema>
+const stateOf = (status: Status, more: Partial<StoredConversation> = {}, fields: Fields = {}): StoredConversation => ({
+  ...{ record: create(ConversationRecordSchema, { ...fields, status }), local, staged: undefined },
+  ...more,
+})
+const active = stateOf(Status.ACTIVE)
+const waiting = stateOf(Status.WAITING)
+const creating = stateOf(Status.CREATING)
+const away = stateOf(Status.WAITING, { local: undefined })
+const equivocated = stateOf(
+  Status.QUARANTINED,
+  {},
+  {
+    quarantine: create(ConversationRecord_QuarantineSchema, { reason: "RECEIPT_TOLD_DIFFERS" }),
+  },
+)
+const intent = { table: "intent", key: "int_1" }
+const message = { table: "outbox", key: "obx_1" }
+
+type Summary = MessageInitShape<typeof ConversationSchema>
+const level = { status: ServiceStatus.ACTIVE, headSeq: 6n, epoch: group.epoch, receiptHead: bytes32(2) }
+const summary = (more: Summary = {}) => create(ConversationSchema, { ...level, ...more })
+const event = (on: "shown" | "logRead", shown: Summary | undefined, key = ownKey): RecoveryEvent => ({
+  ...{ on, ownUserId, ownKey: key, shown: shown && summary(shown) },
+})
+const shown = (more?: Summary) => event("shown", more ?? {})
+const logRead = (more?: Summary, key?: Uint8Array) => event("logRead", more ?? {}, key)
+const directive = { kind: DirectiveKind.LEAVE, status: Directive_Status.OPEN }
+
+type Row = readonly [string, StoredConversation, RecoveryEvent, readonly RecoveryStep[], Status?]
+const idle: readonly RecoveryStep[] = ["renewOldLeaf"]
+
+const rows: readonly Row[] = [
+  ["a device at the head of the log is settled", active, shown(), idle],
+  ["a device behind the head reads the log", active, shown({ headSeq: 7n }), ["readLog"]],
+  ["a conversation that the service does not show is read", active, event("shown", undefined), ["readLog"]],
+  ["a device without a group reads", away, shown(), ["readLog"]],
+  ["a device far behind rejoins", active, shown({ epoch: group.epoch + 5_001n }), ["rejoin"]],
+  ["a device just less behind reads", active, shown({ epoch: group.epoch + 5_000n, headSeq: 7n }), ["readLog"]],
+  ["a waiting device far behind does nothing", waiting, shown({ epoch: group.epoch + 5_001n }), []],
+  [
+    "a restored state sends nothing and rejoins",
+    active,
+    shown({ cursor: { processedSeq: 7n } }),
+    ["rejoin"],
+    Status.ROLLED_BACK,
+  ],
+  [
+    "a restored state reads first",
+    active,
+    shown({ cursor: { processedSeq: 7n }, headSeq: 7n }),
+    ["readLog"],
+    Status.ROLLED_BACK,
+  ],
+  ["a cursor of a device that creates is of an earlier group", creating, shown({ cursor: { processedSeq: 7n } }), idle],
+  ["a rolled back state rejoins", stateOf(Status.ROLLED_BACK), logRead(), ["rejoin"]],
+  ["a commit that the log lacks makes the device rejoin", active, logRead({ epoch: group.epoch + 1n }), ["rejoin"]],
+  ["a commit beyond what was read does not", active, logRead({ epoch: group.epoch + 1n, headSeq: 7n }), idle],
+  [
+    "another receipt of this epoch is compared first",
+    active,
+    logRead({ receiptHead: bytes32(9) }),
+    ["checkEquivocation", ...idle],
+  ],
+  ["an equivocation is reported, and the device rejoins", equivocated, logRead(), ["reportAndRejoin"]],
+  ["another quarantine waits for the app", stateOf(Status.QUARANTINED), logRead({ directives: [directive] }), []],
+  ["a device that waits looks for help", waiting, logRead(), ["lookForHelp", "resetIfWanted", "flushIfActive"]],
+  [
+    "without a summary it only looks for a reset",
+    waiting,
+    event("logRead", undefined),
+    ["resetIfWanted", "flushIfActive"],
+  ],
+  [
+    "a stranded device does the same",
+    stateOf(Status.STRANDED),
+    logRead(),
+    ["lookForHelp", "resetIfWanted", "flushIfActive"],
+  ],
+  [
+    "a closed conversation without other users is removed",
+    stateOf(Status.LEAVING, { local: { ...local, group: alone } }),
+    logRead({ status: ServiceStatus.CLOSED, epoch: 0n }),
+    ["close"],
+  ],
+  [
+    "with other users the service's word closes nothing",
+    stateOf(Status.LEAVING),
+    logRead({ status: ServiceStatus.CLOSED }),
+    [],
+  ],
+  [
+    "a closed conversation sends nothing",
+    stateOf(Status.ACTIVE, {}, { due: [intent, message] }),
+    logRead({ status: ServiceStatus.CLOSED, directives: [directive] }),
+    [],
+  ],
+  ["a device that is leaving sends nothing", stateOf(Status.LEAVING, {}, { due: [message] }), logRead(), []],
+  [
+    "a device without a group sends nothing",
+    stateOf(Status.ACTIVE, { local: undefined }, { due: [message] }),
+    logRead(),
+    [],
+  ],
+  [
+    "a stored change is committed",
+    stateOf(Status.ACTIVE, {}, { due: [intent] }),
+    logRead(),
+    ["carryOutIntents", ...idle],
+  ],
+  [
+    "a staged commit is sent",
+    stateOf(Status.CREATING, { staged: create(StagedCommitSchema) }),
+    logRead(),
+    ["carryOutIntents", ...idle],
+  ],
+  [
+    "directives are carried out, and then messages sent",
+    stateOf(Status.ACTIVE, {}, { due: [message] }),
+    logRead({ directives: [directive] }),
+    ["carryOutDirectives", "flush", ...idle],
+  ],
+  [
+    "directives are asked for if the service shows nothing",
+    active,
+    event("logRead", undefined),
+    ["carryOutDirectives", ...idle],
+  ],
+  [
+    "of a quarantined conversation only directives are carried out",
+    stateOf(Status.ACTIVE, {}, { due: [intent, message] }),
+    logRead({ status: ServiceStatus.QUARANTINED, directives: [directive] }),
+    ["carryOutDirectives"],
+  ],
+  ["a leaf of a former credential is renewed", active, logRead({}, bytes32(8)), ["renewLeaf", ...idle]],
+  [
+    "but not beside another change",
+    stateOf(Status.ACTIVE, {}, { due: [intent] }),
+    logRead({}, bytes32(8)),
+    ["carryOutIntents", ...idle],
+  ],
+  ["a pruned log makes the device rejoin", active, { on: "logRefused", reason: "LOG_PRUNED" }, ["rejoin"]],
+  [
+    "another device's first commit makes this one wait",
+    creating,
+    { on: "logRefused", reason: "RESOURCE_UNRESOLVED" },
+    [],
+    Status.WAITING,
+  ],
+]
+
+describe("a decision about what to do next", () => {
+  test.each(rows.map((row) => [row[0], row] as const))("%s", (_, [, before, of, steps, status]) => {
+    const { state, effects } = decideRecovery(Object.freeze({ ...before }), of)
+    expect(effects).toEqual(steps)
+    expect(state.record?.status).toBe(status ?? before.record?.status)
+    // Without a change of the status nothing is written.
+    if (status === undefined) expect(state).toEqual(before)
+  })
+
+  test("a device that another one replaced in its first commit drops its own group", () => {
+    const { state } = decideRecovery(creating, { on: "logRefused", reason: "RESOURCE_UNRESOLVED" })
+    expect(state).toMatchObject({ local: undefined, staged: undefined })
+  })
+})
+
+const [own, other] = [
+  { userId: ownUserId, deviceId: "dev_own" },
+  { userId: "prn_bob", deviceId: "dev_bob" },
+]
+const rejoinOf = (userId: string, deviceId: string) => ({ kind: DirectiveKind.REJOIN, userId, deviceId })
+
+test.each<[string, StoredConversation, Summary | undefined, boolean, Status]>([
+  ["a member can add the device", active, { members: [own, other] }, true, Status.WAITING],
+  ["no other member is in", active, { members: [own] }, true, Status.STRANDED],
+  ["the service shows nothing", active, undefined, true, Status.STRANDED],
+  [
+    "the other device waits, too",
+    active,
+    { members: [own, other], directives: [rejoinOf("prn_bob", "dev_bob")] },
+    true,
+    Status.STRANDED,
+  ],
+  [
+    "the other user is to be removed",
+    active,
+    { members: [own, other], directives: [rejoinOf("prn_bob", "")] },
+    true,
+    Status.STRANDED,
+  ],
+  [
+    "another device of the other user waits",
+    active,
+    { members: [own, other], directives: [rejoinOf("prn_bob", "dev_2")] },
+    true,
+    Status.WAITING,
+  ],
+  ["a stranded device has a helper again", stateOf(Status.STRANDED), { members: [other] }, false, Status.WAITING],
+  ["a device that does not wait looks for nobody", active, { members: [own] }, false, Status.ACTIVE],
+])("after a look at the members: %s", (_, before, members, isAsked, status) => {
+  const of = { on: "membersShown", shown: members && summary(members), ownDeviceId: "dev_own", isAsked } as const
+  const { state, effects } = decideRecovery(before, of)
+  expect([state.record?.status, effects]).toEqual([status, []])
+})
+
+test("a receipt that a side does not name is no other receipt", () => {
+  const none = new Uint8Array()
+  const sameAs = (head: Uint8Array, of: Uint8Array) => isSameReceipt(head, { receiptHead: of })
+  expect([sameAs(none, bytes32(1)), sameAs(bytes32(1), none), sameAs(bytes32(1), bytes32(1))]).toEqual([
+    true,
+    true,
+    true,
+  ])
+  expect(sameAs(bytes32(1), bytes32(2))).toBe(false)
+})

@@ -1,0 +1,145 @@
+// Decides the next steps of a device in a conversation, by what the service shows. Pure: `sync/settle.ts` performs them.
+import { equalBytes } from "@signet/canonical/bytes"
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { Conversation_Status, type Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
+import { usersIn } from "../checks/roster.ts"
+import { pendingIn } from "../state/pending-rows.ts"
+import { type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
+import type { Decision } from "./event.ts"
+import { isAway, isEquivocation } from "./status.ts"
+
+/** A step of `sync` for one conversation. The steps run in their order, in the turn of the conversation. */
+export type RecoveryStep =
+  /** Applies the log to its end, and decides again. */
+  | "readLog"
+  | "rejoin"
+  /** Compares the log with what was applied. After an equivocation no further step runs. */
+  | "checkEquivocation"
+  | "reportAndRejoin"
+  | "lookForHelp"
+  | "resetIfWanted"
+  | "flushIfActive"
+  /** Marks the conversation as removed. */
+  | "close"
+  | "carryOutIntents"
+  | "carryOutDirectives"
+  | "flush"
+  | "renewLeaf"
+  | "renewOldLeaf"
+
+type Shown = ServiceConversation | undefined
+
+export type RecoveryEvent =
+  /** What the service shows of the conversation, before and after the log is read. Undefined if it shows nothing. */
+  | {
+      readonly on: "shown" | "logRead"
+      readonly shown: Shown
+      readonly ownUserId: string
+      /** The public key that the credential of this device names. */
+      readonly ownKey: Uint8Array
+    }
+  /** The service refuses to list the log. */
+  | { readonly on: "logRefused"; readonly reason: "RESOURCE_UNRESOLVED" | "LOG_PRUNED" }
+  /** The members while this device waits to be added. `isAsked`: it has just requested a rejoin. */
+  | {
+      readonly on: "membersShown"
+      readonly shown: Shown
+      readonly ownDeviceId: string | undefined
+      readonly isAsked: boolean
+    }
+
+/** A device that is further behind rejoins: that costs the other members less than reading all commits costs this one. */
+const maxCommitsBehind = 5_000n
+
+export function decideRecovery(before: StoredConversation, event: RecoveryEvent): Decision<RecoveryStep> {
+  const { record, local } = before
+  switch (event.on) {
+    case "shown": {
+      const { shown } = event
+      if (local === undefined || shown === undefined) return to(before, "readLog")
+      const isRestored = isBehindCursor(before, shown)
+      const state = isRestored ? withRecord(before, { status: Status.ROLLED_BACK }) : before
+      const isActive = state.record?.status === Status.ACTIVE
+      if (shown.epoch - local.group.epoch > maxCommitsBehind) return isActive ? to(state, "rejoin") : to(state)
+      return local.processedSeq < shown.headSeq ? to(state, "readLog") : to(state, ...stepsAfterLog(state, event))
+    }
+    case "logRead":
+      return to(before, ...stepsAfterLog(before, event))
+    case "logRefused":
+      if (event.reason === "LOG_PRUNED") return to(before, "rejoin")
+      // The service accepted the first commit of another device, which did not add this one.
+      return to(withoutGroup(withRecord(before, { status: Status.WAITING })))
+    case "membersShown": {
+      const status = hasHelper(event) ? Status.WAITING : Status.STRANDED
+      const isDue = record?.status !== status && (event.isAsked || isAway(record))
+      return to(isDue ? withRecord(before, { status }) : before)
+    }
+  }
+}
+
+type LogRead = Extract<RecoveryEvent, { on: "shown" | "logRead" }>
+
+function stepsAfterLog(
+  { record, local, staged }: StoredConversation,
+  { shown, ownUserId, ownKey }: LogRead,
+): RecoveryStep[] {
+  const status = record?.status
+  const isActive = status === Status.ACTIVE
+  // The log lacks a commit that the service counts.
+  const isHidden = isActive && local && shown && local.processedSeq >= shown.headSeq && local.group.epoch < shown.epoch
+  if (status === Status.ROLLED_BACK || isHidden) return ["rejoin"]
+  if (isEquivocation(record)) return ["reportAndRejoin"]
+  if (isAway(record)) return [...when(shown, "lookForHelp"), "resetIfWanted", "flushIfActive"]
+  const receipt = local && local.receipt !== "first" && shown?.epoch === local.group.epoch && local.receipt.hash
+  const isOther = isActive && shown && receipt && !isSameReceipt(receipt, shown)
+  const steps = when(isOther, "checkEquivocation")
+  const isClosed = shown?.status === Conversation_Status.CLOSED
+  if (isClosed) {
+    // The last user who leaves closes a conversation. With other members in it, the service's word alone closes nothing.
+    const isAlone = local && usersIn(local.group).every((userId) => userId === ownUserId)
+    return [...steps, ...when((isActive || status === Status.LEAVING) && isAlone, "close")]
+  }
+  if (local === undefined || (!isActive && status !== Status.CREATING)) return steps
+  // A quarantined conversation accepts only the commits that directives request: that is how its quarantine ends.
+  const isOpen = shown === undefined || shown.status === Conversation_Status.ACTIVE
+  const hasIntent = pendingIn(record, "intent").length > 0
+  return [
+    ...steps,
+    ...when(isOpen && (staged || hasIntent), "carryOutIntents"),
+    // With a former credential the service soon accepts no commit but this one.
+    ...when(!hasIntent && !equalBytes(local.identityKey, ownKey), "renewLeaf"),
+    ...when(shown === undefined || shown.directives.length > 0, "carryOutDirectives"),
+    ...when(isOpen && pendingIn(record, "outbox").length > 0, "flush"),
+    ...when(isOpen, "renewOldLeaf"),
+  ]
+}
+
+/**
+ * True if the service has seen this device further in the log. The state was restored, and its ratchets were used: two
+ * messages under one key would open each other.
+ */
+const isBehindCursor = ({ record, local }: StoredConversation, { cursor }: ServiceConversation): boolean =>
+  record?.status === Status.ACTIVE && local !== undefined && (cursor?.processedSeq ?? 0n) > local.processedSeq
+
+/** True if the service counts the receipt that was applied, or if a side names none, as earlier versions did. */
+export const isSameReceipt = (receiptHead: Uint8Array, shown: Pick<ServiceConversation, "receiptHead">): boolean =>
+  receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
+
+/** True if a member is in that is not itself to be removed or added again. The service's word: it ends nothing. */
+function hasHelper({ shown, ownDeviceId }: Extract<RecoveryEvent, { on: "membersShown" }>): boolean {
+  const { members = [], directives = [] } = shown ?? {}
+  return members.some(
+    (member) =>
+      member.deviceId !== ownDeviceId &&
+      !directives.some(
+        ({ userId, deviceId }) => userId === member.userId && (deviceId === "" || deviceId === member.deviceId),
+      ),
+  )
+}
+
+const to = (state: StoredConversation, ...effects: readonly RecoveryStep[]): Decision<RecoveryStep> => ({
+  state,
+  effects,
+})
+
+const when = (condition: unknown, step: RecoveryStep): RecoveryStep[] => (condition ? [step] : [])

@@ -1,0 +1,70 @@
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import type { Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
+import type { Conversation } from "../context.ts"
+import type { RecoveryStep } from "../conversation/recovery.ts"
+import { type Ambient, nowSeconds } from "../deps.ts"
+import { consume } from "../joining/welcomes.ts"
+import { handleEquivocation, reportAndRejoin } from "../receiving/equivocation.ts"
+import { catchUp, changeRecord, decideOn, lookForHelp, requestRejoin } from "../receiving/log.ts"
+import { carryOutDirectives } from "../sending/directives.ts"
+import { ask, carryOutIntents } from "../sending/intents.ts"
+import { flush } from "../sending/outbox.ts"
+import { flushIfActive } from "../sending/queue.ts"
+import { isWanted, resetIfAllowed } from "../sending/reset.ts"
+import { inBackground, trying } from "./background.ts"
+
+type Shown = ServiceConversation | undefined
+
+/** Brings one conversation to the state of the service. Runs in the turn of the conversation. */
+export async function settle(conversation: Conversation, shown: Shown): Promise<void> {
+  await trying(conversation, conversation.id, () => consume(conversation))
+  await recover(conversation, "shown", shown)
+}
+
+/** Performs the steps of a decision in their order. */
+async function recover(conversation: Conversation, on: "shown" | "logRead", shown: Shown): Promise<void> {
+  const { owner, device } = conversation
+  // Read after the service was asked: another tab acknowledges only what is stored.
+  await conversation.stored()
+  const own = { ownUserId: owner.userId, ownKey: device.identity().signatureKey }
+  for (const step of await decideOn(conversation, { on, shown, ...own })) {
+    const isEquivocation = await steps[step](conversation, shown)
+    if (isEquivocation === true) return
+  }
+}
+
+const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: Shown) => Promise<unknown>>> = {
+  async readLog(conversation, shown) {
+    await catchUp(conversation)
+    await recover(conversation, "logRead", shown)
+  },
+  rejoin: requestRejoin,
+  checkEquivocation: handleEquivocation,
+  reportAndRejoin,
+  lookForHelp: async (conversation, shown) => shown && lookForHelp(conversation, shown),
+  resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),
+  flushIfActive,
+  close: (conversation) => changeRecord(conversation, { status: Status.REMOVED }),
+  carryOutIntents: (conversation) => carryOutIntents(conversation),
+  carryOutDirectives,
+  flush: (conversation) => flush(conversation),
+  renewLeaf: async (conversation) => renewLeafLater(conversation),
+  async renewOldLeaf(conversation) {
+    const { local } = await conversation.stored()
+    if (local !== undefined && isLeafOld(conversation, local.leafRenewedAt)) renewLeafLater(conversation)
+  },
+}
+
+const day = 86_400
+/** The own leaf gets new keys at least this often. */
+const leafAgeSeconds = 7 * day
+
+/** @param renewedAt Unix seconds. */
+export const isLeafOld = (ambient: Pick<Ambient, "clock">, renewedAt: number): boolean =>
+  nowSeconds(ambient) - renewedAt >= leafAgeSeconds
+
+/** In a turn of its own. */
+export function renewLeafLater(conversation: Conversation): void {
+  const update = { case: "update", value: {} } as const
+  inBackground(conversation, conversation.id, () => ask(conversation, update))
+}
