@@ -277,9 +277,9 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "keys that come by an invitation are told of nobody",
-    file: `${client}/joining/welcomes.ts`,
-    from: "const emit = [...noticed.events, ...shown]",
-    to: "const emit = shown",
+    file: `${client}/conversation/welcome.ts`,
+    from: '[{ do: "noticeKeys", group: local.group }]',
+    to: "[]",
     test: "test/story/messenger-verification.test.ts",
     name: "a new device in a group that one is invited to is reported before its messages",
   },

@@ -69,6 +69,8 @@ export type End = "end" | "needsIssuerKeys"
 /** A part of the draft of one transaction. */
 export type DraftPart =
   | { readonly do: "entry"; readonly entry: TimelineEntry }
+  /** Stores an entry, and emits no event. */
+  | { readonly do: "storeEntry"; readonly entry: TimelineEntry }
   | { readonly do: "putManifest"; readonly seq: bigint; readonly manifest: AttachmentManifest }
   | { readonly do: "changePending"; readonly change: PendingChange }
   /** Announces keys that were never seen in the conversation. */

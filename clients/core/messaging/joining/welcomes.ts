@@ -13,22 +13,20 @@ import { checkGroupInfo } from "../checks/group-info.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../checks/verdict.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
 import { checkWelcome, isOfReset } from "../checks/welcome.ts"
-import { checkWelcomeOrder, lastSeqBefore } from "../checks/welcome-order.ts"
+import { lastSeqBefore } from "../checks/welcome-order.ts"
 import type { Context, Conversation } from "../context.ts"
+import { decideJoin, type Join, stepFor } from "../conversation/welcome.ts"
 import { hex } from "../crypto/bytes.ts"
 import { nowSeconds, type Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
-import type { Person, TimelineEntry } from "../events.ts"
 import { answeredId } from "../ids.ts"
-import type { Joined } from "../mls.ts"
+import { changeOf, openDraft, perform } from "../receiving/draft.ts"
 import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
-import { keyOfSeq, seqOfKey, timelineOp } from "../state/timeline.ts"
+import { keyOfSeq, seqOfKey } from "../state/timeline.ts"
 import { trying } from "../sync/background.ts"
 import { allPages } from "../sync/pages.ts"
-import { watchKeys } from "../verification/new-keys.ts"
-import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 import { asksConfirmation } from "../verification/peer-rows.ts"
 import { findKeyPackage, useOps } from "./key-packages.ts"
 
@@ -58,16 +56,17 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   const before = (await context.has(conversationId))
     ? await context.conversation(conversationId).stored()
     : nothingStored
-  // Joined, and stopped before the service knew.
-  if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context.conversation(conversationId))
-  if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {
-    // By this very one, which the service had called by another name.
-    if (before.record.joinedSeq === welcome.commitSeq) return consumeAgain(context, welcome)
-    // It was removed and let in again while it was away: the log says so.
-    const { record } = await catchUp(context.conversation(conversationId))
-    const isStillIn =
-      record?.status === Status.ACTIVE && !(await handleEquivocation(context.conversation(conversationId)))
-    if (isStillIn) throw refused("the device is in already")
+  switch (stepFor(before, welcome)) {
+    case "consume":
+      return consume(context.conversation(conversationId))
+    case "consumeAgain":
+      return consumeAgain(context, welcome)
+    case "readLog": {
+      const conversation = context.conversation(conversationId)
+      const { record } = await catchUp(conversation)
+      const isStillIn = record?.status === Status.ACTIVE && !(await handleEquivocation(conversation))
+      if (isStillIn) throw refused("the device is in already")
+    }
   }
   try {
     await joinVerified(context, welcome)
@@ -132,54 +131,42 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     identityKey: keyPackage.identityKey,
     treeHash: treeHashOf({ group: joined.state }),
   }
-  await context.conversation(conversationId).change(async (stored) => {
-    await ensureInOrder(context, welcome, stored, joined)
-    const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
-    const keys = watchKeys(context, conversationId)
-    const { record: former } = stored
-    // Who they are is known from here on, and a third is never let in.
-    const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
-    const both = record.isDirect && users.length === 2 ? users : []
-    const directUserIds = stored.record?.directUserIds.length === 2 ? stored.record.directUserIds : both
-    const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state)
-    const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
-    const isReset = await isBreak(context, welcome, stored)
-    const entry: TimelineEntry = isReset
-      ? { ...at, is: "reset", by: beganBy(welcome, joined) }
-      : { ...at, is: "gap", afterSeq: stored.local?.processedSeq ?? 0n }
-    // The log may have shown the reset before the welcome came.
-    const isReported = former?.resetSeq === at.seq
-    // An app that has read that entry continues after its number, so the next number has the new keys.
-    const newKeys = isReported ? [] : await keys.see(stored, joined.state, at)
-    // A reset that voided the welcome of the one before it: what was written between the two is lost here.
-    const lastSeq = isReset ? await lastPlace(context.conversation(conversationId), stored) : at.seq
-    const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
-    const entries = former === undefined || isReported ? newKeys : [...lost, ...newKeys, entry]
-    const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one)))
-    const after = former && {
-      resetSeq: isReset ? at.seq : former.resetSeq,
-      asksConfirmation: isReset ? await asksConfirmation(context, former) : former.asksConfirmation,
-      seenKeysHash: former.seenKeysHash,
+  const conversation = context.conversation(conversationId)
+  const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
+  const founder = isOfReset(welcome) ? personOf(joined.adder.credential) : undefined
+  await conversation.change(async (stored) => {
+    const draft = openDraft(conversation, stored)
+    const known = {
+      hasLaterEntry: await hasLaterEntry(context, welcome, stored),
+      reset: await resetBy(conversation, welcome, stored),
     }
-    const known = { directUserIds, ...after }
-    const seen = await keys.written(create(ConversationRecordSchema, { ...record, ...known }))
-    const next = { record: seen.record, local, staged: undefined }
-    const shown = (isReset ? entries : newKeys).map((one) => ({ is: "entry", conversationId, entry: one }) as const)
-    const emit = [...noticed.events, ...shown]
-    return { next, ops: [...used, ...entryOps, ...seen.ops, ...noticed.ops], emit, result: undefined }
+    const decision = decideJoin(stored, { welcome, record, local, members: joined.members, at, founder, ...known })
+    draft.stored = decision.state
+    for (const effect of decision.effects) await perform(context, draft, effect)
+    draft.ops.push(...useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state))
+    return changeOf(context, draft, undefined)
   })
 }
 
-async function ensureInOrder(
-  { store }: Context,
-  welcome: Welcome,
-  { record, local }: StoredConversation,
-  { members }: Joined,
-) {
-  if (record === undefined) return
+/** True if the timeline has an entry beyond the position that the welcome may lead to. */
+async function hasLaterEntry({ store }: Storage, welcome: Welcome, { record }: StoredConversation): Promise<boolean> {
+  if (record === undefined) return false
   const after = keyOfSeq(lastSeqBefore(welcome, record))
-  const [later] = await store.list(welcome.conversationId, "timeline", { after, limit: 1 })
-  checkWelcomeOrder(welcome, { record, processedSeq: local?.processedSeq, hasLaterEntry: later !== undefined }, members)
+  return (await store.list(welcome.conversationId, "timeline", { after, limit: 1 })).length > 0
+}
+
+/** Present if a welcome leads to another group than the one that was read. */
+async function resetBy(
+  conversation: Conversation,
+  welcome: Welcome,
+  stored: StoredConversation,
+): Promise<Join["reset"]> {
+  const { record } = stored
+  if (record === undefined || !(await isBreak(conversation, welcome, stored))) return undefined
+  return {
+    lastSeq: await lastPlace(conversation, stored),
+    asksConfirmation: await asksConfirmation(conversation, record),
+  }
 }
 
 /** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
@@ -207,11 +194,6 @@ async function lastPlace(
     after = newest.key
     last = seqOfKey(after)
   }
-}
-
-/** The committer that began the group, if the welcome is of its first commit. The verified proof names the committer. */
-function beganBy(welcome: Welcome, { adder }: Joined): Person | undefined {
-  return isOfReset(welcome) ? personOf(adder.credential) : undefined
 }
 
 async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Uint8Array> {

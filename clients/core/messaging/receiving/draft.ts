@@ -41,6 +41,9 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
     case "entry":
       draft.entries.push(effect.entry)
       return
+    case "storeEntry":
+      draft.ops.push(await timelineOp(context.rows, draft.conversationId, effect.entry))
+      return
     case "putManifest": {
       // The manifest, with its key, is stored beside the entry and never part of it.
       const place = { space: draft.conversationId, table: "attachment", key: keyOfSeq(effect.seq) } as const

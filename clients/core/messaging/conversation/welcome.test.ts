@@ -1,0 +1,104 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { ConversationKind } from "@signet/proto/messaging/v1/records"
+import { describe, expect, test } from "vitest"
+import { alice, bob, bytes32, id } from "../../../../proto/canonical/testing/world.ts"
+import { idOf } from "../ids.ts"
+import { type GroupState, membersOf } from "../mls.ts"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
+import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
+import type { DraftPart } from "./event.ts"
+import { decideJoin, type Join, stepFor, type WelcomeStep } from "./welcome.ts"
+
+const first = await engine.createGroup({ groupId: bytes32(1), identity: await signedIdentity(), ...lifetime })
+const bobs = await engine.newKeyPackage(await signedIdentity({ userId: bob, deviceId: id(0x69) }), lifetime)
+const { next: group } = await engine.add(first, [bobs.keyPackage], { aad: new Uint8Array() })
+const users = [idOf("prn", alice), idOf("prn", bob)]
+
+type Fields = MessageInitShape<typeof ConversationRecordSchema>
+const recordOf = (fields: Fields) =>
+  create(ConversationRecordSchema, { isDirect: true, mlsGroupId: bytes32(1), ...fields })
+const stored = (fields: Fields): StoredConversation => ({
+  record: recordOf(fields),
+  local: undefined,
+  staged: undefined,
+})
+const nothing: StoredConversation = { record: undefined, local: undefined, staged: undefined }
+
+test.each<[string, StoredConversation, WelcomeStep]>([
+  ["an unknown conversation is joined", nothing, "join"],
+  ["a waiting one is joined", stored({ status: Status.WAITING, joinedSeq: 8n }), "join"],
+  [
+    "a join that the service does not know is consumed",
+    stored({ status: Status.WAITING, pendingConsume: { welcomeId: "wel_1" } }),
+    "consume",
+  ],
+  [
+    "the welcome of the own join under another id is consumed",
+    stored({ status: Status.ACTIVE, joinedSeq: 9n }),
+    "consumeAgain",
+  ],
+  ["a member reads the log first", stored({ status: Status.ACTIVE, joinedSeq: 8n }), "readLog"],
+  ["and so does a member that is leaving", stored({ status: Status.LEAVING, joinedSeq: 8n }), "readLog"],
+])("%s", (_, before, step) => {
+  expect(stepFor(before, { id: "wel_1", commitSeq: 9n })).toBe(step)
+})
+
+const at = { seq: 9n, atMs: 5 }
+const local = { group, processedSeq: 9n } as LocalGroup
+const founder = { userId: "prn_ann", deviceId: "dev_ann" }
+const joinOf = (more: Partial<Join> = {}): Join => ({
+  welcome: { conversationKind: ConversationKind.DIRECT, commitSeq: 9n, mlsGroupId: bytes32(1) },
+  ...{ record: recordOf({ status: Status.ACTIVE, joinedSeq: 9n }), local, members: membersOf(group), at, founder },
+  ...{ hasLaterEntry: false, reset: undefined, ...more },
+})
+const notice: DraftPart = { do: "noticeKeys", group }
+const see = (before: StoredConversation): DraftPart => ({ do: "seeKeys", before, group, at })
+const gapAfter = (afterSeq: bigint) => ({ ...at, is: "gap", afterSeq }) as const
+const resetEntry: DraftPart = { do: "entry", entry: { ...at, is: "reset", by: founder } }
+const earlier = stored({ status: Status.WAITING, joinedSeq: 3n, directUserIds: users, seenKeysHash: bytes32(7) })
+const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n } as LocalGroup }
+const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
+const afterReset = (lastSeq: bigint) => joinOf({ reset: { lastSeq, asksConfirmation: true } })
+
+describe("a decision about a join", () => {
+  test.each<[string, StoredConversation, Join, readonly DraftPart[], Fields]>([
+    [
+      "a first join stores its two users, and has no entry",
+      nothing,
+      joinOf(),
+      [notice, see(nothing)],
+      { directUserIds: users },
+    ],
+    [
+      "a join after an absence stores the gap silently",
+      reading,
+      joinOf(),
+      [notice, see(reading), { do: "storeEntry", entry: gapAfter(6n) }],
+      { directUserIds: users, seenKeysHash: bytes32(7), resetSeq: 0n },
+    ],
+    [
+      "a join of another group is a reset",
+      earlier,
+      afterReset(8n),
+      [notice, see(earlier), resetEntry],
+      { resetSeq: 9n, asksConfirmation: true },
+    ],
+    [
+      "messages between two resets are a gap",
+      earlier,
+      afterReset(5n),
+      [notice, { do: "entry", entry: gapAfter(5n) }, see(earlier), resetEntry],
+      { resetSeq: 9n, asksConfirmation: true },
+    ],
+    ["a reset that the log has shown has its entry already", reported, afterReset(8n), [notice], { resetSeq: 9n }],
+  ])("%s", (_, before, join, effects, fields) => {
+    const decision = decideJoin(Object.freeze(before), join)
+    expect(decision.effects).toEqual(effects)
+    expect(decision.state).toMatchObject({ local, staged: undefined, record: { ...fields, status: Status.ACTIVE } })
+  })
+
+  test("a welcome to an earlier position is refused", () => {
+    expect(() => decideJoin(earlier, joinOf({ hasLaterEntry: true }))).toThrow("already read beyond the welcome")
+  })
+})

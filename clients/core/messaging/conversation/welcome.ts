@@ -1,0 +1,74 @@
+// Decides by which welcomes this device joins, and what a join changes. Pure: `joining/welcomes.ts` performs the steps.
+import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import type { Welcome } from "@signet/proto/messaging/v1/records"
+import { personOf } from "../checks/credential.ts"
+import { checkWelcomeOrder } from "../checks/welcome-order.ts"
+import type { Person } from "../events.ts"
+import type { Member } from "../mls.ts"
+import { type LocalGroup, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
+import type { At, Decision, DraftPart } from "./event.ts"
+
+/**
+ * `consume`: this device has joined by the welcome, and the service may not know. `consumeAgain`: the same, of a welcome
+ * under another id. `readLog`: join only if the log shows that this device was removed, or an equivocation.
+ */
+export type WelcomeStep = "consume" | "consumeAgain" | "readLog" | "join"
+
+export function stepFor(
+  { record }: Pick<StoredConversation, "record">,
+  { id, commitSeq }: Pick<Welcome, "id" | "commitSeq">,
+): WelcomeStep {
+  if (record?.pendingConsume?.welcomeId === id) return "consume"
+  if (record?.status !== Status.ACTIVE && record?.status !== Status.LEAVING) return "join"
+  return record.joinedSeq === commitSeq ? "consumeAgain" : "readLog"
+}
+
+/** A verified join, and what is stored of the conversation before it. */
+export interface Join {
+  readonly welcome: Pick<Welcome, "conversationKind" | "commitSeq" | "mlsGroupId">
+  readonly record: ConversationRecord
+  readonly local: LocalGroup
+  readonly members: readonly Member[]
+  readonly at: At
+  /** The committer, if the welcome is of the first commit of its group. */
+  readonly founder: Person | undefined
+  /** True if the timeline has an entry after `lastSeqBefore`. */
+  readonly hasLaterEntry: boolean
+  /** Present if the group is another one than the group that was read. `lastSeq`: the last number that was read. */
+  readonly reset: { readonly lastSeq: bigint; readonly asksConfirmation: boolean } | undefined
+}
+
+/** @throws MessagingError WELCOME_REFUSED; Forked */
+export function decideJoin(before: StoredConversation, join: Join): Decision<DraftPart> {
+  const { welcome, record, local, members, at, reset } = join
+  const { record: former } = before
+  const effects: DraftPart[] = [{ do: "noticeKeys", group: local.group }]
+  const seeKeys = { do: "seeKeys", before, group: local.group, at } as const
+  const users = [...new Set(members.map(({ credential }) => personOf(credential).userId))]
+  // A direct conversation never has a third user: its two are stored once both are known.
+  const both = record.isDirect && users.length === 2 ? users : []
+  const joined = { record, local, staged: undefined }
+  if (former === undefined) {
+    return { state: withRecord(joined, { directUserIds: both }), effects: [...effects, seeKeys] }
+  }
+  const { hasLaterEntry } = join
+  checkWelcomeOrder(welcome, { record: former, processedSeq: before.local?.processedSeq, hasLaterEntry }, members)
+  // The log may have shown the reset before the welcome came. An app that has read its entry continues after its number, so
+  // the next number has the new keys.
+  if (former.resetSeq !== at.seq) {
+    // Between two resets, messages are lost.
+    if (reset && reset.lastSeq + 1n < at.seq) {
+      effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: reset.lastSeq } })
+    }
+    effects.push(seeKeys)
+    if (reset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: join.founder } })
+    else effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: before.local?.processedSeq ?? 0n } })
+  }
+  const state = withRecord(joined, {
+    directUserIds: former.directUserIds.length === 2 ? former.directUserIds : both,
+    resetSeq: reset ? at.seq : former.resetSeq,
+    asksConfirmation: reset ? reset.asksConfirmation : former.asksConfirmation,
+    seenKeysHash: former.seenKeysHash,
+  })
+  return { state, effects }
+}
