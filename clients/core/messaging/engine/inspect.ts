@@ -57,7 +57,7 @@ export interface Frame {
  * @throws EngineRefused MLS_WRONG_WIRE_FORMAT for anything else: encrypted handshakes, bare proposals, Welcomes.
  */
 export function frameOf(bytes: Uint8Array): Frame {
-  const message = decodeStrictly(bytes, maxBytes.commit, decodeMlsMessage, encodeMlsMessage)
+  const message = decodeStrictly(bytes, maxBytes.commit, decodeMlsMessage, encodeMlsMessage, "message")
   if (message.wireformat === "mls_public_message" && message.publicMessage.content.contentType === "commit") {
     const { groupId, epoch, authenticatedData: aad } = message.publicMessage.content
     return { kind: "commit", groupId, epoch, aad }

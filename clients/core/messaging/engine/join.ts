@@ -138,7 +138,7 @@ async function openGroupInfo(kit: Kit, welcome: Welcome, joinerSecret: Uint8Arra
   const nonce = await welcomeNonce(welcomeSecret, kit.cs)
   const bytes = await kit.cs.hpke.decryptAead(key, nonce, undefined, welcome.encryptedGroupInfo).catch(undecryptable)
   wipe([welcomeSecret, key])
-  return decodeStrictly(bytes, maxBytes.welcome, decodeGroupInfo, encodeGroupInfo)
+  return decodeStrictly(bytes, maxBytes.welcome, decodeGroupInfo, encodeGroupInfo, "groupInfo")
 }
 
 function undecryptable(cause: unknown): never {

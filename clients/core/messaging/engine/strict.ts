@@ -1,5 +1,6 @@
 import { copyOf, equal } from "../crypto/bytes.ts"
 import { demand, EngineRefused } from "./refusal.ts"
+import { type Kind, requireFew } from "./shape.ts"
 import { type Decoder, decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "./ts-mls.ts"
 
 /** Bytes accepted before anything is parsed (the server's limits are the same or smaller). */
@@ -15,6 +16,8 @@ export const maxBytes = {
  * Decodes untrusted bytes. They must equal the encoding of the result: the decoder of ts-mls accepts non-minimal
  * lengths and ignores trailing bytes (defect E13 in docs/decisions/0006-mls-engine.md).
  *
+ * @param kind The structure whose list elements are counted before decoding. Absent if it has no list, or if `limit`
+ *   keeps decoding fast.
  * @returns A value whose byte fields are views of a private copy of the input.
  * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED or MLS_NON_CANONICAL.
  */
@@ -23,8 +26,10 @@ export function decodeStrictly<T>(
   limit: number,
   decode: Decoder<T>,
   encode: (value: T) => Uint8Array,
+  kind?: Kind,
 ): T {
   demand(bytes.length <= limit, "MLS_TOO_LARGE", "over the size limit")
+  if (kind) requireFew(bytes, kind)
   const copy = copyOf(bytes)
   const { value, encoded } = attempt(() => {
     const decoded = decode(copy, 0)?.[0]
@@ -50,7 +55,7 @@ type MessageOf<W extends Wire> = Extract<MLSMessage, { wireformat: W }>
 
 /** Decodes one MLSMessage of this wire format. */
 export function strictMessage<W extends Wire>(bytes: Uint8Array, limit: number, wireformat: W): MessageOf<W> {
-  const message = decodeStrictly(bytes, limit, decodeMlsMessage, encodeMlsMessage)
+  const message = decodeStrictly(bytes, limit, decodeMlsMessage, encodeMlsMessage, "message")
   demand(isWire(message, wireformat), "MLS_WRONG_WIRE_FORMAT", "unexpected wire format")
   return message
 }

@@ -1,0 +1,113 @@
+// Counts the list elements of MLS structures before anything is decoded: decoding takes microseconds for each element,
+// and an element can be as short as two bytes.
+import { demand } from "./refusal.ts"
+
+/** Bytes of a fixed length, an opaque vector, fields in a row, a list, or a selector and what it selects. */
+type Shape = number | "opaque" | readonly Shape[] | List | Selected
+interface List {
+  readonly list: Shape
+  /** How many times as long as two bytes it takes to decode an element, without the lists in it; 1 if absent. */
+  readonly weight?: number
+}
+interface Selected {
+  /** Bytes of the selector. */
+  readonly selector: number
+  /** What follows for each value that this version decodes. */
+  readonly cases: Readonly<Record<number, Shape>>
+}
+
+const optional = (shape: Shape): Shape => ({ selector: 1, cases: { 0: 0, 1: shape } })
+
+// The structures of RFC 9420 as far as their last list. Sections 5.3 and 7.2.
+const extensions: Shape = { list: [2, "opaque"] }
+const types: Shape = { list: 2 }
+const credential: Shape = { selector: 2, cases: { 1: "opaque", 2: { list: "opaque" } } }
+const source: Shape = { selector: 1, cases: { 1: 16, 2: 0, 3: "opaque" } }
+const capabilities = [types, types, types, types, types]
+const leafNode: Shape = ["opaque", "opaque", credential, capabilities, source, extensions, "opaque"]
+/** Section 10. */
+const keyPackage: Shape = [4, "opaque", leafNode, extensions, "opaque"]
+/** Section 12.4.3. */
+const groupContext: Shape = [4, "opaque", 8, "opaque", "opaque", extensions]
+const groupInfo: Shape = [groupContext, extensions]
+const sealed: Shape = ["opaque", "opaque"]
+const welcome: Shape = [2, { list: ["opaque", sealed], weight: 4 }]
+/** Section 12.1. */
+const preSharedKey: Shape = { selector: 1, cases: { 1: "opaque", 2: [1, "opaque", 8] } }
+const proposal: Shape = {
+  selector: 2,
+  cases: {
+    1: keyPackage,
+    2: leafNode,
+    3: 4,
+    4: [preSharedKey, "opaque"],
+    5: ["opaque", 4, extensions],
+    6: "opaque",
+    7: extensions,
+  },
+}
+/** Section 12.4. */
+const commit: Shape = [
+  { list: { selector: 1, cases: { 1: proposal, 2: "opaque" } }, weight: 16 },
+  optional([leafNode, { list: ["opaque", { list: sealed, weight: 4 }], weight: 16 }]),
+]
+/** Section 6. */
+const sender: Shape = { selector: 1, cases: { 1: 4, 2: 4, 3: 0, 4: 0 } }
+const content: Shape = { selector: 1, cases: { 1: "opaque", 2: proposal, 3: commit } }
+const message: Shape = [
+  2,
+  {
+    selector: 2,
+    cases: { 1: ["opaque", 8, sender, "opaque", content], 2: 0, 3: welcome, 4: groupInfo, 5: keyPackage },
+  },
+]
+/** Sections 7.1 and 7.8. */
+const parentNode: Shape = ["opaque", "opaque", { list: 4 }]
+const tree: Shape = { list: optional({ selector: 1, cases: { 1: leafNode, 2: parentNode } }), weight: 16 }
+
+const shapes = { message, groupInfo, tree }
+export type Kind = keyof typeof shapes
+/** The weight of all list elements. To add 512 members weighs about 12,000, a tree with 1,000 leaves at most 52,000. */
+const most = { message: 16_000, groupInfo: 16_000, tree: 60_000 }
+
+/**
+ * Checks that bytes have no more list elements than any message of this kind needs.
+ *
+ * @throws EngineRefused MLS_TOO_LARGE. MLS_MALFORMED for a structure that this version does not decode.
+ */
+export function requireFew(bytes: Uint8Array, kind: Kind): void {
+  let at = 0
+  let left = most[kind]
+
+  function number(size: number): number {
+    demand(at + size <= bytes.length, "MLS_MALFORMED", "does not decode")
+    let value = 0
+    for (const end = at + size; at < end; at++) value = value * 256 + (bytes[at] ?? 0)
+    return value
+  }
+
+  /** The length of a vector (section 2.1.2): the first two bits say how many bytes it takes. */
+  function length(): number {
+    const first = number(1)
+    demand(first < 0xc0, "MLS_MALFORMED", "does not decode")
+    return first < 0x40 ? first : first < 0x80 ? (first % 0x40) * 256 + number(1) : (first % 0x40) * 2 ** 24 + number(3)
+  }
+
+  function walk(shape: Shape): void {
+    if (shape === "opaque") at = length() + at
+    else if (typeof shape === "number") at += shape
+    else if ("list" in shape) {
+      for (const end = length() + at; at < end; ) {
+        left -= shape.weight ?? 1
+        demand(left >= 0, "MLS_TOO_LARGE", "more list elements than its kind may have")
+        walk(shape.list)
+      }
+    } else if ("cases" in shape) {
+      const inner = shape.cases[number(shape.selector)]
+      demand(inner !== undefined, "MLS_MALFORMED", "does not decode")
+      walk(inner)
+    } else for (const each of shape) walk(each)
+  }
+
+  walk(shapes[kind])
+}
