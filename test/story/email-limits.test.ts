@@ -98,6 +98,7 @@ describe("limits on emails", () => {
         .selectFrom("audit_event")
         .select(["reason", "target_id", "subject_principal_id"])
         .where("kind", "=", "ratelimit.locked_out")
+        .where("subject_principal_id", "is", null)
         .execute()
     const one = { reason: "LOCKED_OUT", target_id: "email", subject_principal_id: null }
     await expect.poll(lockouts).toEqual([one])
