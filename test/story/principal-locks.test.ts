@@ -127,6 +127,23 @@ describeStory("a lock of a principal", (kind) => {
     expect(await endDue()).toBe(1)
   })
 
+  test("that becomes longer after the due ones were listed does not end", async () => {
+    const fay = await person("locked fay")
+    await lock(fay.principalId, 60_000)
+    server.advance(61_000)
+    const { store } = server.deps
+    let lists = 0
+    const transaction: typeof store.transaction = async (work, ...rest) => {
+      const done = await store.transaction(work, ...rest)
+      if (++lists === 1) await lock(fay.principalId)
+      return done
+    }
+    expect(await endDueLocks({ ...server.deps, store: { ...store, transaction } }, () => {})).toBe(0)
+    expect(lists).toBeGreaterThan(1)
+    expect(await refusal(fay.me())).toBe("Unauthenticated PRINCIPAL_LOCKED")
+    await unlock(fay.principalId)
+  })
+
   test("that was changed to a suspension does not end automatically", async () => {
     const di = await person("locked di")
     await lock(di.principalId, 60_000)
