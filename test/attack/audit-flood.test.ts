@@ -11,7 +11,7 @@ let clients: Clients
 let world: AdministeredWorld
 beforeAll(async () => {
   // With one connection, the deferred events of a call are written before the next call is answered.
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: "pglite", isClockStopped: true })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
   clients = clientsOver(connect(server.url))

@@ -26,7 +26,7 @@ const saidBy = ({ status, body }: FormAnswer) => [status, body.error, body.reaso
 describe("the token endpoint", () => {
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer({ store: storyStore, limits, trustedHops: 1 })
+    server = await startTestServer({ store: storyStore, limits, trustedHops: 1, isClockStopped: true })
   })
   afterAll(() => server.close())
 

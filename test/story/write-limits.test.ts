@@ -30,7 +30,7 @@ const refused = "ResourceExhausted RATE_LIMITED"
 let server: TestServer
 beforeAll(async () => {
   const windows = { ...defaultLimits.windows, admin_write: { caller: { limit: 1, seconds: 3_600 } } }
-  server = await startTestServer({ store: storyStore, limits: { ...defaultLimits, windows } })
+  server = await startTestServer({ store: storyStore, limits: { ...defaultLimits, windows }, isClockStopped: true })
   const administration = scopes.map((key) => ({ key, audience: "auth", isDefault: true }))
   await server.deps.store.transaction((tx) =>
     tx.apps.putApp({ ...server.app, scopes: [...server.app.scopes, ...administration] }),
