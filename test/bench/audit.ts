@@ -22,8 +22,8 @@ import { verifyAudit } from "../../server/store/postgres/audit/audit-verify.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { freePort } from "../support/free-port.ts"
 import { startPostgres } from "../support/postgres-server.ts"
-import { freePort } from "../support/program.ts"
 import { baseName, durable, loginPool, measure, workers } from "./sign-in.ts"
 
 type Row = Readonly<Record<string, string | number>>

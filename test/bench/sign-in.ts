@@ -15,8 +15,9 @@ import { startProgram as startHere } from "../../server/node/program.ts"
 import { authService } from "../../server/rpc/auth/auth-service.ts"
 import { errors } from "../../server/serving/interceptors/errors.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
+import { freePort } from "../support/free-port.ts"
 import { startPostgres } from "../support/postgres-server.ts"
-import { freePort, startProgram } from "../support/program.ts"
+import { startProgram } from "../support/program.ts"
 
 export interface Row {
   readonly name: string

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
-import { freePort, startProgram } from "../support/program.ts"
+import { freePort } from "../support/free-port.ts"
+import { startProgram } from "../support/program.ts"
 
 export interface Served {
   readonly url: string

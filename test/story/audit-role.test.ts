@@ -19,8 +19,9 @@ import { createSigningKeys } from "../../server/store/postgres/keys/signing-keys
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 

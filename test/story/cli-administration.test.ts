@@ -7,8 +7,9 @@ import { install } from "../../clients/cli/testing/installed.ts"
 import { createFileLock, createFileShelf, createPassphraseBox } from "../../clients/node/index.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const home = mkdtempSync(join(fastTmpdir(), "signet-cli-admin-"))
 let program: RunningProgram

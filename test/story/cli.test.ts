@@ -20,8 +20,9 @@ import {
 } from "../../clients/node/secret-box/testing/secret-service.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const root = join(import.meta.dirname, "../..")
 const docs = readFileSync(join(root, "docs/reference/cli.md"), "utf8")

@@ -17,9 +17,10 @@ import type { Database } from "../../server/store/postgres/sql.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 import { numbers, seed } from "../support/random.ts"
 
 /** Selects the moment of each kill. */

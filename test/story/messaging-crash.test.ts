@@ -8,11 +8,12 @@ import { type OpenDatabase, openPostgres } from "../../server/store/postgres/ope
 import { refusal } from "../conformance/scene.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { comeBack, isGone, untilGone, type Writer, writeOnce, writersIn } from "../support/messaging/writers.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 import { numbers, seed } from "../support/random.ts"
 
 /** Selects the moment of each kill. */

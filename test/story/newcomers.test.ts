@@ -6,8 +6,9 @@ import { join } from "node:path"
 import * as oauth from "oauth4webapi"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort } from "../support/free-port.ts"
 import { givePglite } from "../support/postgres.ts"
-import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const docs = readFileSync(join(import.meta.dirname, "../../docs/how-to/call-as-a-service.md"), "utf8")
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8")

@@ -7,7 +7,8 @@ import { createGateway } from "../../server/edge/node/gateway/gateway.ts"
 import { type Edge, messagingAudience, startEdge } from "../../server/edge/node/local.ts"
 import { messagingServices } from "../../server/rpc/messaging/routes.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
-import { freePort, startProgram } from "./program.ts"
+import { freePort } from "./free-port.ts"
+import { startProgram } from "./program.ts"
 
 export interface ServedEdge {
   /** URL of the Worker: HTTP/1.1. */

@@ -2,11 +2,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import fs from "node:fs"
-import net from "node:net"
 import os from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
 import { fastTmpdir } from "./fast-tmpdir.ts"
+import { freePort } from "./free-port.ts"
 import { findPostgresBinaries } from "./postgres-binaries.ts"
 
 export interface PostgresServer {
@@ -106,14 +106,4 @@ function readableBinaries(binaries: string, folder: string): string {
   const copy = path.join(folder, "native")
   fs.cpSync(path.dirname(binaries), copy, { recursive: true, verbatimSymlinks: true })
   return path.join(copy, "bin")
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  if (address === null || typeof address === "string") throw new Error("no free port")
-  return address.port
 }

@@ -1,7 +1,6 @@
 // The real program in a separate process, as npm start runs it.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:net"
 import { join } from "node:path"
 
 export interface RunningProgram {
@@ -73,14 +72,4 @@ export async function refusedProgram(settings: Settings): Promise<Refusal> {
   await once(child, "close")
   clearTimeout(timer)
   return { code: child.exitCode, stdout: stdout(), stderr: stderr() }
-}
-
-/** A loopback port that was just free, for a program that must restart at the same URL. */
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === "string") throw new Error("no free port")
-  return address.port
 }

@@ -6,8 +6,8 @@ import { app } from "@signet/kernel/testing/records"
 import { parseConfig } from "../../../server/node/config.ts"
 import { createLog } from "../../../server/node/log.ts"
 import { startProgram } from "../../../server/node/program.ts"
+import { freePort } from "../../support/free-port.ts"
 import { addMachine } from "../../support/machines.ts"
-import { freePort } from "../../support/program.ts"
 import { basic, type FormRequest, serveMeasured } from "./measured.ts"
 
 const [, , databaseUrl = "", callers = "16"] = process.argv
