@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { createFileLock, createFileShelf, createPassphraseBox } from "../clients/node/index.ts"
+import { createFileLock, createFileStorage, createPassphraseBox } from "../clients/node/index.ts"
 import { buildCommand } from "../scripts/packages/programs.ts"
 import { effort } from "./support/effort.ts"
 
@@ -62,9 +62,9 @@ describe.skipIf(!isBuilt)(
     test("finds its unlock agent, which holds the key until a lock", async () => {
       const home = join(project, ".config/signet")
       const lock = createFileLock(join(home, "box-lock"))
-      const shelf = createFileShelf(join(home, "passphrase-box"))
+      const storage = createFileStorage(join(home, "passphrase-box"))
       const parameters = { memoryKiB: 19_456, passes: 2 }
-      await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => "correct horse" }).createKey({
+      await createPassphraseBox({ storage, lock, parameters, passphrase: async () => "correct horse" }).createKey({
         app: "a",
       })
       expect(signet("unlock")).toMatchObject({ status: 0, stderr: "" })

@@ -122,7 +122,7 @@ test.each<[string, () => Promise<object>, string[]]>([
     () => import("@signet/client-web"),
     [
       ...identityClient,
-      ...["configure", "createBroadcast", "createIdbShelf", "createWebLock", "createWebSecretBox", "grpcWeb"],
+      ...["configure", "createBroadcast", "createIdbStorage", "createWebLock", "createWebSecretBox", "grpcWeb"],
     ],
   ],
   [
@@ -154,7 +154,7 @@ test.each<[string, () => Promise<object>, string[]]>([
       ...[
         "configure",
         "createFileLock",
-        "createFileShelf",
+        "createFileStorage",
         "createPassphraseBox",
         "grpc",
         "grpcWeb",

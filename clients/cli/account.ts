@@ -4,8 +4,8 @@ import { createConnectTransport } from "@connectrpc/connect-node"
 import type { Signet } from "@signet/client-node"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
 import type { Cli, NamedProfile } from "./cli.ts"
+import { type CredentialStore, openCredentialStore } from "./credential-store.ts"
 import { CommandError, exitCodes } from "./failure.ts"
-import { type Keep, openKeep } from "./keep.ts"
 import { issuerOf } from "./profiles.ts"
 import { openSignet } from "./signet.ts"
 
@@ -48,8 +48,8 @@ export async function openAccount(cli: Cli, profile: NamedProfile): Promise<Acco
     case "session":
       return sessionAccount(profile, await openSignet(cli, profile))
     case "pat": {
-      const keep = await openKeep(cli, profile)
-      return patAccount(cli, profile, () => keep.read("pat"), keep)
+      const credentials = await openCredentialStore(cli, profile)
+      return patAccount(cli, profile, () => credentials.read("pat"), credentials)
     }
     case undefined:
       throw notSignedIn(profile)
@@ -86,7 +86,7 @@ function patAccount(
   cli: Cli,
   profile: NamedProfile,
   read: () => Promise<string | undefined>,
-  keep: Keep | undefined,
+  credentials: CredentialStore | undefined,
 ): Account {
   const audience = authAudienceOf(profile)
   const exchanged = new Map<string, Promise<AccessToken>>()
@@ -120,7 +120,7 @@ function patAccount(
     },
     authentication: async () => ({ ...addressesOf(profile), audience, token: (await accessToken()).token }),
     async signOut() {
-      await keep?.remove("pat")
+      await credentials?.remove("pat")
       return { endedAtService: false }
     },
     async [Symbol.asyncDispose]() {},

@@ -1,8 +1,8 @@
 import { hostname, platform, release } from "node:os"
 import { configure, type Signet } from "@signet/client-node"
 import type { Cli, NamedProfile } from "./cli.ts"
+import { folderOf, openBox } from "./credential-store.ts"
 import { usage } from "./failure.ts"
-import { folderOf, openBox } from "./keep.ts"
 
 /** The identity client of a profile. */
 export async function openSignet(cli: Cli, profile: NamedProfile): Promise<Signet> {

@@ -1,5 +1,5 @@
 // The identity client's public types.
-import type { Channel, Clock, Lock, Random, Shelf, Wire } from "./ports.ts"
+import type { ByteStorage, Channel, Clock, Lock, Random, Wire } from "./ports.ts"
 import type { SecretBox } from "./secret-box.ts"
 import type { Session, SignedInUser } from "./session.ts"
 
@@ -36,7 +36,7 @@ export type RefreshTokenPlace =
 export interface Platform {
   readonly clock: Clock
   readonly random: Random
-  readonly shelf: Shelf
+  readonly storage: ByteStorage
   readonly lock: Lock
   readonly channel?: Channel
   readonly refreshToken: RefreshTokenPlace

@@ -2,12 +2,12 @@
 import { createAuthClient, present } from "./auth-calls.ts"
 import type { Platform, Signet, SignetConfig } from "./client.ts"
 import { SignetError } from "./errors.ts"
-import { createKeep } from "./keep.ts"
 import { createLiveSession } from "./live-session.ts"
 import { createLogout } from "./logout.ts"
 import { createRedirects } from "./redirect/redirects.ts"
 import { checkServiceUrl } from "./service-url.ts"
 import { createSessionOf } from "./session-of.ts"
+import { createSessionStore } from "./session-store.ts"
 import { createSignIns } from "./sign-in.ts"
 
 /**
@@ -18,16 +18,16 @@ export function createSignet(config: SignetConfig, platform: Platform): Signet {
   const { appId, authBaseUrl, authAudience = "auth" } = config
   const { clock, channel, lock, random } = platform
   const audiences = [...new Set([authAudience, ...(config.audiences ?? [])])]
-  const keep = createKeep(config, platform)
+  const sessions = createSessionStore(config, platform)
   const client = createAuthClient(authBaseUrl, platform)
   const live = createLiveSession({
-    ...{ clock, random, lock, keep, audiences },
+    ...{ clock, random, lock, sessions, audiences },
     ...(channel && { channel }),
     present: (record, wanted) => present(client, { appId, record, audiences: wanted }),
   })
-  const signIns = createSignIns({ config, audiences, client, clock, keep, live, lock, random })
-  const redirects = createRedirects({ config, client, clock, keep, random, ...signIns })
-  const { logout, finish } = createLogout({ config, client, keep, live, lock })
+  const signIns = createSignIns({ config, audiences, client, clock, sessions, live, lock, random })
+  const redirects = createRedirects({ config, client, clock, sessions, random, ...signIns })
+  const { logout, finish } = createLogout({ config, client, sessions, live, lock })
   const session = createSessionOf({ config, authAudience, live, logout, platform })
   void live.ready.then(finish)
   return {

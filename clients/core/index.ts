@@ -27,7 +27,7 @@ export {
   type ServiceReason,
   SignetError,
 } from "./errors.ts"
-export type { Channel, Clock, Kept, Lock, Random, Shelf, Wire } from "./ports.ts"
+export type { ByteStorage, Channel, Clock, Lock, Random, StoredBytes, Wire } from "./ports.ts"
 export { rest } from "./rest.ts"
 export * from "./secret-box.ts"
 export type { Session, SessionState, SignedInUser, TransportOptions } from "./session.ts"

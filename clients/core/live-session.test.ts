@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest"
 import type { Tokens } from "./auth-calls.ts"
 import { SignetError } from "./errors.ts"
-import { createKeep, type Keep } from "./keep.ts"
 import { createLiveSession, type LiveSessionDeps } from "./live-session.ts"
 import type { SessionRecord } from "./record.ts"
+import { createSessionStore, type SessionStore } from "./session-store.ts"
 import {
   memoryBox,
   memoryChannels,
   memoryLock,
-  memoryShelf,
+  memoryStorage,
   random,
   settled,
   testClock,
@@ -23,10 +23,10 @@ const user = (sessionId: string) => ({
 /** A stored sign-in, and a service with a test's answers. */
 async function worldOf() {
   const clock = testClock()
-  const shelf = memoryShelf()
+  const storage = memoryStorage()
   const lock = memoryLock()
   const channel = memoryChannels()
-  const keep = createKeep(of, { shelf, refreshToken: { in: "box", box: memoryBox() } })
+  const sessions = createSessionStore(of, { storage, refreshToken: { in: "box", box: memoryBox() } })
   const presented: { token: string | undefined; retryKey: string; audiences: readonly string[] }[] = []
   let answer = async (record: SessionRecord, audiences: readonly string[]): Promise<Tokens> => ({
     refreshToken: `${record.refreshToken}'`,
@@ -35,7 +35,7 @@ async function worldOf() {
   })
   const open = (change: Partial<LiveSessionDeps> = {}) =>
     createLiveSession({
-      ...{ clock, random, lock, keep, audiences: ["auth"], channel: channel() },
+      ...{ clock, random, lock, sessions, audiences: ["auth"], channel: channel() },
       present(record, audiences) {
         presented.push({ token: record.refreshToken, retryKey: record.retryKey, audiences })
         return answer(record, audiences)
@@ -43,9 +43,9 @@ async function worldOf() {
       ...change,
     })
   const record = { user: user("ses_1"), refreshToken: "r", retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
-  await keep.put(record, "any")
+  await sessions.put(record, "any")
   return {
-    ...{ clock, keep, shelf, presented, open, record },
+    ...{ clock, sessions, storage, presented, open, record },
     says(next: typeof answer) {
       answer = next
     },
@@ -79,12 +79,12 @@ describe("tokens are refreshed", () => {
   })
 
   test("once for concurrent callers, with the stored retry key", async () => {
-    const { open, presented, keep } = await worldOf()
+    const { open, presented, sessions } = await worldOf()
     const live = open()
     const tokens = await Promise.all(Array.from({ length: 20 }, () => live.token("auth")))
     expect(new Set(tokens.map(({ token }) => token)).size).toBe(1)
     expect(presented).toEqual([{ token: "r", retryKey: "k", audiences: ["auth"] }])
-    const { record } = (await keep.load()) ?? {}
+    const { record } = (await sessions.load()) ?? {}
     expect(record).toMatchObject({ refreshToken: "r'", generation: 2 })
     expect(record?.retryKey).toMatch(/^[\w-]{22}$/)
     live.close()
@@ -140,17 +140,17 @@ describe("a session", () => {
   test.each(["UNREACHABLE", "RATE_LIMITED", "AUDIENCE_NOT_REGISTERED"] as const)(
     "does not end by %s",
     async (reason) => {
-      const { open, refuses, keep } = await worldOf()
+      const { open, refuses, sessions } = await worldOf()
       const live = open()
       refuses(reason)
       await expect(live.token("auth")).rejects.toMatchObject({ reason })
-      expect([live.states.current.is, (await keep.load())?.record.refreshToken]).toEqual(["signedIn", "r"])
+      expect([live.states.current.is, (await sessions.load())?.record.refreshToken]).toEqual(["signedIn", "r"])
       live.close()
     },
   )
 
   test("ends when the service ends it, in every tab and in the store", async () => {
-    const { open, refuses, shelf } = await worldOf()
+    const { open, refuses, storage } = await worldOf()
     const [here, there] = [open(), open()]
     await Promise.all([here.ready, there.ready])
     refuses("REFRESH_TOKEN_REUSED")
@@ -158,47 +158,47 @@ describe("a session", () => {
     await settled()
     const ended = { is: "loggedOut", reason: "REFRESH_TOKEN_REUSED" }
     expect([here.states.current, there.states.current]).toEqual([ended, ended])
-    expect(shelf.all.size).toBe(0)
+    expect(storage.all.size).toBe(0)
     here.close()
     there.close()
   })
 
   test("continues when a frozen lock holder resumes with an old token", async () => {
-    const { open, says, keep, record } = await worldOf()
+    const { open, says, sessions, record } = await worldOf()
     const live = open()
     let isFirst = true
     says(async ({ refreshToken }) => {
       if (!isFirst) return { refreshToken: "r4", accessTokens: { auth: `by ${refreshToken}` }, expiresIn: 600 }
       isFirst = false
       // Meanwhile another process has refreshed twice.
-      await keep.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
+      await sessions.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
       throw new SignetError("REFRESH_TOKEN_REUSED", "reused")
     })
     expect((await live.token("auth")).token).toBe("by r3")
-    expect((await keep.load())?.record.refreshToken).toBe("r4")
+    expect((await sessions.load())?.record.refreshToken).toBe("r4")
     live.close()
   })
 
   test("does not overwrite a newer token in the store", async () => {
-    const { open, says, keep, record } = await worldOf()
+    const { open, says, sessions, record } = await worldOf()
     const live = open()
     let isFirst = true
     says(async ({ refreshToken }) => {
-      if (isFirst) await keep.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
+      if (isFirst) await sessions.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
       isFirst = false
       return { refreshToken: `${refreshToken}+`, accessTokens: { auth: "token" }, expiresIn: 600 }
     })
     await live.token("auth")
-    expect((await keep.load())?.record.refreshToken).toBe("r3+")
+    expect((await sessions.load())?.record.refreshToken).toBe("r3+")
     live.close()
   })
 
   test("is replaced by another user's sign-in, without mixing their tokens", async () => {
-    const { open, keep, record } = await worldOf()
+    const { open, sessions, record } = await worldOf()
     const [here, there] = [open(), open()]
     const mine = await here.token("auth")
     const other = { ...record, user: user("ses_2"), refreshToken: "s" }
-    there.begin({ revision: (await keep.put(other, "any")) ?? "", record: other }, new Map())
+    there.begin({ revision: (await sessions.put(other, "any")) ?? "", record: other }, new Map())
     await settled()
     expect(here.states.current).toMatchObject({ is: "signedIn", user: { sessionId: "ses_2" } })
     expect((await here.token("auth")).token).not.toBe(mine.token)
@@ -207,24 +207,24 @@ describe("a session", () => {
   })
 
   test.each(["in another tab", "here"])("that ended %s stays ended, however slowly its record opens", async (where) => {
-    const { open, keep, record } = await worldOf()
+    const { open, sessions, record } = await worldOf()
     const channel = memoryChannels()
     const gates: (() => void)[] = []
     let isSlow = false
-    const slow: Keep = {
-      ...keep,
+    const slow: SessionStore = {
+      ...sessions,
       async load() {
-        const kept = await keep.load()
+        const kept = await sessions.load()
         if (isSlow && kept !== undefined) await new Promise<void>((resolve) => gates.push(resolve))
         return kept
       },
     }
-    const live = open({ keep: slow, channel: channel() })
+    const live = open({ sessions: slow, channel: channel() })
     await live.ready
     isSlow = true
     live.wake()
     await settled()
-    await keep.remove("any")
+    await sessions.remove("any")
     if (where === "here") live.end("LOGGED_OUT")
     else channel().post({ version: 1, is: "ended", sessionId: record.user.sessionId, reason: "LOGGED_OUT_ELSEWHERE" })
     await settled()
@@ -235,19 +235,19 @@ describe("a session", () => {
   })
 
   test("that does not open is not treated as missing, and stays stored", async () => {
-    const { open, shelf } = await worldOf()
-    for (const [name, kept] of shelf.all) shelf.all.set(name, { ...kept, bytes: new Uint8Array([1]) })
+    const { open, storage } = await worldOf()
+    for (const [name, kept] of storage.all) storage.all.set(name, { ...kept, bytes: new Uint8Array([1]) })
     const live = open()
     await live.ready
     expect(live.states.current).toEqual({ is: "loggedOut", reason: "STORE_FAILED" })
     await expect(live.token("auth")).rejects.toMatchObject({ reason: "STORE_FAILED" })
-    expect(shelf.all.size).toBe(1)
+    expect(storage.all.size).toBe(1)
     live.close()
   })
 })
 
 test("a message of another page of the origin is accepted only if valid", async () => {
-  const { open, keep } = await worldOf()
+  const { open, sessions } = await worldOf()
   const channel = memoryChannels()
   const live = open({ channel: channel() })
   await live.ready
@@ -269,7 +269,7 @@ test("a message of another page of the origin is accepted only if valid", async 
   }
   await settled()
   expect(seen).toEqual(["signedIn"])
-  expect(await keep.load()).toBeDefined()
+  expect(await sessions.load()).toBeDefined()
   live.close()
 })
 
@@ -296,11 +296,11 @@ describe("tokens that other tabs post", () => {
   })
 
   test("of an unknown session are accepted after a read of the store", async () => {
-    const { open, keep, record, presented } = await worldOf()
+    const { open, sessions, record, presented } = await worldOf()
     const channel = memoryChannels()
     const live = open({ channel: channel() })
     await live.ready
-    await keep.put({ ...record, user: user("ses_2") }, "any")
+    await sessions.put({ ...record, user: user("ses_2") }, "any")
     channel().post(posted("ses_2", 9))
     await settled()
     expect([live.states.current, (await live.token("auth")).token]).toMatchObject([
@@ -371,14 +371,14 @@ describe("two tabs", () => {
   })
 
   test("are notified of a sign-in, with the tokens, and of a sign-out", async () => {
-    const { open, keep, presented, record } = await worldOf()
-    await keep.remove("any")
+    const { open, sessions, presented, record } = await worldOf()
+    await sessions.remove("any")
     const channel = memoryChannels()
     const [here, there, stranger] = [open({ channel: channel() }), open({ channel: channel() }), channel()]
     const heard: unknown[] = []
     stranger.subscribe((message) => heard.push(message))
     await Promise.all([here.ready, there.ready])
-    const revision = (await keep.put(record, "any")) ?? ""
+    const revision = (await sessions.put(record, "any")) ?? ""
     const token = { token: "first", generation: 1, sinceMs: 0, goodUntilMs: 9e15 }
     here.begin({ revision, record }, new Map([["auth", token]]))
     await settled()
@@ -386,7 +386,7 @@ describe("two tabs", () => {
       expect([tab.states.current.is, (await tab.token("auth")).token]).toEqual(["signedIn", "first"])
     }
     expect([presented, heard]).toMatchObject([[], [{ is: "signedIn" }, { is: "tokens" }]])
-    await keep.remove("any")
+    await sessions.remove("any")
     const shown: string[] = []
     here.states.subscribe(({ is }) => shown.push(is))
     here.end("LOGGED_OUT")
@@ -413,10 +413,10 @@ test("a rejected token is not returned again, and two concurrent rejections both
 })
 
 test("another user's sign-in that a refresh finds has its own tokens", async () => {
-  const { open, keep, record, refuses, says } = await worldOf()
+  const { open, sessions, record, refuses, says } = await worldOf()
   const live = open({ channel: undefined })
   await live.token("auth")
-  await keep.put({ ...record, user: user("ses_2"), refreshToken: "s", generation: 9 }, "any")
+  await sessions.put({ ...record, user: user("ses_2"), refreshToken: "s", generation: 9 }, "any")
   refuses("UNREACHABLE")
   await expect(live.token("svc")).rejects.toMatchObject({ reason: "UNREACHABLE" })
   expect(live.states.current).toMatchObject({ user: { sessionId: "ses_2" } })
@@ -426,16 +426,16 @@ test("another user's sign-in that a refresh finds has its own tokens", async () 
 })
 
 test("tokens belong to the shown user, also if the store became full during another sign-in", async () => {
-  const { open, keep, record, says, shelf } = await worldOf()
+  const { open, sessions, record, says, storage } = await worldOf()
   const channel = memoryChannels()
   const live = open({ channel: channel() })
   const shown: unknown[] = []
   live.states.subscribe((state) => shown.push(state.is === "signedIn" && state.user.sessionId))
   says(async () => {
-    await keep.put({ ...record, user: user("ses_2") }, "any")
+    await sessions.put({ ...record, user: user("ses_2") }, "any")
     channel().post({ version: 1, is: "signedIn" })
     await settled()
-    shelf.write = () => Promise.reject(new Error("the disk is full"))
+    storage.write = () => Promise.reject(new Error("the disk is full"))
     return { refreshToken: "r'", accessTokens: { auth: "of ses_1" }, expiresIn: 600 }
   })
   expect((await live.token("auth")).token).toBe("of ses_1")
@@ -444,12 +444,12 @@ test("tokens belong to the shown user, also if the store became full during anot
 })
 
 test("a sign-out during a waiting refresh wins", async () => {
-  const { open, keep } = await worldOf()
+  const { open, sessions } = await worldOf()
   const lock = memoryLock()
   const live = open({ lock })
   await live.ready
   const end = lock.run(async () => {
-    await keep.remove("any")
+    await sessions.remove("any")
     await settled()
     live.end("LOGGED_OUT")
   })
@@ -521,20 +521,20 @@ describe("nothing is refreshed", () => {
 
 describe("the stored sign-in", () => {
   test("that is missing at a refresh was ended elsewhere", async () => {
-    const { open, keep } = await worldOf()
+    const { open, sessions } = await worldOf()
     const live = open()
     await live.ready
-    await keep.remove("any")
+    await sessions.remove("any")
     await expect(live.token("auth")).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
     expect(live.states.current).toEqual({ is: "loggedOut", reason: "LOGGED_OUT_ELSEWHERE" })
     live.close()
   })
 
   test("that temporarily cannot be read ends no known session", async () => {
-    const { open, shelf } = await worldOf()
+    const { open, storage } = await worldOf()
     const live = open()
     await live.ready
-    shelf.read = () => Promise.reject(new Error("locked"))
+    storage.read = () => Promise.reject(new Error("locked"))
     live.wake()
     await settled()
     expect(live.states.current.is).toBe("signedIn")
@@ -542,11 +542,11 @@ describe("the stored sign-in", () => {
   })
 
   test("is read again while no user is signed in", async () => {
-    const { open, keep, record } = await worldOf()
-    await keep.remove("any")
+    const { open, sessions, record } = await worldOf()
+    await sessions.remove("any")
     const live = open()
     await expect(live.token("auth")).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
-    await keep.put(record, "any")
+    await sessions.put(record, "any")
     expect((await live.token("auth")).token).toBe("auth 1")
     live.close()
   })

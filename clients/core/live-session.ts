@@ -5,7 +5,6 @@ import type { Tokens } from "./auth-calls.ts"
 import { type Changes, createChanges } from "./changes.ts"
 import type { Platform } from "./client.ts"
 import { type LoggedOutReason, SignetError } from "./errors.ts"
-import type { Keep, KeptRecord } from "./keep.ts"
 import { encodeMessage, type Message, parseMessage } from "./messages.ts"
 import type { SessionRecord } from "./record.ts"
 import { createRefresher, type RefreshSteps } from "./refresh.ts"
@@ -19,6 +18,7 @@ import {
   type LiveState,
 } from "./session/decide.ts"
 import type { SessionState } from "./session.ts"
+import type { SessionStore, StoredSession } from "./session-store.ts"
 import { randomFraction } from "./text.ts"
 
 export interface LiveSession {
@@ -31,7 +31,7 @@ export interface LiveSession {
    */
   token(audience: string, refused?: AccessToken): Promise<AccessToken>
   /** Accepts a sign-in that is stored. */
-  begin(kept: KeptRecord, tokens: AccessTokens): void
+  begin(kept: StoredSession, tokens: AccessTokens): void
   /** Accepts a sign-out, after the stored session is removed. */
   end(reason: LoggedOutReason): void
   wake(): void
@@ -40,7 +40,7 @@ export interface LiveSession {
 }
 
 export interface LiveSessionDeps extends Pick<Platform, "clock" | "random" | "lock" | "channel"> {
-  readonly keep: Keep
+  readonly sessions: SessionStore
   /** Requested with every refresh. */
   readonly audiences: readonly string[]
   present(record: SessionRecord, audiences: readonly string[]): Promise<Tokens>
@@ -113,7 +113,7 @@ async function ensureSignedIn(machine: Machine): Promise<void> {
 
 /** Performs the effects of each decision in their order. Nothing awaits between an event and its state. */
 function createMachine(
-  { clock, random, keep, channel }: LiveSessionDeps,
+  { clock, random, sessions, channel }: LiveSessionDeps,
   host: { readonly refresh: () => Promise<void>; readonly end: () => void },
 ): Machine {
   const states = createChanges<SessionState>(firstState.view)
@@ -136,7 +136,7 @@ function createMachine(
         return undefined
       case "read": {
         const { read, facts } = effect
-        return keep
+        return sessions
           .load()
           .then(
             (kept): LiveEvent => ({ on: "read", read, facts, user: kept?.record.user }),
@@ -244,13 +244,13 @@ function createSharedRefresh(deps: LiveSessionDeps, machine: Machine): SharedRef
 const mayOthersHave = (
   { channel, clock }: LiveSessionDeps,
   { state }: Machine,
-  { record: { generation, tokensGoodUntilMs } }: KeptRecord,
+  { record: { generation, tokensGoodUntilMs } }: StoredSession,
 ): boolean => channel !== undefined && clock.nowMs() < tokensGoodUntilMs && newest(state.tokens) < generation
 
 /** Asks the other tabs for tokens. @returns true if a tab has sent them in time. */
 async function askTabs(
   { channel, clock }: LiveSessionDeps,
-  { record }: KeptRecord,
+  { record }: StoredSession,
   isServed: () => boolean,
 ): Promise<boolean> {
   const ask: Message = { is: "ask", sessionId: record.user.sessionId }

@@ -4,10 +4,10 @@ import { expect, test } from "vitest"
 import { createAuthClient } from "./auth-calls.ts"
 import { createChanges } from "./changes.ts"
 import { SignetError } from "./errors.ts"
-import { createKeep } from "./keep.ts"
 import type { LiveSession } from "./live-session.ts"
 import { createLogout } from "./logout.ts"
-import { memoryBox, memoryLock, memoryShelf, random, testClock } from "./testing/memory-platform.ts"
+import { createSessionStore } from "./session-store.ts"
+import { memoryBox, memoryLock, memoryStorage, random, testClock } from "./testing/memory-platform.ts"
 
 const user = {
   ...{ sessionId: "ses_1", identityId: "idn_1", principalId: "prn_1" },
@@ -16,13 +16,13 @@ const user = {
 
 /** A stored sign-in, and a service that may be unreachable. */
 async function worldOf(place: "cookie" | "box", isAnybody = true) {
-  const shelf = memoryShelf()
+  const storage = memoryStorage()
   const refreshToken = place === "cookie" ? ({ in: place } as const) : ({ in: place, box: memoryBox() } as const)
   const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
-  const keep = createKeep(of, { shelf, refreshToken })
+  const sessions = createSessionStore(of, { storage, refreshToken })
   const kept = { retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
   const record = { user, refreshToken: place === "box" ? "r" : undefined, ...kept }
-  if (isAnybody) await keep.put(record, "any")
+  if (isAnybody) await sessions.put(record, "any")
   const told: unknown[] = []
   const ended: string[] = []
   const state = { isUp: true, isBusy: false }
@@ -37,7 +37,7 @@ async function worldOf(place: "cookie" | "box", isAnybody = true) {
       })
     })
   const lock = memoryLock()
-  const client = createAuthClient(of.authBaseUrl, { clock: testClock(), random, shelf, lock, refreshToken, wire })
+  const client = createAuthClient(of.authBaseUrl, { clock: testClock(), random, storage, lock, refreshToken, wire })
   const live: LiveSession = {
     states: createChanges({ is: "loggedOut", reason: "NOT_SIGNED_IN" }),
     ready: Promise.resolve(),
@@ -49,9 +49,9 @@ async function worldOf(place: "cookie" | "box", isAnybody = true) {
     run: (work) => (state.isBusy ? Promise.reject(new SignetError("LOCK_BUSY", "busy")) : lock.run(work)),
   }
   return {
-    ...{ keep, record, told, ended, state, live },
-    ...createLogout({ config: of, client, keep, live, lock: busy }),
-    isDue: async () => (await keep.loadNote("logout")) !== undefined,
+    ...{ sessions, record, told, ended, state, live },
+    ...createLogout({ config: of, client, sessions, live, lock: busy }),
+    isDue: async () => (await sessions.loadNote("logout")) !== undefined,
   }
 }
 
@@ -62,7 +62,7 @@ test.each([
   const world = await worldOf(place)
   expect(await world.logout()).toEqual({ endedAtService: true })
   expect([world.told, world.ended, await world.isDue()]).toEqual([[told], ["LOGGED_OUT"], false])
-  expect(await world.keep.load()).toBeUndefined()
+  expect(await world.sessions.load()).toBeUndefined()
 })
 
 test("without a signed-in user, the service is not called", async () => {
@@ -83,9 +83,9 @@ test("a cookie whose session could not be ended is ended later, unless a new sig
   await Promise.all([world.finish(), world.finish()])
   expect([world.told.length, await world.isDue()]).toEqual([1, false])
   world.state.isUp = false
-  await world.keep.put(world.record, "any")
+  await world.sessions.put(world.record, "any")
   await world.logout()
-  await world.keep.put(world.record, "any")
+  await world.sessions.put(world.record, "any")
   world.state.isUp = true
   await world.finish()
   expect([world.told.length, await world.isDue()]).toEqual([1, false])
@@ -95,8 +95,8 @@ test("a token that could not be ended is deleted, and nothing remains to do", as
   const world = await worldOf("box")
   world.state.isUp = false
   expect(await world.logout()).toEqual({ endedAtService: false })
-  expect([await world.keep.load(), await world.isDue()]).toEqual([undefined, false])
-  await world.keep.putNote("logout", { is: "due" })
+  expect([await world.sessions.load(), await world.isDue()]).toEqual([undefined, false])
+  await world.sessions.putNote("logout", { is: "due" })
   world.state.isUp = true
   await world.finish()
   expect(world.told).toEqual([])
@@ -106,13 +106,13 @@ test("a lock that is held for too long does not prevent a sign-out", async () =>
   const world = await worldOf("box")
   world.state.isBusy = true
   expect(await world.logout()).toEqual({ endedAtService: true })
-  expect(await world.keep.load()).toBeUndefined()
+  expect(await world.sessions.load()).toBeUndefined()
 })
 
 test("a failed removal is reported, and the session has ended locally", async () => {
   const world = await worldOf("box")
   let tries = 0
-  world.keep.remove = async () => {
+  world.sessions.remove = async () => {
     tries++
     throw new SignetError("STORE_FAILED", "full")
   }

@@ -2,13 +2,13 @@
 import { type AuthClient, callOptions } from "./auth-calls.ts"
 import type { Platform, SignetConfig } from "./client.ts"
 import { SignetError } from "./errors.ts"
-import type { Keep } from "./keep.ts"
 import type { LiveSession } from "./live-session.ts"
+import type { SessionStore } from "./session-store.ts"
 
 interface LogoutDeps extends Pick<Platform, "lock"> {
   readonly config: Pick<SignetConfig, "appId">
   readonly client: AuthClient
-  readonly keep: Keep
+  readonly sessions: SessionStore
   readonly live: LiveSession
 }
 
@@ -21,25 +21,26 @@ export interface Logout {
 const note = "logout"
 
 export function createLogout(deps: LogoutDeps): Logout {
-  const { client, keep, live, lock } = deps
+  const { client, sessions, live, lock } = deps
 
   async function end(): Promise<{ endedAtService: boolean }> {
-    const kept = await keep.load().catch(() => undefined)
+    const kept = await sessions.load().catch(() => undefined)
     const isAnybody = kept !== undefined || live.states.current.is === "signedIn"
     const endedAtService = isAnybody && (await endAtService(deps, kept?.record.refreshToken))
     // No script can delete the cookie: it stays a credential until the service has ended its session.
-    if (client.isCookie && isAnybody && !endedAtService) await keep.putNote(note, { is: "due" }).catch(() => undefined)
-    await keep.remove("any")
+    if (client.isCookie && isAnybody && !endedAtService)
+      await sessions.putNote(note, { is: "due" }).catch(() => undefined)
+    await sessions.remove("any")
     return { endedAtService }
   }
 
   async function finish(): Promise<void> {
-    if (!client.isCookie || (await keep.loadNote(note)) === undefined) return
+    if (!client.isCookie || (await sessions.loadNote(note)) === undefined) return
     await lock.run(async () => {
-      if ((await keep.loadNote(note)) === undefined) return
+      if ((await sessions.loadNote(note)) === undefined) return
       // A later sign-in has replaced the cookie.
-      const isOver = (await keep.load()) !== undefined || (await endAtService(deps, undefined))
-      if (isOver) await keep.removeNote(note)
+      const isOver = (await sessions.load()) !== undefined || (await endAtService(deps, undefined))
+      if (isOver) await sessions.removeNote(note)
     })
   }
 

@@ -13,7 +13,7 @@ export interface Random {
 }
 
 /** Bytes, and the unique name of this write of them. */
-export interface Kept {
+export interface StoredBytes {
   readonly revision: string
   readonly bytes: Uint8Array
 }
@@ -22,8 +22,8 @@ export interface Kept {
  * Named bytes that survive restarts, shared by all tabs or processes of one client. The writer seals bytes that must be
  * secret.
  */
-export interface Shelf {
-  read(name: string): Promise<Kept | undefined>
+export interface ByteStorage {
+  read(name: string): Promise<StoredBytes | undefined>
   /**
    * Writes atomically: a reader, also after a crash, sees the bytes before or after, never a part.
    *

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest"
 import type { Tokens } from "./auth-calls.ts"
-import { createKeep } from "./keep.ts"
 import type { SessionRecord } from "./record.ts"
 import { createRefresher } from "./refresh.ts"
-import { memoryBox, memoryLock, memoryShelf, random, testClock } from "./testing/memory-platform.ts"
+import { createSessionStore } from "./session-store.ts"
+import { memoryBox, memoryLock, memoryStorage, random, testClock } from "./testing/memory-platform.ts"
 
 const user = {
   ...{ sessionId: "ses_1", identityId: "idn_1", principalId: "prn_1" },
@@ -14,12 +14,12 @@ const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
 
 /** A service that issues the next token for each one, and a store that may be full. */
 async function worldOf(during: (round: number) => Promise<unknown> = async () => undefined) {
-  const shelf = memoryShelf()
-  const { write } = shelf
-  const keep = createKeep(of, { shelf, refreshToken: { in: "box", box: memoryBox() } })
-  await keep.put(record, "any")
+  const storage = memoryStorage()
+  const { write } = storage
+  const sessions = createSessionStore(of, { storage, refreshToken: { in: "box", box: memoryBox() } })
+  await sessions.put(record, "any")
   const clock = testClock()
-  const refresher = createRefresher({ keep, lock: memoryLock(), clock, random })
+  const refresher = createRefresher({ sessions, lock: memoryLock(), clock, random })
   const presented: string[] = []
   const retryKeys: string[] = []
   const present = async ({ refreshToken, retryKey }: SessionRecord): Promise<Tokens> => {
@@ -29,18 +29,18 @@ async function worldOf(during: (round: number) => Promise<unknown> = async () =>
     return { refreshToken: `${refreshToken}'`, accessTokens: { auth: "token" }, expiresIn: 600 }
   }
   return {
-    ...{ keep, presented, retryKeys, clock },
+    ...{ sessions, presented, retryKeys, clock },
     refresh: (isEnough = false) => refresher.refresh({ isEnough: async () => isEnough, present }),
     /** The next write follows another process's write. */
     overtake(by: SessionRecord) {
-      shelf.write = async (name, bytes, expected) => {
-        shelf.write = write
-        await keep.put(by, "any")
+      storage.write = async (name, bytes, expected) => {
+        storage.write = write
+        await sessions.put(by, "any")
         return write(name, bytes, expected)
       }
     },
     full(isFull: boolean) {
-      shelf.write = isFull ? () => Promise.reject(new Error("the disk is full")) : write
+      storage.write = isFull ? () => Promise.reject(new Error("the disk is full")) : write
     },
   }
 }
@@ -62,7 +62,7 @@ test("an unsaved answer is stored before it is presented, and never over another
   raced.full(true)
   await raced.refresh()
   raced.full(false)
-  await raced.keep.put({ ...record, refreshToken: "s", generation: 5 }, "any")
+  await raced.sessions.put({ ...record, refreshToken: "s", generation: 5 }, "any")
   expect(await raced.refresh()).toMatchObject({ kept: { record: { refreshToken: "s'", generation: 6 } } })
 })
 
@@ -85,7 +85,7 @@ test("a concurrent refresh suffices: nothing is presented", async () => {
 test("the stored record has the expiry of the tokens", async () => {
   const world = await worldOf()
   await world.refresh()
-  expect((await world.keep.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
+  expect((await world.sessions.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
 })
 
 test("each token has a retry key of its own, which nobody can guess", async () => {
@@ -100,21 +100,23 @@ test("a generation is above the last one of this process and of the store", asyn
   const world = await worldOf()
   await world.refresh()
   await world.refresh()
-  await world.keep.put({ ...record, generation: 1 }, "any")
+  await world.sessions.put({ ...record, generation: 1 }, "any")
   expect(await world.refresh()).toMatchObject({ kept: { record: { generation: 4 } } })
 })
 
 test("a refresh that is overtaken in every round fails, and the session stays", async () => {
   let generation = 1
-  const world = await worldOf(() => world.keep.put({ ...record, refreshToken: "s", generation: ++generation }, "any"))
+  const world = await worldOf(() =>
+    world.sessions.put({ ...record, refreshToken: "s", generation: ++generation }, "any"),
+  )
   await expect(world.refresh()).rejects.toMatchObject({ reason: "LOCK_BUSY" })
   expect(world.presented).toHaveLength(4)
-  expect((await world.keep.load())?.record.refreshToken).toBe("s")
+  expect((await world.sessions.load())?.record.refreshToken).toBe("s")
 })
 
 test("without a stored record nobody is signed in, and nothing is presented", async () => {
   const world = await worldOf()
-  await world.keep.remove("any")
+  await world.sessions.remove("any")
   expect(await world.refresh()).toEqual({ is: "gone" })
   expect(world.presented).toEqual([])
 })

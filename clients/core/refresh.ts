@@ -3,15 +3,15 @@
 import { type AccessTokens, receivedTokens } from "./access-tokens.ts"
 import type { Tokens } from "./auth-calls.ts"
 import { endingReasons, type ServiceReason, SignetError } from "./errors.ts"
-import type { Keep, KeptRecord } from "./keep.ts"
 import type { Clock, Lock, Random } from "./ports.ts"
 import type { SessionRecord } from "./record.ts"
+import type { SessionStore, StoredSession } from "./session-store.ts"
 import { randomText } from "./text.ts"
 
 export type Outcome =
-  | { readonly is: "refreshed"; readonly kept: KeptRecord; readonly tokens: AccessTokens }
+  | { readonly is: "refreshed"; readonly kept: StoredSession; readonly tokens: AccessTokens }
   /** Another tab has refreshed since. */
-  | { readonly is: "enough"; readonly kept: KeptRecord }
+  | { readonly is: "enough"; readonly kept: StoredSession }
   /** The service has ended the session, and its record is removed from the store. */
   | { readonly is: "ended"; readonly sessionId: string; readonly reason: ServiceReason }
   /** The store has no session. */
@@ -19,7 +19,7 @@ export type Outcome =
 
 export interface RefreshSteps {
   /** True if no refresh is needed any more, now that this process holds the lock. */
-  isEnough(kept: KeptRecord): Promise<boolean>
+  isEnough(kept: StoredSession): Promise<boolean>
   present(record: SessionRecord): Promise<Tokens>
 }
 
@@ -34,13 +34,13 @@ const maxRounds = 4
 export const newRetryKey = (random: Random): string => randomText(random, 128)
 
 export interface RefresherDeps {
-  readonly keep: Keep
+  readonly sessions: SessionStore
   readonly lock: Lock
   readonly clock: Clock
   readonly random: Random
 }
 
-export function createRefresher({ keep, lock, clock, random }: RefresherDeps): Refresher {
+export function createRefresher({ sessions, lock, clock, random }: RefresherDeps): Refresher {
   /** The newest generation of tokens that this process has received. */
   let generation = 0
   /**
@@ -50,19 +50,19 @@ export function createRefresher({ keep, lock, clock, random }: RefresherDeps): R
   let unsaved: { after: string; record: SessionRecord } | undefined
 
   /** Reads the record, after storing an earlier answer. @throws SignetError STORE_FAILED while that cannot be stored */
-  async function current(): Promise<KeptRecord | undefined> {
-    const kept = await keep.load()
+  async function current(): Promise<StoredSession | undefined> {
+    const kept = await sessions.load()
     if (kept === undefined || unsaved?.after !== kept.revision) return kept
     const { record } = unsaved
-    const revision = await keep.put(record, kept.revision)
+    const revision = await sessions.put(record, kept.revision)
     unsaved = undefined
-    return revision === undefined ? keep.load() : { revision, record }
+    return revision === undefined ? sessions.load() : { revision, record }
   }
 
   /** @returns undefined if another process has replaced the record. */
-  async function save(kept: KeptRecord, record: SessionRecord): Promise<KeptRecord | undefined> {
+  async function save(kept: StoredSession, record: SessionRecord): Promise<StoredSession | undefined> {
     try {
-      const revision = await keep.put(record, kept.revision)
+      const revision = await sessions.put(record, kept.revision)
       return revision === undefined ? undefined : { revision, record }
     } catch {
       // The tokens are valid, and the old refresh token with its retry key gets the same answer.
@@ -78,7 +78,7 @@ export function createRefresher({ keep, lock, clock, random }: RefresherDeps): R
     const answer = await present(kept.record).catch(endingOf)
     if ("reason" in answer) {
       // Where the removal fails, the session has ended all the same.
-      const isOurs = await keep.remove(kept.revision).catch(() => true)
+      const isOurs = await sessions.remove(kept.revision).catch(() => true)
       // A process that was frozen presents an old token. The session is its successor's.
       return isOurs ? { is: "ended", sessionId: kept.record.user.sessionId, reason: answer.reason } : "overtaken"
     }

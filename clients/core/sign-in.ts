@@ -11,12 +11,12 @@ import { receivedTokens } from "./access-tokens.ts"
 import { type AuthClient, answered, callOptions, checkTokens } from "./auth-calls.ts"
 import type { EnabledProvider, Platform, SignedIn, Signet, SignetConfig, SignInOptions } from "./client.ts"
 import { SignetError } from "./errors.ts"
-import type { Keep } from "./keep.ts"
 import type { LiveSession } from "./live-session.ts"
 import { endAtService } from "./logout.ts"
 import type { Note } from "./record.ts"
 import { newRetryKey } from "./refresh.ts"
 import type { SignedInUser } from "./session.ts"
+import type { SessionStore } from "./session-store.ts"
 import { base64url, randomText } from "./text.ts"
 
 type Answer = ExternalLoginResponse | EmailPasswordLoginResponse | ConfirmMagicLinkResponse
@@ -29,7 +29,7 @@ interface SignInDeps extends Pick<Platform, "clock" | "random" | "lock"> {
   readonly config: SignetConfig
   readonly audiences: readonly string[]
   readonly client: AuthClient
-  readonly keep: Keep
+  readonly sessions: SessionStore
   readonly live: LiveSession
 }
 
@@ -38,7 +38,7 @@ const linkNote = "magic link"
 const deviceNote = "device token"
 
 export function createSignIns(deps: SignInDeps): SignIns {
-  const { config, client, keep, random } = deps
+  const { config, client, sessions, random } = deps
 
   return {
     newNonce: () => randomText(random, 192),
@@ -57,7 +57,7 @@ export function createSignIns(deps: SignInDeps): SignIns {
 
     async loginWithPassword({ email, password, ...options }) {
       checkEnabled(deps, "EMAIL_PASSWORD")
-      const device = await keep.loadNote(deviceNote).catch(() => undefined)
+      const device = await sessions.loadNote(deviceNote).catch(() => undefined)
       const request = { ...requestOf(deps, options), email, password, ...device }
       return signIn(deps, () => client.emailPasswordLogin(request, callOptions))
     },
@@ -69,19 +69,19 @@ export function createSignIns(deps: SignInDeps): SignIns {
       }
       const { appId, platform } = requestOf(deps, {})
       const pkce = config.requireSameDevice ? await newPkce(deps) : undefined
-      if (pkce) await keep.putNote(linkNote, { codeVerifier: pkce.codeVerifier })
-      else await keep.removeNote(linkNote).catch(() => undefined)
+      if (pkce) await sessions.putNote(linkNote, { codeVerifier: pkce.codeVerifier })
+      else await sessions.removeNote(linkNote).catch(() => undefined)
       const challenge = pkce && { codeChallenge: pkce.codeChallenge }
       await answered(client.startMagicLink({ appId, platform, email, redirectUri, ...challenge }, callOptions))
     },
 
     async confirmMagicLink(tokenHash, options = {}) {
       checkEnabled(deps, "MAGIC_LINK")
-      const codeVerifier = (await keep.loadNote(linkNote).catch(() => undefined))?.codeVerifier
+      const codeVerifier = (await sessions.loadNote(linkNote).catch(() => undefined))?.codeVerifier
       const verifier = codeVerifier !== undefined && { codeVerifier }
       const request = { ...requestOf(deps, options), tokenHash, ...verifier }
       const signedIn = await signIn(deps, () => client.confirmMagicLink(request, callOptions))
-      await keep.removeNote(linkNote).catch(() => undefined)
+      await sessions.removeNote(linkNote).catch(() => undefined)
       return signedIn
     },
   }
@@ -112,15 +112,15 @@ async function loginWithProvider(
   deps: SignInDeps,
   { provider, connection, nonce, transaction, credential, profileHints, ...options }: Parameters<Signet["login"]>[0],
 ): Promise<SignedIn> {
-  const { client, keep } = deps
+  const { client, sessions } = deps
   checkEnabled(deps, provider)
   const note = `profile hints ${provider}`
   const { name, email } = profileHints ?? {}
   const given: Note = { ...(name && { name }), ...(email && { email }) }
   const isGiven = Object.keys(given).length > 0
   // The provider states them once: they are stored until the service has them. A sign-in does not fail without them.
-  if (isGiven) await keep.putNote(note, given).catch(() => undefined)
-  const hints = isGiven ? given : await keep.loadNote(note).catch(() => undefined)
+  if (isGiven) await sessions.putNote(note, given).catch(() => undefined)
+  const hints = isGiven ? given : await sessions.loadNote(note).catch(() => undefined)
   const request = {
     ...requestOf(deps, options),
     provider: Provider[provider],
@@ -131,7 +131,7 @@ async function loginWithProvider(
     credential: credentialOf(credential),
   }
   const signedIn = await signIn(deps, () => client.externalLogin(request, callOptions))
-  if (hints) await keep.removeNote(note).catch(() => undefined)
+  if (hints) await sessions.removeNote(note).catch(() => undefined)
   return signedIn
 }
 
@@ -142,8 +142,8 @@ async function loginWithProvider(
  */
 const signIn = (deps: SignInDeps, call: () => Promise<Answer>): Promise<SignedIn> =>
   deps.lock.run(async () => {
-    const { client, clock, keep, random } = deps
-    const before = await keep.load().catch(() => undefined)
+    const { client, clock, sessions, random } = deps
+    const before = await sessions.load().catch(() => undefined)
     const answer = await answered(call())
     const { refreshToken, ...received } = checkTokens(client, answer)
     const user = userOf(answer)
@@ -151,7 +151,7 @@ const signIn = (deps: SignInDeps, call: () => Promise<Answer>): Promise<SignedIn
     const tokens = receivedTokens(received, { generation: 1, nowMs })
     const tokensGoodUntilMs = nowMs + received.expiresIn * 1_000
     const record = { user, refreshToken, retryKey: newRetryKey(random), generation: 1, tokensGoodUntilMs }
-    const revision = await keep.put(record, "any").catch(async (error: unknown) => {
+    const revision = await sessions.put(record, "any").catch(async (error: unknown) => {
       await endAtService(deps, refreshToken)
       throw error
     })
@@ -161,7 +161,7 @@ const signIn = (deps: SignInDeps, call: () => Promise<Answer>): Promise<SignedIn
     deps.live.begin({ revision, record }, tokens)
     // A sign-in does not fail without it. In cookie mode a cookie carries it.
     const deviceToken = "deviceToken" in answer ? answer.deviceToken : ""
-    if (deviceToken !== "") await keep.putNote(deviceNote, { deviceToken }).catch(() => undefined)
+    if (deviceToken !== "") await sessions.putNote(deviceNote, { deviceToken }).catch(() => undefined)
     return { user, created: answer.created }
   })
 

@@ -11,7 +11,7 @@ import {
   type Wire,
 } from "@signet/client"
 import { createFileLock } from "./file-lock.ts"
-import { createFileShelf } from "./file-shelf.ts"
+import { createFileStorage } from "./file-storage.ts"
 
 export interface NodeConfig extends SignetConfig {
   /** The folder of the sealed sign-in; all processes with the same folder share it. */
@@ -42,7 +42,7 @@ export function configure({ folder, box, wire = connect, ...config }: NodeConfig
   const place = createHash("sha256").update(`${config.appId} ${config.authBaseUrl}`).digest("base64url").slice(0, 16)
   return createSignet(config, {
     ...{ clock, random, wire },
-    shelf: createFileShelf(join(folder, "kept")),
+    storage: createFileStorage(join(folder, "kept")),
     lock: createFileLock(join(folder, `lock-${place}`)),
     refreshToken: { in: "box", box },
   })

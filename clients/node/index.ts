@@ -2,7 +2,7 @@
 export * from "@signet/client"
 export { configure, type NodeConfig } from "./configure.ts"
 export { createFileLock, type FileLockOptions } from "./file-lock.ts"
-export { createFileShelf } from "./file-shelf.ts"
+export { createFileStorage } from "./file-storage.ts"
 export type { DpapiOptions } from "./secret-box/dpapi.ts"
 export { type OsSecretBoxOptions, openOsSecretBox } from "./secret-box/os-store.ts"
 export { createPassphraseBox, type KeyHolder, type PassphraseBoxOptions } from "./secret-box/passphrase.ts"

@@ -10,7 +10,7 @@ import {
 import { createBroadcast } from "./broadcast.ts"
 import { clock, random } from "./environment.ts"
 import { explainedFetch } from "./explained-fetch.ts"
-import { createIdbShelf } from "./idb-shelf.ts"
+import { createIdbStorage } from "./idb-storage.ts"
 import { followPage } from "./lifecycle.ts"
 import { besidePage } from "./loopback.ts"
 import { createPageSignIn, type PageSignIn } from "./page-sign-in.ts"
@@ -52,7 +52,7 @@ export function configure({
   const place = `signet ${config.appId} ${config.authBaseUrl}`
   const signet = createSignet(config, {
     ...{ clock, random, wire, refreshToken },
-    shelf: createIdbShelf(),
+    storage: createIdbStorage(),
     lock: createWebLock(place),
     channel: createBroadcast(place),
     fetch: explainedFetch(config.authBaseUrl),

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type FakeOptions, fakeCli } from "../../clients/cli/testing/fake-cli.ts"
 import { install } from "../../clients/cli/testing/installed.ts"
-import { createFileLock, createFileShelf, createPassphraseBox } from "../../clients/node/index.ts"
+import { createFileLock, createFileStorage, createPassphraseBox } from "../../clients/node/index.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort } from "../support/free-port.ts"
@@ -27,10 +27,10 @@ beforeAll(async () => {
   })
   const { pat } = await (await fetch(`${program.url}/dev/admin`, { method: "POST" })).json()
   administrator = { SIGNET_HOME: join(home, "admin"), SIGNET_SERVER: program.url, SIGNET_PAT: pat }
-  const shelf = createFileShelf(join(home, "ada/passphrase-box"))
+  const storage = createFileStorage(join(home, "ada/passphrase-box"))
   const lock = createFileLock(join(home, "ada/box-lock"))
   const parameters = { memoryKiB: 19_456, passes: 2 }
-  await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => "correct horse" }).createKey({
+  await createPassphraseBox({ storage, lock, parameters, passphrase: async () => "correct horse" }).createKey({
     app: "q",
   })
   expect(await ada().run("login", "--server", program.url, "--as", "ada@example.com")).toMatchObject({ code: 0 })

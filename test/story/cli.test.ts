@@ -12,7 +12,7 @@ import { exitCodes } from "../../clients/cli/failure.ts"
 import { type FakeOptions, fakeCli } from "../../clients/cli/testing/fake-cli.ts"
 import { type Installed, install } from "../../clients/cli/testing/installed.ts"
 import { atTerminal, pythonMissing } from "../../clients/cli/testing/pseudo-terminal.ts"
-import { createFileLock, createFileShelf, createPassphraseBox } from "../../clients/node/index.ts"
+import { createFileLock, createFileStorage, createPassphraseBox } from "../../clients/node/index.ts"
 import {
   hasSecretService,
   type SecretService,
@@ -40,10 +40,10 @@ const secrets = [/sgrt_\w/, /sgsec_\w/, /sgpat_\w/, /eyJ[\w-]+\.eyJ/, /from-the-
 
 /** A file of credentials with the minimal cost of key derivation: other tests cover its strength. */
 async function quickPassphrase(folder: string): Promise<void> {
-  const shelf = createFileShelf(join(folder, "passphrase-box"))
+  const storage = createFileStorage(join(folder, "passphrase-box"))
   const lock = createFileLock(join(folder, "box-lock"))
   const parameters = { memoryKiB: 19_456, passes: 2 }
-  await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => "correct horse" }).createKey({
+  await createPassphraseBox({ storage, lock, parameters, passphrase: async () => "correct horse" }).createKey({
     app: "quick",
   })
 }

@@ -1,7 +1,7 @@
 // For each failure of each store operation, the person stays signed in and no token is lost.
-import type { Shelf } from "@signet/client"
+import type { ByteStorage } from "@signet/client"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
+import { faultKinds, faultyStorage } from "../../clients/core/testing/fault.ts"
 import { memoryLock } from "../../clients/core/testing/memory-platform.ts"
 import { type ClientWorld, startClientWorld } from "../support/client-world.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -21,15 +21,15 @@ describe("at every operation of the store during a refresh", () => {
   test.each(faultKinds)("if it %s, the next refresh and a restart work", async (kind) => {
     for (let k = 0, isMet = true; isMet; k++) {
       const browser = world.browser()
-      const shelf = faultyShelf(browser.shelf)
+      const storage = faultyStorage(browser.storage)
       const lock = memoryLock()
-      const first = world.open(browser.tab({ shelf, lock }))
+      const first = world.open(browser.tab({ storage, lock }))
       await world.signIn(first, `${kind} ${k}`)
       passMinutes(9.9)
-      shelf.arm(k, kind)
+      storage.arm(k, kind)
       const refreshed = first.session.accessToken().catch(() => undefined)
-      isMet = (await Promise.race([shelf.met, refreshed])) === true
-      shelf.arm(Number.POSITIVE_INFINITY, kind)
+      isMet = (await Promise.race([storage.met, refreshed])) === true
+      storage.arm(Number.POSITIVE_INFINITY, kind)
       // A stopped process does nothing more; the others get a lock that it no longer holds.
       if (kind.startsWith("fails")) {
         await refreshed
@@ -50,11 +50,11 @@ describe("at every operation of the store during a refresh", () => {
 test("while the disk is full no unstored token is presented, no old token is reused, and the person stays signed in", async () => {
   const browser = world.browser()
   let isFull = false
-  const shelf: Shelf = {
-    ...browser.shelf,
-    write: (...of) => (isFull ? Promise.reject(new Error("the disk is full")) : browser.shelf.write(...of)),
+  const storage: ByteStorage = {
+    ...browser.storage,
+    write: (...of) => (isFull ? Promise.reject(new Error("the disk is full")) : browser.storage.write(...of)),
   }
-  const first = world.open(browser.tab({ shelf }))
+  const first = world.open(browser.tab({ storage }))
   await world.signIn(first, "full")
   isFull = true
   passMinutes(11)

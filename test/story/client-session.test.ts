@@ -50,7 +50,7 @@ describe("a sign-in", () => {
   test("a page shown during its start reports signed out, and no sign-out elsewhere", async () => {
     const signet = world.open(world.browser().tab())
     const seen = states(signet)
-    // `pageshow` follows `load`, before the shelf has been read.
+    // `pageshow` follows `load`, before the storage has been read.
     signet.wake()
     await signet.session.ready
     expect(signet.session.current).toEqual({ is: "loggedOut", reason: "NOT_SIGNED_IN" })
@@ -145,9 +145,9 @@ describe("a stolen refresh token", () => {
     const victim = world.open(browser.tab())
     await world.signIn(victim, subject)
     const copy = world.browser()
-    // The thief has copied the shelf, and its box decrypts the copy.
-    const thief = world.open({ ...browser.tab(), shelf: copy.shelf, lock: copy.lock, channel: copy.tab().channel })
-    for (const [name, kept] of browser.shelf.all) copy.shelf.all.set(name, kept)
+    // The thief has copied the storage, and its box decrypts the copy.
+    const thief = world.open({ ...browser.tab(), storage: copy.storage, lock: copy.lock, channel: copy.tab().channel })
+    for (const [name, kept] of browser.storage.all) copy.storage.all.set(name, kept)
     world.server.advance(11 * minutes)
     world.clock.jump(11 * minutes)
     return { victim, thief }

@@ -2,7 +2,7 @@
 import { inspect } from "node:util"
 import { connect, createSignet, type Platform, rest, type Signet, type SignetConfig } from "@signet/client"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
-import { faultyShelf } from "../../clients/core/testing/fault.ts"
+import { faultyStorage } from "../../clients/core/testing/fault.ts"
 import { memoryPlatforms, testClock } from "../../clients/core/testing/memory-platform.ts"
 import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
@@ -100,7 +100,7 @@ describe("a person signs in", () => {
     await signet.loginWithPassword({ email: "ada@example.com", password })
     expect([tokenOf(sent[0]), tokenOf(sent[1])]).toEqual([undefined, expect.stringMatching(/^sgdt_/)])
     // Encrypted like the sign-in.
-    const kept = [...own.shelf.all.values()].map(({ bytes }) => new TextDecoder().decode(bytes))
+    const kept = [...own.storage.all.values()].map(({ bytes }) => new TextDecoder().decode(bytes))
     expect(kept.join()).not.toContain("sgdt_")
   })
 
@@ -141,7 +141,7 @@ describe("profile data that a provider sends once", () => {
     const again = open(own.tab())
     await again.login({ ...broken, credential: { idToken: await idTokenFor("grace") } })
     expect(await hints()).toEqual(["Grace Hopper"])
-    expect([...own.shelf.all.keys()].filter((name) => name.startsWith("profile hints"))).toEqual([])
+    expect([...own.storage.all.keys()].filter((name) => name.startsWith("profile hints"))).toEqual([])
     await again.login({ ...broken, credential: { idToken: await idTokenFor("nobody told") }, profileHints: {} })
     expect(await hints()).toHaveLength(1)
   })
@@ -181,10 +181,10 @@ describe("an invalid use", () => {
 
   test("a sign-in that cannot be stored fails, and its session ends at the service", async () => {
     const own = browser()
-    const shelf = faultyShelf(own.shelf)
-    const signet = open(own.tab({ shelf }))
+    const storage = faultyStorage(own.storage)
+    const signet = open(own.tab({ storage }))
     await signet.session.ready
-    shelf.arm(2, "fails before")
+    storage.arm(2, "fails before")
     const credential = { idToken: await idTokenFor("cannot be kept") }
     expect(await reasonOf(signet.login({ provider: "IDP_A", nonce: "n-1", credential }))).toBe("STORE_FAILED")
     expect(signet.session.current).toEqual({ is: "loggedOut", reason: "NOT_SIGNED_IN" })

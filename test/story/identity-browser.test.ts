@@ -151,7 +151,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       expect(await tab.evaluate(() => identity.kept())).not.toMatch(/sgrt_|eyJ/)
       expect(await context.cookies(server.url)).toEqual([])
       expect(await tab.evaluate(() => identity.stealKeys())).toEqual(["InvalidAccessError", "InvalidAccessError"])
-      expect((await tab.evaluate(() => identity.raceOnShelf())).sort()).toEqual([false, true])
+      expect((await tab.evaluate(() => identity.raceOnStorage())).sort()).toEqual([false, true])
       expect(await tab.evaluate(() => identity.tryBox())).toBe("secret STATE_TAMPERED WRONG_USER SECURE_STORE_CHANGED")
     },
   )

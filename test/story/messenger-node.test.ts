@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createMessenger as createPortableMessenger, openMemoryStore } from "@signet/client/messaging"
-import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { createMessenger, type Messenger, openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
@@ -38,7 +38,7 @@ const sessionOf = (person: SignedIn) => ({
 /** With the minimal cost of key derivation, which is not tested here. */
 const boxOf = (passphrase: string, whose = "ann") =>
   createPassphraseBox({
-    shelf: createFileShelf(join(folder, `box of ${whose}`)),
+    storage: createFileStorage(join(folder, `box of ${whose}`)),
     lock: createFileLock(join(folder, `lock of ${whose}`)),
     passphrase: async () => passphrase,
     parameters: { memoryKiB: 19_456, passes: 2 },

@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { createSignet } from "@signet/client"
-import { connect, createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
-import { type faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
+import { connect, createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
+import { type faultKinds, faultyStorage } from "../../clients/core/testing/fault.ts"
 import { random } from "../../clients/core/testing/memory-platform.ts"
 
 export interface Job {
@@ -25,12 +25,12 @@ async function main(): Promise<void> {
   const job: Job = JSON.parse(process.argv[2] ?? "{}")
   const { folder, appId, authBaseUrl, skewMs = 0 } = job
   const lock = createFileLock(join(folder, "lock"))
-  const shelf = faultyShelf(createFileShelf(folder), () => {
+  const storage = faultyStorage(createFileStorage(folder), () => {
     process.kill(process.pid, "SIGKILL")
     return new Promise(() => {})
   })
   const box = createPassphraseBox({
-    shelf: createFileShelf(join(folder, "box")),
+    storage: createFileStorage(join(folder, "box")),
     lock: createFileLock(join(folder, "box-lock")),
     passphrase: async () => "of a test",
     parameters: { memoryKiB: 19_456, passes: 2 },
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
             return () => clearTimeout(timer)
           },
         },
-        ...{ random, shelf, lock, wire: connect },
+        ...{ random, storage, lock, wire: connect },
         refreshToken: { in: "box", box },
       },
     )
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
     // A new client has no access token, so it refreshes.
     const signet = open()
     await signet.session.ready
-    if (job.killAt !== undefined) shelf.arm(job.killAt, job.killKind ?? "stops before")
+    if (job.killAt !== undefined) storage.arm(job.killAt, job.killKind ?? "stops before")
     const token = await signet.session.accessToken()
     digests.push(createHash("sha256").update(token).digest("hex"))
   }

@@ -1,8 +1,8 @@
 import { Command } from "commander"
 import { addressOf, type Cli, examples, keepProfile, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
+import { openCredentialStore, storeOf } from "../credential-store.ts"
 import { CommandError, exitCodes, usage } from "../failure.ts"
-import { openKeep, storeOf } from "../keep.ts"
 import { isLoopbackHost } from "../profiles.ts"
 import { type ProgramCall, runServerProgram } from "../server-program.ts"
 import { checkIssuer } from "../sign-in/issuer.ts"
@@ -93,11 +93,11 @@ async function createAndLogin(cli: Cli, call: ProgramCall): Promise<number> {
   if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is stored")
   await checkIssuer(cli, profile)
   const named = { ...profile, store: profile.store ?? storeOf(cli) }
-  const keep = await openKeep(cli, named)
-  await keep.prepare()
+  const credentials = await openCredentialStore(cli, named)
+  await credentials.prepare()
   const { code, output } = await runServerProgram(cli, "admin", { ...call, isHeard: true })
   if (code !== 0) return code
-  await keep.write("pat", patIn(output))
+  await credentials.write("pat", patIn(output))
   keepProfile(cli, { ...named, signIn: "pat" })
   await leaveReplaced(cli, profile)
   const json = { server: profile.server, profile: profile.name, signIn: "pat" }

@@ -3,8 +3,8 @@ import { Command, Option } from "commander"
 import { openAccount } from "../account.ts"
 import { addressOf, type Cli, examples, keepProfile, type NamedProfile, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
+import { openCredentialStore, storeOf } from "../credential-store.ts"
 import { usage } from "../failure.ts"
-import { openKeep, storeOf } from "../keep.ts"
 import { parseServer } from "../profiles.ts"
 import { readSecret } from "../sign-in/ask.ts"
 import { signInWithCode } from "../sign-in/code-flow.ts"
@@ -117,8 +117,8 @@ async function loginWithPat(cli: Cli, profile: NamedProfile): Promise<number> {
   const trial = { ...cli, env: { ...cli.env, SIGNET_PAT: pat } }
   await using account = await openAccount(trial, profile)
   await account.accessToken()
-  const keep = await openKeep(cli, profile)
-  await keep.write("pat", pat)
+  const credentials = await openCredentialStore(cli, profile)
+  await credentials.write("pat", pat)
   keepProfile(cli, { ...profile, signIn: "pat" })
   show(
     cli,

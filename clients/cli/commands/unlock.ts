@@ -2,8 +2,8 @@ import { isSecretBoxError } from "@signet/client"
 import { Command, InvalidArgumentError, Option } from "commander"
 import { type Cli, examples, show } from "../cli.ts"
 import type { Run } from "../command.ts"
+import { openPassphraseBox, passphraseStorage } from "../credential-store.ts"
 import { CommandError, exitCodes, usage } from "../failure.ts"
-import { openPassphraseBox, passphraseShelf } from "../keep.ts"
 import { readSecret } from "../sign-in/ask.ts"
 import { holdKey, lockNow, maxUnlockMinutes, parseUnlockMinutes, unlockMinutesOf } from "../unlock/unlock.ts"
 
@@ -46,7 +46,7 @@ export function lockCommand(cli: Cli, run: Run): Command {
 async function unlock(cli: Cli): Promise<number> {
   const minutes = unlockMinutesOf(cli)
   if (minutes === 0) throw usage("--unlock-minutes must be at least 1", "To end one: signet lock")
-  if ((await passphraseShelf(cli).read("passphrase-box")) === undefined) {
+  if ((await passphraseStorage(cli).read("passphrase-box")) === undefined) {
     throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, "no passphrase store exists", {
       hint: "The first sign-in creates it: signet login --store passphrase",
     })

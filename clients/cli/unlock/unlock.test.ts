@@ -20,7 +20,7 @@ import {
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
 import { type FakeOptions, fakeCli } from "../testing/fake-cli.ts"
@@ -67,10 +67,12 @@ function agents(): number[] {
 
 /** A store with the weakest permitted key derivation. */
 async function makeStore(): Promise<void> {
-  const shelf = createFileShelf(join(home, "passphrase-box"))
+  const storage = createFileStorage(join(home, "passphrase-box"))
   const lock = createFileLock(join(home, "box-lock"))
   const parameters = { memoryKiB: 19_456, passes: 2 }
-  await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => passphrase }).createKey({ app: "quick" })
+  await createPassphraseBox({ storage, lock, parameters, passphrase: async () => passphrase }).createKey({
+    app: "quick",
+  })
 }
 const signet = (options: FakeOptions = {}) =>
   fakeCli({ program, ...options, env: { SIGNET_HOME: home, SIGNET_STORE: "passphrase", ...options.env } })

@@ -1,9 +1,9 @@
 // Pending redirect sign-ins: in the store, which only this origin reads, until the callback takes them or ten minutes
 // have passed.
 import type { SignInOptions } from "../client.ts"
-import type { Keep } from "../keep.ts"
 import type { Clock } from "../ports.ts"
 import { isText, objectOf } from "../record.ts"
+import type { SessionStore } from "../session-store.ts"
 
 export interface Pending {
   /** The key: 192 random bits, which the provider returns. */
@@ -37,19 +37,19 @@ const lifeMs = 600_000
 const most = 8
 const name = "sign-ins"
 
-export function createPendingSignIns({ keep, clock }: { keep: Keep; clock: Clock }): PendingSignIns {
+export function createPendingSignIns({ sessions, clock }: { sessions: SessionStore; clock: Clock }): PendingSignIns {
   // The machine's clock may have been set back: a time in the future counts as expired too.
   const isLive = ({ createdAtMs }: Pending) => Math.abs(clock.nowMs() - createdAtMs) < lifeMs
   const live = (bytes: Uint8Array | undefined) => parse(bytes).filter(isLive)
 
   return {
     put: (pending) =>
-      keep.change(name, (before) => ({
+      sessions.change(name, (before) => ({
         after: encode([...live(before), pending].slice(-most)),
         value: undefined,
       })),
     take: (state) =>
-      keep.change(name, (before) => {
+      sessions.change(name, (before) => {
         const all = live(before)
         const value = all.find((each) => each.state === state)
         return { after: value && encode(all.filter((each) => each !== value)), value }

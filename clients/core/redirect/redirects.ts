@@ -13,7 +13,7 @@ import type {
   SignInOption,
 } from "../client.ts"
 import { SignetError } from "../errors.ts"
-import type { Keep } from "../keep.ts"
+import type { SessionStore } from "../session-store.ts"
 import { base64url, randomText } from "../text.ts"
 import { codeOf, forged, parseAnswer } from "./answer.ts"
 import { createPendingSignIns } from "./pending.ts"
@@ -23,7 +23,7 @@ import { checkReturnPath } from "./return-path.ts"
 interface RedirectDeps extends Pick<Platform, "clock" | "random"> {
   readonly config: SignetConfig
   readonly client: AuthClient
-  readonly keep: Keep
+  readonly sessions: SessionStore
   readonly startSignIn: Signet["startSignIn"]
   readonly login: (signIn: ProviderSignIn) => Promise<SignedIn>
 }
@@ -31,8 +31,8 @@ interface RedirectDeps extends Pick<Platform, "clock" | "random"> {
 type Listed = Awaited<ReturnType<AuthClient["listSignInOptions"]>>["options"][number]
 
 export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions" | "beginSignIn" | "openCallback"> {
-  const { client, config, random, clock, keep, login, startSignIn } = deps
-  const pendingSignIns = createPendingSignIns({ keep, clock })
+  const { client, config, random, clock, sessions, login, startSignIn } = deps
+  const pendingSignIns = createPendingSignIns({ sessions, clock })
 
   async function list(): Promise<readonly Listed[]> {
     const platform = WirePlatform[config.platform ?? "WEB"]

@@ -1,10 +1,10 @@
 // A store that fails, or hangs, before or after its k-th operation.
-import type { Shelf } from "../ports.ts"
+import type { ByteStorage } from "../ports.ts"
 
 export type FaultKind = "fails before" | "fails after" | "stops before" | "stops after"
 export const faultKinds: readonly FaultKind[] = ["fails before", "fails after", "stops before", "stops after"]
 
-export interface FaultyShelf extends Shelf {
+export interface FaultyStorage extends ByteStorage {
   /** Resolves when the operation was called. */
   readonly met: Promise<true>
   /** Starts counting: the fault is at the operation after `k` others. */
@@ -12,7 +12,7 @@ export interface FaultyShelf extends Shelf {
 }
 
 /** @param stop How to hang: by default the operation never ends. */
-export function faultyShelf(shelf: Shelf, stop = () => new Promise<never>(() => {})): FaultyShelf {
+export function faultyStorage(storage: ByteStorage, stop = () => new Promise<never>(() => {})): FaultyStorage {
   let left = Number.POSITIVE_INFINITY
   let kind: FaultKind = "fails before"
   let meet = (_: true) => {}
@@ -36,8 +36,8 @@ export function faultyShelf(shelf: Shelf, stop = () => new Promise<never>(() => 
         meet = resolve
       })
     },
-    read: (name) => guarded(() => shelf.read(name)),
-    write: (name, bytes, expected) => guarded(() => shelf.write(name, bytes, expected)),
-    remove: (name, expected) => guarded(() => shelf.remove(name, expected)),
+    read: (name) => guarded(() => storage.read(name)),
+    write: (name, bytes, expected) => guarded(() => storage.write(name, bytes, expected)),
+    remove: (name, expected) => guarded(() => storage.remove(name, expected)),
   }
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { setImmediate as soon } from "node:timers/promises"
 import type { Platform } from "../client.ts"
-import type { Channel, Clock, Kept, Lock, Random, Shelf, Wire } from "../ports.ts"
+import type { ByteStorage, Channel, Clock, Lock, Random, StoredBytes, Wire } from "../ports.ts"
 import type { SecretBox } from "../secret-box.ts"
 
 export const random: Random = { bytes: (length) => new Uint8Array(randomBytes(length)) }
@@ -52,8 +52,8 @@ export const settled = async (): Promise<void> => {
   for (let i = 0; i < 5; i++) await soon()
 }
 
-export function memoryShelf(): Shelf & { readonly all: Map<string, Kept> } {
-  const all = new Map<string, Kept>()
+export function memoryStorage(): ByteStorage & { readonly all: Map<string, StoredBytes> } {
+  const all = new Map<string, StoredBytes>()
   let writes = 0
   return {
     all,
@@ -137,22 +137,22 @@ export function memoryBox(): SecretBox {
 }
 
 export interface MemoryPlatforms {
-  readonly shelf: ReturnType<typeof memoryShelf>
+  readonly storage: ReturnType<typeof memoryStorage>
   readonly lock: Lock
   /** The platform of one tab, with the given changes. */
   tab(change?: Partial<Platform>): Platform
 }
 
 export function memoryPlatforms(of: { clock: Clock; wire: Wire }): MemoryPlatforms {
-  const shelf = memoryShelf()
+  const storage = memoryStorage()
   const lock = memoryLock()
   const channel = memoryChannels()
   const box = memoryBox()
   return {
-    shelf,
+    storage,
     lock,
     tab: (change) => ({
-      ...{ clock: of.clock, wire: of.wire, random, shelf, lock, channel: channel() },
+      ...{ clock: of.clock, wire: of.wire, random, storage, lock, channel: channel() },
       refreshToken: { in: "box", box },
       ...change,
     }),

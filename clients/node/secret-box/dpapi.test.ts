@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createFileShelf } from "../file-shelf.ts"
+import { createFileStorage } from "../file-storage.ts"
 import type { DpapiOptions } from "./dpapi.ts"
 import { openOsSecretBox } from "./os-store.ts"
 
@@ -26,8 +26,12 @@ const become = (mood: string) => writeFileSync(join(folder, "mood"), mood)
 const signIn = (user: string) => writeFileSync(join(folder, "user"), user)
 const kept = () => readdirSync(join(folder, "keys")).map((name) => readFileSync(join(folder, "keys", name)))
 const boxWith = (change: DpapiOptions = {}) => {
-  const shelf = createFileShelf(join(folder, "keys"))
-  return openOsSecretBox({ lock, platform: "win32", dpapi: { shelf, program: join(folder, "powershell"), ...change } })
+  const storage = createFileStorage(join(folder, "keys"))
+  return openOsSecretBox({
+    lock,
+    platform: "win32",
+    dpapi: { storage, program: join(folder, "powershell"), ...change },
+  })
 }
 
 test("sealed bytes open for their scope alone, also after a restart and a rotation", async () => {

@@ -2,15 +2,15 @@
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import { join } from "node:path"
-import { SecretBoxError, type SecretScope, type Shelf } from "@signet/client"
+import { type ByteStorage, SecretBoxError, type SecretScope } from "@signet/client"
 import { scopeText } from "../../core/platform.ts"
-import { createFileShelf } from "../file-shelf.ts"
+import { createFileStorage } from "../file-storage.ts"
 import type { Keeper } from "./kept-box.ts"
 import { type PowershellOptions, powershell } from "./powershell.ts"
 
 export interface DpapiOptions extends PowershellOptions {
   /** The store of the wrapped bytes. Default: a folder in the user's local application data, which does not roam. */
-  readonly shelf?: Shelf
+  readonly storage?: ByteStorage
 }
 
 /**
@@ -44,24 +44,24 @@ try {
 
 /** @throws SecretBoxError for DPAPI's refusals and every other result of PowerShell. */
 export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
-  const shelf = options.shelf ?? createFileShelf(join(homedir(), "AppData", "Local", "signet", "keys"))
+  const storage = options.storage ?? createFileStorage(join(homedir(), "AppData", "Local", "signet", "keys"))
   return {
     async read(scope) {
-      const kept = await shelf.read(nameOf(scope))
+      const kept = await storage.read(nameOf(scope))
       return kept && call("unprotect", scope, kept.bytes)
     },
     // PowerShell takes a second to start. The file is read for each use, so changes by others are seen.
     async stamp(scope) {
-      const kept = await shelf.read(nameOf(scope))
+      const kept = await storage.read(nameOf(scope))
       return kept && createHash("sha256").update(kept.bytes).digest("hex")
     },
     async write(scope, bytes) {
       const wrapped = await call("protect", scope, bytes)
       // The box holds its lock since its read, so any revision may be replaced.
-      await shelf.write(nameOf(scope), wrapped, "any")
+      await storage.write(nameOf(scope), wrapped, "any")
     },
     async remove(scope) {
-      await shelf.remove(nameOf(scope), "any")
+      await storage.remove(nameOf(scope), "any")
     },
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest"
-import type { Kept, Lock, Shelf } from "../../core/ports.ts"
+import type { ByteStorage, Lock, StoredBytes } from "../../core/ports.ts"
 import { scopeText } from "../../core/sealed.ts"
 import { createPassphraseBox, type KeyHolder } from "./passphrase.ts"
 
@@ -9,8 +9,8 @@ const scope = { app: "app_1", user: "ada" }
 // The weakest permitted parameters: these tests do not check strength.
 const parameters = { memoryKiB: 19_456, passes: 2 }
 
-interface Drawer extends Shelf {
-  kept: Kept | undefined
+interface Drawer extends ByteStorage {
+  kept: StoredBytes | undefined
 }
 
 function drawer(): Drawer {
@@ -31,17 +31,17 @@ function drawer(): Drawer {
   }
 }
 
-let shelf: Drawer
+let storage: Drawer
 const lock: Lock = { run: (work) => work() }
 const boxWith = (passphrase: string) =>
-  createPassphraseBox({ shelf, lock, passphrase: async () => passphrase, parameters })
+  createPassphraseBox({ storage, lock, passphrase: async () => passphrase, parameters })
 const change = (edit: (file: { kdf: Record<string, unknown>; canary: string; format: number }) => void) => {
-  const file = JSON.parse(textOf(shelf.kept?.bytes ?? utf8("{}")))
+  const file = JSON.parse(textOf(storage.kept?.bytes ?? utf8("{}")))
   edit(file)
-  shelf.kept = { revision: "9", bytes: utf8(JSON.stringify(file)) }
+  storage.kept = { revision: "9", bytes: utf8(JSON.stringify(file)) }
 }
 beforeEach(() => {
-  shelf = drawer()
+  storage = drawer()
 })
 
 test("sealed bytes open with the passphrase in any Unicode form, and with no other", async () => {
@@ -49,7 +49,7 @@ test("sealed bytes open with the passphrase in any Unicode form, and with no oth
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
   expect(textOf(await boxWith("cafe\u0301").open(scope, "token", sealed))).toBe("sgrt_1")
-  const before = shelf.kept
+  const before = storage.kept
   const wrong = boxWith("cafe")
   for (const use of [
     () => wrong.open(scope, "token", sealed),
@@ -59,13 +59,13 @@ test("sealed bytes open with the passphrase in any Unicode form, and with no oth
   ]) {
     await expect(use()).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_PASSPHRASE" })
   }
-  expect(shelf.kept).toBe(before)
+  expect(storage.kept).toBe(before)
 })
 
 test("after a wrong passphrase the next use prompts again", async () => {
   await boxWith("right").createKey(scope)
   const said = ["wrong", "right"]
-  const box = createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "", parameters })
+  const box = createPassphraseBox({ storage, lock, passphrase: async () => said.shift() ?? "", parameters })
   await expect(box.seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
   await box.seal(scope, "token", utf8("x"))
 })
@@ -81,7 +81,7 @@ describe("a holder", () => {
     return { kept, holder }
   }
   const boxOf = (holder: KeyHolder, said: string[]) =>
-    createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "nothing", parameters, holder })
+    createPassphraseBox({ storage, lock, passphrase: async () => said.shift() ?? "nothing", parameters, holder })
 
   test("gets the key after it was verified, and the next box does not prompt", async () => {
     const { kept, holder } = holding()
@@ -118,7 +118,7 @@ test("the prompt receives whether the file exists", async () => {
       asked.push(isNew)
       return "correct horse"
     }
-    return createPassphraseBox({ shelf, lock, passphrase, parameters })
+    return createPassphraseBox({ storage, lock, passphrase, parameters })
   }
   await open().createKey(scope)
   await open().seal(scope, "token", utf8("sgrt_1"))
@@ -129,7 +129,7 @@ test("the file contains neither key, passphrase nor plaintext", async () => {
   const box = boxWith("correct horse")
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
-  const file = textOf(shelf.kept?.bytes ?? utf8(""))
+  const file = textOf(storage.kept?.bytes ?? utf8(""))
   expect(Object.keys(JSON.parse(file)).sort()).toEqual(["canary", "entries", "format", "kdf"])
   for (const secret of ["correct horse", "sgrt_1"]) {
     expect(file).not.toContain(secret)
@@ -138,8 +138,8 @@ test("the file contains neither key, passphrase nor plaintext", async () => {
 })
 
 test("a new file is stretched with 64 MiB, three passes and one lane", async () => {
-  await createPassphraseBox({ shelf, lock, passphrase: async () => "x" }).createKey(scope)
-  const { kdf } = JSON.parse(textOf(shelf.kept?.bytes ?? utf8("{}")))
+  await createPassphraseBox({ storage, lock, passphrase: async () => "x" }).createKey(scope)
+  const { kdf } = JSON.parse(textOf(storage.kept?.bytes ?? utf8("{}")))
   expect(kdf).toMatchObject({ memoryKiB: 65_536, passes: 3, lanes: 1 })
 })
 
@@ -214,10 +214,10 @@ describe("a file that was changed", () => {
     await box.createKey(scope)
     const sealed = await box.seal(scope, "token", utf8("x"))
     change(edit)
-    const before = shelf.kept
+    const before = storage.kept
     await expect(boxWith("x").open(scope, "token", sealed)).rejects.toMatchObject({ reason })
     await expect(boxWith("x").createKey(scope)).rejects.toMatchObject({ reason })
-    expect(shelf.kept).toBe(before)
+    expect(storage.kept).toBe(before)
   })
 
   test("by swapping the keys of scopes is detected", async () => {

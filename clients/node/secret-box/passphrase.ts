@@ -1,6 +1,6 @@
 // Keys under a passphrase, for machines without a credential store. Never selected by default.
 
-import type { Lock, Shelf } from "@signet/client"
+import type { ByteStorage, Lock } from "@signet/client"
 import { isSecretBoxError, type SecretBox, type SecretBoxDescription, SecretBoxError } from "@signet/client"
 import { argon2id } from "hash-wasm"
 import {
@@ -17,7 +17,7 @@ import { formatFile, type KdfParameters, type PassphraseFile, parseFile } from "
 
 export interface PassphraseBoxOptions {
   /** The store of the file. */
-  readonly shelf: Shelf
+  readonly storage: ByteStorage
   readonly lock: Lock
   /**
    * Prompts for the passphrase, once, at the first seal or open.
@@ -65,7 +65,7 @@ const whole = { app: "signet" }
 const canary = new TextEncoder().encode("signet passphrase")
 
 export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
-  const { shelf, holder } = options
+  const { storage, holder } = options
   let isHeldWrong = false
   let passphrase: Promise<string> | undefined
   const derived = new Map<string, Promise<Stretched>>()
@@ -105,7 +105,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
 
   /** The file and its key, which the canary verifies. */
   async function load(): Promise<{ file: PassphraseFile; key: SealingKey; revision: string } | undefined> {
-    const kept = await shelf.read(name)
+    const kept = await storage.read(name)
     if (kept === undefined) return undefined
     const file = parseFile(kept.bytes)
     const stretched = await keyOf(file.kdf, false)
@@ -142,7 +142,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
   }
 
   async function save(file: PassphraseFile, revision: string | undefined): Promise<void> {
-    if ((await shelf.write(name, formatFile(file), revision)) !== undefined) return
+    if ((await storage.write(name, formatFile(file), revision)) !== undefined) return
     throw new SecretBoxError("SECURE_STORE_CHANGED", "another program changed the file at the same time: try again")
   }
 

@@ -1,7 +1,7 @@
 // node docs/examples/chat/main.ts EMAIL ROOT_KEY: a chat with a server under development (npm start, in another terminal).
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { openChat } from "./chat.ts"
 
 const [email = "", rootKey = "", server = "http://127.0.0.1:8080"] = process.argv.slice(2)
@@ -22,7 +22,7 @@ const chat = await openChat({
   folder,
   // An app for people has `openOsSecretBox`, or asks for the passphrase.
   box: createPassphraseBox({
-    shelf: createFileShelf(join(folder, "box")),
+    storage: createFileStorage(join(folder, "box")),
     lock: createFileLock(join(folder, "box-lock")),
     passphrase: async () => process.env.CHAT_PASSPHRASE ?? "only for trying it out",
   }),

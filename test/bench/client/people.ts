@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { createMessenger, type Messenger, openSqliteStore } from "@signet/client-node/messaging"
 import { idOf } from "@signet/kernel/ids"
 import { rootPublicKey } from "../../../server/keys/root-key.ts"
@@ -30,7 +30,7 @@ export async function newPerson(
   const file = join(folder, session.userId)
   const transport = createGrpcTransport({ baseUrl })
   const box = createPassphraseBox({
-    shelf: createFileShelf(`${file}-box`),
+    storage: createFileStorage(`${file}-box`),
     lock: createFileLock(`${file}-lock`),
     passphrase: async () => session.userId,
     parameters: { memoryKiB: 19_456, passes: 2 },

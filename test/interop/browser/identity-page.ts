@@ -1,7 +1,7 @@
 // The page of the identity client's browser tests: what a test may ask of a tab.
 import { createClient } from "@connectrpc/connect"
 import { isFailure, rest, type Signet } from "@signet/client"
-import { configure, connect, createIdbShelf, createWebSecretBox, grpcWeb } from "@signet/client-web"
+import { configure, connect, createIdbStorage, createWebSecretBox, grpcWeb } from "@signet/client-web"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { type ClientSettings, setClock } from "./client-settings.ts"
 
@@ -24,7 +24,7 @@ export interface IdentityPage {
   /** What a script gets that would take the keys along. */
   stealKeys(): Promise<string[]>
   /** Two that write on the word of one revision, at once. */
-  raceOnShelf(): Promise<boolean[]>
+  raceOnStorage(): Promise<boolean[]>
   /** What a box says in this page. */
   tryBox(): Promise<string>
 }
@@ -104,10 +104,10 @@ window.identity = {
       ),
     )
   },
-  async raceOnShelf() {
-    const shelves = [createIdbShelf("race"), createIdbShelf("race")]
-    const first = await shelves[0]?.write("a", new Uint8Array([0]), undefined)
-    const written = await Promise.all(shelves.map((shelf, i) => shelf.write("a", new Uint8Array([i]), first)))
+  async raceOnStorage() {
+    const stores = [createIdbStorage("race"), createIdbStorage("race")]
+    const first = await stores[0]?.write("a", new Uint8Array([0]), undefined)
+    const written = await Promise.all(stores.map((storage, i) => storage.write("a", new Uint8Array([i]), first)))
     return written.map((revision) => revision !== undefined)
   },
   async tryBox() {

@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { argv } from "node:process"
 import { createClient } from "@connectrpc/connect"
-import { configure, createFileLock, createFileShelf, createPassphraseBox, grpc } from "@signet/client-node"
+import { configure, createFileLock, createFileStorage, createPassphraseBox, grpc } from "@signet/client-node"
 import {
   createMessenger,
   isMessagingError,
@@ -30,7 +30,7 @@ for (const one of [ada, bob]) {
 async function open(name) {
   const own = join(folder, name)
   const box = createPassphraseBox({
-    shelf: createFileShelf(join(own, "box")),
+    storage: createFileStorage(join(own, "box")),
     lock: createFileLock(join(own, "box-lock")),
     passphrase: async () => "of a test",
   })

@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import {
   createFileLock,
-  createFileShelf,
+  createFileStorage,
   createPassphraseBox,
   openOsSecretBox,
   type PassphraseBoxOptions,
@@ -13,7 +13,7 @@ import { CommandError, exitCodes, usage } from "./failure.ts"
 import { homeOf } from "./profiles.ts"
 import { keyHolderOf } from "./unlock/unlock.ts"
 
-export interface Keep {
+export interface CredentialStore {
   /** Throws what a later write would throw. */
   prepare(): Promise<void>
   read(name: string): Promise<string | undefined>
@@ -33,9 +33,9 @@ export async function openBox(cli: Cli, { store = storeOf(cli) }: NamedProfile):
 
 /** The passphrase file, which all profiles share. */
 export const openPassphraseBox = (cli: Cli, how: Pick<PassphraseBoxOptions, "passphrase" | "holder">): SecretBox =>
-  createPassphraseBox({ shelf: passphraseShelf(cli), lock: boxLock(cli), ...how })
+  createPassphraseBox({ storage: passphraseStorage(cli), lock: boxLock(cli), ...how })
 
-export const passphraseShelf = ({ env }: Cli) => createFileShelf(join(homeOf(env), "passphrase-box"))
+export const passphraseStorage = ({ env }: Cli) => createFileStorage(join(homeOf(env), "passphrase-box"))
 const boxLock = ({ env }: Cli) => createFileLock(join(homeOf(env), "box-lock"))
 
 /** SIGNET_STORE: the default of sign-ins. */
@@ -66,22 +66,22 @@ async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<st
 }
 
 /** Stored texts of a profile, such as a personal access token. */
-export async function openKeep(cli: Cli, profile: NamedProfile): Promise<Keep> {
-  const shelf = createFileShelf(join(folderOf(cli, profile), "kept"))
+export async function openCredentialStore(cli: Cli, profile: NamedProfile): Promise<CredentialStore> {
+  const storage = createFileStorage(join(folderOf(cli, profile), "kept"))
   const box = await openBox(cli, profile)
   const scope = { app: "signet", user: `${profile.name} ${profile.server}` }
   return {
     prepare: () => box.createKey(scope),
     async read(name) {
-      const kept = await shelf.read(name)
+      const kept = await storage.read(name)
       return kept && new TextDecoder().decode(await box.open(scope, name, kept.bytes))
     },
     async write(name, text) {
       await box.createKey(scope)
-      await shelf.write(name, await box.seal(scope, name, new TextEncoder().encode(text)), "any")
+      await storage.write(name, await box.seal(scope, name, new TextEncoder().encode(text)), "any")
     },
     async remove(name) {
-      await shelf.remove(name, "any")
+      await storage.remove(name, "any")
     },
   }
 }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { mkdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
-import type { Kept, Shelf } from "@signet/client"
+import type { ByteStorage, StoredBytes } from "@signet/client"
 import { syncFolder, writeDurably } from "./durable-file.ts"
 
 const revisionBytes = 16
@@ -12,10 +12,10 @@ const revisionBytes = 16
  *
  * @param folder Created at the first write.
  */
-export function createFileShelf(folder: string): Shelf {
+export function createFileStorage(folder: string): ByteStorage {
   const fileOf = (name: string) => join(folder, `${createHash("sha256").update(name).digest("base64url")}.kept`)
 
-  async function read(name: string): Promise<Kept | undefined> {
+  async function read(name: string): Promise<StoredBytes | undefined> {
     const whole = await readFile(fileOf(name)).catch(orUndefined)
     if (whole === undefined) return undefined
     if (whole.length < revisionBytes) throw new Error("a stored file is truncated")

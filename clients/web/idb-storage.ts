@@ -1,15 +1,15 @@
 // A store in IndexedDB. One transaction reads, compares and writes, so tabs cannot interleave.
-import type { Kept, Shelf } from "@signet/client"
+import type { ByteStorage, StoredBytes } from "@signet/client"
 import { changeIn, openDatabase, readIn } from "./idb.ts"
 
 /** @param database The database's name; only this store may use it. */
-export function createIdbShelf(database = "signet"): Shelf {
+export function createIdbStorage(database = "signet"): ByteStorage {
   const open = openDatabase(database)
   return {
     read: async (name) => parseKept(await readIn(open, name)),
     async write(name, bytes, expected) {
       const revision = crypto.randomUUID()
-      const kept: Kept = { revision, bytes: bytes.slice() }
+      const kept: StoredBytes = { revision, bytes: bytes.slice() }
       return changeIn(open, name, (before, at) => {
         if (expected !== "any" && parseKept(before)?.revision !== expected) return undefined
         at.put(kept, name)
@@ -25,7 +25,7 @@ export function createIdbShelf(database = "signet"): Shelf {
   }
 }
 
-function parseKept(value: unknown): Kept | undefined {
+function parseKept(value: unknown): StoredBytes | undefined {
   if (value === undefined) return undefined
   const { revision, bytes }: Record<string, unknown> = Object(value)
   if (typeof revision !== "string" || !(bytes instanceof Uint8Array))

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { createKeep } from "./keep.ts"
 import type { SessionRecord } from "./record.ts"
-import { memoryBox, memoryShelf } from "./testing/memory-platform.ts"
+import { createSessionStore } from "./session-store.ts"
+import { memoryBox, memoryStorage } from "./testing/memory-platform.ts"
 
 const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
 const user = {
@@ -12,10 +12,10 @@ const record: SessionRecord = { user, refreshToken: "r", retryKey: "k", generati
 const unsaid: SessionRecord = { ...record, refreshToken: undefined }
 
 function keeps() {
-  const shelf = memoryShelf()
-  const boxed = (app = of) => createKeep(app, { shelf, refreshToken: { in: "box", box } })
+  const storage = memoryStorage()
+  const boxed = (app = of) => createSessionStore(app, { storage, refreshToken: { in: "box", box } })
   const box = memoryBox()
-  return { shelf, boxed, cookie: createKeep(of, { shelf, refreshToken: { in: "cookie" } }) }
+  return { storage, boxed, cookie: createSessionStore(of, { storage, refreshToken: { in: "cookie" } }) }
 }
 const failed = { reason: "STORE_FAILED" }
 
@@ -36,21 +36,21 @@ test("a sign-in is restored with the platform's place of the refresh token, and 
 })
 
 test("a sign-in of another app or service is not found, and a record under another name does not open", async () => {
-  const { boxed, shelf } = keeps()
-  const [name = ""] = (await boxed().put(record, "any")) ? [...shelf.all.keys()] : []
+  const { boxed, storage } = keeps()
+  const [name = ""] = (await boxed().put(record, "any")) ? [...storage.all.keys()] : []
   for (const other of [
     { ...of, appId: "app_2" },
     { ...of, authBaseUrl: "https://other.example" },
   ]) {
     expect(await boxed(other).load()).toBeUndefined()
     const there = name.replace(of.appId, other.appId).replace(of.authBaseUrl, other.authBaseUrl)
-    shelf.all.set(there, shelf.all.get(name) ?? expect.fail("nothing kept"))
+    storage.all.set(there, storage.all.get(name) ?? expect.fail("nothing kept"))
     await expect(boxed(other).load()).rejects.toMatchObject(failed)
   }
 })
 
 test("nothing is sealed before there is a key for it", async () => {
-  const { shelf } = keeps()
+  const { storage } = keeps()
   const box = memoryBox()
   let keys = 0
   const keyed: typeof box = {
@@ -60,7 +60,7 @@ test("nothing is sealed before there is a key for it", async () => {
     },
     seal: (...of) => (keys > 0 ? box.seal(...of) : Promise.reject(new Error("no key"))),
   }
-  await createKeep(of, { shelf, refreshToken: { in: "box", box: keyed } }).put(record, "any")
+  await createSessionStore(of, { storage, refreshToken: { in: "box", box: keyed } }).put(record, "any")
   expect(keys).toBe(1)
 })
 
@@ -86,32 +86,37 @@ test("notes are stored, read and removed", async () => {
 })
 
 test("a change with a concurrent one is retried a bounded number of times", async () => {
-  const { boxed, shelf } = keeps()
+  const { boxed, storage } = keeps()
   const bytes = (byte: number) => new Uint8Array([byte])
-  const keep = boxed()
+  const sessions = boxed()
   const add = (before: Uint8Array | undefined) => ({ after: bytes((before?.[0] ?? 0) + 1), value: before?.[0] })
-  expect(await keep.change("count", add)).toBeUndefined()
-  expect(await keep.change("count", add)).toBe(1)
-  expect(await keep.change("count", (before) => ({ after: undefined, value: before?.[0] }))).toBe(2)
-  const { write } = shelf
+  expect(await sessions.change("count", add)).toBeUndefined()
+  expect(await sessions.change("count", add)).toBe(1)
+  expect(await sessions.change("count", (before) => ({ after: undefined, value: before?.[0] }))).toBe(2)
+  const { write } = storage
   let between = 0
-  shelf.write = async (name, value, expected) => (++between > 1 ? write(name, value, expected) : undefined)
-  expect(await keep.change("count", add)).toBe(2)
-  shelf.write = async () => undefined
-  await expect(keep.change("count", add)).rejects.toMatchObject({ reason: "LOCK_BUSY" })
-  shelf.write = write
+  storage.write = async (name, value, expected) => (++between > 1 ? write(name, value, expected) : undefined)
+  expect(await sessions.change("count", add)).toBe(2)
+  storage.write = async () => undefined
+  await expect(sessions.change("count", add)).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  storage.write = write
   // A value that does not open is older than the key, and is replaced.
-  for (const [name, kept] of shelf.all) shelf.all.set(name, { ...kept, bytes: bytes(9) })
-  expect(await keep.change("count", add)).toBeUndefined()
-  expect(await keep.change("count", add)).toBe(1)
+  for (const [name, kept] of storage.all) storage.all.set(name, { ...kept, bytes: bytes(9) })
+  expect(await sessions.change("count", add)).toBeUndefined()
+  expect(await sessions.change("count", add)).toBe(1)
 })
 
 test("a failing platform is STORE_FAILED", async () => {
-  const { boxed, shelf } = keeps()
+  const { boxed, storage } = keeps()
   const fail = () => Promise.reject(new Error("the disk is full"))
-  Object.assign(shelf, { read: fail, write: fail, remove: fail })
-  const keep = boxed()
-  for (const work of [keep.load(), keep.put(record, "any"), keep.remove("any"), keep.putNote("n", {})]) {
+  Object.assign(storage, { read: fail, write: fail, remove: fail })
+  const sessions = boxed()
+  for (const work of [
+    sessions.load(),
+    sessions.put(record, "any"),
+    sessions.remove("any"),
+    sessions.putNote("n", {}),
+  ]) {
     await expect(work).rejects.toMatchObject(failed)
   }
 })

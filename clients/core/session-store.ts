@@ -4,14 +4,14 @@ import { SignetError } from "./errors.ts"
 import { encodeNote, encodeRecord, type Note, parseNote, parseRecord, type SessionRecord } from "./record.ts"
 import type { SecretScope } from "./secret-box.ts"
 
-export interface KeptRecord {
+export interface StoredSession {
   readonly revision: string
   readonly record: SessionRecord
 }
 
 /** All functions throw SignetError STORE_FAILED if the platform fails; nothing has changed then. */
-export interface Keep {
-  load(): Promise<KeptRecord | undefined>
+export interface SessionStore {
+  load(): Promise<StoredSession | undefined>
   /** @returns The new revision; undefined if the stored revision is not the expected one. */
   put(record: SessionRecord, expected: string | "any"): Promise<string | undefined>
   /** @returns False if the stored revision is not the expected one. */
@@ -35,9 +35,12 @@ interface Changed<T> {
 /** The most attempts after concurrent changes. */
 const rounds = 32
 
-type Parts = Pick<Platform, "shelf" | "refreshToken">
+type Parts = Pick<Platform, "storage" | "refreshToken">
 
-export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, refreshToken }: Parts): Keep {
+export function createSessionStore(
+  of: { appId: string; authBaseUrl: string },
+  { storage, refreshToken }: Parts,
+): SessionStore {
   const place = `${of.appId} ${of.authBaseUrl}`
   const sessionName = `session ${place}`
   const noteName = (name: string) => `${name} ${place}`
@@ -55,7 +58,7 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
   return {
     load: () =>
       kept("read", async () => {
-        const found = await shelf.read(sessionName)
+        const found = await storage.read(sessionName)
         if (found === undefined) return undefined
         const record = parseRecord(await open(sessionName, found.bytes))
         const isWhole = record !== undefined && (record.refreshToken === undefined) === (refreshToken.in === "cookie")
@@ -63,33 +66,33 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
         return { revision: found.revision, record }
       }),
     put: (record, expected) =>
-      kept("written", async () => shelf.write(sessionName, await seal(sessionName, encodeRecord(record)), expected)),
-    remove: (expected) => kept("removed", () => shelf.remove(sessionName, expected)),
+      kept("written", async () => storage.write(sessionName, await seal(sessionName, encodeRecord(record)), expected)),
+    remove: (expected) => kept("removed", () => storage.remove(sessionName, expected)),
     loadNote: (name) =>
       kept("read", async () => {
-        const found = await shelf.read(noteName(name))
+        const found = await storage.read(noteName(name))
         return found && parseNote(await open(noteName(name), found.bytes))
       }),
     putNote: (name, note) =>
       kept("written", async () => {
-        await shelf.write(noteName(name), await seal(noteName(name), encodeNote(note)), "any")
+        await storage.write(noteName(name), await seal(noteName(name), encodeNote(note)), "any")
       }),
     change: (name, work) =>
       kept("written", async () => {
         const at = noteName(name)
         for (let round = 0; round < rounds; round++) {
-          const found = await shelf.read(at)
+          const found = await storage.read(at)
           // A value that does not open is older than the key, and is replaced.
           const before = found && (await open(at, found.bytes).catch(() => undefined))
           const { after, value } = work(before)
           if (after === undefined) return value
-          if ((await shelf.write(at, await seal(at, after), found?.revision)) !== undefined) return value
+          if ((await storage.write(at, await seal(at, after), found?.revision)) !== undefined) return value
         }
         throw new SignetError("LOCK_BUSY", "other tabs changed the stored value at every attempt: try again later")
       }),
     removeNote: (name) =>
       kept("removed", async () => {
-        await shelf.remove(noteName(name), "any")
+        await storage.remove(noteName(name), "any")
       }),
   }
 }
