@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { effort, isLong } from "../support/effort.ts"
@@ -141,8 +142,13 @@ test("a device that has ended gets an error, and a new one replaces it with its 
   await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
   await expect(ended.messenger.send(id, utf8("as if nothing was"))).rejects.toMatchObject({ reason: "QUEUED" })
   expect(await textsIn(ended, id)).toEqual(["before"])
+  const keysOf = async () => (await ended.store.list(deviceSpace, "keyPackage")).map(({ key }) => key)
+  const before = new Set(await keysOf())
+  expect(before.size).toBeGreaterThan(0)
   await ended.messenger.startAnew()
   expect(ended.messenger.deviceId).not.toBe(ann.messenger.deviceId)
+  // The private keys of the ended device's key packages open welcomes until they are deleted.
+  expect((await keysOf()).filter((key) => before.has(key))).toEqual([])
   expect((await ended.messenger.conversation(id))?.status).toBe("waiting")
   await ended.messenger.sync()
   await ben.messenger.sync()

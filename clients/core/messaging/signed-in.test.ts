@@ -3,11 +3,11 @@ import type { Session, SessionState } from "../session.ts"
 import { messagingSession } from "./signed-in.ts"
 
 const appId = "app_01kdvdna00edmtevk5ehj6axhg"
-const person = (principalId: string): SessionState => ({
+const person = (principalId: string, tenantId?: string): SessionState => ({
   is: "signedIn",
   user: {
     ...{ sessionId: "ses_1", identityId: "idn_1", principalId },
-    ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
+    ...{ primaryEmail: undefined, tenantId, contextId: undefined },
   },
 })
 
@@ -44,6 +44,7 @@ test("nobody signed in has none", async () => {
 
 test.each<[string, SessionState]>([
   ["another person signed in", person("prn_ben")],
+  ["the same person signed in to another tenant", person("prn_ann", "ten_2")],
   ["nobody signed in", { is: "loggedOut", reason: "LOGGED_OUT" }],
 ])("a messenger gets no token with %s meanwhile", async (_, next) => {
   const { session, become } = sessionOf(person("prn_ann"))
