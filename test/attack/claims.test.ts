@@ -65,8 +65,12 @@ describe("a claim", () => {
     const eve = await registered("claimed eve")
     await eve.upload(2)
     const both = [bob.userId, eve.userId]
+    const claimedInAudit = () =>
+      server.store.db.selectFrom("audit_event").select("id").where("kind", "=", "key_package.claimed").execute()
+    const before = await claimedInAudit()
     const first = await claim({ claimId, userIds: both })
     const again = await claim({ claimId, userIds: both.toReversed() })
+    expect((await claimedInAudit()).length).toBe(before.length + 1)
     expect(refsOf(again)).toEqual(refsOf(first))
     expect(again.claim?.ticket).toEqual(first.claim?.ticket)
     expect(await why(claim({ claimId }))).toBe("IDEMPOTENCY_MISMATCH")

@@ -11,6 +11,7 @@ import {
 } from "@signet/proto/messaging/v1/key_package_service"
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { sweepMessaging } from "../../server/store/postgres/messaging/sweep.ts"
 import { protocols, refusal } from "../support/clients.ts"
 import { proofHeader, proofOf } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
@@ -60,6 +61,22 @@ describe.each(Object.entries(protocols))("over %s", (_, over) => {
     await send(proof, device)
     expect(await whyRefused(send(proof, device))).toBe("DEVICE_PROOF_INVALID DEVICE_PROOF_REPLAYED")
   })
+})
+
+test("a used proof stays used after a sweep, for as long as it is valid", async () => {
+  const second = 1_000
+  const now = () => server.deps.clock.nowMs()
+  const proof = await proofOf(keyOf(ada), retire, request, { atMs: now() + 50 * second })
+  await send(proof)
+  for (const passed of [60, 40]) {
+    server.advance(passed * second)
+    await sweepMessaging(server.store.db, now())
+    expect(await whyRefused(send(proof))).toBe("DEVICE_PROOF_INVALID DEVICE_PROOF_REPLAYED")
+  }
+  server.advance(15 * second)
+  expect(await whyRefused(send(proof))).toBe("DEVICE_PROOF_INVALID DEVICE_PROOF_EXPIRED")
+  // The other tests use the system's time.
+  server.advance(-115 * second)
 })
 
 describe("a proof", () => {

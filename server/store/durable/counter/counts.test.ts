@@ -120,3 +120,18 @@ test("a failed count refuses the call", async () => {
     gone.fail(newKey(), { failures: 1, seconds: 1, lockSeconds: 1, mostLockSeconds: 1 }, start),
   ).rejects.toMatchObject(refused)
 })
+
+test("a lock that was prolonged outlives the object's first alarm", async () => {
+  const [key, marker] = [newKey(), newKey()]
+  const nowMs = Date.now()
+  const window = { limit: 1, seconds: 1 }
+  await counts.take([{ key, window }], [], nowMs)
+  await counts.fail(key, { failures: 1, seconds: 1, lockSeconds: 600, mostLockSeconds: 600 }, nowMs)
+  const { lockedUntilMs } = await counts.take([], [key], nowMs)
+  expect(lockedUntilMs).toBe(nowMs + 600_000)
+  await counts.take([{ key: marker, window }], [], nowMs)
+  // Once its alarm has erased the marker's count, the earlier alarm of the key has rung, too.
+  const isErased = async () => (await counts.take([{ key: marker, window }], [], nowMs)).counted[0]?.granted
+  await expect.poll(isErased, { timeout: 20_000 }).toBe(true)
+  expect((await counts.take([], [key], nowMs)).lockedUntilMs).toBe(lockedUntilMs)
+})
