@@ -12,7 +12,7 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
@@ -212,6 +212,25 @@ test("with the strict setting nothing is sent to changed keys until they are ver
   const { safetyNumber } = await strict.verification.of(ben.person.userId)
   await strict.verification.markVerified(ben.person.userId, safetyNumber)
   expect((await strict.send(id, utf8("secret"))).seq).toBeGreaterThan(0n)
+})
+
+test("with the strict setting a message that was stored before keys changed waits for the verification, too", async () => {
+  await compare(ann, ben)
+  const [options, primitives] = messengers.optionsFor(ann.person, ann)
+  const { createMessengerWith } = await import("../../clients/core/messaging/create-messenger.ts")
+  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  await strict.encryptMessage(id, utf8("stored"))
+  const second = await secondDevice()
+  await strict.sync().catch(() => undefined)
+  const readers = async () => {
+    for (const one of [ben, second]) await one.messenger.sync()
+    return Promise.all([ben, second].map(async (one) => (await textsIn(one, id)).includes("stored")))
+  }
+  expect(await readers()).toEqual([false, false])
+  const { safetyNumber } = await strict.verification.of(ben.person.userId)
+  await strict.verification.markVerified(ben.person.userId, safetyNumber)
+  await strict.sync()
+  expect(await readers()).toEqual([true, true])
 })
 
 test("a device in a conversation that is in no device list is a ghost: there is no number to compare", async () => {
