@@ -18,8 +18,8 @@ const keyOf = (secret: Uint8Array, purpose: IssuerPublicKey["purpose"] = "RECEIP
   publicKey: nodeSigner(secret).publicKey,
   createdAtMs: start,
 })
-const setOf = async (version: bigint, keys: readonly IssuerPublicKey[], by = root, days = 30): Promise<string> => {
-  const signed = await signKeySet({ seed: by, issuer, keys, version, nowMs: start, days })
+const setOf = async (version: bigint, keys: readonly IssuerPublicKey[], by = root, of = issuer): Promise<string> => {
+  const signed = await signKeySet({ seed: by, issuer: of, keys, version, nowMs: start, days: 30 })
   return Buffer.from(signed.issuerKeySet).toString("base64")
 }
 
@@ -41,12 +41,13 @@ function setUp() {
   const isolate = () => {
     let looking: Promise<unknown> = Promise.resolve()
     const keys = createIssuerKeys({
-      settings: { issuer, authUrl: issuer, rootKey: rootPublicKey(root), receiptKey },
+      settings: { issuer, authUrl: "https://auth.internal", rootKey: rootPublicKey(root), receiptKey },
       cache: {
         get: async () => state.kept.get("set"),
         put: async (entry) => void state.kept.set("set", entry),
       },
-      fetch: async () => {
+      fetch: async (url) => {
+        expect(url).toBe("https://auth.internal/security/issuer-keys")
         state.asked++
         return state.isUp ? Response.json({ issuerKeySet: state.set }) : new Response(null, { status: 503 })
       },
@@ -96,13 +97,48 @@ test("without the auth service the cached set is used until it expires, and then
   expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
 })
 
-test("a set of another root, an older set and a fork are rejected from every source", async () => {
+test("a call after the set has expired waits for the next one, and gets none without the auth service", async () => {
+  const { state, isolate } = setUp()
+  const keys = isolate()
+  await keys.look()
+  state.isUp = false
+  state.nowMs += 31 * 86_400_000
+  await keys.call()
+  expect(() => keys.issuerKeys()).toThrow(unavailable)
+  expect(keys.bytes()).toBeUndefined()
+  expect(keys.keySet()).toBeUndefined()
+})
+
+test("a cache entry from the future is not used in place of the auth service's set", async () => {
+  const { state, isolate } = setUp()
+  state.kept.set("set", { text: first, fetchedAtMs: start + 86_400_000 })
+  state.set = await setOf(2n, [keyOf(receiptKey)])
+  const keys = isolate()
+  await keys.look()
+  expect(keys.issuerKeys().version).toBe(2n)
+})
+
+test.each<[string, number]>([
+  ["before it is valid", start + 2 * 3_600_000],
+  ["after it has expired", start - 5 * 365 * 86_400_000 + 60_000],
+])("the receipt key signs nothing %s, although the set is valid", async (_, createdAtMs) => {
+  const { state, isolate } = setUp()
+  state.set = await setOf(1n, [{ ...keyOf(receiptKey), createdAtMs }])
+  state.nowMs += createdAtMs < start ? 60_000 : 0
+  const keys = isolate()
+  await keys.look()
+  expect(keys.issuerKeys().version).toBe(1n)
+  expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
+})
+
+test("a set of another root or issuer, an older set and a fork are rejected from every source", async () => {
   const { state, isolate } = setUp()
   const keys = isolate()
   state.set = await setOf(2n, [keyOf(receiptKey)])
   await keys.look()
   for (const set of [
     await setOf(3n, [keyOf(receiptKey)], seed()),
+    await setOf(3n, [keyOf(receiptKey)], root, "https://auth.internal"),
     first,
     await setOf(2n, [keyOf(receiptKey), keyOf(seed(), "LIST")]),
   ]) {

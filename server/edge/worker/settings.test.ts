@@ -31,6 +31,13 @@ test("defaults are safe: production, the auth service at its issuer, limits on, 
   expect(settings.secrets.peppers.map(({ version }) => version)).toEqual([2, 1])
 })
 
+test("access tokens must name the auth service's audience, unless messaging has its own", () => {
+  const own = { ...good, SIGNET_AUTH_AUDIENCE: "identity" }
+  expect(parseSettings(own)).toMatchObject({ authAudience: "identity", messagingAudience: "identity" })
+  const both = parseSettings({ ...own, SIGNET_MESSAGING_AUDIENCE: "chat", SIGNET_AUTH_URL: "https://auth.internal" })
+  expect(both).toMatchObject({ authAudience: "identity", messagingAudience: "chat", authUrl: "https://auth.internal" })
+})
+
 test.each(Object.keys(good))("%s is required", (name) => {
   expect(problemsOf({ [name]: undefined })).toEqual([`${name} is missing.`])
   expect(problemsOf({ [name]: "  " })).toEqual([`${name} is missing.`])

@@ -1,0 +1,161 @@
+// The states, places and tokens that this backend exchanges with the auth service, which a stand-in answers.
+import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { errorToJson } from "@connectrpc/connect/protocol-connect"
+import { connectErrorOf } from "@signet/guard/errors"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import {
+  GetSessionResponseSchema,
+  IssueCredentialRequestSchema,
+  IssueCredentialResponseSchema,
+  ListActiveUsersRequestSchema,
+  ListActiveUsersResponseSchema,
+  SignDeviceListRequestSchema,
+  SignDeviceListResponseSchema,
+  GetSessionResponse_State as State,
+  WriteAuditEventsResponseSchema,
+} from "@signet/proto/authority/v1/authority_service"
+import { beforeEach, expect, test } from "vitest"
+import { PermanentlyRefused } from "../../store/durable/effects.ts"
+import { createAuthService } from "./auth-service.ts"
+import { withCallerToken } from "./caller-token.ts"
+
+const id = <K extends Parameters<typeof newId>[0]>(kind: K, byte = 1) => newId(kind, 0, new Uint8Array(10).fill(byte))
+const place = { appId: id("app"), tenantId: id("ten") }
+const [ann, ben, eve] = [id("prn", 1), id("prn", 2), id("prn", 3)]
+const device = id("dev")
+
+let requests: Uint8Array[]
+let answer: () => Response
+beforeEach(() => {
+  requests = []
+  answer = () => expect.fail("unexpected call")
+})
+const { accounts, effects, authority } = createAuthService({
+  url: "https://auth.example",
+  token: async () => "the backend's token",
+  async fetch(_, init) {
+    requests.push(new Uint8Array(await new Response(init?.body ?? null).arrayBuffer()))
+    return answer()
+  },
+  issuerKeySet: () => undefined,
+})
+
+const answering = <D extends DescMessage>(schema: D, message: MessageInitShape<D>) => {
+  answer = () => new Response(toBinary(schema, create(schema, message)).slice())
+}
+const refusing = (reason: Reason, metadata: Record<string, string> = {}) => {
+  const refused = new Refused(reason, { metadata })
+  answer = () => Response.json(errorToJson(connectErrorOf(refused), undefined), { status: refused.status })
+}
+const sent = <D extends DescMessage>(schema: D) => fromBinary(schema, requests.at(-1) ?? expect.fail("no call"))
+
+test.each<[State, string]>([
+  [State.ACTIVE, "ACTIVE"],
+  [State.EXPIRED, "EXPIRED"],
+  [State.COMPROMISED, "COMPROMISED"],
+  [State.REVOKED, "REVOKED"],
+  [State.STATE_UNSPECIFIED, "REVOKED"],
+  [99 as State, "REVOKED"],
+])("a session in state %d is %s", async (state, expected) => {
+  answering(GetSessionResponseSchema, { state, boundDeviceId: device })
+  expect(await accounts.findSession(id("ses"))).toEqual({ state: expected, boundDeviceId: device })
+})
+
+test("a session is unknown only if the auth service says so", async () => {
+  refusing("NOT_FOUND")
+  expect(await accounts.findSession(id("ses"))).toBeUndefined()
+  refusing("RATE_LIMITED")
+  await expect(accounts.findSession(id("ses"))).rejects.toMatchObject({ reason: "RATE_LIMITED" })
+})
+
+test("users are looked up in their place, and only requested users are returned", async () => {
+  answering(ListActiveUsersResponseSchema, { activeUserIds: [ben, eve], goneUserIds: [ann, eve] })
+  expect(await accounts.activeUsers([ann, ben], place)).toEqual([ben])
+  expect(sent(ListActiveUsersRequestSchema).place).toMatchObject(place)
+  expect(await effects.goneUsers([ann, ben], { ...place, tenantId: null })).toEqual([ann])
+  expect(sent(ListActiveUsersRequestSchema).place).toMatchObject({ appId: place.appId, tenantId: "" })
+})
+
+const event = {
+  id: id("aud"),
+  occurredAtMs: 1,
+  kind: "device.registered",
+  outcome: "SUCCESS",
+  reason: null,
+  ...place,
+  contextId: null,
+  actorPrincipalId: null,
+  subjectPrincipalId: null,
+  subjectIdentityId: null,
+  sessionId: null,
+  target: null,
+  request: { id: "r-1", route: "", ipTruncated: null },
+} as const
+
+test.each<[string, Reason, Record<string, string>, boolean]>([
+  ["an event that is too old", "INVALID_FIELD", { field: "occurred_at", code: "TOO_OLD" }, true],
+  ["an event ahead of the auth service's clock", "INVALID_FIELD", { field: "occurred_at", code: "TOO_NEW" }, false],
+  ["a session of another user", "NOT_THE_CALLERS", { field: "bind" }, true],
+  ["a device that the list does not revoke", "NOT_THE_CALLERS", { field: "revoked_device_ids" }, true],
+  ["an app of another backend", "NOT_THE_CALLERS", { field: "app_id" }, false],
+  ["a service account without its scope", "MISSING_SCOPE", {}, false],
+])("the refusal of %s (%s) %j is permanent: %s", async (_, reason, metadata, isPermanent) => {
+  refusing(reason, metadata)
+  const faults = [
+    await effects.audit([event]).catch((fault: unknown) => fault),
+    await effects
+      .changeSessions({ list: new Uint8Array(), bind: null, revoked: [device], nowMs: 0 })
+      .catch((fault: unknown) => fault),
+  ]
+  for (const fault of faults) {
+    expect(fault).toBeInstanceOf(Error)
+    expect(fault instanceof PermanentlyRefused).toBe(isPermanent)
+  }
+})
+
+test("an accepted event is no error", async () => {
+  answering(WriteAuditEventsResponseSchema, {})
+  await effects.audit([event])
+  expect(requests).toHaveLength(1)
+})
+
+const times = { notBeforeMs: 0, notAfterMs: 1_000 }
+const facts = { place, userId: ann, deviceId: device, leafKey: new Uint8Array(32), serial: 1n, flags: 0, ...times }
+
+test("a credential is requested with the caller's token, for the caller's place", async () => {
+  answering(IssueCredentialResponseSchema, { credential: new Uint8Array([1]) })
+  await withCallerToken("Ann's token", () => authority.issueCredential(facts, new Uint8Array()))
+  expect(sent(IssueCredentialRequestSchema)).toMatchObject({ callerToken: "Ann's token", place })
+})
+
+test.each<[string, <T>(work: () => T) => T]>([
+  ["outside any call", (work) => work()],
+  ["in a call without one", (work) => withCallerToken("", work)],
+])("without a caller's token, %s, no credential or proof is requested", async (_, run) => {
+  const refused = { reason: "INTERNAL" }
+  await expect(run(() => authority.issueCredential(facts, new Uint8Array()))).rejects.toMatchObject(refused)
+  const proof = {
+    place,
+    conversationId: id("cnv"),
+    mlsGroupId: new Uint8Array(32),
+    op: "ADD",
+    baseEpoch: 1n,
+    baseStateTag: null,
+    added: [],
+    removed: [],
+    requester: null,
+    decisionId: id("dcn"),
+    issuedAtMs: 0,
+    policyVersion: 1n,
+  } as const
+  await expect(run(() => authority.issueProof(proof, () => expect.fail("evidence")))).rejects.toMatchObject(refused)
+  expect(requests).toEqual([])
+})
+
+test("the device list of a removed user is signed without a caller's token", async () => {
+  answering(SignDeviceListResponseSchema, { deviceList: new Uint8Array([1]) })
+  const list = { place, userId: ann, version: 2n, previousHash: null, entries: [], issuedAtMs: 0 }
+  await authority.signDeviceList(list)
+  expect(sent(SignDeviceListRequestSchema)).toMatchObject({ callerToken: "", place, userId: ann })
+})
