@@ -13,7 +13,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "index === chunkCount - 1 ? 1 : 0",
     to: "0",
     test: bytes,
-    name: "a last chunk does not pass for one in the middle",
+    name: "a last chunk is rejected in the middle, and a middle chunk at the end",
   },
   {
     fault: "the header is not authenticated",
@@ -21,7 +21,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: 'return { name: "AES-GCM", iv, additionalData }',
     to: 'return { name: "AES-GCM", iv, additionalData: additionalData.subarray(0, 0) }',
     test: bytes,
-    name: "the ciphertext is what the written format says",
+    name: "the ciphertext equals an independent implementation of the documented format",
   },
   {
     fault: "an attachment opens in another conversation",
@@ -29,8 +29,8 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "    conversation,\n    attachmentId,",
     to: "    attachmentId,",
     test: bytes,
-    name: "in another conversation it does not open, with its key",
-    row: "it does not open, with its key",
+    name: "in another conversation it does not open, even with its key",
+    row: "it does not open, even with its key",
   },
   {
     fault: "a sender may put other bytes under a file that was read",
@@ -38,7 +38,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256))",
     to: "if (isWhole && manifest.version === 9)",
     test: bytes,
-    name: "other bytes that the sender made later",
+    name: "other bytes that the sender encrypted later under the same key are rejected",
   },
   {
     fault: "one key and place seal what the source has become",
@@ -46,7 +46,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "if (!isTagged(sealed, tags, index)) throw changed()",
     to: "if (tags.length === 0) throw changed()",
     test: bytes,
-    name: "under one key and place there is one plaintext",
+    name: "a changed source is not uploaded: one key and nonce never encrypt two plaintexts",
   },
   {
     fault: "another one's file is taken for the sender's",
@@ -54,7 +54,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "equalBytes(manifest.senderCredentialHash, senderCredentialHash)",
     to: "manifest.senderCredentialHash.length === senderCredentialHash.length",
     test: bytes,
-    name: "a manifest of another sender is not taken",
+    name: "a manifest of another sender is rejected",
     row: '["of another sender", {',
   },
   {

@@ -26,14 +26,14 @@ const sealedChunk = chunk + tagBytes
 function opened({ manifest, ciphertext }: Sealed, place: AttachmentPlace = somewhere, partSize = 5_000) {
   const size = Number(manifest.ciphertextSize)
   const source = ciphertextIn(size, partSize, async (index) => {
-    // A service with other bytes has others at their end, too.
+    // The last part includes bytes beyond the expected end: an attacked ciphertext may be longer.
     const isLast = (index + 1) * partSize >= size
     return ciphertext.slice(index * partSize, isLast ? undefined : (index + 1) * partSize)
   })
   return openedAttachment(manifest, place, async () => source)
 }
 
-/** What was given out, and what it ended with. */
+/** The bytes that were read before the stream ended, and the reason if it failed. */
 async function readAll(from: ReturnType<typeof opened>, options: ReadOptions = {}) {
   const out: Uint8Array[] = []
   try {
@@ -46,7 +46,7 @@ async function readAll(from: ReturnType<typeof opened>, options: ReadOptions = {
 
 const sizes = [0, 1, 2, 15, 16, chunk - 1, chunk, chunk + 1, 2 * chunk - 1, 2 * chunk, 2 * chunk + 1, 5 * chunk, 70_000]
 
-test.each(sizes)("%d bytes come back as they went, in parts of any size", async (size) => {
+test.each(sizes)("%d bytes decrypt to the same bytes, with any part size", async (size) => {
   const plaintext = plaintextOf(size)
   const sealed = await sealedAttachment(plaintext)
   for (const partSize of [1_000, 4_096, 5_000, 1_048_576]) {
@@ -54,7 +54,7 @@ test.each(sizes)("%d bytes come back as they went, in parts of any size", async 
   }
 })
 
-test("any range of any size around the bounds of chunks is what it was", async () => {
+test("any range across chunk boundaries decrypts to the same bytes", async () => {
   let seed = 7
   const random = (below: number) => {
     seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
@@ -71,28 +71,32 @@ test("any range of any size around the bounds of chunks is what it was", async (
   }
 })
 
-describe("what is not what was sent is not given out", () => {
+describe("no altered byte is given to the reader", () => {
   const plaintext = plaintextOf(5 * chunk)
   const at = (index: number) => headerBytes + index * sealedChunk
   const cut = (bytes: Uint8Array, index: number) => bytes.slice(at(index), at(index + 1))
 
-  /** @param good How many bytes before it are good, and may be given out. */
+  /** The number is how many bytes before the alteration are authentic, and may be given to the reader. */
   const attacks: [string, (bytes: Uint8Array<ArrayBuffer>) => Uint8Array, number][] = [
-    ["a bit of the first chunk", (bytes) => flip(bytes, at(0)), 0],
-    ["a bit of a tag", (bytes) => flip(bytes, at(2) - 1), 0],
-    ["a bit of the last chunk", (bytes) => flip(bytes, at(4) + 9), 3 * chunk],
-    ["a chunk for another", (bytes) => concat(bytes.slice(0, at(1)), cut(bytes, 2), bytes.slice(at(2))), 0],
+    ["a flipped bit in the first chunk", (bytes) => flip(bytes, at(0)), 0],
+    ["a flipped bit in a tag", (bytes) => flip(bytes, at(2) - 1), 0],
+    ["a flipped bit in the last chunk", (bytes) => flip(bytes, at(4) + 9), 3 * chunk],
     [
-      "two chunks that changed places",
+      "a chunk in the position of another",
+      (bytes) => concat(bytes.slice(0, at(1)), cut(bytes, 2), bytes.slice(at(2))),
+      0,
+    ],
+    [
+      "two swapped chunks",
       (bytes) => concat(bytes.slice(0, at(1)), cut(bytes, 2), cut(bytes, 1), bytes.slice(at(3))),
       0,
     ],
-    ["a chunk twice", (bytes) => concat(bytes.slice(0, at(3)), cut(bytes, 2), bytes.slice(at(4))), 2 * chunk],
-    ["a chunk that is missing", (bytes) => concat(bytes.slice(0, at(3)), bytes.slice(at(4))), 2 * chunk],
-    ["an end that was cut off", (bytes) => bytes.slice(0, -1), 3 * chunk],
-    ["a last chunk that was cut off", (bytes) => bytes.slice(0, at(4)), 3 * chunk],
-    ["a byte at the end", (bytes) => concat(bytes, Uint8Array.of(0)), 3 * chunk],
-    ["a chunk at the end", (bytes) => concat(bytes, cut(bytes, 4)), 3 * chunk],
+    ["a repeated chunk", (bytes) => concat(bytes.slice(0, at(3)), cut(bytes, 2), bytes.slice(at(4))), 2 * chunk],
+    ["a missing chunk", (bytes) => concat(bytes.slice(0, at(3)), bytes.slice(at(4))), 2 * chunk],
+    ["a missing last byte", (bytes) => bytes.slice(0, -1), 3 * chunk],
+    ["a missing last chunk", (bytes) => bytes.slice(0, at(4)), 3 * chunk],
+    ["an additional byte", (bytes) => concat(bytes, Uint8Array.of(0)), 3 * chunk],
+    ["an additional chunk", (bytes) => concat(bytes, cut(bytes, 4)), 3 * chunk],
     ["another magic", (bytes) => flip(bytes, 0), 0],
     ["another algorithm", (bytes) => flip(bytes, 7), 0],
     ["another chunk size", (bytes) => flip(bytes, 10), 0],
@@ -104,7 +108,7 @@ describe("what is not what was sent is not given out", () => {
     const attacked = opened({ ...sealed, ciphertext: new Uint8Array(attack(sealed.ciphertext)) })
     const { bytes, reason } = await readAll(attacked)
     expect(reason).toBe("ATTACHMENT_TAMPERED")
-    // The newest good chunk waits for the next one.
+    // The reader holds back the last authentic chunk until the next one is verified.
     expect(bytes).toEqual(plaintext.slice(0, bytes.length))
     expect(bytes.length).toBeLessThanOrEqual(good)
   })
@@ -114,17 +118,17 @@ describe("what is not what was sent is not given out", () => {
     ["sender", { senderCredentialHash: new Uint8Array(32).fill(33) }],
     ["app", { app: new Uint8Array(16).fill(33) }],
     ["tenant", { tenant: new Uint8Array(16).fill(33) }],
-    ["tenant, where there is one", { tenant: undefined }],
-  ])("in another %s it does not open, with its key", async (_, change) => {
+    ["place, outside any tenant", { tenant: undefined }],
+  ])("in another %s it does not open, even with its key", async (_, change) => {
     const sealed = await sealedAttachment(plaintext)
     const { bytes, reason } = await readAll(opened(sealed, { ...somewhere, ...change }))
     expect([bytes.length, reason]).toEqual([0, "ATTACHMENT_TAMPERED"])
   })
 
-  test("a last chunk does not pass for one in the middle, and one in the middle for no last", async () => {
+  test("a last chunk is rejected in the middle, and a middle chunk at the end", async () => {
     const short = await sealedAttachment(plaintextOf(chunk))
     const long = await sealedAttachment(plaintextOf(2 * chunk))
-    // Under one key: the first chunk of the longer one holds the same plaintext.
+    // Both have one key, and their first chunks the same plaintext.
     const swapped = concat(long.ciphertext.slice(0, at(1)))
     expect((await readAll(opened({ ...short, ciphertext: new Uint8Array(swapped) }))).reason).toBe(
       "ATTACHMENT_TAMPERED",
@@ -133,7 +137,7 @@ describe("what is not what was sent is not given out", () => {
     expect((await readAll(opened({ ...long, ciphertext: new Uint8Array(back) }))).reason).toBe("ATTACHMENT_TAMPERED")
   })
 
-  test("other bytes that the sender made later, under the same key, are not taken for the whole", async () => {
+  test("other bytes that the sender encrypted later under the same key are rejected", async () => {
     const first = await sealedAttachment(plaintext, { prefixByte: 1 })
     const later = await sealedAttachment(
       plaintext.map((byte) => byte ^ 1),
@@ -144,7 +148,7 @@ describe("what is not what was sent is not given out", () => {
     expect(bytes.length).toBeLessThan(plaintext.length)
   })
 
-  test("zeros after the end are zeros", async () => {
+  test("padding that is not zero is rejected", async () => {
     const size = chunk - 5
     const full = await sealedAttachment(plaintextOf(padme(size)))
     const manifest = create(AttachmentManifestSchema, { ...full.manifest, plaintextSize: BigInt(size) })
@@ -156,11 +160,11 @@ describe("what is not what was sent is not given out", () => {
   })
 
   test.each([
-    ["the first byte after it", 0],
+    ["the first byte of the padding", 0],
     ["the first byte of the next chunk", chunk - 1],
-    ["the last byte of a chunk in between", 2 * chunk - 2],
-    ["the last byte of all", 16_383],
-  ])("a sender hides nothing after the end: %s", async (_, after) => {
+    ["the last byte of a middle chunk", 2 * chunk - 2],
+    ["the last byte of the padding", 16_383],
+  ])("a sender hides no data in the padding: %s", async (_, after) => {
     // One byte in the last chunk of the file, and three chunks of zeros.
     const size = 2 ** 19 + 1
     expect(padme(size)).toBe(size + 16_383)
@@ -191,12 +195,12 @@ test.each<[string, Record<string, unknown>]>([
   ["with a short key", { key: new Uint8Array(16) }],
   ["with a long salt", { salt: new Uint8Array(17) }],
   ["with a short hash", { ciphertextSha256: new Uint8Array(31) }],
-  ["with a size that is not that of its ciphertext", { plaintextSize: 4_000_000n }],
+  ["with a plaintext size that contradicts the ciphertext size", { plaintextSize: 4_000_000n }],
   ["with a size beyond every limit", { plaintextSize: 2n ** 63n }],
   ["with chunks that are too small", { chunkSize: 16 }],
   ["with chunks that are too large", { chunkSize: 2_097_152 }],
-  ["without a place", { locator: new Uint8Array() }],
-])("a manifest %s is not taken", async (_, change) => {
+  ["without a locator", { locator: new Uint8Array() }],
+])("a manifest %s is rejected", async (_, change) => {
   const { manifest } = await sealedAttachment(plaintextOf(100))
   const { conversation, senderCredentialHash } = somewhere
   expect(acceptManifest(manifest, { conversation, senderCredentialHash })).toEqual(manifest)
@@ -205,7 +209,7 @@ test.each<[string, Record<string, unknown>]>([
 })
 
 test.each(["../x", "a/b", "c:\\d", ".", "..", "a\u202egpj.exe", "a\nb", "x".repeat(256)])(
-  "a name that is a path, or misleads, is dropped: %j",
+  "a file name that is a path or displays misleadingly is dropped: %j",
   async (fileName) => {
     const { manifest } = await sealedAttachment(plaintextOf(1))
     const { conversation, senderCredentialHash } = somewhere
@@ -214,7 +218,7 @@ test.each(["../x", "a/b", "c:\\d", ".", "..", "a\u202egpj.exe", "a\nb", "x".repe
   },
 )
 
-test("a name and a media type that are good are kept, and a type that is none is dropped", async () => {
+test("a valid name and media type are kept, and an invalid media type is dropped", async () => {
   const { manifest } = await sealedAttachment(plaintextOf(1))
   const { conversation, senderCredentialHash } = somewhere
   const taken = (change: { fileName?: string; mediaType?: string }) =>
@@ -228,7 +232,7 @@ test("a name and a media type that are good are kept, and a type that is none is
   }
 })
 
-test("the ciphertext is what the written format says, made with other code", async () => {
+test("the ciphertext equals an independent implementation of the documented format", async () => {
   const plaintext = plaintextOf(chunk + 10)
   const { manifest, ciphertext } = await sealedAttachment(plaintext)
   const { tenant = new Uint8Array(), app, conversation, senderCredentialHash } = somewhere
@@ -247,7 +251,7 @@ test("the ciphertext is what the written format says, made with other code", asy
   expect(ciphertext).toEqual(concat(header, ...pieces))
 })
 
-test("sizes are hidden in buckets: at most an eighth more, and few of them", () => {
+test("sizes are padded to few buckets, by at most an eighth", () => {
   expect([0, 1, 2, 9, 100, 1_000, 4_106, 1_000_000].map(padme)).toEqual([0, 1, 2, 10, 104, 1_024, 4_352, 1_015_808])
   const buckets = new Set<number>()
   for (let size = 1; size <= 100_000; size++) {
@@ -261,9 +265,9 @@ test("sizes are hidden in buckets: at most an eighth more, and few of them", () 
 test.each<[string, number, boolean]>([
   ["96 MiB", 96 * 1_048_576, true],
   ["100 MiB", 100 * 1_048_576, false],
-  ["less than nothing", -1, false],
-  ["half a byte", 0.5, false],
-])("%s fits: %#", (_, size, fits) => {
+  ["a negative size", -1, false],
+  ["a fraction of a byte", 0.5, false],
+])("%s, %d bytes, has a layout: %s", (_, size, fits) => {
   expect(layoutOf(size, 65_536) !== undefined).toBe(fits)
 })
 
@@ -275,11 +279,11 @@ test.each<[number, boolean, boolean]>([
   [1_048_577, false, true],
   [8_388_608, false, true],
   [8_388_609, false, false],
-])("%d bytes are a chunk: %s, and a part: %s", (size, isChunk, isPart) => {
+])("%d bytes are a valid chunk size: %s, and a valid part size: %s", (size, isChunk, isPart) => {
   expect([layoutOf(1, size) !== undefined, isPartSize(size)]).toEqual([isChunk, isPart])
 })
 
-test("chunks are those that there are", async () => {
+test("a chunk index outside the layout is rejected", async () => {
   const layout = layoutOf(2 * chunk, chunk) ?? expect.fail("a size")
   const cipher = await chunkCipher(
     (await sealedAttachment(plaintextOf(1))).manifest,
@@ -301,13 +305,13 @@ describe("a range", () => {
     [2, 1],
     [0, 11],
     [11, undefined],
-  ])("from %d to %s is none of ten bytes", async (from, to) => {
+  ])("from %d to %s is rejected for ten bytes", async (from, to) => {
     const attachment = opened(await sealedAttachment(plaintextOf(10)))
     expect(() => attachment.stream({ from, ...(to !== undefined && { to }) })).toThrow(RangeError)
     if (to !== undefined) await expect(attachment.read(from, to)).rejects.toThrow(RangeError)
   })
 
-  test("of nothing asks for nothing, and one that was called off is not read", async () => {
+  test("of zero bytes fetches nothing, and an aborted one is not read", async () => {
     const { manifest } = await sealedAttachment(plaintextOf(10))
     const attachment = openedAttachment(manifest, somewhere, () => Promise.reject(new Error("asked")))
     expect(await attachment.read(3, 3)).toEqual(new Uint8Array())
@@ -319,14 +323,14 @@ describe("a range", () => {
   })
 })
 
-test("sizes that do not fit each other do not open", async () => {
+test("an attachment with contradicting sizes does not open", async () => {
   const { manifest } = await sealedAttachment(plaintextOf(10))
   const other = create(AttachmentManifestSchema, { ...manifest, ciphertextSize: manifest.ciphertextSize + 1n })
   const open = () => openedAttachment(other, somewhere, () => Promise.reject(new Error("asked")))
   expect(open).toThrow(expect.objectContaining({ reason: "ATTACHMENT_TAMPERED" }))
 })
 
-describe("what the service says that it has", () => {
+describe("an attachment that the service describes as", () => {
   const sealedSize = 1_000
   const good = { status: Attachment_Status.COMPLETE, size: BigInt(sealedSize), partSize: 4_096 }
   function remote(attachment: MessageInitShape<typeof AttachmentSchema> | undefined) {
@@ -340,18 +344,18 @@ describe("what the service says that it has", () => {
     const random = { bytes: (length: number) => new Uint8Array(length) }
     const session = { accessToken: async () => "", renewToken: async () => "" }
     const calls = makeCalls({ transport, session, device: () => undefined, clock, random })
-    // The parts of a messenger that a download needs.
+    // Only the fields that a download needs.
     const context = { calls, clock, random } as unknown as Context
     return remoteCiphertext(context, idOf("att", new Uint8Array(16)), sealedSize)()
   }
 
-  test("is read where it is what was sent", async () => {
+  test("complete and of the sent size is read", async () => {
     expect(await (await remote(good)).read(998, 1_000)).toEqual(new Uint8Array([7, 7]))
   })
 
   test.each<[string, Parameters<typeof remote>[0]]>([
-    ["nothing", undefined],
-    ["not whole", { ...good, status: Attachment_Status.UPLOADING }],
+    ["unknown", undefined],
+    ["incomplete", { ...good, status: Attachment_Status.UPLOADING }],
     ["of another size", { ...good, size: 1_001n }],
     ["in parts that are too small", { ...good, partSize: 4_095 }],
   ])("%s is not read", async (_, attachment) => {
@@ -359,7 +363,7 @@ describe("what the service says that it has", () => {
   })
 })
 
-test("under one key and place there is one plaintext: a source that has changed is not sent", async () => {
+test("a changed source is not uploaded: one key and nonce never encrypt two plaintexts", async () => {
   const before = plaintextOf(3 * chunk)
   const { manifest, ciphertext } = await sealedAttachment(before)
   const layout = layoutOf(before.length, chunk) ?? expect.fail("a size")
@@ -386,7 +390,7 @@ test("under one key and place there is one plaintext: a source that has changed 
   }
 })
 
-test("a reader is told how much of how much it was given, of the whole and of a range", async () => {
+test("onProgress reports the delivered and total bytes, for the whole file and for a range", async () => {
   const size = 5 * chunk + 3
   const attachment = opened(await sealedAttachment(plaintextOf(size)))
   for (const { from, to } of [
@@ -408,7 +412,7 @@ test("a reader is told how much of how much it was given, of the whole and of a 
   }
 })
 
-test("of a file's key and of what was sealed no copy stays in memory", async () => {
+test("copies of the file key and of the padded plaintext are wiped", async () => {
   const [importKey, encrypt] = [vi.spyOn(crypto.subtle, "importKey"), vi.spyOn(crypto.subtle, "encrypt")]
   await sealedAttachment(plaintextOf(2 * chunk))
   const keys = importKey.mock.calls.map(([, key]) => key)
@@ -418,7 +422,7 @@ test("of a file's key and of what was sealed no copy stays in memory", async () 
   expect(padded).toEqual([new Uint8Array(chunk), new Uint8Array(chunk)])
 })
 
-test("nothing that an app holds shows a key", async () => {
+test("the objects that an app holds expose no key", async () => {
   const sealed = await sealedAttachment(plaintextOf(10))
   const attachment = opened(sealed)
   const shown = `${JSON.stringify(attachment)} ${inspect(attachment, { depth: 9, showHidden: true })}`
@@ -426,7 +430,7 @@ test("nothing that an app holds shows a key", async () => {
   expect(Object.keys(attachment).sort()).toEqual(["fileName", "mediaType", "read", "size", "stream"])
 })
 
-test("a reader that takes its time holds a part and a chunk up, and no more", async () => {
+test("a slow reader keeps at most one part and a few chunks in memory", async () => {
   const size = 40 * chunk
   const sealed = await sealedAttachment(plaintextOf(size))
   const partSize = 10_000
@@ -443,6 +447,6 @@ test("a reader that takes its time holds a part and a chunk up, and no more", as
     most = Math.max(most, fetched - taken)
   }
   expect(taken).toBe(size)
-  // What waits to be known as good, what was read with it, and what is left of a part.
+  // The chunk held back, the chunks read with it, and the rest of a part.
   expect(most).toBeLessThanOrEqual(3 * sealedChunk + partSize + headerBytes + 40 * tagBytes)
 })

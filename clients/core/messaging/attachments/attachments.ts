@@ -1,4 +1,4 @@
-// What the messenger does with attachments: sends one, opens one, and shows uploads that were stopped.
+// Sends and opens attachments, and lists interrupted uploads.
 
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
@@ -16,7 +16,7 @@ import type { AttachmentSource } from "./source.ts"
 import { type AttachmentOptions, forgetUpload, type UploadInfo, upload } from "./upload.ts"
 import { readUpload, removeUpload, uploadsIn } from "./upload-rows.ts"
 
-/** Uploads it, and sends the message that opens it. In one transaction the upload is gone and the message is there. */
+/** Uploads the source, and sends the message with its key. One transaction deletes the upload and stores the message. */
 export async function sendAttachment(
   conversation: Conversation,
   source: AttachmentSource,
@@ -26,7 +26,7 @@ export async function sendAttachment(
   const content = contentOfAttachment(manifest)
   return sendContent(conversation, ({ group }) => {
     const isOurs = equalBytes(hash("device-credential", ownCredential(group)), manifest.senderCredentialHash)
-    // Bound to the credential that the leaf had: under another one nobody would take it.
+    // The key is bound to the sender's credential, so recipients would reject the manifest under another one.
     if (!isOurs) throw new MessagingError("ATTACHMENT_GONE", "the credential has been renewed meanwhile")
     return { content, ops: [removeUpload(id)] }
   })
@@ -61,7 +61,7 @@ export async function listUploads(conversation: Conversation): Promise<UploadInf
   }))
 }
 
-/** What the service has of it is gone a day after it was begun. */
+/** Forgets an upload on this device. The service deletes its parts a day after the upload began. */
 export async function cancelUpload(conversation: Conversation, id: string): Promise<void> {
   const found = await readUpload(conversation, conversation.id, id)
   if (found === undefined) throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")

@@ -5,7 +5,7 @@ import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
 import { MessagingError } from "../errors.ts"
 import { headerOf, type Layout, prefixBytes } from "./layout.ts"
 
-/** Where an attachment belongs: in another place its key is another one. */
+/** The context that the chunk key is derived from: in another one, no chunk opens. */
 export interface AttachmentPlace {
   /** 16 bytes; undefined outside any tenant. */
   readonly tenant: Uint8Array | undefined
@@ -17,7 +17,7 @@ export interface AttachmentPlace {
 
 export type KeyMaterial = Pick<AttachmentManifest, "attachmentId" | "key" | "salt">
 
-/** Seals and opens the chunks of one attachment. A chunk opens as itself only: in its place, last or not, under its header. */
+/** Seals and opens the chunks of one attachment. Index, last-chunk flag and header are authenticated with each chunk. */
 export interface ChunkCipher {
   readonly header: Uint8Array<ArrayBuffer>
   seal(index: number, plaintext: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>
@@ -31,7 +31,7 @@ export async function chunkCipher(
   { chunkSize, chunkCount }: Layout,
   prefix: Uint8Array,
 ): Promise<ChunkCipher> {
-  // All but the tenant are of one length each, so that no two places give the same bytes.
+  // Only the tenant varies in length, so the concatenation is unambiguous.
   const info = concat(
     utf8("attachment/v1"),
     tenant ?? new Uint8Array(),

@@ -4,13 +4,13 @@ import { MessagingError } from "../errors.ts"
 import { isPartSize } from "./layout.ts"
 import { withRetries } from "./retries.ts"
 
-/** Ciphertext that is somewhere else, by ranges. One part of it is in memory, and no more. */
+/** Reads ranges of a stored ciphertext. At most one part is in memory. */
 export interface Ciphertext {
   read(from: number, to: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>
 }
 
 /**
- * @param fetchPart A part of `partSize` bytes, the last one of what is left.
+ * @param fetchPart Returns a part: `partSize` bytes, fewer for the last one.
  * @throws MessagingError ATTACHMENT_TAMPERED for a part of another length.
  */
 export function ciphertextIn(
@@ -40,7 +40,7 @@ export function ciphertextIn(
   }
 }
 
-/** An attachment that the service has. Asked when it is first read. */
+/** The ciphertext of an attachment at the service. Its part size is fetched before the first read. */
 export function remoteCiphertext(context: Context, attachmentId: string, size: number): () => Promise<Ciphertext> {
   const { attachments } = context.calls
   let partSize: number | undefined

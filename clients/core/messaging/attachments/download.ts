@@ -8,29 +8,29 @@ import { chunkAt, headerBytes, headerOf, type Layout, prefixIn, sealedAt } from 
 import { layoutIn } from "./manifest.ts"
 
 export interface ReadOptions {
-  /** The first byte. Default: 0. A download goes on from where it stopped. */
+  /** The offset of the first byte. Default: 0. Set it to resume a download. */
   readonly from?: number
-  /** The byte after the last. Default: the end. */
+  /** The offset after the last byte. Default: the end. */
   readonly to?: number
   readonly signal?: AbortSignal
-  /** How many bytes of how many were given out. */
+  /** Called with the delivered bytes and the total. */
   readonly onProgress?: (done: number, total: number) => void
 }
 
-/** An attachment, opened. Nothing is fetched before it is read, and no byte is given out that did not pass. */
+/** An attachment to read. Nothing is fetched before the first read, and only verified bytes are delivered. */
 export interface OpenedAttachment {
-  /** As the sender says; empty for none. Never a path. */
+  /** Asserted by the sender, not verified; empty for none. Never a path. */
   readonly fileName: string
-  /** As the sender says; empty for none. */
+  /** Asserted by the sender, not verified; empty for none. */
   readonly mediaType: string
   /** In bytes. */
   readonly size: number
   /**
-   * The bytes, as they are read. Of the whole file, the last ones come when all of it is what the sender hashed; of a range,
-   * each chunk is checked by itself.
+   * Streams the plaintext. The last bytes of a whole file are held back until its hash matches the sender's. For a range,
+   * only the tag of each chunk is verified.
    */
   stream(options?: ReadOptions): ReadableStream<Uint8Array>
-  /** A range, in memory. */
+  /** Reads a range into memory. */
   read(from: number, to: number, options?: Pick<ReadOptions, "signal">): Promise<Uint8Array>
 }
 
@@ -63,7 +63,7 @@ export function openedAttachment(
   }
 }
 
-/** Reads on only when more is wanted. */
+/** Fetches only on demand (backpressure). */
 function streamOf(source: AsyncGenerator<Uint8Array>, options: ReadOptions, size: number): ReadableStream<Uint8Array> {
   const { from, to } = rangeOf(options, size)
   let done = 0
@@ -122,7 +122,7 @@ async function* pieces(
     const start = index * layout.chunkSize
     waiting = opened.subarray(Math.max(0, from - start), Math.max(0, to - start))
   }
-  // The sender could have made other bytes under the same key since: of the whole, all members read the same.
+  // The sender knows the key and could encrypt other bytes later: the hash ensures that all members read the same file.
   if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256)) throw tampered("not what its sender hashed")
   if (waiting !== undefined && waiting.length > 0) yield waiting
 }

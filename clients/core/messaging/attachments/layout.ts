@@ -1,6 +1,6 @@
-// How an attachment's ciphertext is laid out: a header, then chunks, each with its tag (STREAM with a 32-bit counter).
+// The layout of an attachment's ciphertext: a header, then chunks with one tag each (STREAM with a 32-bit counter).
 
-/** Plaintext bytes in each chunk but the last, as this client makes them. */
+/** Plaintext bytes of each chunk but the last, in attachments that this client encrypts. */
 export const chunkBytes = 65_536
 const smallestChunk = 4_096
 const largestChunk = 1_048_576
@@ -12,15 +12,15 @@ const magic = new TextEncoder().encode("MSGATT1")
 const algorithm = 1
 export const headerBytes = magic.length + 1 + 4 + saltBytes + prefixBytes
 
-/** Bytes of ciphertext that a service takes. */
+/** The largest ciphertext that a service accepts. */
 export const maxCiphertextBytes = 104_857_600
 
-/** Whether a service may cut ciphertext so: one part is in memory, and there are not ever so many. */
+/** True for a part size that this client accepts from a service: it bounds the memory and the number of requests. */
 export const isPartSize = (bytes: number): boolean => bytes >= 4_096 && bytes <= 8_388_608
 
 export interface Layout {
   readonly plaintextSize: number
-  /** With the zeros after it: the one size that an observer learns. */
+  /** The plaintext size with its zero padding: the only size that an observer learns. */
   readonly paddedSize: number
   readonly chunkSize: number
   readonly chunkCount: number
@@ -28,7 +28,7 @@ export interface Layout {
 }
 
 /**
- * The size that a size is hidden in (Padmé): at most 12 percent more, and for sizes of n bits only log2 n of them differ.
+ * Pads a size (Padmé) by at most 12 percent, so that it leaks O(log log size) bits.
  */
 export function padme(size: number): number {
   if (size < 2) return size
@@ -37,7 +37,7 @@ export function padme(size: number): number {
   return step < 1 ? size : Math.ceil(size / step) * step
 }
 
-/** @returns undefined for a size or a chunk size that is not taken. */
+/** @returns Undefined for an invalid plaintext or chunk size, and above `maxCiphertextBytes`. */
 export function layoutOf(plaintextSize: number, chunkSize: number): Layout | undefined {
   const isSize = Number.isSafeInteger(plaintextSize) && plaintextSize >= 0
   const isChunk = Number.isInteger(chunkSize) && chunkSize >= smallestChunk && chunkSize <= largestChunk
@@ -49,12 +49,12 @@ export function layoutOf(plaintextSize: number, chunkSize: number): Layout | und
   return { plaintextSize, paddedSize, chunkSize, chunkCount, ciphertextSize }
 }
 
-/** Where a chunk's plaintext is, the zeros after it included. */
+/** The offsets of a chunk in the padded plaintext. */
 export function chunkAt({ chunkSize, paddedSize }: Layout, index: number): { from: number; to: number } {
   return { from: index * chunkSize, to: Math.min((index + 1) * chunkSize, paddedSize) }
 }
 
-/** Where a chunk is in the ciphertext, with its tag. */
+/** The offsets of a chunk and its tag in the ciphertext. */
 export function sealedAt(layout: Layout, index: number): { from: number; to: number } {
   const { from, to } = chunkAt(layout, index)
   const start = headerBytes + from + index * tagBytes

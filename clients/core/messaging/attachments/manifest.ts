@@ -4,7 +4,7 @@ import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto
 import { type Layout, layoutOf, saltBytes } from "./layout.ts"
 import { isFileName, isMediaType } from "./names.ts"
 
-/** Where a manifest was read: what it says of itself must be that. */
+/** The conversation and sender of the message that a manifest was read from. */
 export interface ManifestPlace {
   /** 16 bytes. */
   readonly conversation: Uint8Array
@@ -12,8 +12,10 @@ export interface ManifestPlace {
 }
 
 /**
- * A manifest as it came in a message, or undefined where it is none of that conversation and that sender's: somebody who
- * passes another one's on has not sent that file. Names that are none are dropped.
+ * Validates a received manifest, and drops an invalid file name or media type.
+ *
+ * @returns Undefined for a malformed manifest, and for one of another conversation or sender: a member who forwards
+ *   another member's manifest is not the sender of that file.
  */
 export function acceptManifest(
   manifest: AttachmentManifest,
@@ -37,7 +39,7 @@ export function acceptManifest(
   })
 }
 
-/** Undefined where the sizes are not taken, or do not fit each other. */
+/** @returns Undefined for sizes that are invalid or contradict each other. */
 export function layoutIn({ plaintextSize, chunkSize, ciphertextSize }: AttachmentManifest): Layout | undefined {
   const layout = layoutOf(Number(plaintextSize), chunkSize)
   return layout !== undefined && BigInt(layout.ciphertextSize) === ciphertextSize ? layout : undefined

@@ -9,7 +9,7 @@ const random = { bytes: (length: number) => new Uint8Array(length) }
 const unreachable = new ConnectError("down", Code.Unavailable)
 const limited = (retryAfterMs: number | undefined) => new SignetError("RATE_LIMITED", "slower", { retryAfterMs })
 
-/** A call that fails so, one after the other, and then answers. */
+/** Makes a call that fails with each of these errors in turn, and then succeeds. */
 async function call(failures: readonly unknown[], signal?: AbortSignal) {
   const clock = testClock()
   const left = [...failures]
@@ -24,14 +24,14 @@ async function call(failures: readonly unknown[], signal?: AbortSignal) {
   return { tries, done: await done }
 }
 
-test("a call is made again while the network is bad, three times in all", async () => {
+test("a call is retried after a network failure, up to three attempts", async () => {
   expect(await call([])).toEqual({ tries: 1, done: "answer" })
   expect(await call([unreachable, unreachable])).toEqual({ tries: 3, done: "answer" })
   const given = await call([unreachable, unreachable, unreachable, unreachable])
   expect(given).toMatchObject({ tries: 3, done: { reason: "ATTACHMENT_INTERRUPTED" } })
 })
 
-test("a call that is limited waits as long as the service says, if that is not too long", async () => {
+test("a rate-limited call waits for retry_after, up to a limit", async () => {
   expect(await call([limited(1_000)])).toEqual({ tries: 2, done: "answer" })
   expect(await call([limited(longestAskedMs)])).toEqual({ tries: 2, done: "answer" })
   const long = await call([limited(longestAskedMs + 1)])
@@ -39,15 +39,15 @@ test("a call that is limited waits as long as the service says, if that is not t
 })
 
 test.each<[string, unknown, object]>([
-  ["what is gone", new SignetError("RESOURCE_UNRESOLVED", "gone"), { reason: "ATTACHMENT_GONE" }],
+  ["a missing attachment", new SignetError("RESOURCE_UNRESOLVED", "gone"), { reason: "ATTACHMENT_GONE" }],
   ["another refusal", new SignetError("INVALID_FIELD", "no"), { reason: "INVALID_FIELD" }],
   ["a limit without a time", limited(undefined), { reason: "RATE_LIMITED" }],
   ["a fault of the program", new TypeError("bug"), { message: "bug" }],
-])("%s is not tried again", async (_, failure, told) => {
+])("%s is not retried", async (_, failure, told) => {
   expect(await call([failure])).toMatchObject({ tries: 1, done: told })
 })
 
-test("who gave up hears of that, before the call and after it", async () => {
+test("an aborted signal rejects the call, before and after its request", async () => {
   const off = new Error("off")
   expect(await call([], AbortSignal.abort(off))).toEqual({ tries: 0, done: off })
   const controller = new AbortController()

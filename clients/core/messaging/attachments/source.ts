@@ -3,8 +3,8 @@ import type { ChunkCipher } from "./chunk-cipher.ts"
 import { chunkAt, headerBytes, type Layout, sealedAt, tagBytes } from "./layout.ts"
 
 /**
- * Where the bytes of an attachment are: a Blob or a File, as browsers have them and `openAsBlob` of `node:fs` makes them.
- * Read by pieces, and twice: what is sent is what was hashed.
+ * The bytes of an attachment: a Blob or File of a browser, or the result of `openAsBlob` of `node:fs`. They are read
+ * twice, in slices: first to hash them, then to upload them.
  */
 export interface AttachmentSource {
   /** In bytes. */
@@ -12,7 +12,7 @@ export interface AttachmentSource {
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> }
 }
 
-/** A chunk of ciphertext, made from the source. @throws MessagingError ATTACHMENT_SOURCE_CHANGED */
+/** Reads and encrypts one chunk of the source. @throws MessagingError ATTACHMENT_SOURCE_CHANGED */
 export async function sealChunk(
   cipher: ChunkCipher,
   layout: Layout,
@@ -41,9 +41,10 @@ async function readSlice(source: AttachmentSource, from: number, to: number): Pr
 }
 
 /**
- * A piece of the ciphertext.
+ * Encrypts the chunks of a range of the ciphertext.
  *
- * @param tags of every chunk, as they were first: under one key and place there is one plaintext, ever.
+ * @param tags The tags of all chunks from the first reading. A different tag means that the source has changed: one key
+ *   and nonce must not encrypt two plaintexts.
  * @throws MessagingError ATTACHMENT_SOURCE_CHANGED
  */
 export async function sealRange(
