@@ -24,9 +24,17 @@ test.each([
   { version: 1, is: "signedIn", sessionId: "ses_1" },
   { version: 1, is: "signedIn", state: "s" },
   { version: 1, is: "failed", state: "s", reason: 1, message: "no" },
-  { version: 1, is: "else", state: "s" },
-])("%j is told by nobody of this version", (value) => {
+  { version: 1, is: "failed", state: "s", reason: "CANCELED", message: 1 },
+  { version: 1, is: "failed", reason: "CANCELED", message: "no" },
+  { version: 1, is: "else", state: "s", reason: "CANCELED", message: "no" },
+])("%j is no outcome of this version", (value) => {
   expect(parseOutcome(value)).toBeUndefined()
+})
+
+test("an account is created only by the boolean true", () => {
+  const outcome = { version: 1, is: "signedIn", state: "s", sessionId: "ses_1" }
+  for (const created of [undefined, "true", 1])
+    expect(parseOutcome({ ...outcome, created })).toMatchObject({ created: false })
 })
 
 test("only texts of the metadata are accepted", () => {

@@ -91,6 +91,9 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const tab = await openTab(await person(), `${vite}/?q=a\\b`)
     await redirect(tab, "crafted@example.com")
     expect(await callback(tab)).toBe("/")
+    // Only the callback page reads an answer.
+    await tab.goto(`${vite}/?code=made-up&state=made-up`)
+    expect(await callback(tab)).toBe("none")
   })
 
   test("two connections sign in by redirect, across a reload and in a second tab, until they sign out", async () => {
@@ -127,23 +130,35 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     async () => {
       const context = await person()
       const tab = await openTab(context)
-      const opened = context.waitForEvent("page")
-      const done = tab.evaluate(() => window.app.popup({ connection: "partner" }))
-      const popup = await opened
-      const closed = popup.waitForEvent("close")
-      await vouchFor(popup, "grace@example.com")
-      expect(await done).toBe("grace@example.com")
-      await closed
-      expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
-      expect(await token(tab)).toBe("a token")
+      // The second sign-in is of another person, in a page that is signed in.
+      for (const email of ["grace@example.com", "ada@example.com"]) {
+        const opened = context.waitForEvent("page")
+        const done = tab.evaluate(() => window.app.popup({ connection: "partner", prompt: "login" }))
+        const popup = await opened
+        const closed = popup.waitForEvent("close")
+        await vouchFor(popup, email)
+        expect(await done).toBe(email)
+        await closed
+        expect(await token(tab)).toBe("a token")
+      }
 
       const again = context.waitForEvent("page")
       const canceled = tab.evaluate(() => window.app.popup())
       const unwanted = await again
       await unwanted.waitForURL(/sign-in/)
       expect(await unwanted.evaluate(() => window.opener)).toBeNull()
+      // The outcome of a sign-in in another tab is not the pop-up's.
+      const other = await openTab(context)
+      await redirect(other, "mallory@example.com")
+      expect(await callback(other)).toBe("/")
+      await tab.evaluate(() => {
+        Object.assign(window, { looks: 0 })
+        document.hasFocus = () => Object.assign(window, { looks: Reflect.get(window, "looks") + 1 }).looks > 2
+      })
       await unwanted.close()
       expect(await canceled).toMatch(/^CANCELED: the window was closed/)
+      // A severed window also looks closed, so the page waits until the person is back.
+      expect(await tab.evaluate(() => Reflect.get(window, "looks"))).toBeGreaterThan(2)
       expect(await token(tab)).toBe("a token")
     },
   )

@@ -16,7 +16,15 @@ import { deviceSpace, type Op } from "../store/store.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import { testBox } from "../testing/test-box.ts"
 import { deviceKeysIn, ensureCompared, noticeKeys } from "./noticing.ts"
-import { changedKeys, changePeer, putChangedKey, readPeer, removeChangedKey, statusOf } from "./peer-rows.ts"
+import {
+  asksConfirmation,
+  changedKeys,
+  changePeer,
+  putChangedKey,
+  readPeer,
+  removeChangedKey,
+  statusOf,
+} from "./peer-rows.ts"
 
 const [own, theirs, others] = [idOf("prn", bob), idOf("prn", alice), idOf("prn", id(0x5a))]
 const deviceId = idOf("dev", phone)
@@ -112,4 +120,18 @@ test("nothing is sent where a member's keys, or the group, are others than were 
   await expect(ensureCompared(context, asked, group)).rejects.toMatchObject(refused)
   await write([await putChangedKey(context, { ...unknown, seenAtMs: 1n })])
   await expect(ensureCompared(context, undefined, group)).rejects.toMatchObject(refused)
+})
+
+test.each<[string, Status, boolean]>([
+  ["verified", Status.VERIFIED, true],
+  ["changed", Status.CHANGED, true],
+  ["not verified", Status.UNVERIFIED, false],
+])("after a reset, a peer whose keys are %s (status %d) must be compared again: %s", async (_, status, isAsked) => {
+  const needs = { ...context, owner: { userId: own } as Context["owner"] }
+  const direct = create(ConversationRecordSchema, { directUserIds: [own, theirs] })
+  await set({ status: Status.VERIFIED }, own)
+  expect(await asksConfirmation(needs, direct)).toBe(false)
+  await set({ status })
+  expect(await asksConfirmation(needs, direct)).toBe(isAsked)
+  expect(await asksConfirmation(needs, create(ConversationRecordSchema, { asksConfirmation: true }))).toBe(true)
 })
