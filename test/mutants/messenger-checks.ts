@@ -47,14 +47,14 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "a commit may be of another epoch than it is said to be",
     from: "frame.epoch === group.epoch && ",
     to: "",
-    name: "a commit of a later epoch, that is said to be of this one is refused, whatever its receipt says",
+    name: "a commit of a later epoch in an envelope of this one is refused, whatever its receipt says",
   },
   {
     ...inPlace,
     fault: "a commit may be said to be of another epoch",
     from: " && envelope.epoch === group.epoch",
     to: "",
-    name: "a commit of this epoch, that is said to be of another is refused, whatever its receipt says",
+    name: "a commit of this epoch in an envelope of another is refused, whatever its receipt says",
   },
   {
     ...inPlace,
@@ -68,8 +68,8 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "a receipt is seen before the first",
     from: "if (seen.length === 0) return",
     to: 'if (seen.length === 0 || previous === "first") return',
-    name: "before the first receipt nobody has seen one",
-    row: "before the first receipt nobody has seen one",
+    name: "before the first receipt, a sender must not have seen one",
+    row: "before the first receipt, a sender must not have seen one",
   },
   {
     ...store,

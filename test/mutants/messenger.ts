@@ -211,8 +211,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: " && !hasLaterEntry) return",
     to: ") return",
     test: `${client}/checks/welcome-order.test.ts`,
-    name: "a welcome to a place before that where it was removed is refused",
-    row: "a place before that where it was removed",
+    name: "a welcome to a position before the removal is refused",
+    row: "a position before the removal",
   },
   {
     fault: "a removal is done when the service says so",
@@ -246,7 +246,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "return refusing(() => take(newest))",
     to: 'return seen !== undefined && "keys" in seen ? seen : refusing(() => take(newest))',
     test: `${client}/device/issuer.test.ts`,
-    name: "a key set ends while the program runs, also where the service keeps the next one back",
+    name: "a key set expires while the program runs, even if the service withholds the next one",
   },
   {
     fault: "the credential of a package that was claimed is not verified",
@@ -289,7 +289,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "new Set(bodies.map(({ deviceId }) => hex(deviceId))).size === bodies.length",
     to: "bodies.length > 0",
     test: `${client}/checks/commit.test.ts`,
-    name: "a device that is in is not let in once more, under another key either",
+    name: "a member device is not added a second time, not even under another key",
   },
   {
     fault: "a conversation is reset though a member could let the device in",

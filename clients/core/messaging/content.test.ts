@@ -7,20 +7,20 @@ import { utf8 } from "./crypto/bytes.ts"
 const mark = "\0signet-content\0"
 const manifest = create(AttachmentManifestSchema, { version: 1, fileName: "notes.txt" })
 
-test("an app's bytes come back as they were, whatever they look like", () => {
+test("any bytes of an app are parsed as the same bytes", () => {
   for (const text of ["", "hello", mark, `${mark}\u0001`, mark.slice(0, -1)]) {
     expect(parseContent(contentOfText(utf8(text)))).toEqual({ is: "text", plaintext: utf8(text) })
   }
   expect(contentOfText(utf8("hello"))).toEqual(utf8("hello"))
 })
 
-test("a manifest comes back without what this version does not know", () => {
+test("a manifest is parsed without unknown fields", () => {
   const content = contentOfAttachment(manifest)
   expect(parseContent(content)).toEqual({ is: "attachment", manifest })
   // Field 200, of a later version.
   expect(parseContent(Uint8Array.of(...content, 0xc0, 0x0c, 1))).toEqual({ is: "attachment", manifest })
 })
 
-test.each(["", "\u0002", "\u0001\u00ff"])("what is marked as ours and of no known kind is unknown: %j", (rest) => {
+test.each(["", "\u0002", "\u0001\u00ff"])("marked content of an unknown kind is unknown: %j", (rest) => {
   expect(parseContent(utf8(mark + rest))).toEqual({ is: "unknown" })
 })

@@ -1,4 +1,4 @@
-// What an application message holds: what the app wrote, byte for byte, or the manifest of an attachment.
+// The plaintext of an application message: the app's bytes, or the manifest of an attachment.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { concat, equalBytes } from "@signet/canonical/bytes"
 import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
@@ -6,16 +6,16 @@ import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto
 export type Content =
   | { readonly is: "text"; readonly plaintext: Uint8Array }
   | { readonly is: "attachment"; readonly manifest: AttachmentManifest }
-  /** Marked as ours, and of no kind that is known here. */
+  /** Marked content of a later version. */
   | { readonly is: "unknown" }
 
-/** Begins what is not simply the app's bytes; the byte after it says what it is. */
+/** Prefix of content that is not the app's bytes alone. The next byte is its kind. */
 const mark = new TextEncoder().encode("\0signet-content\0")
 const kinds = { text: 0, attachment: 1 } as const
 
 const isMarked = (bytes: Uint8Array): boolean => equalBytes(bytes.subarray(0, mark.length), mark)
 
-/** The app's bytes as they are. Those that look like ours are marked, so that nothing an app writes is taken for more. */
+/** The app's bytes. Bytes that begin with the mark are escaped, so that an app cannot forge a manifest. */
 export const contentOfText = (plaintext: Uint8Array): Uint8Array =>
   isMarked(plaintext) ? concat(mark, Uint8Array.of(kinds.text), plaintext) : plaintext
 

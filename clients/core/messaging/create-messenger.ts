@@ -26,7 +26,7 @@ import { run } from "./sync/stream.ts"
 import { sync } from "./sync/sync.ts"
 import { verification } from "./verification/verification.ts"
 
-/** Opens the messenger of one device on the primitives of a platform. */
+/** Opens the messenger of one device with a platform's primitives. */
 export async function createMessengerWith(options: MessengerOptions, primitives: Primitives): Promise<Messenger> {
   const { context, events, scope } = await openContext({ ...options, store: closable(options.store) }, primitives)
   const { store, rows, device } = context
@@ -93,7 +93,7 @@ async function createAndJoin(context: Context, asked: NewConversation): Promise<
   const made = await infoOf(conversation)
   if (made.status !== "waiting" && made.status !== "stranded") return made
   await joinAll(context)
-  // Without a member that could add this device, a direct conversation is reset.
+  // A direct conversation is reset if no member can add this device.
   if (made.waitsFor !== "keyPackages") await conversation.inTurn(() => readAndReset(conversation))
   await trying(context, conversation.id, () => conversation.inTurn(() => flushIfActive(conversation)))
   return infoOf(conversation)

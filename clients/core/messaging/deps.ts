@@ -18,7 +18,7 @@ export interface Storage {
   readonly rows: SealedRows
 }
 
-/** The keys and the names that signed bytes are verified against. */
+/** The issuer keys and the owner that signed bytes are verified against. */
 export interface Trust {
   readonly verify: Verify
   readonly issuer: Issuer

@@ -1,4 +1,4 @@
-// Authorizations of a service that answers something else than was requested, each wrong in one thing.
+// Authorizations that differ from the request in one field.
 import { create } from "@bufbuild/protobuf"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
@@ -89,7 +89,7 @@ test.each<[string, Authorized["does"], object, string]>([
   expect(() => verifyAuthorization(verification, group, authorized(does, signed))).toThrow(message)
 })
 
-test("a group's first proof is of its creation, and no later one is", async () => {
+test("only the first proof of a group may be for its creation", async () => {
   const empty = await engine.createGroup({ groupId: mlsGroupId, identity: own, ...lifetime })
   const signed = await proofOf({ baseEpoch: 0n, baseStateTag: stateTag(empty) })
   expect(() => verifyAuthorization(verification, empty, authorized("add", signed))).toThrow("another operation")
@@ -109,7 +109,7 @@ const early = await signedIdentity({ userId: bob, deviceId: id(0x68), notBefore:
 const tooEarly = await signedIdentity({ userId: bob, deviceId: id(0x68), notBefore: now + 301n })
 const ended = await signedIdentity({ userId: bob, deviceId: id(0x68), notBefore: now - 9n * day, notAfter: now })
 
-test("a claimed key package of a requested device is taken, up to five minutes before its credential begins", () => {
+test("a claimed key package of a requested device is accepted up to five minutes before its credential is valid", () => {
   const check = (shown: typeof view) =>
     checkKeyPackage(verification, create(ClaimedKeyPackageSchema, claimed), shown, isBobs, Number(now))
   expect(check(view)).toEqual({ credentialHash: hashOf(bobsPhone), keyPackageRef: view.reference })
@@ -121,7 +121,7 @@ test.each<[string, object, object, Authorized["isAsked"], string]>([
   ["of another device than is claimed", { deviceId: deviceC }, {}, isBobs, "not requested"],
   ["of a user who was not requested", {}, {}, () => false, "not requested"],
   ["of another leaf key", {}, { signatureKey: own.signatureKey }, isBobs, "CRED_LEAF_KEY_MISMATCH"],
-  ["whose credential begins later", {}, tooEarly, isBobs, "CRED_NOT_YET_VALID"],
+  ["whose credential becomes valid later", {}, tooEarly, isBobs, "CRED_NOT_YET_VALID"],
   ["whose credential has expired", {}, ended, isBobs, "CRED_EXPIRED"],
   ["whose credential does not decode", {}, { credential: bytes32(1) }, isBobs, "CRED_MALFORMED"],
 ])("a key package %s is refused", (_, claim, shown, isAsked, message) => {
@@ -147,7 +147,7 @@ async function change(
   return checkAuthorizedChange(group, answer, verified, subjects)
 }
 
-test("a change that is what was requested, and what its proof says, gives the leaves to remove", async () => {
+test("a change that matches the request and its proof returns the leaves to remove", async () => {
   expect(await change("add", {}, [], [newcomer])).toEqual([])
   expect(await change("reset", {}, [], [newcomer])).toEqual([])
   expect(await change("remove", both, [deviceB, deviceC], [])).toEqual([1, 2])
@@ -162,13 +162,13 @@ test.each<[string, Parameters<typeof change>, string]>([
   ["a removal of a device that is not in", ["remove", both, [idOf("dev", id(0x6f))], []], "not requested"],
   ["a removal of a device that was not requested", ["directive", one, [deviceB], [], nobody], "not requested"],
   ["a removal of the own device", ["directive", one, [deviceA], [], everybody], "cannot remove itself"],
-  ["an addition of nobody", ["add", {}, [], []], "changes nothing"],
-  ["a directive that changes nobody", ["directive", one, [], []], "changes nothing"],
+  ["an empty addition", ["add", {}, [], []], "changes nothing"],
+  ["an empty directive", ["directive", one, [], []], "changes nothing"],
   ["an addition that removes", ["add", {}, [deviceB], [newcomer]], "were to be added"],
   ["a reset that removes", ["reset", {}, [deviceB], [newcomer]], "were to be added"],
   ["a removal that leaves a requested device", ["remove", one, [deviceB], []], "stays"],
   ["a removal that adds", ["remove", both, [deviceB, deviceC], [newcomer]], "stays"],
-  ["a removal of nobody, where somebody was requested", ["remove", both, [], []], "stays"],
+  ["an empty removal of a requested user", ["remove", both, [], []], "stays"],
   [
     "a newcomer that the proof does not name",
     ["add", {}, [], [{ ...newcomer, keyPackageRef: bytes32(2) }]],
@@ -184,7 +184,7 @@ test.each<[string, Parameters<typeof change>, string]>([
   await expect(change(...faults)).rejects.toThrow(message)
 })
 
-test("another user's device in the group is not asked for by a removal", async () => {
+test("a removal may leave the devices of other users", async () => {
   const none = { ...both, removed: [subjectOf(bobsPhone)] }
   const onlyPhone: Authorized["isAsked"] = ({ deviceId }) => deviceId === deviceB
   expect(await change("remove", none, [deviceB], [], onlyPhone)).toEqual([1])

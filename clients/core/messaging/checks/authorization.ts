@@ -17,7 +17,7 @@ import type { VerificationContext } from "./verification-context.ts"
 
 /** A change of members as the service authorized it. */
 export interface Authorized {
-  /** What was requested: to add, to remove everybody who `isAsked`, what a directive names, or another group. */
+  /** `remove` covers every device that `isAsked`; `directive` what the directive names; `reset` begins another group. */
   readonly does: "add" | "remove" | "directive" | "reset"
   readonly authorization: Authorization
   /** True for the devices that the request covers: the service adds and removes no other device. */
@@ -31,8 +31,7 @@ export interface VerifiedKeyPackage {
 }
 
 /**
- * Verifies the proof of an authorization at the time that the proof itself names: the service decides how long it accepts
- * the proof.
+ * Verifies the proof of an authorization at the proof's own issue time: its expiry is enforced by the service.
  *
  * @throws CanonicalError; MessagingError ANSWER_REFUSED
  */
@@ -82,7 +81,7 @@ export function checkKeyPackage(
 }
 
 /**
- * Checks that an authorized change is what was requested, and what its proof says.
+ * Checks an authorized change against the request and the proof.
  *
  * @returns The leaves to remove.
  * @throws CanonicalError; MessagingError ANSWER_REFUSED

@@ -1,5 +1,5 @@
 // Commits with validly signed receipts and proofs and one wrong field: another conversation or epoch, a credential of
-// another device, or a group that must not exist. What a whole service makes of it is in test/attack.
+// another device, or a forbidden group. test/attack has the same attacks through a complete service.
 import { create } from "@bufbuild/protobuf"
 import { type CommitReceipt, issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
@@ -57,7 +57,7 @@ const committer: Member = { leaf: 0, credential: world.credentialBytes, signatur
 const bobs: Fields = { userId: bob, deviceId: id(0x68) }
 const keyPackageReference = world.bytes32(0xb1)
 
-/** Faults for exactly this addition. */
+/** A receipt and proof for exactly this addition. */
 async function papersFor(added: readonly Member[], op: MembershipOp): Promise<VerifiedCommit> {
   const isFirst = op === MembershipOp.CREATE
   const { baseStateTag: _, ...fields } = world.proofFields
@@ -105,8 +105,8 @@ test("a new member with valid credential and proof is added", async () => {
 })
 
 test.each<[string, () => Promise<Member>, string]>([
-  ["has ended", () => member(1, { ...bobs, notBefore: now - 9n * day, notAfter: now }), "CRED_EXPIRED"],
-  ["does not hold yet", () => member(1, { ...bobs, notBefore: now + 1n }), "CRED_NOT_YET_VALID"],
+  ["has expired", () => member(1, { ...bobs, notBefore: now - 9n * day, notAfter: now }), "CRED_EXPIRED"],
+  ["is not valid yet", () => member(1, { ...bobs, notBefore: now + 1n }), "CRED_NOT_YET_VALID"],
   ["is of another tenant", () => member(1, { ...bobs, tenantId: id(0x99) }), "CRED_WRONG_TENANT"],
   ["is of another app", () => member(1, { ...bobs, appId: id(0x99) }), "CRED_WRONG_APP"],
   [
@@ -114,9 +114,9 @@ test.each<[string, () => Promise<Member>, string]>([
     async () => ({ ...(await member(1, bobs)), signatureKey: leaf.publicKey }),
     "CRED_LEAF_KEY_MISMATCH",
   ],
-  ["nobody knows the signer of", () => member(1, bobs, world.strangerKey), "CRED_UNKNOWN_ISSUER_KEY"],
-  ["was signed with a key for something else", () => member(1, bobs, world.proofKey), "CRED_"],
-  ["was changed", async () => bent(await member(1, bobs)), "CRED_"],
+  ["has an unknown signer", () => member(1, bobs, world.strangerKey), "CRED_UNKNOWN_ISSUER_KEY"],
+  ["was signed with a key of another purpose", () => member(1, bobs, world.proofKey), "CRED_"],
+  ["was altered", async () => bent(await member(1, bobs)), "CRED_"],
 ])("a newcomer whose credential %s is refused, with a proof that names it", async (_, make, code) => {
   await expect(make().then(add)).rejects.toMatchObject({ code: expect.stringContaining(code) })
 })
@@ -127,7 +127,7 @@ const bent = ({ credential, ...rest }: Member): Member => {
   return { ...rest, credential: changed }
 }
 
-test("nobody is let in, and no keys are renewed, beside what the proof names", async () => {
+test("a commit adds no member and renews no leaf beyond its proof", async () => {
   const newcomer = await member(1, bobs)
   const ghost = await papersFor([await member(1, { ...bobs, serial: 9n })], MembershipOp.ADD)
   const adding = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
@@ -138,20 +138,20 @@ test("nobody is let in, and no keys are renewed, beside what the proof names", a
   )
 })
 
-test("a device that is in is not let in once more, under another key either", async () => {
+test("a member device is not added a second time, not even under another key", async () => {
   await expect(add(await member(1))).rejects.toMatchObject({ reason: "DEVICE_TWICE" })
   const others = [committer, await member(1, bobs)]
   const again = member(2, { ...bobs, leafSignatureKey: world.signerOf(0x21).publicKey })
   await expect(again.then((one) => add(one, { members: others }))).rejects.toMatchObject({ reason: "DEVICE_TWICE" })
 })
 
-test("nobody is a third in a conversation of two, nor another one in their place", async () => {
+test("a direct conversation admits no third user and no replacement", async () => {
   const on = { ...verification, record: direct }
   const third = await member(2, { userId: id(0x5a), deviceId: id(0x5b) })
   const reason = { reason: "THIRD_USER" }
   await expect(add(third, { on, members: [committer, await member(1, bobs)] })).rejects.toMatchObject(reason)
   await expect(add(third, { on })).rejects.toMatchObject(reason)
-  // Where it is not known yet between whom: two, and no more.
+  // Before its users are known, it still admits only two.
   const unknown = { record: create(ConversationRecordSchema, { isDirect: true }) }
   checkMembers(unknown, [committer, await member(1, bobs)])
   const three = [committer, await member(1, bobs), third]
@@ -159,7 +159,7 @@ test("nobody is a third in a conversation of two, nor another one in their place
   checkMembers({ record: group }, three)
 })
 
-test("a removal leaves those who may be there", async () => {
+test("a removal keeps the members that may stay", async () => {
   const [second, third] = [await member(1, bobs), await member(2, { userId: id(0x5a), deviceId: id(0x5b) })]
   const { baseStateTag, baseEpoch } = world.proofFields
   const signed = await issueMembershipProof(
@@ -176,14 +176,14 @@ test("a removal leaves those who may be there", async () => {
   checkChange(on, verified, [committer, second, third], { ...nothing, removed: [third] })
 })
 
-test("what makes a new conversation does not pass in one that has members", async () => {
+test("a proof for the creation of a group is rejected in a group with members", async () => {
   const newcomer = await member(2, bobs)
   await add(newcomer, { op: MembershipOp.CREATE })
   const members = [committer, await member(1, { userId: bob, deviceId: id(0x69) })]
   await expect(add(newcomer, { op: MembershipOp.CREATE, members })).rejects.toMatchObject({ reason: "GROUP_NOT_NEW" })
 })
 
-test("new keys are of the same device of the same user, and under a good credential", async () => {
+test("a renewed leaf is of the same device and user, with a valid credential", async () => {
   const verified: VerifiedCommit = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
   const renew = (after: Member) =>
     checkChange(verification, verified, [committer], { ...nothing, path: { before: committer, after } })
@@ -200,11 +200,11 @@ test("new keys are of the same device of the same user, and under a good credent
 const suite = makeNodeSuite()
 const previous = { hash: world.bytes32(0xc4), acceptedAtMs: now * 1_000n }
 
-/** What a case changes of a commit that is in its place. */
+/** The changes of a test case to a valid commit. */
 interface Elsewhere {
-  /** In the place of the commit. */
+  /** Replaces the commit. */
   readonly message?: (committer: OurSeat, aad: Uint8Array) => Promise<Uint8Array>
-  /** As the service says it, beside the commit. */
+  /** The epoch of the envelope, which the service sets. */
   readonly epoch?: bigint
   readonly seen?: Uint8Array
   readonly op?: MembershipOp
@@ -218,7 +218,7 @@ const { proofHash } = world.receiptFields
 const otherGroup = Uint8Array.of(...id(1), ...id(2))
 const { op: _, ...proofFields } = world.proofFields
 
-/** Faults of a commit of epoch 1, and a receipt for whatever it is. */
+/** Verifies a commit of epoch 1, after the changes, with a receipt for it. */
 async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD, ...faults }: Elsewhere) {
   const [a, b] = [await ourSeat(suite, "A"), await ourSeat(suite, "B")]
   const room = await openRoom(a, world.mlsGroupId)
@@ -254,18 +254,18 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
   return verifyCommit(verification, local, envelope, faults.isOwnReset)
 }
 
-test("a commit in its place passes", async () => {
+test("a commit with a matching receipt and proof is valid", async () => {
   expect(await check({})).toMatchObject({ atSeconds: now, proof: { body: { op: MembershipOp.ADD } } })
   expect(await check({ isProofless: true })).toMatchObject({ proof: undefined })
 })
 
-/** A reset follows neither our receipt nor our state: this device was not in the group before. */
+/** An own reset continues neither our receipt nor our state, because this device was no member of the old group. */
 const ownReset: Elsewhere = {
   ...{ isOwnReset: true, op: MembershipOp.RESET, seen: new Uint8Array() },
   ...{ proof: { baseStateTag: world.bytes32(5) }, receipt: { previousReceiptHash: world.bytes32(6) } },
 }
 
-test("an own reset passes, and is one", async () => {
+test("an own reset is valid as a reset only", async () => {
   expect(await check(ownReset)).toMatchObject({ proof: { body: { op: MembershipOp.RESET } } })
   await expect(check({ ...ownReset, op: MembershipOp.ADD })).rejects.toMatchObject({ reason: "GROUP_NOT_NEW" })
 })
@@ -278,8 +278,8 @@ test.each<[string, Elsewhere, string]>([
   ["a receipt of another position", { receipt: { seq: 10n } }, "RECEIPT_WRONG_SEQ"],
   ["a receipt of another commit", { receipt: { commitHash: world.bytes32(1) } }, "RECEIPT_WRONG_COMMIT"],
   ["a receipt of another proof", { receipt: { proofHash: world.bytes32(1) } }, "RECEIPT_WRONG_PROOF"],
-  ["a receipt of a proof where it has none", { isProofless: true, receipt: { proofHash } }, "RECEIPT_WRONG_PROOF"],
-  ["a receipt of another descent", { receipt: { previousReceiptHash: world.bytes32(6) } }, "RECEIPT_FORK"],
+  ["a receipt for a proof, without a proof", { isProofless: true, receipt: { proofHash } }, "RECEIPT_WRONG_PROOF"],
+  ["a receipt with another predecessor", { receipt: { previousReceiptHash: world.bytes32(6) } }, "RECEIPT_FORK"],
   ["a receipt from tomorrow", { receipt: { acceptedAtMs: (now + day) * 1_000n } }, "RECEIPT_FROM_FUTURE"],
   ["a proof of another state", { proof: { baseStateTag: world.bytes32(5) } }, "PROOF_FORK"],
   ["a proof of another epoch", { proof: { baseEpoch: 2n } }, "PROOF_FUTURE_EPOCH"],
@@ -311,7 +311,7 @@ test.each<[string, Elsewhere, string]>([
     "ENVELOPE_MISPLACED",
   ],
   [
-    "of a later epoch, that is said to be of this one",
+    "of a later epoch in an envelope of this one",
     {
       async message({ engine, current }, aad) {
         const { next } = await engine.update(current(), { aad })
@@ -320,14 +320,14 @@ test.each<[string, Elsewhere, string]>([
     },
     "EPOCH_MISPLACED",
   ],
-  ["of this epoch, that is said to be of another", { epoch: 2n }, "EPOCH_MISPLACED"],
+  ["of this epoch in an envelope of another", { epoch: 2n }, "EPOCH_MISPLACED"],
   ["whose sender has seen another receipt", { seen: world.bytes32(0xc5) }, "RECEIPT_SEEN_DIFFERS"],
   ["with a proof that resets, inside the group", { op: MembershipOp.RESET }, "GROUP_NOT_NEW"],
 ])("a commit %s is refused, whatever its receipt says", async (_, elsewhere, reason) => {
   await expect(check(elsewhere)).rejects.toMatchObject({ name: "Forked", reason })
 })
 
-test("a commit that led to the state that its receipt names has led there", () => {
+test("the resulting state is compared with the one that the receipt names", () => {
   const receipt = { body: { resultingStateTag: world.bytes32(5) } } as CommitReceipt
   const verified: VerifiedCommit = { receipt, proof: undefined, atSeconds: now }
   checkResultingState(verified, world.bytes32(5))
@@ -335,7 +335,7 @@ test("a commit that led to the state that its receipt names has led there", () =
   expect(() => checkResultingState(verified, world.bytes32(6))).toThrow(differs)
 })
 
-test("before the first receipt nobody has seen one", () => {
+test("before the first receipt, a sender must not have seen one", () => {
   checkReceiptSeen(new Uint8Array(), "first")
   const seen = () => checkReceiptSeen(previous.hash, "first")
   expect(seen).toThrow(expect.objectContaining({ reason: "RECEIPT_SEEN_DIFFERS" }))

@@ -18,7 +18,7 @@ import { credentialBody, verifyMember } from "./credential.ts"
 import { Forked, type ForkReason } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
 
-/** A commit whose receipt and proof are valid. `checkChange` checks what it does, `checkResultingState` where it leads. */
+/** A commit with a valid receipt and proof. `checkChange` checks its proposals, `checkResultingState` its new epoch. */
 export interface VerifiedCommit {
   readonly receipt: CommitReceipt
   readonly proof: MembershipProof | undefined
@@ -29,7 +29,7 @@ export interface VerifiedCommit {
 /**
  * Verifies everything of a commit that needs no group secrets: before the engine runs, and for own commits too.
  *
- * @param isOwnReset true for the own commit that replaced a group in which this device was no member.
+ * @param isOwnReset True for the own commit that replaced a group in which this device was no member.
  * @throws EngineRefused, CanonicalError, Forked
  */
 export function verifyCommit(
@@ -71,7 +71,7 @@ export function verifyCommit(
       baseStateTag: isOwnReset ? baseTagIn(signedProof) : stateTag(group),
       atSeconds,
     })
-  // A reset begins another group. It never leads from one epoch of a group to the next.
+  // A reset begins another group, so it is never a commit within one.
   ensure((proof?.body.op === MembershipOp.RESET) === isOwnReset, "GROUP_NOT_NEW")
   return { receipt, proof, atSeconds }
 }
@@ -90,7 +90,7 @@ export function checkReceiptSeen(seen: Uint8Array, previous: LocalGroup["receipt
 /**
  * Checks that a commit does exactly what its proof says, and that the resulting members are allowed.
  *
- * @param members the members of the epoch in which the commit was framed.
+ * @param members The members of the epoch in which the commit was framed.
  * @throws CanonicalError, Forked
  */
 export function checkChange(

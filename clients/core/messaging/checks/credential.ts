@@ -22,7 +22,7 @@ export function credentialBody(credential: Uint8Array): DeviceCredentialBodyV1 {
 /** Names the device of a credential, for the engine. */
 export const deviceIn = (credential: Uint8Array): string => hex(credentialBody(credential).deviceId)
 
-// Keyed by the identity of the bytes, which live as long as their leaf: each message of that leaf asks again.
+// A cache by the identity of the bytes, which live as long as their leaf: every message of that leaf needs its person.
 const people = new WeakMap<Uint8Array, Person>()
 
 export function personOf(credential: Uint8Array): Person {

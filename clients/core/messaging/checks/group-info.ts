@@ -7,8 +7,8 @@ import { groupInfoFits, type Joined } from "../mls.ts"
 import { Forked } from "./verdict.ts"
 
 /**
- * Checks that the GroupInfo that the service holds is of the joined group. The server compares each GroupInfo with the one
- * before, so a first GroupInfo with a wrong transcript, which the server cannot know, would stop every later commit.
+ * Checks that the service's GroupInfo is of the joined group. The server compares each GroupInfo only with its predecessor.
+ * If the first one had a wrong transcript hash, the server would reject every later commit.
  *
  * @throws Forked GROUP_INFO_DIFFERS
  */
@@ -18,7 +18,7 @@ export function checkGroupInfo(
   { state }: Pick<Joined, "state">,
   receipt: CommitReceipt,
 ): void {
-  // The group has a later epoch: its committer was in this epoch, and compared. An earlier GroupInfo fails below.
+  // A GroupInfo of a later epoch: its committer was in this epoch and compared. An earlier GroupInfo fails below.
   if (shown.epoch > epoch) return
   const isNamed = equalBytes(hash("group-info", shown.groupInfo), receipt.body.groupInfoHash)
   if (!isNamed || !groupInfoFits(state, shown.groupInfo)) throw new Forked("GROUP_INFO_DIFFERS")

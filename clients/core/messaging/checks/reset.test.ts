@@ -1,4 +1,4 @@
-// Resets that another device committed, validly signed, each with one wrong field.
+// Validly signed resets of another device, each with one wrong field.
 import { create } from "@bufbuild/protobuf"
 import { issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
@@ -35,7 +35,7 @@ const { op: _, ...proofFields } = world.proofFields
 
 interface Faults {
   readonly groupId?: Uint8Array
-  /** Where the commit is framed, and where the service says that it is. */
+  /** The epoch of the commit's frame, and the epoch of its envelope. */
   readonly framed?: bigint
   readonly told?: bigint
   readonly framedIn?: Uint8Array
@@ -83,7 +83,7 @@ async function verify(faults: Faults) {
   return verifyReset({ ...verification, record }, { group, receipt: previous }, await resetWith(faults))
 }
 
-test("a reset of our state, into a group of our conversation, is verified", async () => {
+test("a reset of our state into a group of our conversation is valid", async () => {
   expect(await verify({})).toMatchObject({ mlsGroupId: nextGroup, receipt: { body: { seq: 9n } } })
   await verify({ seen: new Uint8Array() })
   expect(isOfOtherGroup(group, await resetWith({}))).toBe(true)
@@ -93,17 +93,17 @@ test("a reset of our state, into a group of our conversation, is verified", asyn
 test.each<[string, Faults, string]>([
   ["of a conversation that is not direct", { isDirect: false }, "ENVELOPE_MISPLACED"],
   ["that is a message", { isMessage: true }, "ENVELOPE_MISPLACED"],
-  ["of a later epoch, that is said to be of ours", { framed: 2n }, "ENVELOPE_MISPLACED"],
-  ["of our epoch, that is said to be of a later one", { told: 2n }, "ENVELOPE_MISPLACED"],
+  ["of a later epoch in an envelope of ours", { framed: 2n }, "ENVELOPE_MISPLACED"],
+  ["of our epoch in an envelope of a later one", { told: 2n }, "ENVELOPE_MISPLACED"],
   ["into a group of another conversation", { groupId: bytes32(0x7a) }, "ENVELOPE_MISPLACED"],
   [
-    "into a group with a short id, of which no receipt can be",
+    "into a group with a short id, which no receipt can name",
     { groupId: nextGroup.slice(0, 31), proof: { mlsGroupId: nextGroup }, receipt: { mlsGroupId: nextGroup } },
     "RECEIPT_WRONG_GROUP",
   ],
   ["that is framed in another conversation", { framedIn: id(0x7a) }, "AAD_"],
   ["whose sender has seen another receipt", { seen: bytes32(0xc5) }, "RECEIPT_SEEN_DIFFERS"],
-  ["that is none by its proof", { proof: { op: MembershipOp.ADD } }, "ENVELOPE_MISPLACED"],
+  ["whose proof is of an addition", { proof: { op: MembershipOp.ADD } }, "ENVELOPE_MISPLACED"],
   ["of another state", { proof: { baseStateTag: bytes32(5) } }, "PROOF_FORK"],
   ["with a proof of a later epoch", { proof: { baseEpoch: 2n } }, "PROOF_FUTURE_EPOCH"],
   ["with a proof of another group", { proof: { mlsGroupId } }, "PROOF_WRONG_GROUP"],
@@ -118,7 +118,7 @@ test.each<[string, Faults, string]>([
   ["with a receipt of another position", { receipt: { seq: 10n } }, "RECEIPT_WRONG_SEQ"],
   ["with a receipt of another commit", { receipt: { commitHash: bytes32(1) } }, "RECEIPT_WRONG_COMMIT"],
   ["with a receipt of another proof", { receipt: { proofHash: bytes32(1) } }, "RECEIPT_WRONG_PROOF"],
-  ["with a receipt of another descent", { receipt: { previousReceiptHash: bytes32(6) } }, "RECEIPT_FORK"],
+  ["with a receipt of another predecessor", { receipt: { previousReceiptHash: bytes32(6) } }, "RECEIPT_FORK"],
   ["with a receipt from tomorrow", { receipt: { acceptedAtMs: (now + day) * 1_000n } }, "RECEIPT_FROM_FUTURE"],
 ])("a reset %s is refused", async (_, faults, message) => {
   await expect(verify(faults)).rejects.toThrow(message)

@@ -25,9 +25,9 @@ export interface VerifiedReset {
 }
 
 /**
- * Verifies what this device can of a commit in a group that it is not in: the receipt follows our newest one, and the proof
- * of the auth service is of a RESET, of this conversation, and of exactly our state. A device that joins by the commit
- * checks what the commit does.
+ * Verifies another device's reset. This device is no member of the new group, so it checks only that the receipt continues
+ * our newest one, and that the auth service's proof is of a RESET of this conversation in our state. The devices that join
+ * by the commit check its contents.
  *
  * @throws CanonicalError, EngineRefused, Forked
  */

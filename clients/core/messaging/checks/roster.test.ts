@@ -4,7 +4,7 @@ import { idOf } from "../ids.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import { difference, rosterOf, usersIn } from "./roster.ts"
 
-test("a commit added who is there now, and removed who was there before", async () => {
+test("the difference of two epochs is the added and the removed members", async () => {
   const [own, other] = [await signedIdentity(), await signedIdentity({ deviceId: id(0x68) })]
   const bobs = await signedIdentity({ userId: bob, deviceId: id(0x69) })
   const add = async (identity: typeof own) => (await engine.newKeyPackage(identity, lifetime)).keyPackage

@@ -14,15 +14,15 @@ test.each<[Verdict, string, Fault]>([
   [signed("RECEIPT_FORK"), "RECEIPT_FORK", Fault.RECEIPT_INVALID],
   [signed("PROOF_EXPIRED"), "PROOF_EXPIRED", Fault.MEMBERSHIP_INVALID],
   [new EngineRefused("MLS_BAD_PATH", "bad"), "MLS_BAD_PATH", Fault.COMMIT_UNPROCESSABLE],
-])("%s is a verdict that is reported as what it is", (verdict, reason, fault) => {
+])("the verdict %s has the reason %s", (verdict, reason, fault) => {
   expect([isVerdict(verdict), verdictReason(verdict), faultOf(verdict)]).toEqual([true, reason, fault])
 })
 
-test("what went wrong here is no verdict", () => {
+test("a fault of this device is no verdict", () => {
   expect(isVerdict(new Error("RECEIPT_FORK"))).toBe(false)
 })
 
-test("newer keys may change a verdict of an unknown key, and another clock one of a time to come", () => {
+test("newer issuer keys may resolve an unknown key, and a corrected clock a time in the future", () => {
   const stale = (verdict: Verdict) => [mayBeStaleKeys(verdict), mayBeOwnClock(verdict)]
   expect(stale(signed("PROOF_UNKNOWN_ISSUER_KEY"))).toEqual([true, false])
   expect(stale(signed("CRED_ISSUER_KEY_NOT_VALID"))).toEqual([true, false])

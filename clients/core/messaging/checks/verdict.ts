@@ -20,7 +20,7 @@ export type ForkReason =
 export class Forked extends Error {
   override readonly name = "Forked"
   readonly reason: ForkReason
-  /** The state that it led to, where it led anywhere. */
+  /** The tag of the state that the commit resulted in; empty if it was rejected before. */
   readonly stateTag: Uint8Array
 
   constructor(reason: ForkReason, { stateTag = new Uint8Array() }: { stateTag?: Uint8Array } = {}) {
@@ -32,7 +32,7 @@ export class Forked extends Error {
 
 export type Verdict = CanonicalError | EngineRefused | Forked
 
-/** Whether an error says of a commit that it is wrong, rather than that something went wrong here. */
+/** True for an error that rejects a commit; false for a fault of this device. */
 export const isVerdict = (error: unknown): error is Verdict =>
   error instanceof CanonicalError || error instanceof EngineRefused || error instanceof Forked
 
@@ -40,15 +40,15 @@ export const isVerdict = (error: unknown): error is Verdict =>
 export const verdictReason = (verdict: Verdict): string =>
   verdict instanceof CanonicalError ? verdict.code : verdict.reason
 
-/** Newer issuer keys may make another verdict of it. */
+/** True if a refresh of the issuer keys may change the verdict. */
 export const mayBeStaleKeys = (verdict: Verdict): boolean =>
   verdict instanceof CanonicalError && /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdict.code)
 
-/** The own clock, and not the commit, may be wrong. */
+/** True if this device's clock, and not the commit, may be wrong. */
 export const mayBeOwnClock = (verdict: Verdict): boolean =>
   verdict instanceof CanonicalError && verdict.code === "RECEIPT_FROM_FUTURE"
 
-/** What a report says of a verdict. */
+/** The fault of a verdict in a report to the service. */
 export function faultOf(verdict: Verdict): Fault {
   if (verdict instanceof Forked) {
     if (verdict.reason === "STATE_TAG_DIFFERS") return Fault.STATE_TAG_MISMATCH

@@ -2,7 +2,7 @@ import type { ConversationRecord } from "@signet/proto/client/v1/records"
 import type { Ambient, Trust } from "../deps.ts"
 import { type Realm, realmOf } from "./credential.ts"
 
-/** What the commits and welcomes of a conversation are verified against. */
+/** The expected values for the commits and welcomes of a conversation. */
 export interface VerificationContext extends Realm {
   readonly conversationId: string
   readonly record: ConversationRecord

@@ -14,7 +14,7 @@ const mlsGroupId = new Uint8Array(32).fill(7)
 const record = create(ConversationRecordSchema, { mlsGroupId, joinedSeq: 5n })
 const next: Order = { mlsGroupId, commitSeq: 12n, conversationKind: ConversationKind.GROUP }
 
-/** Checks a welcome against a timeline that ends at a position, for a device that is not in. */
+/** Checks a welcome for a device that is no member, and whose timeline ends at `newestSeq`. */
 const check = (welcome: Order, stored: ConversationRecord, newestSeq: bigint) =>
   checkWelcomeOrder(
     welcome,
@@ -33,31 +33,31 @@ const isRefused = (work: () => void): boolean => {
 }
 
 test.each<[string, Partial<Order>]>([
-  ["a place where the device was let in before", { commitSeq: 5n }],
-  ["a place before that where it was removed", { commitSeq: 11n }],
-  ["a direct conversation by the name of a group", { conversationKind: ConversationKind.DIRECT }],
-  ["another group by the name of the conversation", { mlsGroupId: new Uint8Array(32) }],
+  ["the position of an earlier join", { commitSeq: 5n }],
+  ["a position before the removal", { commitSeq: 11n }],
+  ["a direct conversation under the id of a group", { conversationKind: ConversationKind.DIRECT }],
+  ["another group under the id of the conversation", { mlsGroupId: new Uint8Array(32) }],
 ])("a welcome to %s is refused", (_, change) => {
   check(next, record, 11n)
   expect(isRefused(() => check({ ...next, ...change }, record, 11n))).toBe(true)
 })
 
-test("a welcome of the place of a reset leads into the group that the log showed", () => {
+test("a welcome at the position of a reset is for the group that the log showed", () => {
   const reset = create(ConversationRecordSchema, { ...record, isDirect: true, resetSeq: 12n, joinedSeq: 11n })
   const direct = { ...next, conversationKind: ConversationKind.DIRECT }
-  // The log has shown the reset, so the timeline has its entry at that place.
+  // The log has shown the reset, so the timeline has an entry at its position.
   check(direct, reset, 12n)
   const other = new Uint8Array(32).fill(8)
   expect(isRefused(() => check({ ...direct, mlsGroupId: other }, reset, 12n))).toBe(true)
-  // Beyond that place the group was reset once more.
+  // After that position, the group was reset again.
   check({ ...direct, mlsGroupId: other, commitSeq: 13n }, reset, 12n)
 })
 
 test.each<[string, Partial<ReadSoFar>, Partial<ConversationRecord>]>([
-  ["that the device has followed already", { processedSeq: 12n }, {}],
-  ["that the device was let in at, whatever it followed since", { processedSeq: 3n }, { joinedSeq: 12n }],
-  ["after which it has read something", { hasLaterEntry: true }, {}],
-])("a welcome to a place %s is refused", (_, read, change) => {
+  ["that the device has processed", { processedSeq: 12n }, {}],
+  ["of the device's own join, with an older processed position", { processedSeq: 3n }, { joinedSeq: 12n }],
+  ["with a later entry in the timeline", { hasLaterEntry: true }, {}],
+])("a welcome to a position %s is refused", (_, read, change) => {
   const order = (so: Partial<ReadSoFar>, stored: Partial<ConversationRecord>) =>
     checkWelcomeOrder(
       next,
@@ -73,7 +73,7 @@ test.each<[string, Partial<ReadSoFar>, Partial<ConversationRecord>]>([
   expect(isRefused(() => order(read, change))).toBe(true)
 })
 
-test("a welcome to a direct conversation leads to its two users", () => {
+test("a welcome to a direct conversation is for its two users", () => {
   const users = [idOf("prn", alice), idOf("prn", id(0x5a))]
   const direct = create(ConversationRecordSchema, { ...record, isDirect: true, directUserIds: users })
   const order = { ...next, conversationKind: ConversationKind.DIRECT }

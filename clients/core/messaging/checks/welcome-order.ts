@@ -7,7 +7,7 @@ import { checkMembers } from "./commit.ts"
 
 type WelcomePosition = Pick<Welcome, "conversationKind" | "commitSeq" | "mlsGroupId">
 
-/** What this device has read of a conversation before a welcome. */
+/** How far this device has read a conversation before a welcome. */
 export interface ReadSoFar {
   readonly record: ConversationRecord
   /** Undefined for a device that is no member. */
@@ -22,11 +22,11 @@ export const lastSeqBefore = ({ commitSeq }: WelcomePosition, { resetSeq }: Conv
   resetSeq === commitSeq ? commitSeq : commitSeq - 1n
 
 /**
- * Checks that a welcome continues what this device has read: it is for the same group (for a direct conversation: the
- * same two users, possibly in another group), and its commit comes after everything that was read.
+ * Checks that a welcome is for the same group, or for a direct conversation's same two users, and that its commit follows
+ * every entry that this device has read.
  *
- * Otherwise a service could deliver an old welcome late and so put this device into an old epoch: members that were
- * removed since then still have its keys.
+ * Otherwise a service could replay an old welcome and return this device to an old epoch, whose keys are known to members
+ * that were removed since.
  *
  * @throws MessagingError WELCOME_REFUSED; Forked
  */

@@ -1,4 +1,4 @@
-// Welcomes with validly signed receipt and proof, each with one wrong field.
+// Welcomes with a validly signed receipt and proof, each with one wrong field.
 import { create } from "@bufbuild/protobuf"
 import { issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { buildConversationBinding, type ConversationIdentity } from "@signet/canonical/conversation-binding"
@@ -55,7 +55,7 @@ interface Faults {
   readonly receipt?: Partial<typeof world.receiptFields>
   /** The conversation that the commit's frame names. */
   readonly framedIn?: Uint8Array
-  /** The proof that the commit's frame carries, in the place of the one in the welcome. */
+  /** The proof in the commit's frame, if it differs from the welcome's. */
   readonly framedProof?: Uint8Array
   readonly welcome?: Partial<Pick<Welcome, "mlsGroupId" | "epoch" | "proof" | "keyPackageRef">>
   readonly joined?: Partial<Joined>
@@ -132,11 +132,11 @@ test.each<[string, Faults, string]>([
   ["to a group of another conversation", { on: { conversationId: otherConversation } }, "another group or epoch"],
   ["that names another epoch", { welcome: { epoch: 2n } }, "another group or epoch"],
   [
-    "to a group that nobody was added to",
+    "to the first epoch of a group, which adds nobody",
     { welcome: { epoch: 0n }, joined: { state: before } },
     "another group or epoch",
   ],
-  ["to a group that is bound to nothing", { joined: { binding: undefined } }, "BINDING_"],
+  ["to a group without a binding", { joined: { binding: undefined } }, "BINDING_"],
   ["to a group of another app", { joined: { binding: bound({ appId: id(0x34) }) } }, "BINDING_WRONG_APP"],
   ["to a group of another tenant", { joined: { binding: bound({ tenantId: id(0x23) }) } }, "BINDING_WRONG_TENANT"],
   ["to a group as a direct conversation", { on: { record: direct } }, "BINDING_WRONG_KIND"],
@@ -175,7 +175,7 @@ test.each<[string, Faults, string]>([
   ["without an own leaf", { joined: { members: base.members.slice(0, 1) } }, "does not name this device"],
   ["to a leaf of another key", { identityKey: adder.signatureKey }, "does not name this device"],
   [
-    "whose proof adds somebody else",
+    "whose proof adds another device",
     { proof: { added: [{ ...subject, credentialHash: bytes32(0xa1) }] } },
     "does not name this device",
   ],
@@ -185,7 +185,7 @@ test.each<[string, Faults, string]>([
     "does not name this device",
   ],
   ["for another key package", { welcome: { keyPackageRef: bytes32(0xb1) } }, "does not name this device"],
-  ["from another device than its proof names", { proof: { requester: bytes32(0xa1) } }, "another member"],
+  ["from a device that its proof does not name", { proof: { requester: bytes32(0xa1) } }, "another member"],
   ["to another state than its receipt names", { receipt: { resultingStateTag: bytes32(1) } }, "STATE_TAG_DIFFERS"],
 ])("a welcome %s is refused", async (_, faults, message) => {
   await expect(check(faults)).rejects.toThrow(message)
@@ -211,19 +211,19 @@ test("only a direct conversation is reset", async () => {
   await check({ ...faults, on: { record: direct }, joined: { ...faults.joined, ...isDirect } })
 })
 
-test("the GroupInfo that the service shows is the one that the receipt names, of the joined state", async () => {
+test("the service's GroupInfo must be the one that the receipt names, and of the joined state", async () => {
   const receipt = await check({})
   const shown = { epoch: 1n, groupInfo: staged.groupInfo }
   checkGroupInfo(shown, { epoch: 1n }, base, receipt)
   const other = await engine.update(before, { aad: new Uint8Array() })
   const refused = expect.objectContaining({ reason: "GROUP_INFO_DIFFERS" })
-  // Not the one that the receipt names, and of another state.
+  // The receipt names another GroupInfo, and the state differs.
   const changed = { ...shown, groupInfo: other.groupInfo }
   expect(() => checkGroupInfo(changed, { epoch: 1n }, base, receipt)).toThrow(refused)
-  // The one that the receipt names, of another state.
+  // The receipt names it, but the state differs.
   const named = await check({ receipt: { groupInfoHash: hash("group-info", other.groupInfo) } })
   expect(() => checkGroupInfo(changed, { epoch: 1n }, base, named)).toThrow(refused)
-  // Of this state, but not the one that the receipt names.
+  // Of this state, but the receipt names another GroupInfo.
   expect(() => checkGroupInfo(shown, { epoch: 1n }, base, named)).toThrow(refused)
   // A GroupInfo of a later epoch was compared by its committer; an earlier one is refused.
   checkGroupInfo({ ...changed, epoch: 2n }, { epoch: 1n }, base, receipt)

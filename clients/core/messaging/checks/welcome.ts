@@ -20,11 +20,11 @@ import { Forked } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
 
 /**
- * Checks that a welcome leads into the conversation that it names, by a commit with a valid receipt and proof, and that
- * every member has a valid credential.
+ * Checks that the joined group belongs to the welcome's conversation, that its commit has a valid receipt and proof, and
+ * that every member has a valid credential.
  *
- * @param joined the group that the engine made of the welcome.
- * @param commit the commit that the log has at the position of the welcome.
+ * @param joined The group after the engine has processed the welcome.
+ * @param commit The commit in the log at the position of the welcome.
  * @returns The receipt of that commit.
  * @throws CanonicalError, EngineRefused, Forked; MessagingError WELCOME_REFUSED
  */
@@ -94,7 +94,7 @@ function verifyCommitOf(
     conversationId: id,
     mlsGroupId,
     baseEpoch: epoch - 1n,
-    // This device never had that state. The members that had it have compared it.
+    // This device never had that state. The members of that epoch have compared the tag.
     baseStateTag: bodyOf(welcome.proof).baseStateTag,
     atSeconds: receipt.body.acceptedAtMs / 1_000n,
   })
@@ -103,7 +103,7 @@ function verifyCommitOf(
   return { receipt, proof }
 }
 
-/** @param added KeyPackageRef by the credential hash in hexadecimal, as the proof names them. */
+/** @param added The proof's KeyPackageRefs, by credential hash in hexadecimal. */
 function checkOwnLeaf(
   { keyPackageRef }: Welcome,
   { state, members }: Joined,

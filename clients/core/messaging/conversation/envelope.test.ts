@@ -85,7 +85,7 @@ const own = { isReset: false, asksConfirmation: false, nowSeconds: 9 }
 const entryOf = (entry: TimelineEntry): DraftEffect => ({ do: "entry", entry })
 const text = { ...at, is: "message", from: ben, plaintext: bytes("hello"), outboxId: undefined } as const
 
-/** What differs between two states, without the fields of the receipt's bytes. */
+/** The fields that differ between two states. */
 function changed(before: StoredConversation, after: StoredConversation) {
   const fields: Record<string, unknown> = {}
   for (const part of ["record", "local"] as const) {
@@ -149,7 +149,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     [entryOf(text), wiped],
   ],
   [
-    "an own message leaves the outbox, and moves the position only",
+    "an own message leaves the outbox, and moves the position but not the ratchet",
     active,
     { on: "opened", arrival: message(), entry: text, manifest: undefined, ownItem: "obx_1", next: undefined },
     { processedSeq: 7n },
@@ -195,7 +195,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     ],
   ],
   [
-    "the own reset is an entry, and the state begins at it",
+    "the own reset is an entry, at which the new state begins",
     creating,
     verified(ownCommit(), { ...epoch, own: { ...own, isReset: true, asksConfirmation: true }, added: [ann] }),
     {
@@ -236,14 +236,14 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     [entryOf({ ...at, is: "unreadable", reason: "MLS_BAD_SIGNATURE" })],
   ],
   [
-    "an own message that this device does not know shows a restored state",
+    "an unknown own message reveals a restored state",
     active,
     rejected(message({ isOwn: true }), new EngineRefused("REPLAY", "")),
     { processedSeq: 7n, status: Status.ROLLED_BACK },
     [entryOf({ ...at, is: "unreadable", reason: "REPLAY" })],
   ],
   [
-    "an own commit that this device does not know shows a restored state",
+    "an unknown own commit reveals a restored state",
     active,
     rejected(commit({ isOwn: true }), new EngineRefused("MLS_BAD_SENDER", "")),
     { status: Status.ROLLED_BACK, local: "gone" },
@@ -271,7 +271,7 @@ describe("a decision about an envelope", () => {
     const { state, effects: found } = decideEnvelope(frozen, event)
     expect(changed(before, state)).toEqual(changes)
     expect(found).toEqual(effects)
-    // The same input has the same outcome.
+    // Deterministic.
     expect(decideEnvelope(frozen, event).state).toEqual(state)
   })
 
@@ -289,8 +289,13 @@ describe("a decision about an envelope", () => {
       new CanonicalError("RECEIPT_UNKNOWN_ISSUER_KEY", ""),
       "RECEIPT_UNKNOWN_ISSUER_KEY",
     ],
-    ["a commit of another that claims our leaf", commit(), new EngineRefused("MLS_BAD_SENDER", ""), "MLS_BAD_SENDER"],
-  ])("%s quarantines, and the state stays", (_, arrival, verdict, reason) => {
+    [
+      "another device's commit that claims our leaf",
+      commit(),
+      new EngineRefused("MLS_BAD_SENDER", ""),
+      "MLS_BAD_SENDER",
+    ],
+  ])("%s quarantines the conversation and keeps its state", (_, arrival, verdict, reason) => {
     const { state, effects } = decideEnvelope(active, rejected(arrival, verdict))
     expect(state.record).toMatchObject({ status: Status.QUARANTINED, quarantine: { reason, seq: 7n, epoch: 3n } })
     expect(state.record?.quarantine?.$typeName).toBe(ConversationRecord_QuarantineSchema.typeName)

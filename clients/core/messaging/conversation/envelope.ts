@@ -1,4 +1,4 @@
-// Decides the changes that an envelope of the log makes. Pure: engine, checks and store run between these decisions.
+// Decides the state changes of an envelope. Pure: engine, checks and store run between the decisions.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { timestampMs } from "@bufbuild/protobuf/wkt"
 import {
@@ -47,7 +47,7 @@ function afterArrival(state: StoredConversation, { envelope, source, isOwn }: Ar
   if (isStagedCommit(state, envelope)) return to(state, { do: "verifyCommit" })
   const isCreating = state.record?.status === Status.CREATING
   if (source === "caller" && (isOwn || isCreating)) throw invalid("not in the log")
-  // Of two first commits, the service accepted the other one.
+  // The service accepted the first commit of another device instead of ours.
   return isCreating ? leave(state, Status.WAITING) : to(state, { do: "verifyCommit" })
 }
 
@@ -114,7 +114,7 @@ function leaveBy(
   const waiting = withRecord(before, {
     ...resetAt(at, outcome.mlsGroupId, outcome.asksConfirmation),
     status: Status.WAITING,
-    // The next welcome leads to the reset, or beyond it.
+    // The next welcome is for the reset or a later commit.
     joinedSeq: at.seq - 1n,
     pendingConsume: undefined,
   })
@@ -132,13 +132,13 @@ function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verd
     const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
     return to(isUnknownOwn ? withStatus(next, Status.ROLLED_BACK) : next, { do: "entry", entry })
   }
-  // This device made the commit and does not know it: the stored state is older than one that was used. The sender of the
-  // envelope is the service's word. It counts with a valid receipt, if the commit names our leaf.
+  // This device committed, but its state does not have the commit: an older state was restored. The service asserts the
+  // envelope's sender. It is credible with a valid receipt, if the commit names our leaf.
   if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return leave(state, Status.ROLLED_BACK)
   if (!arrival.hasFreshKeys && mayBeStaleKeys(verdict)) return to(state, { do: "end", why: "needsIssuerKeys" })
   if (mayBeOwnClock(verdict)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: verdict })
   if (source === "log") return to(quarantine(state, envelope, verdict))
-  // The valid envelopes before the rejected one count.
+  // The batch applied valid envelopes before the rejected one.
   if (arrival.hasAdvanced) return to(state, { do: "end", why: "end" })
   throw invalid("the envelope fails its checks", verdict)
 }
@@ -156,7 +156,7 @@ export function quarantine(state: StoredConversation, envelope: Envelope, verdic
   return withRecord(state, { status: Status.QUARANTINED, quarantine: evidence })
 }
 
-/** The position, with the acceptance time on the service's word: 0 for an invalid time. */
+/** The position and the acceptance time. The service asserts the time; an invalid one becomes 0. */
 export function acceptedAt({ seq, acceptedAt: time }: Envelope): At {
   const ms = time === undefined ? 0 : timestampMs(time)
   return { seq, atMs: Number.isSafeInteger(ms) && ms > 0 ? ms : 0 }
@@ -170,7 +170,7 @@ const advance = (state: StoredConversation, changes: Partial<LocalGroup>): Store
 const withStatus = (state: StoredConversation, status: Status): StoredConversation =>
   isAway(state.record) ? state : withRecord(state, { status })
 
-/** Leaves the log: the envelopes that follow lead from another state than the stored one. */
+/** Stops reading the log: the next envelopes do not continue the stored state. */
 const leave = (state: StoredConversation, status: Status): EnvelopeDecision =>
   to(withoutGroup(withStatus(state, status)))
 

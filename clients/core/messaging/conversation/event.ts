@@ -1,4 +1,4 @@
-// The events of a conversation, and the effects that follow. Pure functions decide; the interpreters perform the effects.
+// Events of a conversation and the effects of the decisions about them. Decisions are pure; interpreters run the effects.
 import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import type { Verdict } from "../checks/verdict.ts"
@@ -10,7 +10,7 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 /** The origin of envelopes: the log of the service, or any caller. */
 export type Source = "log" | "caller"
 
-/** An envelope, and what a decision about it depends on. */
+/** An envelope and the facts that a decision about it needs. */
 export interface Arrival {
   readonly envelope: Envelope
   readonly source: Source
@@ -25,7 +25,7 @@ export interface Arrival {
 /** The position of an entry, and the time when the service accepted the envelope: Unix milliseconds. */
 export type At = Pick<TimelineEntry, "seq" | "atMs">
 
-/** What a verified commit leads to. */
+/** The outcome of a verified commit. */
 export type CommitOutcome =
   | {
       readonly is: "epoch"
@@ -37,7 +37,7 @@ export type CommitOutcome =
       /** Present for the staged commit. `nowSeconds`: the time of the new leaf keys. */
       readonly own?: { readonly isReset: boolean; readonly asksConfirmation: boolean; readonly nowSeconds: number }
     }
-  /** This device is out of the group. */
+  /** The commit removed this device. */
   | { readonly is: "removed"; readonly committer: Person; readonly removed: readonly Person[] }
   /** Another device has begun another group. */
   | { readonly is: "reset"; readonly mlsGroupId: Uint8Array; readonly asksConfirmation: boolean }
@@ -77,10 +77,10 @@ export type DraftPart =
   | { readonly do: "seeKeys"; readonly before: StoredConversation; readonly group: GroupState; readonly at: At }
   /** Marks verified users whose keys nobody has compared. */
   | { readonly do: "noticeKeys"; readonly group: GroupState }
-  /** After the transaction, and only then. */
+  /** Performed only after the transaction has succeeded. */
   | { readonly do: "wipe"; readonly wipe: () => void }
 
-/** Effects of one transaction. The engine answers with an event. */
+/** Effects within one transaction. An engine call produces the next event. */
 export type DraftEffect =
   | DraftPart
   | { readonly do: "openMessage" }

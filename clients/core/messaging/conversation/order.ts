@@ -6,7 +6,7 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 import { isReading } from "./status.ts"
 
 /**
- * What to do with an envelope, by its sequence number.
+ * How an envelope is handled, by its sequence number.
  *
  * `next`: apply it. `skip`: it was applied, or belongs to a group that this device is replacing. `gap`: an earlier
  * envelope is missing. `stop`: this device has no group state, or no longer reads the conversation.
@@ -32,8 +32,8 @@ const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boole
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)
 
 /**
- * True while the group's keys are still to be announced: the log showed the reset before the welcome came, and nothing that
- * follows the reset was read. The reset has an entry at its position, so the next envelope's position has the announcement.
+ * True while the new keys after a reset are not announced yet. If the log showed the reset before the welcome arrived, the
+ * reset already has its entry, so the keys are announced at the position of the next envelope.
  */
 export const isUnannounced = ({ record, local }: StoredConversation): boolean =>
   local !== undefined && local.processedSeq === record?.resetSeq

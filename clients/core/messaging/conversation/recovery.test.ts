@@ -67,7 +67,7 @@ const rows: readonly Row[] = [
   ["a conversation that the service does not show is read", active, event("shown", undefined), ["readLog"]],
   ["a device without a group reads", away, shown(), ["readLog"]],
   ["a device far behind rejoins", active, shown({ epoch: group.epoch + 5_001n }), ["rejoin"]],
-  ["a device just less behind reads", active, shown({ epoch: group.epoch + 5_000n, headSeq: 7n }), ["readLog"]],
+  ["a device at the limit reads the log", active, shown({ epoch: group.epoch + 5_000n, headSeq: 7n }), ["readLog"]],
   ["a waiting device far behind does nothing", waiting, shown({ epoch: group.epoch + 5_001n }), []],
   [
     "a restored state sends nothing and rejoins",
@@ -180,12 +180,12 @@ const rows: readonly Row[] = [
   ],
 ]
 
-describe("a decision about what to do next", () => {
+describe("a decision about the next steps", () => {
   test.each(rows.map((row) => [row[0], row] as const))("%s", (_, [, before, of, steps, status]) => {
     const { state, effects } = decideRecovery(Object.freeze({ ...before }), of)
     expect(effects).toEqual(steps)
     expect(state.record?.status).toBe(status ?? before.record?.status)
-    // Without a change of the status nothing is written.
+    // A decision that keeps the status writes nothing.
     if (status === undefined) expect(state).toEqual(before)
   })
 
@@ -227,14 +227,14 @@ test.each<[string, StoredConversation, Summary | undefined, boolean, Status]>([
     Status.WAITING,
   ],
   ["a stranded device has a helper again", stateOf(Status.STRANDED), { members: [other] }, false, Status.WAITING],
-  ["a device that does not wait looks for nobody", active, { members: [own] }, false, Status.ACTIVE],
-])("after a look at the members: %s", (_, before, members, isAsked, status) => {
+  ["a device that is not waiting keeps its status", active, { members: [own] }, false, Status.ACTIVE],
+])("after the members are read: %s", (_, before, members, isAsked, status) => {
   const of = { on: "membersShown", shown: members && summary(members), ownDeviceId: "dev_own", isAsked } as const
   const { state, effects } = decideRecovery(before, of)
   expect([state.record?.status, effects]).toEqual([status, []])
 })
 
-test("a receipt that a side does not name is no other receipt", () => {
+test("a receipt that one side does not name counts as equal", () => {
   const none = new Uint8Array()
   const sameAs = (head: Uint8Array, of: Uint8Array) => isSameReceipt(head, { receiptHead: of })
   expect([sameAs(none, bytes32(1)), sameAs(bytes32(1), none), sameAs(bytes32(1), bytes32(1))]).toEqual([

@@ -1,4 +1,4 @@
-// Decides the next steps of a device in a conversation, by what the service shows. Pure: `sync/settle.ts` performs them.
+// Decides the next steps of a device in a conversation by the service's summary. Pure: `sync/settle.ts` performs them.
 import { equalBytes } from "@signet/canonical/bytes"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Conversation_Status, type Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
@@ -30,7 +30,7 @@ export type RecoveryStep =
 type Shown = ServiceConversation | undefined
 
 export type RecoveryEvent =
-  /** What the service shows of the conversation, before and after the log is read. Undefined if it shows nothing. */
+  /** The service's summary of the conversation, before and after the log is read; undefined without one. */
   | {
       readonly on: "shown" | "logRead"
       readonly shown: Shown
@@ -48,7 +48,7 @@ export type RecoveryEvent =
       readonly isAsked: boolean
     }
 
-/** A device that is further behind rejoins: that costs the other members less than reading all commits costs this one. */
+/** Beyond this a device rejoins: one rejoin costs less than processing all the commits. */
 const maxCommitsBehind = 5_000n
 
 export function decideRecovery(before: StoredConversation, event: RecoveryEvent): Decision<RecoveryStep> {
@@ -85,7 +85,7 @@ function stepsAfterLog(
 ): RecoveryStep[] {
   const status = record?.status
   const isActive = status === Status.ACTIVE
-  // The log lacks a commit that the service counts.
+  // The service reports a later epoch than its log leads to.
   const isHidden = isActive && local && shown && local.processedSeq >= shown.headSeq && local.group.epoch < shown.epoch
   if (status === Status.ROLLED_BACK || isHidden) return ["rejoin"]
   if (isEquivocation(record)) return ["reportAndRejoin"]
@@ -95,7 +95,7 @@ function stepsAfterLog(
   const steps = when(isOther, "checkEquivocation")
   const isClosed = shown?.status === Conversation_Status.CLOSED
   if (isClosed) {
-    // The last user who leaves closes a conversation. With other members in it, the service's word alone closes nothing.
+    // The last user who leaves closes a conversation. While it has other members, the service alone cannot close it.
     const isAlone = local && usersIn(local.group).every((userId) => userId === ownUserId)
     return [...steps, ...when((isActive || status === Status.LEAVING) && isAlone, "close")]
   }
@@ -106,7 +106,7 @@ function stepsAfterLog(
   return [
     ...steps,
     ...when(isOpen && (staged || hasIntent), "carryOutIntents"),
-    // With a former credential the service soon accepts no commit but this one.
+    // Once the former credential has expired, the service accepts no other commit of this leaf.
     ...when(!hasIntent && !equalBytes(local.identityKey, ownKey), "renewLeaf"),
     ...when(shown === undefined || shown.directives.length > 0, "carryOutDirectives"),
     ...when(isOpen && pendingIn(record, "outbox").length > 0, "flush"),
@@ -115,17 +115,17 @@ function stepsAfterLog(
 }
 
 /**
- * True if the service has seen this device further in the log. The state was restored, and its ratchets were used: two
- * messages under one key would open each other.
+ * True if the service has recorded a later position of this device: an older state was restored. Its ratchets were used, so
+ * the next message would reuse a key and nonce.
  */
 const isBehindCursor = ({ record, local }: StoredConversation, { cursor }: ServiceConversation): boolean =>
   record?.status === Status.ACTIVE && local !== undefined && (cursor?.processedSeq ?? 0n) > local.processedSeq
 
-/** True if the service counts the receipt that was applied, or if a side names none, as earlier versions did. */
+/** True if the service reports the applied receipt. Earlier versions named none, which counts as equal. */
 export const isSameReceipt = (receiptHead: Uint8Array, shown: Pick<ServiceConversation, "receiptHead">): boolean =>
   receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
-/** True if a member is in that is not itself to be removed or added again. The service's word: it ends nothing. */
+/** True if a member is neither to be removed nor to be added again. The service asserts this, so it has no final effect. */
 function hasHelper({ shown, ownDeviceId }: Extract<RecoveryEvent, { on: "membersShown" }>): boolean {
   const { members = [], directives = [] } = shown ?? {}
   return members.some(

@@ -5,7 +5,7 @@ import { longestAskedMs } from "./backoff.ts"
 import { maxTries, type Reaction, reactionTo, type SendItemKind, waitBeforeRetry } from "./retry.ts"
 
 const refusal = (reason: FailureReason) => new SignetError(reason, "refused")
-/** A reaction as one line. */
+/** Formats a reaction as one line. */
 const told = (reaction: Reaction): string => {
   if (reaction.is === "queue" || reaction.is === "drop") return reaction.is
   const steps = ["", ...reaction.steps].join(" ")
@@ -41,15 +41,18 @@ test.each<SendItemKind>(["message", "commit"])("a %s whose answer is lost is que
   expect(reactionTo(kind, new ConnectError("gone", Code.Unavailable))).toEqual({ is: "queue" })
 })
 
-test.each<SendItemKind>(["message", "commit"])("a %s that failed on this device is rejected as it is", (kind) => {
-  expect(reactionTo(kind, new Error("disk"))).toEqual({ is: "reject", steps: [] })
-})
+test.each<SendItemKind>(["message", "commit"])(
+  "a %s that failed on this device is rejected with that error",
+  (kind) => {
+    expect(reactionTo(kind, new Error("disk"))).toEqual({ is: "reject", steps: [] })
+  },
+)
 
 const random = { bytes: () => Uint8Array.of(0) }
 const wait = (kind: Parameters<typeof waitBeforeRetry>[0], tries: number, askedMs?: number) =>
   waitBeforeRetry(kind, { tries, askedMs, random })
 
-test("a wait doubles, or is what the service asks for", () => {
+test("the wait doubles, or is the service's retry_after", () => {
   expect([1, 2, 3].map((tries) => wait("backoff", tries, 7))).toEqual([100, 200, 400])
   expect([1, 2].map((tries) => wait("asked", tries, 7))).toEqual([7, 7])
   expect(wait("asked", 2)).toBe(200)
@@ -57,7 +60,7 @@ test("a wait doubles, or is what the service asks for", () => {
   expect(wait("none", 1, 7)).toBe(0)
 })
 
-test("there is no attempt after the last one, or after a longer wait than the longest", () => {
+test("there is no attempt after the last one, or if the wait exceeds the limit", () => {
   expect(wait("none", maxTries - 1)).toBe(0)
   expect(wait("none", maxTries)).toBeUndefined()
   expect(wait("asked", 1, longestAskedMs)).toBe(longestAskedMs)

@@ -2,7 +2,7 @@ import { type FailureReason, failureOf } from "../../errors.ts"
 import type { Random } from "../../ports.ts"
 import { isUnreachable, longestAskedMs, retryDelayMs } from "./backoff.ts"
 
-/** What an append carries. */
+/** The kind of an appended envelope. */
 export type SendItemKind = "message" | "commit"
 
 /** A step after a refusal. The steps of a reaction run in their order. */
@@ -11,9 +11,9 @@ export type Step =
   | "readLog"
   /** Drops the refused commit, if it is still staged: the log does not have it, and the service will never accept it. */
   | "discard"
-  /** Commits what the service asks for, so that it accepts messages again. */
+  /** Commits the directives that the service requires before it accepts messages again. */
   | "carryOutDirectives"
-  /** If the refusal names another commit or state, compares the log with what was applied: an equivocation ends here. */
+  /** If the refusal names another commit or state, compares the log with the applied commits. An equivocation ends the send. */
   | "checkEquivocation"
   /** Requests a rejoin if the service rejects the key of our leaf, and this device has a newer credential. */
   | "rejoinIfLeafOutdated"
@@ -54,7 +54,7 @@ const planStale: Reaction = {
 }
 const rateLimited: Reaction = { is: "retry", steps: [], wait: "asked", exhausted: "QUEUED" }
 
-/** The one table of retries: reactions to a refusal by its reason. */
+/** All retries: the reaction to each reason of a refusal. */
 const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Reaction>>>> = {
   message: {
     STALE_EPOCH: epochEnded,
@@ -98,9 +98,9 @@ export function reactionTo(kind: SendItemKind, error: unknown): Reaction {
 /**
  * The wait before the next attempt, in milliseconds.
  *
- * @param tries attempts so far, from 1.
- * @param askedMs the wait that the service asks for.
- * @returns undefined if there is no further attempt for now.
+ * @param tries Attempts so far, from 1.
+ * @param askedMs The service's `retry_after`.
+ * @returns Undefined if there is no further attempt for now.
  */
 export function waitBeforeRetry(
   wait: Wait,

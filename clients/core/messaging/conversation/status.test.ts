@@ -12,7 +12,7 @@ import { groupToCommit, groupToRead, groupToSend, isAway, isQueueing, isReading,
 const group = { processedSeq: 1n } as LocalGroup
 const quarantine = create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS" })
 
-/** "yes", or the reason of the refusal. */
+/** Returns "yes", or the reason of the refusal. */
 function outcome(work: () => LocalGroup): string {
   try {
     expect(work()).toBe(group)
@@ -54,12 +54,12 @@ describe.each([
     expect(isQueueing(record)).toBe(queuesGroup)
   })
 
-  test("with a quarantine nothing is read", () => {
+  test("a quarantine stops reading", () => {
     expect(isReading(quarantined)).toBe(false)
     expect(outcome(() => groupToRead({ record: quarantined, local: group }))).toBe(no)
   })
 
-  test("without a group nothing is read or sent", () => {
+  test("without a group, the log is not read and messages are not sent", () => {
     const stored = { record, local: undefined }
     expect(outcome(() => groupToRead(stored))).toBe(no)
     expect(outcome(() => groupToSend(stored))).toBe(sends === back ? back : no)

@@ -3,11 +3,11 @@ import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 
-/** What a device may do in a conversation of one status. Everything but `isAway` and `queues` needs a group as well. */
+/** The permitted actions in one status. All but `isAway` and `queues` also need a group. */
 interface Rules {
   /** The status that the app sees. */
   readonly shown: ConversationStatus
-  /** Applies what the log has, unless a quarantine is stored. */
+  /** Applies the log, unless a quarantine is stored. */
   readonly reads: boolean
   readonly sends: boolean
   readonly commits: boolean
@@ -19,7 +19,7 @@ interface Rules {
 
 const idle = { reads: true, sends: false, commits: false, isAway: false, queues: false } as const
 
-/** The one table of what a status allows. */
+/** All rules about a status. */
 const rules: Readonly<Record<Status, Rules | undefined>> = {
   [Status.STATUS_UNSPECIFIED]: undefined,
   [Status.CREATING]: { ...idle, shown: "creating", commits: true, queues: true },
@@ -36,17 +36,17 @@ type Row = ConversationRecord | undefined
 
 export const statusOf = (record: Row): ConversationStatus | undefined => record && rules[record.status]?.shown
 
-/** True where the log is read: also where nothing may be sent, until a commit fails its checks. */
+/** True while the log is read. A device may read where it may not send; a commit that fails its checks ends reading. */
 export const isReading = (record: Row): boolean =>
   record !== undefined && record.quarantine === undefined && rules[record.status]?.reads !== false
 
 export const isAway = (record: Row): boolean => record !== undefined && rules[record.status]?.isAway === true
 
-/** True for a quarantine over two receipts of the service: the way back is requested without the app. */
+/** True for a quarantine after conflicting receipts of the service. The rejoin is then requested without the app. */
 export const isEquivocation = (record: Row): boolean =>
   record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
 
-/** True where own messages are stored until there is a group. */
+/** True if own messages are queued until this device has a group. */
 export function isQueueing(record: Row): boolean {
   const queues = record && rules[record.status]?.queues
   return queues === "direct" ? record?.isDirect === true : queues === true

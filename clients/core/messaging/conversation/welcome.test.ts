@@ -29,17 +29,17 @@ test.each<[string, StoredConversation, WelcomeStep]>([
   ["an unknown conversation is joined", nothing, "join"],
   ["a waiting one is joined", stored({ status: Status.WAITING, joinedSeq: 8n }), "join"],
   [
-    "a join that the service does not know is consumed",
+    "a join that the service may not know is confirmed",
     stored({ status: Status.WAITING, pendingConsume: { welcomeId: "wel_1" } }),
     "consume",
   ],
   [
-    "the welcome of the own join under another id is consumed",
+    "the welcome of the own join under another id is confirmed",
     stored({ status: Status.ACTIVE, joinedSeq: 9n }),
     "consumeAgain",
   ],
   ["a member reads the log first", stored({ status: Status.ACTIVE, joinedSeq: 8n }), "readLog"],
-  ["and so does a member that is leaving", stored({ status: Status.LEAVING, joinedSeq: 8n }), "readLog"],
+  ["a leaving member reads the log first", stored({ status: Status.LEAVING, joinedSeq: 8n }), "readLog"],
 ])("%s", (_, before, step) => {
   expect(stepFor(before, { id: "wel_1", commitSeq: 9n })).toBe(step)
 })
@@ -71,7 +71,7 @@ describe("a decision about a join", () => {
       { directUserIds: users },
     ],
     [
-      "a join after an absence stores the gap silently",
+      "a join after an absence stores the gap without an event",
       reading,
       joinOf(),
       [notice, see(reading), { do: "storeEntry", entry: gapAfter(6n) }],
@@ -91,7 +91,7 @@ describe("a decision about a join", () => {
       [notice, { do: "entry", entry: gapAfter(5n) }, see(earlier), resetEntry],
       { resetSeq: 9n, asksConfirmation: true },
     ],
-    ["a reset that the log has shown has its entry already", reported, afterReset(8n), [notice], { resetSeq: 9n }],
+    ["a reset that the log has shown adds no second entry", reported, afterReset(8n), [notice], { resetSeq: 9n }],
   ])("%s", (_, before, join, effects, fields) => {
     const decision = decideJoin(Object.freeze(before), join)
     expect(decision.effects).toEqual(effects)

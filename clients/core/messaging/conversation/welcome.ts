@@ -1,4 +1,4 @@
-// Decides by which welcomes this device joins, and what a join changes. Pure: `joining/welcomes.ts` performs the steps.
+// Decides which welcomes this device joins by, and the state changes of a join. Pure: `joining/welcomes.ts` performs them.
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
 import { personOf } from "../checks/credential.ts"
@@ -9,8 +9,8 @@ import { type LocalGroup, type StoredConversation, withRecord } from "../state/s
 import type { At, Decision, DraftPart } from "./event.ts"
 
 /**
- * `consume`: this device has joined by the welcome, and the service may not know. `consumeAgain`: the same, of a welcome
- * under another id. `readLog`: join only if the log shows that this device was removed, or an equivocation.
+ * `consume`: this device has joined by the welcome, and must confirm it to the service. `consumeAgain`: the same for a copy
+ * of the welcome under another id. `readLog`: join only if the log shows this device's removal, or an equivocation.
  */
 export type WelcomeStep = "consume" | "consumeAgain" | "readLog" | "join"
 
@@ -23,7 +23,7 @@ export function stepFor(
   return record.joinedSeq === commitSeq ? "consumeAgain" : "readLog"
 }
 
-/** A verified join, and what is stored of the conversation before it. */
+/** A verified join, and facts about the state before it. */
 export interface Join {
   readonly welcome: Pick<Welcome, "conversationKind" | "commitSeq" | "mlsGroupId">
   readonly record: ConversationRecord
@@ -34,7 +34,7 @@ export interface Join {
   readonly founder: Person | undefined
   /** True if the timeline has an entry after `lastSeqBefore`. */
   readonly hasLaterEntry: boolean
-  /** Present if the group is another one than the group that was read. `lastSeq`: the last number that was read. */
+  /** Present if the welcome is for another group than the stored one. `lastSeq`: the last position that was read. */
   readonly reset: { readonly lastSeq: bigint; readonly asksConfirmation: boolean } | undefined
 }
 
@@ -45,7 +45,7 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
   const effects: DraftPart[] = [{ do: "noticeKeys", group: local.group }]
   const seeKeys = { do: "seeKeys", before, group: local.group, at } as const
   const users = [...new Set(members.map(({ credential }) => personOf(credential).userId))]
-  // A direct conversation never has a third user: its two are stored once both are known.
+  // The two users of a direct conversation are stored once both are known, to reject any third one.
   const both = record.isDirect && users.length === 2 ? users : []
   const joined = { record, local, staged: undefined }
   if (former === undefined) {
@@ -53,10 +53,10 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
   }
   const { hasLaterEntry } = join
   checkWelcomeOrder(welcome, { record: former, processedSeq: before.local?.processedSeq, hasLaterEntry }, members)
-  // The log may have shown the reset before the welcome came. An app that has read its entry continues after its number, so
-  // the next number has the new keys.
+  // If the log has shown the reset before, its entry exists and the app may have read past it. The keys are then announced at
+  // the next position.
   if (former.resetSeq !== at.seq) {
-    // Between two resets, messages are lost.
+    // Messages between two resets cannot be read.
     if (reset && reset.lastSeq + 1n < at.seq) {
       effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: reset.lastSeq } })
     }
