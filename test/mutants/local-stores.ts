@@ -78,8 +78,8 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "versionOf(issuerKeySet) > versionOf(before.issuerKeySet)",
     to: "versionOf(issuerKeySet) !== versionOf(before.issuerKeySet)",
     test: `${core}/device/device.test.ts`,
-    name: "of key sets that tabs keep, the older one last, the newest stays",
-    row: "the older one last",
+    name: "of the key sets that tabs store, with an older one last, the newest is kept",
+    row: "with an older one last",
   },
   {
     fault: "a hint opens a door, whatever it names",

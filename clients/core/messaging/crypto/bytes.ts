@@ -1,6 +1,6 @@
 export { concat, equalBytes as equal, utf8 } from "@signet/canonical/bytes"
 
-/** A copy. Not `slice`: that of a Node Buffer is a view, and what we copy we wipe. */
+/** Copies bytes. `slice` of a Node Buffer would be a view, and wiping the copy would wipe the original. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(bytes)
 }
@@ -12,7 +12,7 @@ export function wipe(secrets: Iterable<Uint8Array>): void {
 
 const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
 
-/** Lowercase hexadecimal by table: the names of a thousand members are compared by it. */
+/** Lowercase hexadecimal, by a table for speed: members are looked up by it. */
 export function hex(bytes: Uint8Array): string {
   let text = ""
   for (const byte of bytes) text += hexDigits[byte]

@@ -25,10 +25,10 @@ export interface Hpke {
 }
 
 /**
- * HPKE over a suite.
+ * Creates HPKE over a suite.
  *
- * One commit seals to up to a thousand keys with the same info, which may be 100 KB: the key schedule context is
- * therefore remembered per info **object**. Callers must not change an info after passing it.
+ * One commit seals to up to a thousand keys with the same info, which may have 100 KB. The key schedule context is
+ * therefore cached by the info **object**: callers must not change an info after passing it.
  */
 export function makeHpke(suite: Suite): Hpke {
   const contexts = new WeakMap<Uint8Array, Promise<Uint8Array>>()

@@ -1,15 +1,15 @@
 import type { Eventually, Suite } from "./suite.ts"
 
-/** Signs with one Ed25519 key that it keeps: a non-extractable CryptoKey, a keystore handle, a smart card. */
+/** Signs with one Ed25519 key, such as a non-extractable CryptoKey, a keystore handle or a smart card. */
 export type Signer = (message: Uint8Array) => Eventually<Uint8Array>
 
 /**
- * The suite, with signing keys that are only named.
+ * Extends a suite with signing keys that are held outside.
  *
- * The engine treats a signing key as opaque bytes. Here those bytes are a reference: the key itself never
+ * The engine treats a signing key as opaque bytes. With this suite, those bytes are a reference: the key itself never
  * enters the engine, its state or its snapshots.
  *
- * @param resolve the signer of a reference; undefined means that the bytes are no reference of ours.
+ * @param resolve Returns the signer of a reference; undefined for bytes that are no reference.
  */
 export function withIdentities(suite: Suite, resolve: (reference: Uint8Array) => Signer | undefined): Suite {
   return {

@@ -6,13 +6,13 @@ import { withIdentities } from "./identity.ts"
 import type { Suite } from "./suite.ts"
 import { makeWebSuite } from "./web-suite.ts"
 
-/** How Node and WebCrypto refuse a tag. */
+/** The errors of Node and WebCrypto for a wrong tag. */
 const unopened = /unable to authenticate data|operation-specific reason/
 
 const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
 const range = (from: number, to: number) => Uint8Array.from({ length: to - from }, (_, i) => from + i)
 
-/** WebCrypto of an old browser: no curves, so that noble computes them. */
+/** WebCrypto of an old browser, without X25519 and Ed25519: noble computes them. */
 const withoutCurves: Crypto = Object.create(crypto, {
   getRandomValues: { value: (array: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(array) },
   subtle: {
@@ -127,7 +127,7 @@ describe.each(suites)("the %s suite", (_, make) => {
     await expect(hpke.open(receiverKey, bytes("00"), sealed)).rejects.toThrow(unopened)
   })
 
-  test("refuses a peer whose key has low order", async () => {
+  test("rejects a public key of low order", async () => {
     const suite = await make()
     const { privateKey } = await suite.dhKeyPair()
     await expect((async () => suite.dh(privateKey, new Uint8Array(32)))()).rejects.toThrow(
@@ -135,7 +135,7 @@ describe.each(suites)("the %s suite", (_, make) => {
     )
   })
 
-  test("refuses ciphertext that was touched", async () => {
+  test("rejects altered ciphertext", async () => {
     const suite = await make()
     const [key, nonce, aad] = [suite.random(16), suite.random(12), suite.random(5)]
     const sealed = Uint8Array.from(await suite.seal(key, nonce, aad, range(0, 40)))

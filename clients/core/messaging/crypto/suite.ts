@@ -1,4 +1,4 @@
-/** A value, or a promise of it: Node answers at once, WebCrypto later. */
+/** A value or its promise: Node's crypto is synchronous, WebCrypto is not. */
 export type Eventually<T> = T | Promise<T>
 
 /** An X25519 key pair, both halves 32 bytes (RFC 7748). */
@@ -11,7 +11,7 @@ export interface DhKeyPair {
  * The primitives of MLS cipher suite 1 (RFC 9420 section 17.1) and no others:
  * SHA-256, HKDF-SHA256, AES-128-GCM, X25519, Ed25519.
  *
- * Implementations answer the same bytes for the same input, keep no input, and throw on a key of the wrong length.
+ * Implementations are deterministic except key generation, retain no input, and throw for a key of the wrong length.
  */
 export interface Suite {
   digest(data: Uint8Array): Eventually<Uint8Array>

@@ -13,7 +13,7 @@ function pkcs8(curve: 0x6e | 0x70, privateKey: Uint8Array): Buffered {
   return owned(concat(Uint8Array.from(prefix), privateKey))
 }
 
-/** WebCrypto takes no view of a SharedArrayBuffer. */
+/** Copies a view of a SharedArrayBuffer, which WebCrypto rejects. */
 function owned(bytes: Uint8Array): Buffered {
   return bytes.buffer instanceof ArrayBuffer
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -25,7 +25,7 @@ function fromBase64Url(text: string): Uint8Array {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
 }
 
-/** Which curves this browser has; those that it lacks are computed by noble. */
+/** The curves that this browser supports. noble computes the others. */
 interface Curves {
   readonly x25519: boolean
   readonly ed25519: boolean
@@ -46,9 +46,10 @@ async function curvesOf(subtle: SubtleCrypto): Promise<Curves> {
 }
 
 /**
- * Cipher suite 1 in a browser: SHA-256, HMAC and HKDF by noble, at once; AES-GCM and the curves by WebCrypto.
+ * Creates cipher suite 1 for a browser: SHA-256, HMAC and HKDF run synchronously in noble, AES-GCM and the curves in
+ * WebCrypto.
  *
- * An await costs more than hashing the short inputs of a ratchet, so this beats WebCrypto alone.
+ * An await costs more than hashing the short inputs of a ratchet, so this is faster than WebCrypto alone.
  *
  * @throws TypeError outside a secure context, where there is no `crypto.subtle`.
  */
@@ -58,7 +59,7 @@ export async function makeWebSuite(crypto: Crypto = globalThis.crypto): Promise<
   const verifyKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
   const signKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
 
-  // Above all the ephemeral keys of HPKE, each of which is used at once and once.
+  // Saves the import of keys that were just generated, mainly the ephemeral keys of HPKE.
   const generatedKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
 
   const importDh = (bytes: Uint8Array) => subtle.importKey("pkcs8", pkcs8(0x6e, bytes), "X25519", true, ["deriveBits"])

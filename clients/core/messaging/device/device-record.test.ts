@@ -27,7 +27,7 @@ const before = create(DeviceRecordSchema, {
 const plain = create(DeviceRecordSchema, { key: current })
 
 describe("a credential", () => {
-  test("of the current key is stored, and a renewal that is under way stays", () => {
+  test("of the current key is stored, and a pending renewal is kept", () => {
     expect(withCredential(before, issued, current)).toEqual(
       create(DeviceRecordSchema, {
         ...before,
@@ -38,7 +38,7 @@ describe("a credential", () => {
     )
   })
 
-  test("of the next key makes it the current one, and the former keys go on signing for their leaves", () => {
+  test("of the next key makes it the current one, and former keys still sign for their leaves", () => {
     const { nextKey: _, ...kept } = before
     expect(withCredential(before, issued, next)).toEqual(
       create(DeviceRecordSchema, {
@@ -75,7 +75,7 @@ describe("a key", () => {
     expect(withNextKey(before, unknown)).toBe(before)
   })
 
-  test("signs from its credential on, and a next key does not", () => {
+  test("signs once it has a credential, and a next key does not", () => {
     expect(signingKeysOf(before)).toEqual([current, former])
     expect(allKeysOf(before)).toEqual([current, former, next])
     expect([signingKeysOf(undefined), allKeysOf(undefined)]).toEqual([[], []])
@@ -83,7 +83,7 @@ describe("a key", () => {
 })
 
 test.each([
-  ["that gives way", { givesWay: true }, true],
+  ["that is to be replaced", { givesWay: true }, true],
   ["that was never registered", { deviceId: "" }, true],
   ["that another tab has registered since", {}, false],
 ])("a record of a device %s is dropped with its keys: %o, %s", (_, change, isDropped) => {

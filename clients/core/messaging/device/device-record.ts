@@ -1,4 +1,4 @@
-// What a device's stored record becomes. Pure: `stored-device.ts` writes it.
+// Decides the changes of a device's stored record. Pure: `stored-device.ts` writes it.
 import { create } from "@bufbuild/protobuf"
 import { type DeviceRecord, DeviceRecordSchema, type IdentityKey } from "@signet/proto/client/v1/records"
 import { hex } from "../crypto/bytes.ts"
@@ -10,7 +10,7 @@ type PublicKey = Pick<IdentityKey, "publicKey">
 export const signingKeysOf = (record: DeviceRecord | undefined): IdentityKey[] =>
   record === undefined ? [] : [...(record.key ? [record.key] : []), ...record.formerKeys]
 
-/** All of them, with the key of a renewal that is under way. */
+/** The signing keys and the key of a pending renewal. */
 export const allKeysOf = (record: DeviceRecord | undefined): IdentityKey[] => [
   ...signingKeysOf(record),
   ...(record?.nextKey ? [record.nextKey] : []),
@@ -30,12 +30,12 @@ export interface IssuedCredential {
 /**
  * Puts a verified credential into the record. The key that it is for becomes the current key.
  *
- * @returns the same record if it has that key no more: another tab has renewed since.
+ * @returns The same record if it no longer has that key, because another tab has renewed since.
  */
 export function withCredential(before: DeviceRecord, issued: IssuedCredential, key: PublicKey): DeviceRecord {
   const { key: current, nextKey, ...kept } = before
   const isNext = isSameKey(nextKey, key)
-  // The stored key: the one in memory may have been wiped since.
+  // Uses the stored key, because the one in memory may have been wiped.
   const stored = isNext ? nextKey : current
   if (stored === undefined || !isSameKey(stored, key)) return before
   return create(DeviceRecordSchema, {
@@ -63,9 +63,9 @@ export const withIssuerKeySet = (before: DeviceRecord, issuerKeySet: Uint8Array)
     : before
 
 /**
- * Drops id, keys and credential, so that the next registration makes another device.
+ * Drops id, keys and credential, so that the next registration creates another device.
  *
- * @returns the same record if another tab has done so, and has registered since.
+ * @returns The same record if another tab has replaced and registered the device since.
  */
 export function withoutDevice(before: DeviceRecord): DeviceRecord {
   const { deviceId, givesWay, issuerKeySet, bindsRecords } = before
@@ -76,10 +76,10 @@ export function withoutDevice(before: DeviceRecord): DeviceRecord {
 export type AfterRegistration = "accept" | "renew" | "replace" | "refuse"
 
 /**
- * Decides what follows an answer to a registration.
+ * Decides the next step after an answer to a registration.
  *
  * @param answered `isUsable`: the credential is for a stored key, and has not expired.
- * @param isSecondTry true after a replaced device: there is no third.
+ * @param isSecondTry True after a device was replaced; it is replaced only once.
  */
 export function decideRegistration(
   record: DeviceRecord | undefined,
@@ -89,6 +89,6 @@ export function decideRegistration(
   if (answered.isUsable) return "accept"
   // The device was offline until its credential expired, or the credential is for a key that is not stored here.
   if (record?.deviceId === answered.deviceId) return "renew"
-  // A key that was never registered did nothing: the device of the session is another one, and this store gets a new one.
+  // The session has another device, and the stored key was never registered, so a new key loses nothing.
   return record?.deviceId === "" && !isSecondTry ? "replace" : "refuse"
 }

@@ -4,7 +4,7 @@ import { deviceSpace, type Op } from "../store/store.ts"
 
 const maxRaces = 100
 
-/** Writes rows of the device that nothing else depends on. */
+/** Writes independent rows of the device, on top of any generation. */
 export async function writeDeviceRows({ store }: Pick<Storage, "store">, ops: readonly Op[]): Promise<void> {
   for (let race = 0; race < maxRaces; race++) {
     const { generation } = await store.read(deviceSpace, [])

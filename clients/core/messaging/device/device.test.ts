@@ -13,7 +13,7 @@ import { allKeysOf } from "./device-record.ts"
 import { versionOf } from "./issuer.ts"
 import { openStoredDevice } from "./stored-device.ts"
 
-/** The same device in so many tabs. */
+/** Opens the same device in several tabs. */
 async function tabs(count: number) {
   const box = testBox()
   const scope = { app: "app", user: "user" }
@@ -36,28 +36,28 @@ const sets = await Promise.all(
 const [first = new Uint8Array(), second = first, third = first] = sets
 
 test.each([
-  ["the older one last", [third, first]],
-  ["the older one first", [first, third]],
-  ["as they come", [second, third, first]],
-])("of key sets that tabs keep, %s, the newest stays", async (_, order) => {
+  ["with an older one last", [third, first]],
+  ["with an older one first", [first, third]],
+  ["in another order", [second, third, first]],
+])("of the key sets that tabs store, %s, the newest is kept", async (_, order) => {
   const all = await tabs(order.length)
   for (const [i, signed] of order.entries()) await all[i]?.keepIssuerKeySet(signed)
   for (const device of all) {
     await device.reload()
     expect(versionOf(device.issuerKeySet)).toBe(3n)
   }
-  // Whoever came with an older one is told.
+  // A tab with an older set gets the newest one.
   expect(await all[0]?.keepIssuerKeySet(second)).toEqual(third)
 })
 
-test("of two key sets of one version, the one that was kept first stays", async () => {
+test("of two key sets of one version, the one that was stored first is kept", async () => {
   const [device] = await tabs(1)
   const other = await issueIssuerKeySet({ ...keySetFields, setVersion: 3n, notAfter: keySetFields.notAfter - 1n }, root)
   await device?.keepIssuerKeySet(third)
   expect(await device?.keepIssuerKeySet(other)).toEqual(third)
 })
 
-test("of key sets that tabs keep at the same moment, the newest stays", async () => {
+test("of the key sets that tabs store concurrently, the newest is kept", async () => {
   const all = await tabs(3)
   await Promise.all([first, third, second].map((signed, i) => all[i]?.keepIssuerKeySet(signed)))
   const [again] = all
@@ -65,7 +65,7 @@ test("of key sets that tabs keep at the same moment, the newest stays", async ()
   expect(again?.issuerKeySet).toEqual(third)
 })
 
-/** A device with a current key, a former one and one of a renewal that is under way. */
+/** Opens a device with a current key, a former one, and one of a pending renewal. */
 async function withKeys() {
   const box = testBox()
   const scope = { app: "app", user: "user" }
@@ -88,7 +88,7 @@ async function withKeys() {
 }
 const isZero = (seed: Uint8Array) => seed.every((byte) => byte === 0)
 
-test("the keys of a device that is forgotten are wiped, the former ones and the next one among them", async () => {
+test("forgetting a device wipes its current, former and next keys", async () => {
   const { device, keys } = await withKeys()
   const seeds = allKeysOf(device.record).map(({ seed }) => seed)
   expect([seeds.length, seeds.some(isZero)]).toEqual([3, false])
@@ -97,17 +97,17 @@ test("the keys of a device that is forgotten are wiped, the former ones and the 
   expect(keys.map((key) => device.signerOf(key))).toEqual([undefined, undefined, undefined])
 })
 
-test("the keys of a device that is replaced are wiped, and sign nothing", async () => {
+test("replacing a device wipes its keys, which then sign nothing", async () => {
   const { device, read, keys } = await withKeys()
   await device.drop()
-  // The record that the replacement started from.
+  // The record before the replacement.
   const seeds = allKeysOf(read.findLast(({ key }) => key !== undefined)).map(({ seed }) => seed)
   expect([seeds.length, seeds.every(isZero)]).toEqual([3, true])
   expect(allKeysOf(device.record)).toEqual([])
   expect(keys.map((key) => device.signerOf(key))).toEqual([undefined, undefined, undefined])
 })
 
-test("a device that was forgotten signs nothing", async () => {
+test("a forgotten device signs nothing", async () => {
   const [device] = await tabs(1)
   device?.forget()
   expect(() => device?.identity()).toThrow(expect.objectContaining({ reason: "DEVICE_ENDED" }))

@@ -22,42 +22,42 @@ import { openStoredDevice } from "./stored-device.ts"
 export interface OwnDevice {
   /** `dev_…`; undefined before it is registered. */
   readonly id: string | undefined
-  /** What leaves and key packages carry. Its key is a reference. @throws MessagingError DEVICE_ENDED before registration */
+  /** The identity for leaves and key packages. Its key is a reference. @throws MessagingError DEVICE_ENDED before registration */
   identity(): Identity
   /** H("device-credential", the newest credential). */
   credentialHash(): Uint8Array
-  /** Of the newest credential. Unix seconds. */
+  /** Validity of the newest credential, in Unix seconds. */
   readonly notBefore: number
   readonly notAfter: number
   /** The newest stored issuer key set; empty for none. */
   readonly issuerKeySet: Uint8Array
-  /** Stores an issuer key set. @returns the stored one: another tab may have stored a newer one. */
+  /** Stores an issuer key set. @returns The stored one: another tab may have stored a newer one. */
   keepIssuerKeySet(signed: Uint8Array): Promise<Uint8Array>
   /** The signer of a key reference, for the engine. */
   signerOf(reference: Uint8Array): Signer | undefined
   /** The signer of calls; undefined before registration. */
   caller(): DeviceSigner | undefined
-  /** Becomes the device of the session. May stop anywhere and be repeated. @throws MessagingError DEVICE_ENDED */
+  /** Registers this device for the session. Safe to interrupt and repeat. @throws MessagingError DEVICE_ENDED */
   register(enrollment: Enrollment): Promise<void>
-  /** Requests a credential for a new key. May stop anywhere and be repeated. @throws MessagingError DEVICE_ENDED */
+  /** Requests a credential for a new key. Safe to interrupt and repeat. @throws MessagingError DEVICE_ENDED */
   renew(enrollment: Enrollment): Promise<void>
-  /** The facts that are stored beside the credential. */
+  /** Flags that are stored with the credential. */
   readonly marks: DeviceMarks
   mark(marks: Partial<DeviceMarks>): Promise<void>
-  /** Drops id, keys and credential: the next `register` makes another device. */
+  /** Drops id, keys and credential: the next `register` creates another device. */
   startAnew(): Promise<void>
-  /** Reads the stored record: another tab may have written. */
+  /** Reads the stored record, which another tab may have changed. */
   reload(): Promise<void>
-  /** Wipes the keys in memory: nothing is signed from then on. */
+  /** Wipes the keys in memory. Every later signature fails. */
   forget(): void
 }
 
 export interface DeviceMarks {
-  /** The service may still issue key packages of the former key. Set with the new key, until they are retired. */
+  /** True from a renewal until the key packages of the former key are retired: the service may still hand them out. */
   readonly hasFormerKeyPackages: boolean
-  /** Every conversation's record names its generation: one without is a restored row of an earlier version. */
+  /** True if every conversation record names its generation. One without a generation is then a restored old row. */
   readonly bindsRecords: boolean
-  /** The device was revoked, and another one replaces it: see start-anew.ts. */
+  /** True if the device was revoked and is being replaced: see start-anew.ts. */
   readonly givesWay: boolean
 }
 
@@ -69,7 +69,7 @@ export interface DeviceOptions extends DeviceTraits, Storage {
 export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const { suite, renewToken } = options
   const stored = await openStoredDevice(options)
-  /** Signs calls in place of the record's key. */
+  /** Signs calls instead of the record's key. */
   let proving: IdentityKey | undefined
   const deps: RegistrationDeps = {
     stored,

@@ -18,7 +18,7 @@ function issuerAt(
   return openIssuer({ issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify: verifyEd25519, fetch, keep }, kept)
 }
 
-test("a key set ends while the program runs, also where the service keeps the next one back", async () => {
+test("a key set expires while the program runs, even if the service withholds the next one", async () => {
   const clock = { nowMs: seconds(keySetFields.notBefore) }
   const issuer = issuerAt(clock, keySetBytes)
   await issuer.refresh()
@@ -27,7 +27,7 @@ test("a key set ends while the program runs, also where the service keeps the ne
   expect(() => issuer.keys()).toThrow(expect.objectContaining({ reason: "ISSUER_KEYS_REFUSED" }))
 })
 
-test("a set from before the one that was kept is refused, and changes nothing", async () => {
+test("an older set than the stored one is refused, and changes nothing", async () => {
   const older = await issueIssuerKeySet({ ...keySetFields, setVersion: keySetFields.setVersion - 1n }, root)
   const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, older)
   await expect(issuer.refresh()).rejects.toMatchObject({ reason: "ISSUER_KEYS_REFUSED" })
@@ -37,16 +37,16 @@ test("a set from before the one that was kept is refused, and changes nothing", 
 const withVersion = (ahead: bigint, change: Partial<typeof keySetFields> = {}) =>
   issueIssuerKeySet({ ...keySetFields, ...change, setVersion: keySetFields.setVersion + ahead }, root)
 
-test("a set that another tab has kept meanwhile, and that is newer, is the one that counts", async () => {
+test("a newer set that another tab has stored is used", async () => {
   const [next, after] = [await withVersion(1n), await withVersion(2n)]
   const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, next, { keep: async () => after })
   expect((await issuer.refresh()).version).toBe(keySetFields.setVersion + 2n)
   expect(issuer.keys().version).toBe(keySetFields.setVersion + 2n)
-  // From here on the one that was fetched is an old one.
+  // The fetched set is older than that one.
   await expect(issuer.refresh()).rejects.toMatchObject({ reason: "ISSUER_KEYS_REFUSED" })
 })
 
-test("two sets of one version, one told to each tab, are refused", async () => {
+test("two sets of one version, each shown to one tab, are refused", async () => {
   const other = await withVersion(1n, { notAfter: keySetFields.notAfter - 1n })
   const keep = async () => other
   const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, await withVersion(1n), { keep })

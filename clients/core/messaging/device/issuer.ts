@@ -8,11 +8,11 @@ import { parseSigned } from "@signet/canonical/signed"
 import { IssuerKeySetBodyV1Schema } from "@signet/proto/credential/v1/issuer_key_set"
 import { MessagingError } from "../errors.ts"
 
-/** The keys that papers are verified with. */
+/** The issuer keys that credentials, proofs and receipts are verified with. */
 export interface Issuer {
   /** @throws MessagingError ISSUER_KEYS_REFUSED */
   keys(): IssuerKeys
-  /** Asks the service for a newer set. What does not verify changes nothing. */
+  /** Requests a newer set from the service. An invalid set changes nothing. */
   refresh(): Promise<IssuerKeys>
 }
 
@@ -24,11 +24,11 @@ export interface IssuerOptions {
   readonly nowMs: () => number
   readonly verify: Verify
   readonly fetch: () => Promise<Uint8Array>
-  /** @returns The newest that is kept: another one where another tab has taken a newer one, or the same version of another kind. */
+  /** Stores a set. @returns The stored set. It differs if another tab has stored a newer one, or a fork of the same version. */
   readonly keep: (signed: Uint8Array) => Promise<Uint8Array>
 }
 
-/** @param kept the newest set that was taken; empty for none. */
+/** @param kept The newest stored set; empty for none. */
 export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
   const issuerId = issuerIdOf(options.issuer)
   let newest = kept
@@ -42,7 +42,7 @@ export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
   return {
     keys() {
       if (newest.length === 0) throw new MessagingError("ISSUER_KEYS_REFUSED", "no key set was fetched yet")
-      // Each time: a set ends, also where the service keeps the next one back. The signature's verdict is remembered.
+      // Verified at every use: a set expires even if the service withholds the next one. The signature check is cached.
       return refusing(() => take(newest))
     },
     async refresh() {
@@ -52,7 +52,7 @@ export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
       seen = next
       newest = signed
       if (equalBytes(kept, signed)) return next
-      // Another tab has a newer one, which this one's has to lead to.
+      // Another tab has stored a newer set, which must not contradict this one.
       const theirs = refusing(() => take(kept))
       seen = theirs
       newest = kept
@@ -61,7 +61,7 @@ export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
   }
 }
 
-/** Of a set that was verified when it was kept; the store's seal says that it is still that one. -1n for none. */
+/** The version of a stored set, or -1n for none. It was verified before it was stored, and the store authenticates it. */
 export function versionOf(signed: Uint8Array): bigint {
   if (signed.length === 0) return -1n
   const schema = IssuerKeySetBodyV1Schema

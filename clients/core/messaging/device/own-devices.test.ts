@@ -1,4 +1,4 @@
-// Whose a device is, its credential says: devices that the service shows as somebody's, and that are not.
+// A device's credential names its user: devices that the service attributes to another user are not added.
 import { create } from "@bufbuild/protobuf"
 import { createRouterTransport } from "@connectrpc/connect"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
@@ -32,11 +32,11 @@ interface Shown {
   readonly credential: Uint8Array
   readonly deviceId?: Uint8Array
   readonly status?: Device_Status
-  /** Of the conversation. */
+  /** The status of the conversation. */
   readonly in?: Status
 }
 
-/** What a device does with another that the service shows as its user's. */
+/** Shows the messenger a device that the service attributes to its user. @returns The stored requests. */
 async function shown({ credential, deviceId = tablet, status = Device_Status.ACTIVE, in: is = Status.ACTIVE }: Shown) {
   const [box, scope, events] = [testBox(), { app: "app", user: "user" }, [] as MessengerEvent[]]
   await box.createKey(scope)
@@ -54,7 +54,7 @@ async function shown({ credential, deviceId = tablet, status = Device_Status.ACT
     issuer: { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys },
     device: { id: idOf("dev", world.phone), marks: { bindsRecords: true } },
     emit: (event: MessengerEvent) => events.push(event),
-    // What is asked for is stored before the turn, and done in it.
+    // The request is stored before the turn, and carried out in it.
     conversation: (name: string) => ({
       ...context,
       ...openConversationState(context, name),
@@ -62,7 +62,7 @@ async function shown({ credential, deviceId = tablet, status = Device_Status.ACT
       inTurn: async () => undefined,
     }),
   }
-  // The parts of a messenger that this needs.
+  // Only the fields that this test needs.
   const context = needed as unknown as Context
   const local: LocalGroup = {
     ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(now) },
@@ -76,13 +76,13 @@ async function shown({ credential, deviceId = tablet, status = Device_Status.ACT
   return { areAllIn, failures, asked: (await context.conversation(conversationId).stored()).record?.due.length }
 }
 
-test("a device of the user that is not in is asked for, where this one is in", async () => {
+test("an own device that is no member is added where this device is a member", async () => {
   expect(await shown({ credential: await tabletOf() })).toEqual({ areAllIn: false, failures: [], asked: 1 })
   const nothing = { areAllIn: true, failures: [], asked: 0 }
   expect(await shown({ credential: own.credential, deviceId: world.phone })).toEqual(nothing)
   expect(await shown({ credential: await tabletOf(), status: Device_Status.REVOKED })).toEqual(nothing)
   expect(await shown({ credential: await tabletOf(), in: Status.WAITING })).toEqual(nothing)
-  // Its credential may have ended since: what is added has a newer one.
+  // An expired credential does not matter: its key package has a newer one.
   const ended = await tabletOf({ notBefore: now - 9n * world.day, notAfter: now })
   expect(await shown({ credential: ended })).toMatchObject({ asked: 1 })
 })
@@ -93,7 +93,7 @@ test.each<[string, () => Promise<Shown>]>([
   ["another tenant's", async () => ({ credential: await tabletOf({ tenantId: id(0x23) }) })],
   ["another app's", async () => ({ credential: await tabletOf({ appId: id(0x34) }) })],
   ["signed by a stranger", async () => ({ credential: await tabletOf({}, world.strangerKey) })],
-  ["nothing that decodes", async () => ({ credential: new Uint8Array(3) })],
-])("a device whose credential is %s is not asked for", async (_, of) => {
+  ["malformed", async () => ({ credential: new Uint8Array(3) })],
+])("a device whose credential is %s is not added", async (_, of) => {
   expect(await shown(await of())).toEqual({ areAllIn: false, failures: ["ANSWER_REFUSED"], asked: 0 })
 })

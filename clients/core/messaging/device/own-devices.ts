@@ -21,10 +21,10 @@ export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Pro
     return { items: devices, nextPageToken }
   })
 
-/** A device is in the list before its key packages are there: then it is tried again. Milliseconds. */
+/** Delays of the retries in milliseconds: a device is listed before it has uploaded key packages. */
 const againMs = [1_000, 5_000, 30_000] as const
 
-/** Lets a device of the user in that has just come. */
+/** Adds new devices of the user, and retries until they have key packages. */
 export async function addNewOwnDevices(context: Context): Promise<void> {
   for (const waitMs of againMs) {
     if (await addOwnDevices(context)) return
@@ -33,21 +33,21 @@ export async function addNewOwnDevices(context: Context): Promise<void> {
   await addOwnDevices(context)
 }
 
-/** Lets the user's other devices into every conversation that this one is in. @returns Whether all of them were in already. */
+/** Adds the user's other devices to every conversation of this one. @returns True if all of them were members already. */
 export async function addOwnDevices(context: Context): Promise<boolean> {
   return addMissing(context, context.owner.userId, async (conversationId, active) => {
     const conversation = context.conversation(conversationId)
     const { outline } = (await conversation.record()) ?? {}
-    // All of them are in: the state is not opened for that.
+    // All of them are members, by the record alone: the state is not opened.
     if (outline !== undefined && active.every((id) => outline.ownDeviceIds.includes(id))) return undefined
     return conversation.stored()
   })
 }
 
-/** The user's own devices come first: theirs is the shorter way. */
+/** Other members wait up to this long before they add a user's device, so that the user's own devices do it first. */
 const longestWaitMs = 10_000
 
-/** Lets a device of another user in, where the user has none that could do it, or none that is online. */
+/** Adds a device of another user, if none of the user's own devices has done so. */
 export async function addDevicesOf(context: Context, userId: string): Promise<void> {
   const [byte = 0] = context.random.bytes(1)
   await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
@@ -59,7 +59,7 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
   })
 }
 
-/** What is stored of a conversation that their devices belong into; undefined for another one. */
+/** Returns the state of a conversation to which the devices belong; undefined for any other. */
 type Opening = (conversationId: string, active: readonly string[]) => Promise<StoredConversation | undefined>
 
 async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<boolean> {
@@ -83,7 +83,7 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
 }
 
 /**
- * Whose a device is, its credential says, and not the service: else it would have anybody let in by this device itself.
+ * Checks that a device's credential names the user. If the service could decide this, it could have any device added.
  *
  * @throws MessagingError ANSWER_REFUSED
  */

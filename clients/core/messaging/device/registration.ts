@@ -1,4 +1,4 @@
-// Registers a device and renews its credential. Each key is stored before it is sent, so both can be interrupted at any
+// Registers a device and renews its credential. Each key is stored before its request, so both can be interrupted at any
 // point and repeated.
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { Signer as CanonicalSigner } from "@signet/canonical/ed25519"
@@ -18,7 +18,7 @@ import { refusingAs } from "../refusing.ts"
 import { decideRegistration, isSameKey, withCredential, withKey, withNextKey } from "./device-record.ts"
 import type { StoredDevice } from "./stored-device.ts"
 
-/** What a registration states about its device. */
+/** The claims of a registration about its device. */
 export interface DeviceTraits {
   /** The issuer's URL. */
   readonly issuer: string
@@ -51,7 +51,7 @@ export async function register(deps: RegistrationDeps, enrollment: Enrollment, i
   await stored.load()
   const key = stored.record?.key ?? (await stored.newKey())
   if (stored.record?.key === undefined) {
-    // The key is stored before it is registered: a device whose key is lost could not be used.
+    // The key is stored before it is registered, because a registered device without its key would be unusable.
     const written = await stored.change((before) => withKey(before, key))
     // Another tab has stored its key first.
     if (!isSameKey(written.key ?? key, key)) return register(deps, enrollment, isSecondTry)
@@ -158,7 +158,7 @@ async function accept(
   await stored.change((before) => withCredential(before, { deviceId, credential, notBefore, notAfter }, key))
 }
 
-/** True if the service refuses the key, not the time or another part of the proof. No code counts as the key. */
+/** True if the service refuses the key, and not the time or another part of the proof. A missing code counts as the key. */
 function isKeyRefused(error: unknown): boolean {
   const { reason, metadata } = failureOf(error) ?? {}
   return reason === "DEVICE_PROOF_INVALID" && (metadata?.code ?? keyMismatch) === keyMismatch

@@ -6,9 +6,9 @@ import { refusingAs } from "../refusing.ts"
 import { verifiedList } from "../verification/device-lists.ts"
 
 /**
- * Ends a device of the own user. That it has ended, the signed list says, and not the service.
+ * Revokes a device of the own user. Only the signed device list proves the revocation, not the service's answer.
  *
- * @throws MessagingError ANSWER_REFUSED where the list does not say so: the device may be there still.
+ * @throws MessagingError ANSWER_REFUSED if the list does not revoke the device, which may then still be active.
  */
 export async function revokeDevice(context: Context, deviceId: string): Promise<void> {
   bytesOfId("dev", deviceId)

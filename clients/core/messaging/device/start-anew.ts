@@ -7,7 +7,7 @@ import { deviceSpace } from "../store/store.ts"
 import { becomeDevice } from "./binding.ts"
 import { writeDeviceRows } from "./device-rows.ts"
 
-/** Puts another device into the place of one that has ended. One that has not stays what it is. */
+/** Replaces this device if it was revoked. An active device stays. */
 export async function startAnew(context: Context): Promise<void> {
   try {
     return await becomeDevice(context)
@@ -19,8 +19,8 @@ export async function startAnew(context: Context): Promise<void> {
 }
 
 /**
- * Goes on with that, wherever it was stopped. States and key packages are the ended device's own and go with it. What
- * was read stays, and so does what waits to be sent: a conversation waits until others let the new device in.
+ * Continues an interrupted replacement. It deletes the old device's group states and key packages, and keeps timelines and
+ * unsent messages. Each conversation waits until other members add the new device.
  */
 export async function giveWay(context: Context): Promise<void> {
   const { store, device } = context
@@ -42,13 +42,13 @@ async function giveUpState(conversation: Pick<Conversation, "change">): Promise<
       const status = isOver ? Status.REMOVED : Status.WAITING
       if (local === undefined && staged === undefined && record.status === status) return { result: undefined }
       const { pendingConsume: _, quarantine: __, ...kept } = record
-      // Whatever leads in again leads beyond what was read.
+      // A later welcome must be for a position after everything that was read.
       const joinedSeq = local !== undefined && local.processedSeq > kept.joinedSeq ? local.processedSeq : kept.joinedSeq
       const waiting = create(ConversationRecordSchema, { ...kept, status, joinedSeq })
       return { next: { record: waiting, local: undefined, staged: undefined }, result: undefined }
     })
   } catch (error) {
-    // It stays as it is, and is refused when it is opened.
+    // The conversation stays unchanged, and fails when it is opened.
     if (!isTampered(error)) throw error
   }
 }

@@ -15,20 +15,20 @@ import { allKeysOf, signingKeysOf, withoutDevice } from "./device-record.ts"
 
 const place = { space: deviceSpace, table: "device", key: "self" } as const
 
-/** The device's record, as this process has read it last, and the signers of its keys. */
+/** The device record that this process has read last, and the signers of its keys. */
 export interface StoredDevice {
   readonly record: DeviceRecord | undefined
   /** @throws MessagingError DEVICE_ENDED before registration */
   registered(): { readonly record: DeviceRecord; readonly key: IdentityKey }
-  /** Reads the record: another tab may have written. @returns the generation of the store */
+  /** Reads the record, which another tab may have changed. @returns The generation of the store. */
   load(): Promise<bigint>
-  /** Changes the stored record. @param next returns the same record for no change, and may run again. */
+  /** Changes the stored record. @param next Returns the same record for no change. After a conflict, it runs again. */
   change(next: (before: DeviceRecord) => DeviceRecord): Promise<DeviceRecord>
   /** Drops the device, and wipes its keys. */
   drop(): Promise<void>
   /** Wipes the keys in memory. */
   wipe(): void
-  /** @param publicKey of a key of this device, which stands for it. */
+  /** @param publicKey The public key of this device that refers to the private one. */
   signerOf(publicKey: Uint8Array): Signer | undefined
   newKey(): Promise<IdentityKey>
 }

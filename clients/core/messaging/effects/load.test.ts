@@ -1,4 +1,4 @@
-// Rows of a conversation that were changed by whoever writes to the store, without its key.
+// Rows of a conversation that an attacker with write access to the store, but without its key, has changed.
 import { create } from "@bufbuild/protobuf"
 import {
   ConversationRecordSchema,
@@ -47,7 +47,7 @@ beforeEach(async () => {
 
 const needs = (bindsRecords = true): LoadNeeds => {
   const device = { id: idOf("dev", world.phone), marks: { bindsRecords } }
-  // The parts of a device that a store is read with.
+  // Only the fields that a load needs.
   return { store, rows, owner, engine, device: device as LoadNeeds["device"] }
 }
 const door = () => openConversationState({ ...needs(), emit: () => undefined }, space)
@@ -55,7 +55,7 @@ const write = (stored: Partial<StoredConversation>) =>
   door().change(async () => ({ next: { record, local, staged: undefined, ...stored }, result: undefined }))
 const read = (bindsRecords?: boolean) => load(needs(bindsRecords), space)
 
-/** As somebody does who writes to the disk: no generation tells of it. */
+/** Writes without a new generation, as an attacker with access to the disk does. */
 async function overwrite(...ops: Op[]): Promise<void> {
   const { generation } = await store.read("device", [])
   const there = ops.map((op) => ({ ...op, space }))
@@ -65,7 +65,7 @@ const gone = (row: Named): Op => ({ op: "remove", ...row })
 const rowOf = async (row: Named) => (await store.read(space, [row])).values[0] ?? expect.fail("no row")
 const tampered = (message: string) => ({ reason: "STATE_TAMPERED", message: expect.stringContaining(message) })
 
-test("what was written is read, with a commit that waits and without a state", async () => {
+test("a written state is read back, with a staged commit and without a group", async () => {
   expect(await read()).toMatchObject({ generation: 0n, stored: { record: undefined } })
   await write({ staged })
   const { stored } = await read()
@@ -83,15 +83,15 @@ test.each<[string, Partial<StoredConversation>, () => Promise<Op>, string]>([
   ["without its record", {}, async () => gone(named.record), "without its record"],
   ["without its tree", {}, async () => gone(named.tree), "different moments"],
   ["with another tree", {}, () => rows.putBytes({ space, ...named.tree }, encodeEpoch(other)), "different moments"],
-  ["without the commit that waits", { staged }, async () => gone(named.staged), "different moments"],
+  ["without its staged commit", { staged }, async () => gone(named.staged), "different moments"],
   [
-    "with a commit that it does not wait for",
+    "with a staged commit that its record does not name",
     {},
     () => rows.put({ space, ...named.staged }, StagedCommitSchema, staged),
     "different moments",
   ],
   [
-    "with another commit than it waits for",
+    "with another staged commit",
     { staged },
     () => rows.put({ space, ...named.staged }, StagedCommitSchema, { commitHash: world.bytes32(4) }),
     "different moments",
@@ -109,7 +109,7 @@ test.each<[string, Partial<StoredConversation>, () => Promise<Op>, string]>([
   await expect(read()).rejects.toMatchObject(tampered(message))
 })
 
-test("a record from before is refused beside a newer state, by itself, and in a list", async () => {
+test("an older record is refused with a newer state, alone, and in a list", async () => {
   await write({})
   const before = await rowOf(named.record)
   await write({ record: create(ConversationRecordSchema, { status: Status.QUARANTINED }) })
@@ -119,11 +119,11 @@ test("a record from before is refused beside a newer state, by itself, and in a 
   }
 })
 
-test("a record that names no generation is one of an earlier version, where nothing says otherwise", async () => {
+test("a record without a generation is accepted only from an earlier version", async () => {
   const unbound = () => rows.put({ space, ...named.record }, ConversationRecordSchema, record)
   await write({})
   await overwrite(await unbound())
-  // The state beside it names its own, and the device that its records do.
+  // The state names its generation, and the device states that all records do.
   await expect(read(false)).rejects.toMatchObject(tampered("another generation"))
   await overwrite(gone(named.state))
   await expect(read(true)).rejects.toMatchObject(tampered("another generation"))
@@ -131,7 +131,7 @@ test("a record that names no generation is one of an earlier version, where noth
   expect(await door().record()).toBeUndefined()
 })
 
-test("a list of members that is gone, or of another moment, is refused", async () => {
+test("a missing list of members, or one of another generation, is refused", async () => {
   await write({})
   const before = await rowOf(named.members)
   expect((await door().summary()).memberUserIds).toEqual([owner.userId])

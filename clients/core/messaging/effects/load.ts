@@ -19,7 +19,7 @@ import { snapshotPlaceOf } from "./store-tx.ts"
 
 export type LoadNeeds = Storage & Pick<Trust, "owner"> & { readonly engine: Engine; readonly device: OwnDevice }
 
-/** What one generation of a conversation holds. */
+/** The rows of a conversation at one generation, opened. */
 export interface Loaded {
   readonly generation: bigint
   readonly stored: StoredConversation
@@ -29,7 +29,7 @@ export interface Loaded {
 export interface SummaryRows {
   readonly generation: bigint
   readonly record: Uint8Array | undefined
-  /** Undefined if only the record was read, too. */
+  /** Undefined also if only the record was read. */
   readonly members: Uint8Array | undefined
 }
 
@@ -57,7 +57,7 @@ export async function load(deps: LoadNeeds, conversationId: string): Promise<Loa
   return { generation, stored: { record, local, staged } }
 }
 
-/** A record of this generation; or a record from before records were bound, which was never written again. */
+/** Returns a record of this generation, or one that an earlier version wrote before records named their generation. */
 async function boundRecord(
   { store, device }: Pick<LoadNeeds, "store" | "device">,
   space: string,
@@ -84,7 +84,7 @@ export async function readSummary(
   return { generation, record: at("record"), members: at("members") }
 }
 
-/** Opens a record without its state. @returns undefined for a record that an earlier version wrote. */
+/** Opens a record without its state. @returns Undefined for a record of an earlier version. */
 export async function openRecord(
   { rows }: Pick<Storage, "rows">,
   space: string,
@@ -97,7 +97,7 @@ export async function openRecord(
   return record
 }
 
-/** @param generation the generation of the list, as the record names it. @returns `prn_…`, each once. */
+/** @param generation The generation of the list, which the record names. @returns `prn_…`, each once. */
 export async function openMembers(
   { rows }: Pick<Storage, "rows">,
   space: string,

@@ -19,24 +19,24 @@ import { membersPlace, named, type RowWrite } from "./conversation-rows.ts"
 export interface WritePlace {
   /** `cnv_…` */
   readonly conversationId: string
-  /** The generation that the transaction makes. */
+  /** The generation after the transaction. */
   readonly generation: bigint
   /** `prn_…` of this device's user. */
   readonly ownUserId: string
 }
 
-/** The rows of one transaction, and the state that they hold. */
+/** The rows of one transaction, and the state that they encode. */
 export interface PlannedWrites {
   readonly next: StoredConversation
   readonly writes: readonly RowWrite[]
 }
 
 /**
- * Plans the rows of a transaction. Record and snapshot are written every time: both carry the generation, so that a row of
- * an earlier moment is noticed.
+ * Plans the rows of a transaction. Record and snapshot are always written: both name the generation, so that a restored
+ * old row is detected.
  *
- * @param before the state that is stored.
- * @param due changes of the rows that wait to be done.
+ * @param before The stored state.
+ * @param due Changes of pending messages and intents.
  */
 export function planWrites(
   before: StoredConversation,
@@ -88,7 +88,7 @@ function groupWrites(
   return [...writes, { is: "snapshot", snapshot: snapshotOf(conversationId, generation, local, staged) }]
 }
 
-/** What the record says of the state, so that a quiet conversation is recognized without opening its state. */
+/** A summary of the state in its record, so that sync can skip an unchanged conversation without opening its state. */
 function outlineOf(
   before: StoredConversation,
   { local, staged }: StoredConversation,
@@ -96,7 +96,7 @@ function outlineOf(
 ): ConversationRecord_Outline | undefined {
   if (local === undefined) return undefined
   const { processedSeq, group, leafRenewedAt, treeHash, receipt } = local
-  // Within an epoch the members are the same.
+  // Members change only with the epoch.
   const known = before.local?.treeHash === treeHash ? before.record?.outline : undefined
   return create(ConversationRecord_OutlineSchema, {
     processedSeq,

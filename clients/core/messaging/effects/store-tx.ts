@@ -15,7 +15,7 @@ export function snapshotPlaceOf({ owner, device }: Omit<Needs, "rows">, conversa
   return { appId, tenantId, userId, deviceId: device.id, conversationId }
 }
 
-/** Seals the writes of a transaction. Everything is sealed before it opens, since IndexedDB ends an idle transaction. */
+/** Seals the writes before the transaction opens, because IndexedDB commits an idle transaction. */
 export async function sealWrites(deps: Needs, conversationId: string, writes: readonly RowWrite[]): Promise<Op[]> {
   const ops: Op[] = []
   for (const write of writes) ops.push(await sealed(deps, conversationId, write))
@@ -37,9 +37,9 @@ async function sealed(deps: Needs, conversationId: string, write: RowWrite): Pro
 }
 
 /**
- * Writes a transaction over one generation: the only write of a conversation.
+ * Writes a transaction on top of one generation. All writes of a conversation use it.
  *
- * @param generation the generation that the caller has read.
+ * @param generation The generation that the caller has read.
  * @returns "lost" if another process has written since.
  * @throws MessagingError KEY_PACKAGE_REUSED
  */

@@ -12,26 +12,26 @@ import {
 import { tampered } from "./conversation-rows.ts"
 import { type Loaded, type LoadNeeds, load, openMembers, openRecord, readSummary } from "./load.ts"
 
-/** Processes that write at the same moment: more lost races in a row than this are no accident. */
+/** The most consecutive lost races between processes. More indicate a faulty store. */
 export const maxRaces = 100
 
-/** What this process has read of one conversation, as far as it is what the store has. */
+/** This process's cache of one conversation's stored state. */
 export interface StoredState {
-  /** The state of the last read or write. The store may have a newer one. */
+  /** Returns the state of the last read or write. The store may have a newer one. */
   current(): Promise<Loaded>
-  /** The state that the store has now. */
+  /** Reads the store's current state. */
   refreshed(): Promise<Loaded>
-  /** True if another process has written since that generation: a failure on the older state is no verdict. */
+  /** True if another process has written since that generation. A failure on the older state is then no verdict. */
   hasMoved(generation: bigint): Promise<boolean>
-  /** The record alone. @returns undefined for a record without an outline, which an earlier version wrote. */
+  /** Reads the record alone. @returns Undefined for a record of an earlier version, without an outline. */
   record(): Promise<ConversationRecord | undefined>
   summary(): Promise<ConversationSummary>
   pending<Desc extends DescMessage>(table: PendingTable, schema: Desc): Promise<PendingRow<MessageShape<Desc>>[]>
-  /** Takes over what a transaction wrote. */
+  /** Replaces the cache with the result of a transaction. */
   replace(loaded: Loaded): void
-  /** Forgets what was read: the next read opens the store's rows. */
+  /** Clears the cache. */
   drop(): void
-  /** Wipes the secrets in memory. What is stored stays. */
+  /** Wipes the secrets in memory, not in the store. */
   wipe(): void
 }
 
@@ -39,7 +39,7 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, repor
   const { store, rows } = deps
   const space = conversationId
   let cached: Loaded | undefined
-  /** The record that was read last without its state. */
+  /** The record that was last read without its state. */
   let recordOnly: ConversationRecord | undefined
 
   const generationNow = async (): Promise<bigint> => (await store.read(space, [])).generation
