@@ -18,7 +18,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "const path = changes.adds.length > 0 ? undefined",
     to: "const path = proposals.length > 0 ? undefined",
     test: `${engine}/removal-attack.test.ts`,
-    name: "E1: with ours a member that was removed alone can neither follow nor read on",
+    name: "E1: with our engine, a removed member can neither apply the commit nor decrypt later messages",
   },
   {
     fault: "an unmerged leaf is looked for above its parent too",
@@ -26,7 +26,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "if (between === index) break",
     to: "if (between === index) continue",
     test: `${engine}/defects-commit.test.ts`,
-    name: "E3: a valid tree is refused by the bare engine's join and taken by ours",
+    name: "E3: the bare engine's join refuses a valid tree that ours accepts",
   },
   {
     fault: "adds and removals in one commit are taken",
@@ -34,7 +34,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(adds.length === 0 || removes.length === 0,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "E5: a member whose leaf is filled again at once is told of its removal; one commit never does both",
+    name: "E5: a removed member whose leaf is reused at once learns of its removal; one commit never does both",
   },
   {
     fault: "the sender's signature on a message is not checked",
@@ -42,7 +42,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(signed, "MLS_BAD_SIGNATURE"',
     to: 'demand(true, "MLS_BAD_SIGNATURE"',
     test: `${engine}/defects-state.test.ts`,
-    name: "E8: a message names its sender, its authenticated data and nobody else's leaf",
+    name: "E8: a message authenticates its sender's leaf and its additional data",
   },
   {
     fault: "a consumed generation is given out again",
@@ -50,7 +50,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(wanted >= ratchet.generation,",
     to: "demand(true,",
     test: `${engine}/defects-state.test.ts`,
-    name: "E9: a skipped generation is gone, and a stolen state reads nothing that was consumed",
+    name: "E9: a skipped generation is deleted, and a stolen state decrypts no consumed message",
   },
   {
     fault: "the secrets of skipped generations are not wiped",
@@ -58,7 +58,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "const spent = [...opened.spent]",
     to: "const spent: Uint8Array[] = []",
     test: `${engine}/defects-state.test.ts`,
-    name: "E9: a skipped generation is gone, and a stolen state reads nothing that was consumed",
+    name: "E9: a skipped generation is deleted, and a stolen state decrypts no consumed message",
   },
   {
     fault: "the epoch is wiped when a commit is staged, before it is accepted",
@@ -66,7 +66,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "wipe([epoch.joinerSecret, epoch.welcomeSecret])",
     to: "wipe([epoch.joinerSecret, epoch.welcomeSecret, epochSecrets.init])",
     test: `${engine}/defects-state.test.ts`,
-    name: "E10: a staged state holds nothing of the epoch before, and accepting wipes that epoch",
+    name: "E10: a staged state has no secrets of the previous epoch, and accepting wipes that epoch",
   },
   {
     fault: "an epoch that ended is not wiped",
@@ -74,7 +74,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "wipe(secretsOf(secretTree))",
     to: "wipe([])",
     test: `${engine}/defects-state.test.ts`,
-    name: "E11: the bare engine keeps every epoch when told to keep none; ours has one and wipes the last",
+    name: "E11: the bare engine retains past epochs although configured for none; ours wipes the previous one",
   },
   {
     fault: "private keys of blank nodes are kept",
@@ -82,7 +82,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "node === ownLeaf * 2 || parentAt(after, node) !== undefined",
     to: "node >= 0",
     test: `${engine}/forward-secrecy.test.ts`,
-    name: "private keys of nodes that a removal blanked are not kept",
+    name: "private keys of nodes that a removal blanked are wiped",
   },
   {
     fault: "a promise counts as a verdict",
@@ -90,7 +90,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(verdict === "accept",',
     to: 'demand(verdict !== "reject",',
     test: `${engine}/defects-commit.test.ts`,
-    name: "E12: a judge that answers with a promise, with nothing or with 'reject' refuses; the bare engine accepts",
+    name: "E12: a judge that returns a promise, undefined or 'reject' refuses; the bare engine accepts",
   },
   {
     fault: "bytes that do not encode back are taken",
@@ -98,7 +98,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(equal(encoded, copy),",
     to: "demand(true,",
     test: `${engine}/defects-state.test.ts`,
-    name: "E13: bytes that are not the one encoding are refused, wherever they come in",
+    name: "E13: non-canonical bytes are refused by every input",
   },
   {
     fault: "a key package lives one second too long",
@@ -114,7 +114,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(content.epoch >= inside.context.epoch,",
     to: "demand(content.epoch > inside.context.epoch,",
     test: `${engine}/interplay.test.ts`,
-    name: "both providers and the bare engine with its own share one group, commits from every side",
+    name: "both crypto providers and the bare engine commit in one group",
   },
   {
     fault: "a message of an epoch that has ended is tried",
@@ -122,7 +122,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(epoch >= context.epoch,",
     to: "demand(true,",
     test: `${engine}/defects-state.test.ts`,
-    name: "E11: the bare engine keeps every epoch when told to keep none; ours has one and wipes the last",
+    name: "E11: the bare engine retains past epochs although configured for none; ours wipes the previous one",
   },
   {
     fault: "a commit that leads somewhere else is followed",
@@ -130,7 +130,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(equal(epoch.confirmationTag, confirmationTag),",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "the bare engine derives once more when the root is not on the path; ours does what RFC 9420 7.4 says",
+    name: "if the root is not on the path, the bare engine derives one secret too many; ours follows RFC 9420 section 7.4",
   },
   {
     fault: "a path secret is not compared with its public key",
@@ -138,7 +138,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(matches, "MLS_BAD_PATH", "a path secret does',
     to: 'demand(true, "MLS_BAD_PATH", "a path secret does',
     test: `${engine}/dishonest.test.ts`,
-    name: "a path that tells one member another secret is refused by that member",
+    name: "a member that gets another path secret than the others refuses the path",
   },
   {
     fault: "the parent hash of a new leaf is not checked",
@@ -146,7 +146,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(linked, "MLS_BAD_PATH"',
     to: 'demand(true, "MLS_BAD_PATH"',
     test: `${engine}/dishonest.test.ts`,
-    name: "a path whose keys are not those that the leaf is linked to is refused",
+    name: "a path whose keys contradict the leaf's parent hash is refused",
   },
   {
     fault: "parents of a tree are believed without parent hashes",
@@ -154,7 +154,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(vouched.has(index),",
     to: "demand(true,",
     test: `${engine}/dishonest.test.ts`,
-    name: "a tree with a parent that nobody made is found out by who joins",
+    name: "a tree with a forged parent key is checked by joiners",
   },
   {
     fault: "a leaf passes to another device",
@@ -170,7 +170,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "taken !== undefined && !taken.has(name)",
     to: "taken !== undefined",
     test: `${engine}/defects-commit.test.ts`,
-    name: "a group has one of each device: a second leaf of it is refused",
+    name: "a second leaf of a device is refused",
   },
   {
     fault: "the identity key is written down with the state",
@@ -213,7 +213,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(adder !== undefined,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a Welcome from a leaf where nobody is is refused",
+    name: "a Welcome from a blank leaf is refused",
     row: "a Welcome %s is refused",
   },
   {
@@ -231,7 +231,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(equal(tag, info.confirmationTag),",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a Welcome that leads elsewhere is refused",
+    name: "a Welcome with another confirmation tag is refused",
     row: "a Welcome %s is refused",
   },
   {
@@ -249,7 +249,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(secrets.psks.length === 0,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a Welcome with a secret that was agreed elsewhere is refused",
+    name: "a Welcome with a pre-shared key is refused",
     row: "a Welcome %s is refused",
   },
   {
@@ -294,7 +294,7 @@ export const engineMutants: readonly Mutant[] = [
     from: " && sameLeaf(node, leafNode)",
     to: "",
     test: `${engine}/forged.test.ts`,
-    name: "whoever is welcomed under another name, with its own key, does not join",
+    name: "a device whose leaf has another credential, with its own key, does not join",
   },
   {
     fault: "whoever signs the GroupInfo joins by it",
@@ -302,7 +302,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(ownLeaf !== info.signer,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "nobody adds itself, and nobody joins with another key package's secret",
+    name: "a device neither adds itself nor joins with the secret of another key package",
   },
   {
     fault: "a leaf is joined with another one's secret",
@@ -310,7 +310,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(equal(own.publicKey, keyPackage.leafNode.hpkePublicKey),",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "nobody adds itself, and nobody joins with another key package's secret",
+    name: "a device neither adds itself nor joins with the secret of another key package",
   },
   {
     fault: "a later version's key package secret is read as this one's",
@@ -318,7 +318,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(secret[0] === 1,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "nobody adds itself, and nobody joins with another key package's secret",
+    name: "a device neither adds itself nor joins with the secret of another key package",
   },
   {
     fault: "a key package secret has any length",
@@ -326,7 +326,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(secret.length === 65,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "nobody adds itself, and nobody joins with another key package's secret",
+    name: "a device neither adds itself nor joins with the secret of another key package",
   },
   {
     fault: "a key to begin with has any length",
@@ -334,7 +334,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(keyPackage.initKey.length === 32,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a key package with a short key to begin with is refused",
+    name: "a key package with a short init key is refused",
     row: "a key package %s is refused",
   },
   {
@@ -343,7 +343,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "!equal(keyPackage.initKey, leafNode.hpkePublicKey),",
     to: "true,",
     test: `${engine}/forged.test.ts`,
-    name: "a key package with one key for two purposes is refused",
+    name: "a key package with one key as init key and leaf key is refused",
     row: "a key package %s is refused",
   },
   {
@@ -388,7 +388,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(supported,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a key package with an extension that it does not know itself is refused",
+    name: "a key package with an extension that its capabilities omit is refused",
     row: "a key package %s is refused",
   },
   {
@@ -397,7 +397,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(meetsRequirements(capabilities, place.extensions),",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "what a group requires of its members is required",
+    name: "a leaf must support the group's required capabilities",
   },
   {
     fault: "an extension of a group appears twice",
@@ -414,7 +414,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand([...leaves(next)].length <= maxLeaves,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a group has a thousand leaves at most",
+    name: "a group has at most a thousand leaves",
   },
   {
     fault: "a member is removed twice",
@@ -422,7 +422,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(new Set(removes).size === removes.length,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "a removal of nobody, of one member twice or of the committer is refused",
+    name: "an empty removal, a repeated one and one of the committer are refused",
   },
   {
     fault: "nobody is removed",
@@ -430,7 +430,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(node !== undefined,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "a removal of nobody, of one member twice or of the committer is refused",
+    name: "an empty removal, a repeated one and one of the committer are refused",
   },
   {
     fault: "a committer removes itself",
@@ -438,7 +438,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(leaf !== committer,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "a removal of nobody, of one member twice or of the committer is refused",
+    name: "an empty removal, a repeated one and one of the committer are refused",
   },
   {
     fault: "a commit comes from a leaf where nobody is",
@@ -446,7 +446,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(leafAt(inside.tree, sender) !== undefined,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "a commit in the name of nobody, or of another member, is refused",
+    name: "a commit from a blank leaf, or from another member's leaf, is refused",
   },
   {
     fault: "a proposal by itself is framed as a commit",
@@ -454,7 +454,7 @@ export const engineMutants: readonly Mutant[] = [
     from: ' && message.publicMessage.content.contentType === "commit"',
     to: "",
     test: `${engine}/forged.test.ts`,
-    name: "a proposal by itself and an encrypted handshake are no frames, and are not followed",
+    name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
     fault: "an encrypted handshake is framed as a message",
@@ -462,7 +462,7 @@ export const engineMutants: readonly Mutant[] = [
     from: ' && message.privateMessage.contentType === "application"',
     to: "",
     test: `${engine}/forged.test.ts`,
-    name: "a proposal by itself and an encrypted handshake are no frames, and are not followed",
+    name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
     fault: "a proposal by itself is followed",
@@ -470,7 +470,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(content.contentType === "commit",',
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a proposal by itself and an encrypted handshake are no frames, and are not followed",
+    name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
     fault: "an encrypted handshake is opened",
@@ -478,7 +478,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(contentType === "application",',
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a proposal by itself and an encrypted handshake are no frames, and are not followed",
+    name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
     fault: "a message comes from a leaf where nobody is",
@@ -486,7 +486,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(node !== undefined,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a message of a leaf where nobody is, or with no sender, does not open",
+    name: "a message from a blank leaf, or without sender data, does not open",
   },
   {
     fault: "one reads one's own message",
@@ -494,7 +494,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(leafIndex !== ownLeaf,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "one's own message is not read, by a state of before it either",
+    name: "an own message is not decrypted, not even by the state before it",
   },
   {
     fault: "sender data have any length",
@@ -502,7 +502,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(encryptedSenderData.length === sealedSenderBytes,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a message of a leaf where nobody is, or with no sender, does not open",
+    name: "a message from a blank leaf, or without sender data, does not open",
   },
   {
     fault: "a GroupInfo has any confirmation tag",
@@ -510,7 +510,7 @@ export const engineMutants: readonly Mutant[] = [
     from: " && equal(groupInfo.confirmationTag, confirmationTag)",
     to: "",
     test: `${engine}/forged.test.ts`,
-    name: "a GroupInfo is of a state by its context and its confirmation tag",
+    name: "a GroupInfo matches a state by its context and its confirmation tag",
   },
   {
     fault: "a GroupInfo has any context",
@@ -518,7 +518,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "return isContext && ",
     to: "return ",
     test: `${engine}/forged.test.ts`,
-    name: "a GroupInfo is of a state by its context and its confirmation tag",
+    name: "a GroupInfo matches a state by its context and its confirmation tag",
   },
   {
     fault: "keys of a state come in any order",
@@ -526,7 +526,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(key > previous,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a state that names a key or a ratchet twice, or in disorder, was not written by this engine",
+    name: "an encoded state with repeated or unordered keys or ratchets is refused",
   },
   {
     fault: "ratchets of a state come in any order",
@@ -534,7 +534,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(leaf > previous,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a state that names a key or a ratchet twice, or in disorder, was not written by this engine",
+    name: "an encoded state with repeated or unordered keys or ratchets is refused",
   },
   {
     fault: "an addition adds nobody",
@@ -542,7 +542,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(keyPackages.length > 0,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a commit that does nothing, or that does not fit its Welcome, is not made",
+    name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {
     fault: "a removal removes nobody",
@@ -550,7 +550,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(leaves.length > 0,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "a commit that does nothing, or that does not fit its Welcome, is not made",
+    name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {
     fault: "a Welcome has any size",
@@ -558,7 +558,7 @@ export const engineMutants: readonly Mutant[] = [
     from: " && (welcome?.length ?? 0) <= maxBytes.welcome",
     to: "",
     test: `${engine}/forged.test.ts`,
-    name: "a commit that does nothing, or that does not fit its Welcome, is not made",
+    name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {
     fault: "a leaf takes another member's signature key",

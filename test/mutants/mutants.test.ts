@@ -11,7 +11,7 @@ const read = (path: string) => readFile(resolve(root, path), "utf8")
 test.each(mutants.map((mutant) => [mutant.fault, mutant] as const))("mutant: %s", async (_, mutant) => {
   expect((await read(mutant.file)).split(mutant.from)).toHaveLength(2)
   const words = (mutant.row ?? mutant.name).replace(
-    /^a (path|tree) |^E13: a key package that is | is (refused|found out by who joins)$/g,
+    /^a (path|tree) |^E13: a key package that is | is (refused|checked by joiners)$/g,
     "",
   )
   expect(await read(mutant.table ?? mutant.test)).toContain(words)

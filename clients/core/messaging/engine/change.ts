@@ -6,14 +6,14 @@ import { demand, EngineRefused } from "./refusal.ts"
 import { addLeaf, copyTree, leafAt, leaves, removeLeaf, shrink, type Tree } from "./tree.ts"
 import type { Extension, KeyPackage, LeafNode, Proposal } from "./ts-mls.ts"
 
-/** What the proposals of one commit do, expanded. */
+/** The decoded proposals of one commit. */
 export interface Changes {
   readonly adds: readonly KeyPackage[]
   /** Leaf indices. */
   readonly removes: readonly number[]
 }
 
-/** Adds or Removes, by value. Everything else is refused in V1 (docs/explanation/engine.md). */
+/** Accepts Adds or Removes by value. V1 refuses every other proposal (docs/explanation/engine.md). */
 export function changesOf(proposals: readonly Proposal[]): Changes {
   const adds: KeyPackage[] = []
   const removes: number[] = []
@@ -37,8 +37,8 @@ export interface Applied {
 /**
  * Checks the proposals against the tree (RFC 9420 section 12.2) and applies them to a copy.
  *
- * @param committer leaf index; it cannot remove itself.
- * @param atSeconds when the commit happens, for the lifetimes of key packages.
+ * @param committer Leaf index. A committer cannot remove itself.
+ * @param atSeconds The time of the commit, at which key packages must be valid.
  */
 export async function applyChanges(
   kit: Kit,
@@ -79,7 +79,7 @@ function memberToRemove(tree: Tree, leaf: number, committer: number): Member {
   return memberOf(leaf, node)
 }
 
-/** What no two leaves share: encryption key, signature key, device. */
+/** The values that are unique to a leaf: encryption key, signature key and device. */
 function namesOf(kit: Kit, node: LeafNode): string[] {
   return [
     `encryption ${hex(node.hpkePublicKey)}`,
@@ -89,7 +89,7 @@ function namesOf(kit: Kit, node: LeafNode): string[] {
 }
 
 /**
- * The names in use in a tree, the encryption keys of its parents among them.
+ * The unique values in a tree, including the encryption keys of its parent nodes.
  *
  * @throws EngineRefused MLS_BAD_TREE if one is in use twice.
  */

@@ -12,23 +12,23 @@ const formatVersion = 1
 const maxContextBytes = 64 * 1024
 
 /**
- * A state at rest, in two parts, both to be sealed by the caller.
+ * An encoded state in two parts. The caller must seal both.
  *
  * The identity key is in neither. Numbers are big-endian.
  */
 export interface EncodedState {
-  /** The ratchet tree: once an epoch. About 200 bytes a member and the credential. */
+  /** The ratchet tree, written once per epoch: about 200 bytes and the credential per member. */
   readonly epoch: Uint8Array
-  /** Everything else: once a message. About 700 bytes, and 40 for each member that has spoken in this epoch. */
+  /** The rest, written with every message: about 700 bytes, and 40 for each member that has sent in this epoch. */
   readonly secrets: Uint8Array
 }
 
-/** The part that changes with every commit. */
+/** Encodes the part that changes with every commit. */
 export function encodeEpoch(state: GroupState): Uint8Array {
   return concat(Uint8Array.of(formatVersion), encodeTree(opened(state).tree))
 }
 
-/** The part that changes with every message. It holds the group context, and so the hash of its tree. */
+/** Encodes the part that changes with every message. Its group context contains the tree hash. */
 export function encodeSecrets(state: GroupState): Uint8Array {
   const { context, confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
   const ratchets = [...secretTree.ratchets].sort(byNumber)
@@ -50,8 +50,8 @@ export function encodeSecrets(state: GroupState): Uint8Array {
 /**
  * Restores a state. `encode` of the result gives the same bytes.
  *
- * @param identityKey what the suite's `sign` takes for the own leaf's key.
- * @throws EngineRefused STATE_NEWER_VERSION or STATE_TAMPERED; nothing is repaired.
+ * @param identityKey The key argument of the suite's `sign` for the own leaf.
+ * @throws EngineRefused STATE_NEWER_VERSION or STATE_TAMPERED.
  */
 export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState> {
   const epoch = reader(encoded.epoch)
@@ -83,7 +83,7 @@ function u32(value: number): Uint8Array {
   return bytes
 }
 
-/** A count, and then pairs of a number and 32 bytes, ascending. */
+/** Encodes a count, and pairs of a number and 32 bytes in ascending order. */
 function encodeKeyed(entries: readonly (readonly [number, Uint8Array])[]): Uint8Array[] {
   return [u32(entries.length), ...[...entries].sort(byNumber).flatMap(([key, value]) => [u32(key), value])]
 }

@@ -29,22 +29,22 @@ import {
   type UpdatePath,
 } from "./ts-mls.ts"
 
-/** What surrounds a commit. */
+/** The data that a commit carries besides its proposals. */
 export interface CommitOptions {
   /** Authenticated data of the commit: the AAD frame with the membership proof. */
   readonly aad: Uint8Array
-  /** Opaque bytes for those who join by this commit, signed into the GroupInfo. */
+  /** Opaque bytes for the joiners, in a signed GroupInfo extension. */
   readonly proof?: Uint8Array
-  /** Puts the tree into the Welcome: for groups with engines that take it nowhere else. Never in a product. */
+  /** Puts the tree into the Welcome, for interoperability tests with engines that need it there. Never in a product. */
   readonly treeInWelcome?: boolean
 }
 
 /**
- * A commit that has been made and not been accepted yet.
+ * A commit that the service has not accepted yet.
  *
- * The order is (defects E10 and E11): store `next` sealed and the messages; send; when the commit is durably
- * accepted `acceptCommit`, which wipes the epoch that ended; when it lost, `discardCommit`. `next` holds nothing of
- * the old epoch, so it can be encoded before the answer.
+ * Required order (defects E10 and E11): seal and store `next` and the messages; send; after durable acceptance call
+ * `acceptCommit`, which wipes the previous epoch; after a conflict call `discardCommit`. `next` has no secrets of the
+ * previous epoch, so it can be encoded before the answer.
  */
 export interface StagedCommit {
   readonly next: GroupState
@@ -54,13 +54,13 @@ export interface StagedCommit {
   readonly groupInfo: Uint8Array
   /** MLSMessage of wire format mls_welcome, without tree; absent if nobody was added. */
   readonly welcome: Uint8Array | undefined
-  /** The ratchet tree of the next epoch, for those who join; made when it is asked for. */
+  /** Encodes the ratchet tree of the next epoch, for joiners. */
   readonly tree: () => Uint8Array
   /** Leaf indices of the new members, in the order of the key packages. */
   readonly added: readonly number[]
 }
 
-/** @param keyPackages MLSMessages, one for each device to add. */
+/** Stages the addition of devices. @param keyPackages MLSMessages, one per device. */
 export async function stageAdd(
   kit: Kit,
   state: GroupState,
@@ -73,7 +73,7 @@ export async function stageAdd(
   return stage(kit, opened(state), proposals, { adds, removes: [] }, options)
 }
 
-/** @param leaves leaf indices. A removal always carries a path (defect E1). */
+/** Stages a removal, always with a path (defect E1). @param leaves Leaf indices. */
 export async function stageRemove(
   kit: Kit,
   state: GroupState,
@@ -85,7 +85,7 @@ export async function stageRemove(
   return stage(kit, opened(state), proposals, { adds: [], removes: leaves }, options)
 }
 
-/** A path alone. @param identity a new credential, signature key, or both, for the own leaf. */
+/** Stages a commit with only a path. @param identity A new credential, signature key, or both, for the own leaf. */
 export async function stageUpdate(
   kit: Kit,
   state: GroupState,
@@ -160,7 +160,7 @@ interface MadePath {
   readonly privateKeys: ReadonlyMap<number, Uint8Array>
 }
 
-/** Fresh keys from the own leaf to the root, told to everybody else (RFC 9420 section 7.5). Changes `tree`. */
+/** Generates the own direct path and encrypts its secrets to the other members (RFC 9420 section 7.5). Changes `tree`. */
 async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identity): Promise<MadePath> {
   const { ownLeaf, context } = inside
   const old = leafAt(tree, ownLeaf)
@@ -188,7 +188,7 @@ async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identit
     groupId: context.groupId,
     leafIndex: ownLeaf,
   }
-  // The leaf vouches for itself with its new key; the commit around it is signed with the old one.
+  // The leaf is signed with its new key, and the commit with the old one.
   const leafNode = await signLeafNodeCommit(tbs, identity?.key ?? inside.identityKey, kit.cs.signature)
   setNode(tree, ownLeaf * 2, { nodeType: "leaf", leaf: leafNode })
   const info = pathInfo(context, await treeHash(kit, tree))
@@ -238,18 +238,18 @@ async function makeWelcome(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_welcome", welcome })
 }
 
-/** The commit stands: wipes the epoch that ended and gives the one that begins. After a restart, `next` is decoded. */
+/** Wipes the previous epoch after the commit was accepted. After a restart, `next` is decoded. @returns The new epoch. */
 export function acceptCommit(before: GroupState, staged: Pick<StagedCommit, "next">): GroupState {
   wipeEnded(before, staged.next)
   return staged.next
 }
 
-/** The commit lost: wipes the epoch that will not be. `before` goes on. */
+/** Wipes the staged epoch after the commit was refused. `before` stays valid. */
 export function discardCommit(before: GroupState, staged: Pick<StagedCommit, "next">): void {
   wipeEnded(staged.next, before)
 }
 
-/** Wipes the secrets of one state, except those that another shares. */
+/** Wipes the secrets of one state, except those that another state shares. */
 export function wipeEnded(ended: GroupState, alive: GroupState): void {
   const shared = new Set(opened(alive).privateKeys.values())
   const { epochSecrets, privateKeys, secretTree } = opened(ended)
@@ -258,7 +258,7 @@ export function wipeEnded(ended: GroupState, alive: GroupState): void {
   wipe(secretsOf(secretTree))
 }
 
-/** Wipes every secret of a state whose group is left. It is unusable afterwards. */
+/** Wipes all secrets of a state when its group is left. The state is unusable afterwards. */
 export function wipeState(state: GroupState): void {
   const { epochSecrets, privateKeys, secretTree } = opened(state)
   wipe([...epochSecretList(epochSecrets), ...privateKeys.values(), ...secretsOf(secretTree)])

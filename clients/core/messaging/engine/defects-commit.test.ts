@@ -21,7 +21,7 @@ const suite = makeNodeSuite()
 const aad = utf8("")
 const accept = () => "accept" as const
 
-/** What B answers to a commit that A forged. */
+/** Returns B's reaction to a commit that A forged. */
 async function answerTo(forgery: (room: Awaited<ReturnType<typeof roomOf>>) => Promise<Forgery> | Forgery) {
   const cast = await roomOf(suite, "A", "B", "C")
   const [a, b] = [cast.seat("A"), cast.seat("B")]
@@ -35,7 +35,7 @@ const add = async (name: string): Promise<Proposal> => {
   return { proposalType: "add", add: { keyPackage } }
 }
 
-/** A path that A made for another commit: enough to be looked at, never right. */
+/** A path that A generated for another commit: well-formed, but invalid here. */
 async function somePath({ seat }: Awaited<ReturnType<typeof roomOf>>) {
   const { engine, current } = seat("A")
   const message = decoded((await engine.update(current(), { aad })).commit)
@@ -55,7 +55,7 @@ test("E1: an empty commit without a path is refused", async () => {
   expect(await answerTo(() => ({}))).toBe("MLS_BAD_PATH")
 })
 
-test("a removal of nobody, of one member twice or of the committer is refused", async () => {
+test("an empty removal, a repeated one and one of the committer are refused", async () => {
   for (const leaves of [[9], [2, 2], [0]]) {
     const answer = await answerTo(async (cast) => ({ proposals: leaves.map(remove), path: await somePath(cast) }))
     expect(answer, `leaves ${leaves}`).toBe("MLS_BAD_PROPOSALS")
@@ -64,7 +64,7 @@ test("a removal of nobody, of one member twice or of the committer is refused", 
   expect(await refusal(seat("A").engine.remove(seat("A").current(), [0], { aad }))).toBe("MLS_BAD_PROPOSALS")
 })
 
-test("a commit in the name of nobody, or of another member, is refused", async () => {
+test("a commit from a blank leaf, or from another member's leaf, is refused", async () => {
   const inNameOf = (leafIndex: number) =>
     answerTo(async (cast) => ({ path: await somePath(cast), sender: { senderType: "member", leafIndex } }))
   expect([await inNameOf(3), await inNameOf(2)]).toEqual(["MLS_BAD_SENDER", "MLS_BAD_SIGNATURE"])
@@ -80,7 +80,7 @@ test("E2: our adds carry no path, and adds with one are refused", async () => {
   expect(both).toBe("MLS_BAD_PROPOSALS")
 })
 
-/** A to E; A removes D; A adds D2; E updates; A adds F. */
+/** Members A to E: A removes D and adds D2, E updates, and A adds F. */
 async function unmergedLeaves(newSeat: (name: string) => Promise<Seat>, last: Seat): Promise<void> {
   const room = await openRoom(await newSeat("A"), utf8("E3"))
   await room.add("A", await Promise.all(["B", "C", "D", "E"].map(newSeat)))
@@ -91,7 +91,7 @@ async function unmergedLeaves(newSeat: (name: string) => Promise<Seat>, last: Se
   for (const by of room.seats.keys()) await room.say(by, `I am ${by}`)
 }
 
-test("E3: a valid tree is refused by the bare engine's join and taken by ours", async () => {
+test("E3: the bare engine's join refuses a valid tree that ours accepts", async () => {
   const ours = (name: string) => ourSeat(suite, name)
   await expect(unmergedLeaves(bareSeat, await bareSeat("F"))).rejects.toThrow("unmerged_leaves")
   await unmergedLeaves(bareSeat, await ours("F"))
@@ -116,7 +116,7 @@ test("E4: the bare engine cannot follow extensions with a path; we refuse to cha
   expect(ours).toBe("MLS_BAD_PROPOSALS")
 })
 
-test("E5: a member whose leaf is filled again at once is told of its removal; one commit never does both", async () => {
+test("E5: a removed member whose leaf is reused at once learns of its removal; one commit never does both", async () => {
   const [a, b, c] = [await bareSeat("A"), await bareSeat("B"), await bareSeat("C")]
   const room = await openRoom(a, utf8("E5"))
   await room.add("A", [b, c])
@@ -165,8 +165,8 @@ test.each<[string, Proposal]>([
     },
   ],
   ["an external init", { proposalType: "external_init", externalInit: { kemOutput: new Uint8Array(32) } }],
-  ["a proposal of a kind nobody knows", { proposalType: 0xf123, proposalData: utf8("x") }],
-])("E6: %s is refused, whoever sends it", async (_, proposal) => {
+  ["a proposal of an unknown type", { proposalType: 0xf123, proposalData: utf8("x") }],
+])("E6: %s is refused from any sender", async (_, proposal) => {
   const answer = await answerTo(async (cast) => ({ proposals: [proposal], path: await somePath(cast) }))
   expect(["MLS_BAD_PROPOSALS", "MLS_MALFORMED"]).toContain(answer)
 })
@@ -177,7 +177,7 @@ test("a proposal by reference and a proposal outside a commit are refused", asyn
   expect(answer).toBe("MLS_BAD_PROPOSALS")
 })
 
-test("E12: a judge that answers with a promise, with nothing or with 'reject' refuses; the bare engine accepts", async () => {
+test("E12: a judge that returns a promise, undefined or 'reject' refuses; the bare engine accepts", async () => {
   const [a, b] = [await bareSeat("A"), await bareSeat("B")]
   const room = await openRoom(a, utf8("E12"))
   await room.add("A", [b])
@@ -198,7 +198,7 @@ test("E12: a judge that answers with a promise, with nothing or with 'reject' re
   }
 })
 
-test("a member follows a commit that removes it only if the judge accepts it", async () => {
+test("a member applies a commit that removes it only if the judge accepts it", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C")
   const [a, c] = [seat("A"), seat("C")]
   const { commit } = await a.engine.remove(a.current(), [2], { aad })
@@ -212,13 +212,13 @@ test("a member follows a commit that removes it only if the judge accepts it", a
   expect((await c.decrypt(await a.encrypt("you are still here"))).text).toBe("you are still here")
 })
 
-/** A callback as JavaScript passes it. */
-// biome-ignore lint/suspicious/noExplicitAny: the point of it is to get past the types
+/** A callback without its type, as JavaScript passes it. */
+// biome-ignore lint/suspicious/noExplicitAny: the test passes a value that the types reject
 function anything(callback: () => any): any {
   return callback
 }
 
-test("E15: nobody joins from outside: external commits are refused and no external key is published", async () => {
+test("E15: external commits are refused, and no external key is published", async () => {
   const outside = await answerTo(async (cast) => ({
     path: await somePath(cast),
     sender: { senderType: "new_member_commit" },
@@ -230,7 +230,7 @@ test("E15: nobody joins from outside: external commits are refused and no extern
   expect(message.wireformat === "mls_group_info" && message.groupInfo.extensions).toEqual([])
 })
 
-test("the judge sees committer, old leaf, new leaf, and who comes and goes", async () => {
+test("the judge gets the committer, the old and new leaf, and the added and removed members", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C")
   const [a, b] = [seat("A"), seat("B")]
   const seen: CommitChange[] = []
@@ -254,21 +254,21 @@ test("the judge sees committer, old leaf, new leaf, and who comes and goes", asy
   expect(processed.change.added.map(({ leaf, credential }) => [leaf, credential])).toEqual([[3, utf8("D")]])
 })
 
-test("the bare engine derives once more when the root is not on the path; ours does what RFC 9420 7.4 says", async () => {
+test("if the root is not on the path, the bare engine derives one secret too many; ours follows RFC 9420 section 7.4", async () => {
   const [c, d] = [await bareSeat("C"), await ourSeat(suite, "D")]
   const room = await openRoom(await ourSeat(suite, "A"), utf8("half"))
   await room.add("A", [await ourSeat(suite, "B"), c, d])
-  // After this the left half of the tree is blank: the path of C ends below the root.
+  // The left half of the tree is now blank, so the path of C ends below the root.
   const removal = await c.remove(["A", "B"])
   expect(await refusal(d.engine.process(d.current(), removal.commit, accept))).toBe("MLS_BAD_CONFIRMATION")
 })
 
-test("a group has one of each device: a second leaf of it is refused", async () => {
+test("a second leaf of a device is refused", async () => {
   const answer = await answerTo(async () => ({ proposals: [await add("C")] }))
   expect(answer).toBe("MLS_BAD_PROPOSALS")
 })
 
-test("a credential that names no device is refused as a leaf", async () => {
+test("a leaf whose credential names no device is refused", async () => {
   const engine = uncheckedEngine({ suite, nowSeconds: () => today, deviceOf: namesOfDevices })
   const { seat } = await roomOf(suite, "A", "B")
   const keyPackage = await (await ourSeat(suite, "nonsense")).keyPackage()
@@ -282,7 +282,7 @@ function namesOfDevices(credential: Uint8Array): string {
   return name
 }
 
-test("E7: only basic credentials are read", async () => {
+test("E7: only basic credentials are accepted", async () => {
   const cs = await bareSuite()
   const span = { notBefore: BigInt(lifetime.notBefore), notAfter: BigInt(lifetime.notAfter) }
   const x509 = { credentialType: "x509" as const, certificates: [utf8("certificate")] }

@@ -21,7 +21,7 @@ const suite = makeNodeSuite()
 const aad = utf8("frame")
 const accept = () => "accept" as const
 
-/** Every secret of a state that only its epoch has. */
+/** The secrets that belong to one epoch only. */
 function epochSecretsOf(state: GroupState): Uint8Array[] {
   const { epochSecrets, secretTree } = opened(state)
   return [...epochSecretList(epochSecrets), ...secretsOf(secretTree)]
@@ -29,14 +29,14 @@ function epochSecretsOf(state: GroupState): Uint8Array[] {
 const copies = (secrets: readonly Uint8Array[]) => secrets.map((secret) => Uint8Array.from(secret))
 const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
 
-test("E8: a message names its sender, its authenticated data and nobody else's leaf", async () => {
+test("E8: a message authenticates its sender's leaf and its additional data", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C")
   const [a, c] = [seat("A"), seat("C")]
   const { message } = await a.engine.encrypt(a.current(), utf8("hello"), aad)
   const read = await c.engine.decrypt(c.current(), message)
   expect([read.sender.leaf, text(read.sender.credential), text(read.aad)]).toEqual([0, "A", "frame"])
 
-  // A knows every ratchet of the group, so it can seal as B. It cannot sign as B.
+  // A knows every ratchet of the group, so it can encrypt as B, but not sign as B.
   const asB = closed({ ...opened(a.current()), ownLeaf: 1 })
   const forged = await encrypt(testKit(suite), asB, utf8("I am B"), aad)
   const cs = await bareSuite()
@@ -47,7 +47,7 @@ test("E8: a message names its sender, its authenticated data and nobody else's l
   expect(await refusal(c.engine.decrypt(c.current(), forged.message))).toBe("MLS_BAD_SIGNATURE")
 })
 
-test("two messages of one state, as after a restored copy, do not share a nonce", async () => {
+test("two messages of one restored state do not share a nonce", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const guards: (Uint8Array | undefined)[] = []
@@ -64,7 +64,7 @@ test("two messages of one state, as after a restored copy, do not share a nonce"
   expect(ciphertexts[0]).not.toEqual(ciphertexts[1])
 })
 
-test("E9: a skipped generation is gone, and a stolen state reads nothing that was consumed", async () => {
+test("E9: a skipped generation is deleted, and a stolen state decrypts no consumed message", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const messages = [await a.encrypt("zero"), await a.encrypt("one"), await a.encrypt("two"), await a.encrypt("three")]
@@ -83,7 +83,7 @@ test("E9: a skipped generation is gone, and a stolen state reads nothing that wa
   expect(text(last.plaintext)).toBe("three")
 })
 
-test("a message shows the size of its text in steps only: 256 bytes, powers of two, and 32 KiB", async () => {
+test("message sizes are padded to 256 bytes, to powers of two, and to steps of 32 KiB", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("A")
   const sizeOf = async (length: number) => {
@@ -103,7 +103,7 @@ test("a message shows the size of its text in steps only: 256 bytes, powers of t
   expect(await Promise.all(fits.map((length) => sizeOf(length + 1)))).toEqual([512, 1_024, 65_536, 98_304])
 })
 
-test("2000 generations may be skipped at once, from any generation on", async () => {
+test("up to 2000 generations may be skipped at once, from any generation", async () => {
   const kit = testKit(suite)
   let tree = makeSecretTree(1, suite.random(32))
   for (const generation of [2000, 2001, 4001]) {
@@ -116,7 +116,7 @@ test("2000 generations may be skipped at once, from any generation on", async ()
   expect((await takeKey(kit, tree, 0, 6002)).generation).toBe(6002)
 })
 
-test("a generation too far ahead is refused before the work is done", async () => {
+test("a generation too far ahead is refused before its keys are derived", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   let { state } = a
@@ -126,7 +126,7 @@ test("a generation too far ahead is refused before the work is done", async () =
   expect(await refusal(b.engine.decrypt(b.current(), ahead.message))).toBe("EPOCH_GAP")
 })
 
-test("E10: a staged state holds nothing of the epoch before, and accepting wipes that epoch", async () => {
+test("E10: a staged state has no secrets of the previous epoch, and accepting wipes that epoch", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
   await a.encrypt("so that a ratchet is open")
@@ -141,7 +141,7 @@ test("E10: a staged state holds nothing of the epoch before, and accepting wipes
   expect(encodeSecrets(staged.next)).toEqual(encoded)
 })
 
-test("E10: a commit that lost is wiped, and the epoch that goes on is whole", async () => {
+test("E10: discarding a commit wipes it, and the current epoch stays usable", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const lost = await a.engine.update(a.current(), { aad })
@@ -154,7 +154,7 @@ test("E10: a commit that lost is wiped, and the epoch that goes on is whole", as
   expect(a.authenticator()).toBe(b.authenticator())
 })
 
-test("E11: the bare engine keeps every epoch when told to keep none; ours has one and wipes the last", async () => {
+test("E11: the bare engine retains past epochs although configured for none; ours wipes the previous one", async () => {
   const bare = await bareSeat("A")
   await openRoom(bare, utf8("E11"))
   if (bare.state === undefined) throw new Error("no state")
@@ -177,7 +177,7 @@ test("E11: the bare engine keeps every epoch when told to keep none; ours has on
   expect(await refusal(b.engine.decrypt(b.current(), late))).toBe("REPLAY")
 })
 
-test("private keys of nodes that were replaced are not kept", async () => {
+test("private keys of replaced nodes are deleted", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C", "D")
   for (const by of ["A", "B", "C"]) await room.update(by)
   const before = copies([...opened(seat("A").current()).privateKeys.values()])
@@ -187,7 +187,7 @@ test("private keys of nodes that were replaced are not kept", async () => {
   expect(before.filter((key) => contains(encoded, key))).toEqual([])
 })
 
-test("E13: bytes that are not the one encoding are refused, wherever they come in", async () => {
+test("E13: non-canonical bytes are refused by every input", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const joining = await ourSeat(suite, "C")
@@ -197,7 +197,7 @@ test("E13: bytes that are not the one encoding are refused, wherever they come i
   const message = await a.encrypt("hello")
   const commit = staged.commit
   const trailing = (bytes: Uint8Array) => Uint8Array.from([...bytes, 0])
-  // The group id's length, 7, in two bytes instead of one: MLSMessage header, and then the id.
+  // Encodes the length of the group id, 7, after the MLSMessage header in two bytes instead of one.
   const longLength = (bytes: Uint8Array) => Uint8Array.from([...bytes.slice(0, 4), 0x40, ...bytes.slice(4)])
   expect(decoded(trailing(commit)).wireformat).toBe("mls_public_message")
   expect(decoded(longLength(commit)).wireformat).toBe("mls_public_message")
@@ -227,7 +227,7 @@ test.each([
   expect(await refusal(adding)).toBe(expected)
 })
 
-test("E13: a message larger than its kind may be is refused before it is parsed", async () => {
+test("E13: a message above the size limit of its kind is refused before it is parsed", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("B")
   expect(await refusal(engine.decrypt(current(), new Uint8Array(256 * 1024 + 1)))).toBe("MLS_TOO_LARGE")

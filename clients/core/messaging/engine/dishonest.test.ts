@@ -14,7 +14,7 @@ import { closed, opened } from "./state.ts"
 import { type Tree, treeHash } from "./tree.ts"
 import { checkTree } from "./tree-check.ts"
 
-// Members that hold every key that a member holds, and do not follow the rules.
+// Malicious members: they have all keys of a member and violate the protocol.
 
 const suite = makeNodeSuite()
 const aad = utf8("")
@@ -38,7 +38,7 @@ test.each<
   [string, (path: UpdatePath, room: Awaited<ReturnType<typeof roomOf>>) => UpdatePath | Promise<UpdatePath>, string]
 >([
   [
-    "whose keys are not those that the leaf is linked to",
+    "whose keys contradict the leaf's parent hash",
     (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, hpkePublicKey: suite.random(32) })) }),
     "the parent hash of the leaf",
   ],
@@ -52,12 +52,12 @@ test.each<
     "not the length",
   ],
   [
-    "that leaves a recipient out",
+    "that omits a recipient",
     (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, encryptedPathSecret: [] })) }),
     "not one ciphertext for each recipient",
   ],
   [
-    "whose secrets open for nobody",
+    "whose secrets cannot be decrypted",
     ({ leafNode, nodes }) => ({
       leafNode,
       nodes: nodes.map(({ hpkePublicKey, encryptedPathSecret }) => ({
@@ -76,7 +76,7 @@ test.each<
     "in use already",
   ],
   [
-    "with a key that the tree has",
+    "with a key of the tree",
     (path, { seat }) => {
       const node = opened(seat("B").current()).tree.nodes[2]
       const hpkePublicKey = node?.nodeType === "leaf" ? node.leaf.hpkePublicKey : fail("no leaf")
@@ -118,7 +118,7 @@ test.each<
 })
 
 test.each<[Sender]>([[{ senderType: "new_member_commit" }], [{ senderType: "external", senderIndex: 0 }]])(
-  "a commit of %j is refused, whoever signed it",
+  "a commit from the sender %j is refused, with any signature",
   async (sender) => {
     const { seat } = await roomOf(suite, "A", "B")
     const commit = await forgeCommit(suite, seat("A").current(), { path: await pathOf(seat("A")), sender })
@@ -127,7 +127,7 @@ test.each<[Sender]>([[{ senderType: "new_member_commit" }], [{ senderType: "exte
   },
 )
 
-test("a path that tells one member another secret is refused by that member", async () => {
+test("a member that gets another path secret than the others refuses the path", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C", "D")
   const honest = testKit(suite)
   const victim = opened(seat("B").current()).tree.nodes[2]
@@ -156,7 +156,7 @@ test("a path secret of another length is refused", async () => {
   await expect(seat("B").engine.process(seat("B").current(), commit, accept)).rejects.toThrow("a path secret has 32")
 })
 
-/** A tree of which every node is used: A to F, with updates from both sides, and F unmerged. */
+/** A tree without blank nodes: A to F, with updates from both halves, and F unmerged. */
 async function seasoned() {
   const cast = await roomOf(suite, "A", "B", "C", "D", "E")
   for (const by of ["E", "C", "A"]) await cast.room.update(by)
@@ -179,22 +179,26 @@ const bendLeaf = (nodes: Nodes, leaf: number, change: object) =>
 
 test.each<[string, (nodes: Nodes) => Nodes, string]>([
   ["as it is", (nodes) => nodes, "nothing"],
-  ["with a parent that nobody made", (nodes) => bendParent(nodes, 3, { hpkePublicKey: suite.random(32) }), "vouches"],
-  ["with a parent hash of nothing", (nodes) => bendParent(nodes, 1, { parentHash: suite.random(32) }), "vouches"],
+  ["with a forged parent key", (nodes) => bendParent(nodes, 3, { hpkePublicKey: suite.random(32) }), "vouches"],
+  ["with a random parent hash", (nodes) => bendParent(nodes, 1, { parentHash: suite.random(32) }), "vouches"],
   ["that hides an unmerged leaf", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [] }), "vouches"],
   ["with an unmerged leaf that is blank", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 7] }), "member below"],
-  ["with an unmerged leaf of elsewhere", (nodes) => bendParent(nodes, 3, { unmergedLeaves: [5] }), "member below"],
+  [
+    "with an unmerged leaf outside its subtree",
+    (nodes) => bendParent(nodes, 3, { unmergedLeaves: [5] }),
+    "member below",
+  ],
   ["with unmerged leaves in disorder", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 5] }), "ascend"],
-  ["in which a device is there twice", (nodes) => bendLeaf(nodes, 3, credential("B")), "appears twice"],
-  ["in which a leaf has another credential", (nodes) => bendLeaf(nodes, 5, credential("Z")), "by its own key"],
-  ["in which a leaf cannot do the suite", (nodes) => bendLeaf(nodes, 5, noSuites(nodes)), "speak this suite"],
-])("a tree %s is found out by who joins", async (_, bend, why) => {
+  ["with two leaves of one device", (nodes) => bendLeaf(nodes, 3, credential("B")), "appears twice"],
+  ["with another credential in a leaf", (nodes) => bendLeaf(nodes, 5, credential("Z")), "by its own key"],
+  ["with a leaf that does not support the suite", (nodes) => bendLeaf(nodes, 5, noSuites(nodes)), "speak this suite"],
+])("a tree %s is checked by joiners", async (_, bend, why) => {
   const { seat } = await seasoned()
   const inside = opened(seat("A").current())
   const bent = closed({ ...inside, tree: { nodes: bend(inside.tree.nodes), hashes: [] } })
   const joining = await ourSeat(suite, "G")
   const keyPackage = await joining.keyPackage()
-  // A makes no fuss about its own tree: it signs what it has made.
+  // A does not check its own forged tree before it signs it.
   const staged = await stageAdd({ ...testKit(suite), deviceOf: any() }, bent, [keyPackage], { aad })
   const joined = joining.join(staged.welcome ?? fail("no welcome"), staged.tree())
   if (why === "nothing") await joined
@@ -202,13 +206,13 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
 })
 
 test.each<[string, (nodes: Nodes) => Nodes, string]>([
-  ["in which a key is used twice", (nodes) => bendParent(nodes, 3, keyOf(nodes, 4)), "appears twice"],
+  ["with a key in two nodes", (nodes) => bendParent(nodes, 3, keyOf(nodes, 4)), "appears twice"],
   [
-    "with a leaf where a parent belongs",
+    "with a leaf at the index of a parent",
     (nodes) => nodes.map((node, at) => nodes[at === 3 ? 4 : at] ?? node),
     "other way",
   ],
-])("a tree %s is refused before anything in it is believed", async (_, bend, why) => {
+])("a tree %s is refused before its signatures are verified", async (_, bend, why) => {
   const { seat } = await seasoned()
   const { tree, context } = opened(seat("A").current())
   const kit = testKit(suite)
@@ -217,7 +221,7 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
   await expect(checkTree(kit, bent, { ...context, treeHash: hash })).rejects.toThrow(why)
 })
 
-test("a tree is refused that is not the one of the group, or whose parents its members came to later", async () => {
+test("a tree with another hash, or with a parent that no leaf vouches for, is refused", async () => {
   const kit = testKit(suite)
   const check = async ({ seat }: Awaited<ReturnType<typeof roomOf>>, root: number, unmergedLeaves: number[]) => {
     const { tree, context } = opened(seat("A").current())
@@ -227,20 +231,20 @@ test("a tree is refused that is not the one of the group, or whose parents its m
   const two = await roomOf(suite, "A", "B")
   await two.room.update("A")
   await check(two, 1, [])
-  // A alone vouches for the root, and is listed as come later.
+  // Only A vouches for the root, but A is listed as unmerged.
   await expect(check(two, 1, [0])).rejects.toThrow("vouches")
   const four = await roomOf(suite, "A", "B", "C")
   await four.room.remove("A", ["B"])
   await four.room.add("A", [await ourSeat(suite, "B2")])
   await check(four, 3, [1])
-  // In the place of B, which did come later.
+  // Listed instead of B, which was added later.
   await expect(check(four, 3, [0])).rejects.toThrow("vouches")
   const { tree, context } = opened(two.seat("A").current())
   const other = { ...context, treeHash: suite.random(32) }
   await expect(checkTree(kit, tree, other)).rejects.toThrow("not the tree that the group agreed on")
 })
 
-test("a tree in which a parent in between does not list an unmerged leaf is refused", async () => {
+test("a tree in which an intermediate parent does not list an unmerged leaf is refused", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C", "D", "E", "F", "G", "H")
   await room.remove("A", ["F"])
   await room.update("H")
@@ -252,7 +256,7 @@ test("a tree in which a parent in between does not list an unmerged leaf is refu
   await expect(checkTree(kit, bent, { ...context, treeHash: hash })).rejects.toThrow("does not list")
 })
 
-/** A device for every credential that is asked for. */
+/** Names a new device for every credential. */
 function any(): () => string {
   let devices = 0
   return () => `device ${devices++}`

@@ -11,12 +11,12 @@ import type { GroupState } from "./state.ts"
 /**
  * MLS (RFC 9420) over opaque values, cipher suite 1 only. Nothing here is exported from the package.
  *
- * States are values: an operation that throws changes nothing, and a state that an operation returned can be dropped.
- * What an operation consumed is wiped by its `finish`, which follows durable storage.
+ * States are immutable: an operation that throws changes nothing, and a returned state may be dropped. `finish` of an
+ * operation wipes the consumed secrets. Call it after the new state is stored durably.
  */
 export interface Engine {
   newKeyPackage(identity: Identity, lifetime: KeyPackageLife): Promise<NewKeyPackage>
-  /** Looks at somebody's key package before it is used; verify its credential. */
+  /** Checks a key package before its use. The caller must verify its credential. */
   inspectKeyPackage(keyPackage: Uint8Array): Promise<KeyPackageView>
   createGroup(group: NewGroup): Promise<GroupState>
   join(input: JoinInput): Promise<Joined>
@@ -27,10 +27,10 @@ export interface Engine {
   /** Renews the own keys and, if an identity is given, credential and signature key. */
   update(state: GroupState, options: CommitOptions & { readonly identity?: Identity }): Promise<StagedCommit>
   /**
-   * Follows a commit. What the judge cannot settle at once, above all credentials, is checked against `change`
-   * before `next` is stored; a `next` that is dropped leaves nothing behind.
+   * Applies a commit. The caller runs asynchronous checks, such as those of credentials, on `change` before it stores
+   * `next`, and drops `next` if they fail.
    *
-   * @param atSeconds signed time of acceptance; now if absent.
+   * @param atSeconds The acceptance time in the receipt; now if absent.
    */
   process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
   encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>

@@ -12,7 +12,7 @@ import {
 
 const noPsk = () => new Uint8Array(32)
 
-/** An epoch as it begins (RFC 9420 section 8). */
+/** The key schedule of a new epoch (RFC 9420 section 8). */
 export interface NewEpoch {
   readonly context: GroupContext
   readonly confirmationTag: Uint8Array
@@ -23,10 +23,10 @@ export interface NewEpoch {
 }
 
 /**
- * The epoch that a commit leads to.
+ * Derives the epoch after a commit.
  *
- * @param before the context and confirmation tag of the epoch that the commit was framed in.
- * @param commitSecret wiped here; 32 zero bytes without a path.
+ * @param before The context and confirmation tag of the epoch in which the commit was framed.
+ * @param commitSecret Wiped by this function; 32 zero bytes without a path.
  */
 export async function advance(
   kit: Kit,
@@ -52,7 +52,7 @@ export async function advance(
   return { context, confirmationTag, secrets: keepNeeded(keySchedule), ...rest }
 }
 
-/** The four secrets that an epoch goes on using. The others are wiped: nothing is exported, resumed or joined from outside. */
+/** Returns the four secrets that an epoch needs, and wipes those for exporters, resumption and external joins. */
 export function keepNeeded(schedule: KeySchedule): EpochSecrets {
   const { initSecret, senderDataSecret, membershipKey, epochAuthenticator } = schedule
   const { confirmationKey, exporterSecret, externalSecret, resumptionPsk } = schedule

@@ -17,7 +17,7 @@ import { encrypt } from "./message.ts"
 import { closed, opened } from "./state.ts"
 import { leafAt } from "./tree.ts"
 
-// Papers of a member or a newcomer that are whole, signed and sealed as they must be, and wrong in one thing.
+// Complete, signed and encrypted messages of a member or a joiner, each with one wrong field.
 
 const suite = makeNodeSuite()
 const aad = utf8("")
@@ -37,7 +37,7 @@ const binding = { extensionType: conversationBinding, extensionData: utf8("x") }
 const unreadable = { extensionType: "required_capabilities" as const, extensionData: new Uint8Array(1) }
 const external = { extensionType: "external_senders" as const, extensionData: new Uint8Array() }
 
-test("a Welcome that is forged in nothing lets in", async () => {
+test("an unaltered Welcome is accepted", async () => {
   await joinBy({})
   await joinBy({}, { withRoot: true })
   await joinBy({ info: ({ groupContext }) => ({ groupContext: { ...groupContext, extensions: [binding] } }) })
@@ -69,13 +69,18 @@ test.each<[string, WelcomeForgery, string, string]>([
     "MLS_MALFORMED",
     "does not decode",
   ],
-  ["from a leaf where nobody is", { info: () => ({ signer: 3 }) }, "MLS_BAD_WELCOME", "signer's leaf"],
+  ["from a blank leaf", { info: () => ({ signer: 3 }) }, "MLS_BAD_WELCOME", "signer's leaf"],
   ["that another key signed", { signedWith: suite.random(32) }, "MLS_BAD_SIGNATURE", "not signed by its signer"],
-  ["that leads elsewhere", { info: () => ({ confirmationTag: suite.random(32) }) }, "MLS_BAD_CONFIRMATION", "leads"],
+  [
+    "with another confirmation tag",
+    { info: () => ({ confirmationTag: suite.random(32) }) },
+    "MLS_BAD_CONFIRMATION",
+    "leads",
+  ],
   ["with two secrets", { welcome: ({ secrets }) => ({ secrets: [...secrets, ...secrets] }) }, "MLS_BAD_WELCOME", "one"],
   ["with no secret", { welcome: () => ({ secrets: [] }) }, "MLS_BAD_WELCOME", "not one secret"],
   [
-    "with a secret that was agreed elsewhere",
+    "with a pre-shared key",
     { secrets: () => ({ psks: [{ psktype: "external", pskId: utf8("id"), pskNonce: new Uint8Array(32) }] }) },
     "MLS_BAD_WELCOME",
     "pre-shared",
@@ -100,7 +105,7 @@ test.each([
   await expect(joining).rejects.toMatchObject({ reason: "MLS_BAD_WELCOME", message: expect.stringContaining(message) })
 })
 
-test("binding and proof of a Welcome are found among other extensions, and no other one is taken for the tree", async () => {
+test("binding and proof of a Welcome are found among other extensions, none of which counts as the tree", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const joining = await ourSeat(suite, "C")
   const made = await joining.engine.newKeyPackage(joining.identity, lifetime)
@@ -125,7 +130,7 @@ test("binding and proof of a Welcome are found among other extensions, and no ot
   })
 })
 
-test("nobody adds itself, and nobody joins with another key package's secret", async () => {
+test("a device neither adds itself nor joins with the secret of another key package", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
   const { identity } = await ourSeat(suite, "C")
@@ -147,7 +152,7 @@ test("nobody adds itself, and nobody joins with another key package's secret", a
   expect(await refusal(join(honest))).toBe("accepted")
 })
 
-test("whoever is welcomed under another name, with its own key, does not join", async () => {
+test("a device whose leaf has another credential, with its own key, does not join", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [joining, other] = [await ourSeat(suite, "C"), await ourSeat(suite, "Z")]
   const bytes = await joining.keyPackage()
@@ -164,7 +169,7 @@ test("whoever is welcomed under another name, with its own key, does not join", 
   await expect(joining.join(welcome, tree)).rejects.toThrow("our key package is not in the tree")
 })
 
-/** What B answers to a commit of A that adds this key package. */
+/** Returns B's reaction to A's commit that adds this key package. */
 async function answerTo(bend: (keyPackage: KeyPackage) => Partial<KeyPackage>) {
   const { seat } = await roomOf(suite, "A", "B")
   const joining = await ourSeat(suite, "C")
@@ -182,12 +187,12 @@ const able = (change: Partial<LeafNode["capabilities"]>) =>
   withLeaf(({ capabilities }) => ({ capabilities: { ...capabilities, ...change } }))
 
 test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, string]>([
-  // As far as a forged commit gets: its confirmation tag is wrong.
-  ["that is whole", () => ({}), "MLS_BAD_CONFIRMATION", "somewhere else"],
+  // A valid key package fails last, at the forged commit's confirmation tag.
+  ["that is unaltered", () => ({}), "MLS_BAD_CONFIRMATION", "somewhere else"],
   ["of another suite", () => ({ cipherSuite: otherSuite }), "MLS_WRONG_SUITE", "one cipher suite"],
-  ["with a short key to begin with", () => ({ initKey: suite.random(31) }), "MLS_BAD_KEY_PACKAGE", "32 bytes"],
+  ["with a short init key", () => ({ initKey: suite.random(31) }), "MLS_BAD_KEY_PACKAGE", "32 bytes"],
   [
-    "with one key for two purposes",
+    "with one key as init key and leaf key",
     ({ leafNode }) => ({ initKey: leafNode.hpkePublicKey }),
     "MLS_BAD_KEY_PACKAGE",
     "the same",
@@ -203,7 +208,7 @@ test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, stri
   ["without this suite", able({ ciphersuites: [] }), "MLS_BAD_LEAF", "this suite"],
   ["without credentials", able({ credentials: [] }), "MLS_BAD_LEAF", "basic credentials"],
   [
-    "with an extension that it does not know itself",
+    "with an extension that its capabilities omit",
     withLeaf(() => ({ extensions: [{ extensionType: 0xf0b0, extensionData: new Uint8Array() }] })),
     "MLS_BAD_LEAF",
     "in use",
@@ -212,7 +217,7 @@ test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, stri
   await expect(answerTo(bend)).rejects.toMatchObject({ reason, message: expect.stringContaining(message) })
 })
 
-test("what a group requires of its members is required", async () => {
+test("a leaf must support the group's required capabilities", async () => {
   const { seat } = await roomOf(suite, "A")
   const { tree, context } = opened(seat("A").current())
   const joining = await ourSeat(suite, "C")
@@ -232,7 +237,7 @@ test("what a group requires of its members is required", async () => {
   expect(await check(new Uint8Array(4))).toBe("MLS_NON_CANONICAL")
 })
 
-test("a group has a thousand leaves at most", async () => {
+test("a group has at most a thousand leaves", async () => {
   const { seat } = await roomOf(suite, "A")
   const { tree, context } = opened(seat("A").current())
   const joining = await ourSeat(suite, "C")
@@ -251,11 +256,11 @@ test("a group has a thousand leaves at most", async () => {
   expect([await add(999), await add(1000)]).toEqual(["accepted", "MLS_GROUP_FULL"])
 })
 
-/** The message with something of it changed, and signed by nobody. */
+/** Changes a message without signing it again. */
 const bent = (bytes: Uint8Array, change: (message: MLSMessage) => MLSMessage) =>
   encodeMlsMessage(change(decoded(bytes)))
 
-test("a proposal by itself and an encrypted handshake are no frames, and are not followed", async () => {
+test("a bare proposal and an encrypted handshake message are refused, as frames and as commits", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const { commit } = await a.engine.update(a.current(), { aad })
@@ -286,7 +291,7 @@ test("a proposal by itself and an encrypted handshake are no frames, and are not
   expect(await refusal(b.engine.decrypt(b.current(), handshake))).toBe("MLS_WRONG_WIRE_FORMAT")
 })
 
-test("a message of a leaf where nobody is, or with no sender, does not open", async () => {
+test("a message from a blank leaf, or without sender data, does not open", async () => {
   const { seat } = await roomOf(suite, "A", "B", "C")
   const [a, b] = [seat("A"), seat("B")]
   const nobody = closed({ ...opened(a.current()), ownLeaf: 3 })
@@ -300,14 +305,14 @@ test("a message of a leaf where nobody is, or with no sender, does not open", as
   expect(await refusal(b.engine.decrypt(b.current(), cut))).toBe("MLS_MALFORMED")
 })
 
-test("one's own message is not read, by a state of before it either", async () => {
+test("an own message is not decrypted, not even by the state before it", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("A")
   const { message } = await engine.encrypt(current(), utf8("hello"), aad)
   expect(await refusal(engine.decrypt(current(), message))).toBe("REPLAY")
 })
 
-test("a GroupInfo is of a state by its context and its confirmation tag", async () => {
+test("a GroupInfo matches a state by its context and its confirmation tag", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
   const [one, other] = [await a.engine.update(a.current(), { aad }), await a.engine.update(a.current(), { aad })]
@@ -327,7 +332,7 @@ test("a GroupInfo is of a state by its context and its confirmation tag", async 
   expect(groupInfoFits(one.next, with_({ groupContext }))).toBe(false)
 })
 
-test("a state that names a key or a ratchet twice, or in disorder, was not written by this engine", async () => {
+test("an encoded state with repeated or unordered keys or ratchets is refused", async () => {
   const { room, seat } = await roomOf(suite, "A", "B")
   await room.update("A")
   for (const by of ["A", "B"]) await room.say(by, "so that ratchets are open")
@@ -335,14 +340,14 @@ test("a state that names a key or a ratchet twice, or in disorder, was not writt
   const [epoch, secrets] = [encodeEpoch(current()), encodeSecrets(current())]
   const { privateKeys, secretTree } = opened(current())
   const at = (secret: Uint8Array | undefined) => Buffer.from(secrets).indexOf(secret ?? expect.fail("no secret"))
-  /** The row that ends with this secret in the place of the one before it, and the other way round. */
+  /** Swaps the row that ends with this secret and the one before it. */
   const swapped = (secret: Uint8Array | undefined, width: number) => {
     const second = at(secret) + 32 - width
     const first = second - width
     const rows = [secrets.subarray(second, second + width), secrets.subarray(first, second)]
     return Buffer.concat([secrets.subarray(0, first), ...rows, secrets.subarray(second + width)])
   }
-  /** The row that ends with this secret, under the number of the one before it. */
+  /** Gives the row that ends with this secret the number of the one before it. */
   const repeated = (secret: Uint8Array | undefined, width: number) => {
     const second = at(secret) + 32 - width
     return Uint8Array.from(secrets, (_, i) => secrets[i >= second && i < second + 4 ? i - width : i] ?? 0)
@@ -355,7 +360,7 @@ test("a state that names a key or a ratchet twice, or in disorder, was not writt
   expect(await decoding(swapped(secretTree.ratchets.get(1)?.secret, 40))).toBe("STATE_TAMPERED")
 })
 
-test("a commit that does nothing, or that does not fit its Welcome, is not made", async () => {
+test("an empty commit, or one that contradicts its Welcome, cannot be staged", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("A")
   const keyPackage = await (await ourSeat(suite, "C")).keyPackage()

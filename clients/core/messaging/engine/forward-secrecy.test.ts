@@ -6,13 +6,13 @@ import { opened } from "./state.ts"
 
 const suite = makeNodeSuite()
 
-/** Copies of the private keys of a member's ancestors. */
+/** Copies the private keys of a member's ancestors. */
 async function ancestorKeys(room: Awaited<ReturnType<typeof roomOf>>, name: string): Promise<Uint8Array[]> {
   const { privateKeys } = opened(room.seat(name).current())
   return [...privateKeys].filter(([node]) => node % 2 === 1).map(([, key]) => Uint8Array.from(key))
 }
 
-test("private keys of nodes that somebody else replaced are not kept", async () => {
+test("private keys of nodes that another member replaced are wiped", async () => {
   const cast = await roomOf(suite, "A", "B", "C", "D")
   for (const by of ["A", "B", "C"]) await cast.room.update(by)
   const shared = (await ancestorKeys(cast, "A")).at(-1)
@@ -21,7 +21,7 @@ test("private keys of nodes that somebody else replaced are not kept", async () 
   expect(contains(encodeSecrets(cast.seat("A").current()), shared)).toBe(false)
 })
 
-test("private keys of nodes that a removal blanked are not kept", async () => {
+test("private keys of nodes that a removal blanked are wiped", async () => {
   const cast = await roomOf(suite, "A", "B", "C", "D")
   for (const by of ["A", "B", "C"]) await cast.room.update(by)
   const before = await ancestorKeys(cast, "A")

@@ -19,19 +19,19 @@ export interface NewGroup {
   /** 32 bytes: the conversation id and 16 random bytes. */
   readonly groupId: Uint8Array
   readonly identity: Identity
-  /** Opaque bytes that bind the group to its conversation, agreed by every member for the group's life. */
+  /** Opaque bytes in the GroupContext that bind the group to its conversation for its lifetime. */
   readonly binding?: Uint8Array
   /** Lifetime of the own first leaf, Unix seconds. */
   readonly notBefore: number
   readonly notAfter: number
   /**
-   * Where the group begins: 0 unless it replaces another one of the same conversation, whose epochs it continues.
-   * Nobody but the creator is ever in that epoch, so a joiner of any engine sees no difference.
+   * The first epoch: 0, unless the group replaces another one of its conversation and continues its epoch numbers. Only the
+   * creator is ever in the first epoch, so joiners with any engine see no difference.
    */
   readonly epoch?: bigint
 }
 
-/** A group of one (RFC 9420 section 11). */
+/** Creates a group with one member (RFC 9420 section 11). */
 export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState> {
   const { identity } = group
   const own = await kit.suite.dhKeyPair()

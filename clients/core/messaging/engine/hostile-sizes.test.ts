@@ -1,4 +1,4 @@
-// Input of the permitted size with more elements than any honest message: decoding it would take seconds.
+// Input within the size limit that has more elements than any honest message. Decoding it would take seconds.
 import { expect, test } from "vitest"
 import { EngineRefused } from "./refusal.ts"
 import { requireFew } from "./shape.ts"
@@ -73,7 +73,7 @@ test("too many nodes or unmerged leaves of a tree are refused before they are de
   }
 })
 
-test("what is not a known structure, or ends early, is refused", () => {
+test("unknown or truncated structures are refused", () => {
   const removal = commit(repeat([1, 0, 3, 0, 0, 0, 1], 2))
   for (let end = 0; end < removal.length; end++) {
     expect(reasonOf(() => strictMessage(removal.subarray(0, end), 1000, "mls_public_message"))).toBe("MLS_MALFORMED")

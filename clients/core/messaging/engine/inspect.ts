@@ -12,7 +12,7 @@ import {
   makeKeyPackageRef,
 } from "./ts-mls.ts"
 
-/** What a key package says of the device that made it. */
+/** The claims of a key package about its device. */
 export interface KeyPackageView {
   /** KeyPackageRef, 32 bytes. */
   readonly reference: Uint8Array
@@ -24,8 +24,7 @@ export interface KeyPackageView {
 }
 
 /**
- * Looks at a key package before it is used: canonical, signed by its own leaf, alive now. Its credential is the
- * caller's to verify.
+ * Checks that a key package is canonical, signed by its own leaf, and valid now. The caller must verify its credential.
  *
  * @throws EngineRefused
  */
@@ -43,7 +42,7 @@ export async function inspectKeyPackage(kit: Kit, bytes: Uint8Array): Promise<Ke
   }
 }
 
-/** The frame of a message, which anybody can read. Nothing in it is authenticated yet. */
+/** The frame of a message, which is neither encrypted nor authenticated. */
 export interface Frame {
   readonly kind: "commit" | "application"
   readonly groupId: Uint8Array
@@ -69,7 +68,7 @@ export function frameOf(bytes: Uint8Array): Frame {
   throw new EngineRefused("MLS_WRONG_WIRE_FORMAT", "neither a commit nor an application message")
 }
 
-/** Whether a GroupInfo is of this group context and confirmation tag, byte for byte. */
+/** True if a GroupInfo has exactly this group context and confirmation tag. */
 export function groupInfoIsOf(bytes: Uint8Array, context: GroupContext, confirmationTag: Uint8Array): boolean {
   const { groupInfo } = strictMessage(bytes, maxBytes.welcome, "mls_group_info")
   const isContext = equal(encodeGroupContext(groupInfo.groupContext), encodeGroupContext(context))

@@ -6,7 +6,7 @@ import { bareSeat } from "../testing/bare-seat.ts"
 import { ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 
-test("both providers and the bare engine with its own share one group, commits from every side", async () => {
+test("both crypto providers and the bare engine commit in one group", async () => {
   const node = makeNodeSuite()
   const web = await makeWebSuite()
   const room = await openRoom(await ourSeat(node, "node"), utf8("mixed"))

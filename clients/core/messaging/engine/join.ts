@@ -30,7 +30,7 @@ import {
 } from "./ts-mls.ts"
 
 export interface JoinInput {
-  /** MLSMessage of wire format mls_welcome. The service splits a Welcome: ours has the secret for us alone. */
+  /** MLSMessage of wire format mls_welcome. The service splits a Welcome, so this one has only our encrypted secret. */
   readonly welcome: Uint8Array
   /** The ratchet tree; absent only if the Welcome carries it. */
   readonly tree: Uint8Array | undefined
@@ -54,8 +54,8 @@ export interface Joined {
 }
 
 /**
- * Joins by a Welcome (RFC 9420 section 12.4.3.1). It verifies the GroupInfo's signature, the whole tree (`checkTree`)
- * and the confirmation tag. The checks are our own, because those of ts-mls refuse valid trees (E3).
+ * Joins by a Welcome (RFC 9420 section 12.4.3.1), after verifying the GroupInfo's signature, the whole tree (`checkTree`)
+ * and the confirmation tag. It does not use the checks of ts-mls, which refuse valid trees (defect E3).
  *
  * The caller verifies the credentials of all members before it stores the state.
  *

@@ -14,12 +14,12 @@ import {
   verifyKeyPackage,
 } from "./ts-mls.ts"
 
-/** Lifetime of the longest-lived key package that is accepted: a last resort's 90 days, and 10 more. */
+/** The longest accepted lifetime of a key package: a last resort's 90 days, and 10 more. */
 const maxLifetimeSeconds = 100n * 86_400n
 /** KeyPackage extension last_resort (draft-ietf-mls-extensions). */
 const lastResort = 10
 
-/** Who signs: a public key, and what the suite's `sign` takes for it (a seed, or a reference to a key kept elsewhere). */
+/** A signing identity. Its private key is a seed, or a reference that the suite's `sign` resolves. */
 export interface Identity {
   /** The signed device credential. */
   readonly credential: Uint8Array
@@ -32,20 +32,20 @@ export interface NewKeyPackage {
   readonly keyPackage: Uint8Array
   /** KeyPackageRef, 32 bytes. */
   readonly reference: Uint8Array
-  /** Init key and leaf key, to keep sealed until the Welcome has been consumed. 65 bytes. */
+  /** Init key and leaf key, 65 bytes. Store them sealed until the Welcome has been consumed. */
   readonly secret: Uint8Array
 }
 
-/** What a key package is made for. */
+/** The validity and the use of a key package. */
 export interface KeyPackageLife {
   /** Unix seconds. */
   readonly notBefore: number
   readonly notAfter: number
-  /** To be used when no other is left, by several groups if need be. */
+  /** True for a last resort: it is used when no other is left, possibly by several groups. */
   readonly isLastResort?: boolean
 }
 
-/** Makes a key package. */
+/** Generates a key package. */
 export async function newKeyPackage(kit: Kit, identity: Identity, lifetime: KeyPackageLife): Promise<NewKeyPackage> {
   const init = await kit.suite.dhKeyPair()
   const leaf = await kit.suite.dhKeyPair()
@@ -86,7 +86,7 @@ export function readKeyPackageSecret(secret: Uint8Array): KeyPackageSecret {
   return { initKey: copyOf(secret.subarray(1, 33)), leafKey: copyOf(secret.subarray(33)) }
 }
 
-/** Parses a key package; nothing but its encoding, version and suite has been checked. */
+/** Parses a key package, and checks only its encoding, version and suite. */
 export function readKeyPackage(bytes: Uint8Array): KeyPackage {
   const { keyPackage } = strictMessage(bytes, maxBytes.keyPackage, "mls_key_package")
   demand(keyPackage.cipherSuite === suiteName, "MLS_WRONG_SUITE", "V1 has one cipher suite")
@@ -94,10 +94,10 @@ export function readKeyPackage(bytes: Uint8Array): KeyPackage {
 }
 
 /**
- * Checks a key package that is about to join (RFC 9420 section 10.1), its lifetime included: the bare engine leaves
- * that out for what it receives (defect E13).
+ * Checks a key package before it is added (RFC 9420 section 10.1), including its lifetime, which the bare engine does not
+ * check in received commits (defect E13).
  *
- * @param atSeconds when it is used: now for our own commit, the signed time of acceptance for somebody else's.
+ * @param atSeconds The time of its use: now for an own commit, the acceptance time in the receipt for a received one.
  */
 export async function checkKeyPackage(
   kit: Kit,

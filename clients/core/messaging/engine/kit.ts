@@ -7,17 +7,17 @@ import type { CiphersuiteImpl } from "./ts-mls.ts"
 /** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
 export const suiteName = "MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519"
 
-/** Leaves of one conversation. The codec of the engine recurses per element; 1000 is far from where it breaks. */
+/** The most leaves of a conversation. The engine's codec recurses per element, and overflows only far above 1000. */
 export const maxLeaves = 1000
 
-/** The credential of a leaf names one device; two leaves of one group never name the same one. */
+/** Returns the device that a credential names. Two leaves of a group never name the same device. */
 export type DeviceOf = (credential: Uint8Array) => string
 
-/** What every operation of the engine needs: primitives, time, and two rules. */
+/** The dependencies of every engine operation. */
 export interface Kit {
   readonly suite: Suite
   readonly hpke: Hpke
-  /** The suite in the shape that ts-mls takes. */
+  /** The suite in the form of ts-mls. */
   readonly cs: CiphersuiteImpl
   /** Unix seconds. */
   readonly nowSeconds: () => number

@@ -13,13 +13,13 @@ import {
 
 /** GroupContext extension that binds a group to its conversation; private use (RFC 9420 section 17.3). */
 export const conversationBinding = 0xf0a1
-/** GroupInfo extension that carries the membership proof of the commit to those who join by it. */
+/** GroupInfo extension that carries the commit's membership proof to its joiners. */
 export const membershipProof = 0xf0a2
 
-/** What a leaf shows of a member. */
+/** A member, as its leaf describes it. */
 export interface Member {
   readonly leaf: number
-  /** The signed device credential, as the device put it there. The engine has not verified it. */
+  /** The signed device credential in the leaf. The engine does not verify it. */
   readonly credential: Uint8Array
   /** Ed25519, 32 bytes. */
   readonly signatureKey: Uint8Array
@@ -36,7 +36,7 @@ export function credentialOf(node: LeafNode): Uint8Array {
   return credential.identity
 }
 
-/** What our own leaves can do: suite 1, basic credentials, our two extensions, no proposals beyond the default ones. */
+/** The capabilities of our own leaves: suite 1, basic credentials, our two extensions, and only the default proposals. */
 export function ownCapabilities(): Capabilities {
   return {
     versions: ["mls10"],
@@ -48,10 +48,10 @@ export function ownCapabilities(): Capabilities {
 }
 
 /**
- * Checks what RFC 9420 section 7.3 asks of one leaf by itself: keys, signature, capabilities.
+ * Checks one leaf by RFC 9420 section 7.3: keys, signature and capabilities.
  *
- * @param place the group and the leaf index that a leaf of a commit or an update is signed for.
- * @throws EngineRefused MLS_BAD_LEAF or MLS_BAD_SIGNATURE; MLS_MALFORMED or MLS_NON_CANONICAL for what the group requires
+ * @param place The group and the leaf index that the leaf of a commit or an update is signed for.
+ * @throws EngineRefused MLS_BAD_LEAF, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required capabilities
  */
 export async function checkLeaf(
   kit: Kit,
@@ -67,7 +67,7 @@ export async function checkLeaf(
   const needed = [...place.extensions, ...node.extensions].map((extension) =>
     extensionTypeToNumber(extension.extensionType),
   )
-  // Types 1 to 5 are the default ones, which everybody supports without saying so.
+  // Types 1 to 5 are default extensions, which capabilities do not list.
   const supported = needed.every((type) => type <= 5 || capabilities.extensions.includes(type))
   demand(supported, "MLS_BAD_LEAF", "does not support an extension that is in use")
   demand(meetsRequirements(capabilities, place.extensions), "MLS_BAD_LEAF", "lacks a required capability")
@@ -91,7 +91,7 @@ function meetsRequirements(own: Capabilities, extensions: readonly Extension[]):
   )
 }
 
-/** A GroupContext of V1 has a conversation binding, required capabilities, or nothing: no external senders. */
+/** Permits only a conversation binding and required capabilities in a GroupContext of V1: no external senders. */
 export function checkGroupExtensions(extensions: readonly Extension[]): void {
   const types = extensions.map((extension) => extension.extensionType)
   demand(new Set(types).size === types.length, "MLS_BAD_WELCOME", "an extension appears twice")

@@ -29,7 +29,7 @@ export const maxPlaintextBytes = 220 * 1024
 const sealedSenderBytes = 12 + 16
 const unpadded = encodePrivateMessageContent({ kind: "alwaysPad", paddingLength: 0 })
 
-/** A message has turned a ratchet: make `next` durable, then `finish`, which wipes what can read it again. */
+/** The state after a ratchet step. Store `next` durably, then call `finish`, which wipes the used message key. */
 export interface Turned {
   readonly next: GroupState
   readonly finish: () => void
@@ -44,16 +44,16 @@ export interface Decrypted extends Turned {
   readonly plaintext: Uint8Array
   /** Authenticated data, not secret. */
   readonly aad: Uint8Array
-  /** Who signed it: authenticated by the ratchet that opened it and by the leaf's signature. */
+  /** The sender, authenticated by its ratchet and by its leaf's signature. */
   readonly sender: Member
 }
 
 /**
  * Encrypts an application message, padded to 256 bytes, to powers of two up to 32 KiB, and to steps of 32 KiB above.
  *
- * Two messages made from one state would share a key: `next` replaces the state, durably, before the message leaves.
+ * Two messages from one state would share a key, so the caller must store `next` durably before it sends the message.
  *
- * @param plaintext at most 220 KiB: with padding and frame it stays below the 256 KiB that a server takes.
+ * @param plaintext At most 220 KiB, so that padding and frame stay within the server's limit of 256 KiB.
  */
 export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted> {
   const inside = opened(state)
@@ -93,11 +93,11 @@ export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array
 }
 
 /**
- * Decrypts somebody else's application message of the current epoch.
+ * Decrypts another member's application message of the current epoch.
  *
- * The sender inside is believed only after the message has opened and its signature is the sender's (defect E8).
+ * The sender is trusted only after decryption and after its signature is verified (defect E8).
  *
- * @throws EngineRefused; the state is as it was.
+ * @throws EngineRefused; the state is unchanged.
  */
 export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): Promise<Decrypted> {
   const inside = opened(state)

@@ -20,7 +20,7 @@ export interface PathStep {
   readonly node: number
   /** The child of `node` that is not on the path. */
   readonly copath: number
-  /** Who learns the secret of `node`: the resolution of `copath`. Never empty. */
+  /** The resolution of `copath`: the nodes that the path secret of `node` is encrypted to. Never empty. */
   readonly recipients: readonly number[]
 }
 
@@ -38,11 +38,11 @@ export function filteredPath(tree: Tree, leaf: number): PathStep[] {
 }
 
 /**
- * Puts fresh keys on a leaf's filtered direct path, blanks the rest of it and links it by parent hashes
- * (RFC 9420 sections 7.5 and 7.9). The leaf itself is the caller's to replace.
+ * Sets new keys on a leaf's filtered direct path, blanks the rest of its direct path, and computes the parent hashes
+ * (RFC 9420 sections 7.5 and 7.9). The caller replaces the leaf itself.
  *
- * @param keys one a step, in order.
- * @returns the parent hash that the new leaf has to carry.
+ * @param keys One key per step, in order.
+ * @returns The parent hash for the new leaf.
  */
 export async function linkPath(
   kit: Kit,
@@ -64,14 +64,14 @@ export async function linkPath(
   return parentHash
 }
 
-/** The parent hash of `parent` as its child beside `copath` carries it (RFC 9420 section 7.9). */
+/** The parent hash of `parent` for its child opposite `copath` (RFC 9420 section 7.9). */
 export async function parentHashOf(kit: Kit, tree: Tree, parent: ParentNode, copath: number): Promise<Uint8Array> {
   const originalSiblingTreeHash = await subtreeHashWithout(kit, tree, copath, parent.unmergedLeaves)
   const { hpkePublicKey: encryptionKey, parentHash } = parent
   return kit.suite.digest(encodeParentHashInput({ encryptionKey, parentHash, originalSiblingTreeHash }))
 }
 
-/** A node's secret and what follows from it (RFC 9420 section 7.4). */
+/** A node's path secret and the keys that are derived from it (RFC 9420 section 7.4). */
 export interface PathSecret {
   readonly node: number
   readonly secret: Uint8Array
@@ -80,10 +80,10 @@ export interface PathSecret {
 }
 
 /**
- * The secrets of some nodes, each derived from the one before, and the commit secret that follows the last.
+ * Derives the secrets of the nodes of a path, each from the one before, and then the commit secret.
  *
- * The commit secret follows the last node **of the filtered path**. The bare engine derives once more when the root
- * is not on that path, and so parts from other engines when one half of the tree is empty.
+ * The commit secret follows the last node **of the filtered path**. If the root is not on that path, because one half of
+ * the tree is blank, the bare engine derives one secret more and disagrees with other engines.
  */
 export async function deriveSecrets(
   kit: Kit,
@@ -109,21 +109,21 @@ export function derive(kit: Kit, secret: Uint8Array, label: string): Promise<Uin
 
 const encodeBytes = encode(varLenDataEncoder)
 
-/** The info of everything that EncryptWithLabel seals (RFC 9420 section 5.1.3). One object a commit: see makeHpke. */
+/** The info of EncryptWithLabel (RFC 9420 section 5.1.3). Use one object per commit, which `makeHpke` caches by. */
 export function sealingInfo(label: string, context: Uint8Array): Uint8Array {
   return concat(encodeBytes(utf8(`MLS 1.0 ${label}`)), encodeBytes(context))
 }
 
-/** The info under which path secrets are sealed: the next epoch's context before the commit is in its transcript. */
+/** The info for path secrets: the next epoch's provisional context, without the commit in its transcript. */
 export function pathInfo(context: GroupContext, newTreeHash: Uint8Array): Uint8Array {
   const provisional = { ...context, epoch: context.epoch + 1n, treeHash: newTreeHash }
   return sealingInfo("UpdatePathNode", encodeGroupContext(provisional))
 }
 
 /**
- * The private keys that still open something: those of the own leaf and of ancestors that are not blank.
+ * Returns the private keys of the own leaf and of its non-blank ancestors.
  *
- * Those that a path replaced come with the path. An old key of a blank node would let a thief of the state read old
+ * The keys that a path replaced come from the path. An old key of a blank node would let the thief of a state decrypt old
  * commits.
  */
 export function keepPrivateKeys(

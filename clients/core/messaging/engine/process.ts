@@ -13,9 +13,9 @@ import { leafAt, treeHash } from "./tree.ts"
 import { type FramedContentCommit, makeKeyPackageRef, type PublicMessage, unprotectPublicMessage } from "./ts-mls.ts"
 import { checkPath, openPath } from "./update-path.ts"
 
-/** What a commit does, for the caller to compare with the proof that it carries. */
+/** The changes of a commit, which the caller compares with its proof. */
 export interface CommitChange {
-  /** The committer as it was: the commit is signed with this key. */
+  /** The committer before the commit, which is signed with this key. */
   readonly committer: Member
   /** Authenticated data, covered by the committer's signature. */
   readonly aad: Uint8Array
@@ -26,21 +26,21 @@ export interface CommitChange {
   readonly removesUs: boolean
 }
 
-/** Answers at once. Anything but "accept" refuses, a promise too (defect E12). */
+/** Synchronous. Any other answer than "accept" refuses, also a promise (defect E12). */
 export type Judge = (change: CommitChange) => "accept" | "reject"
 
 export type Processed =
-  /** `finish` wipes the epoch that ended; it follows once `next` is durable. */
+  /** `finish` wipes the previous epoch. Call it after `next` is stored durably. */
   | { readonly kind: "next"; readonly next: GroupState; readonly change: CommitChange; readonly finish: () => void }
-  /** `finish` wipes the state, which reads nothing that follows. */
+  /** `finish` wipes the state of the removed member. */
   | { readonly kind: "removed"; readonly change: CommitChange; readonly finish: () => void }
 
 /**
- * Follows somebody else's commit.
+ * Applies another member's commit.
  *
  * @param bytes MLSMessage of wire format mls_public_message.
- * @param atSeconds when the server accepted it (signed in the receipt): key packages are judged at that time.
- * @throws EngineRefused; the state is as it was.
+ * @param atSeconds The acceptance time in the receipt, at which key packages must be valid.
+ * @throws EngineRefused; the state is unchanged.
  */
 export async function processCommit(
   kit: Kit,
@@ -117,7 +117,7 @@ function byValue(content: FramedContentCommit) {
   })
 }
 
-/** Which commits need a path, and which must not have one (RFC 9420 section 12.4; defects E1 and E2). */
+/** Requires or forbids a path by the kind of commit (RFC 9420 section 12.4; defects E1 and E2). */
 function checkKind({ adds }: Changes, content: FramedContentCommit): void {
   const hasPath = content.commit.path !== undefined
   if (adds.length === 0) demand(hasPath, "MLS_BAD_PATH", "a commit without adds carries a path")
@@ -151,7 +151,7 @@ async function describe(
 }
 
 function askJudge(judge: Judge, change: CommitChange): void {
-  // Typed to be synchronous; an async function passes the types of many callers, and its promise is no verdict.
+  // An async judge passes the types of many callers, but its promise is no verdict.
   const verdict: unknown = judge(change)
   demand(verdict === "accept", "COMMIT_REJECTED", "the judge did not accept this commit")
 }

@@ -1,21 +1,21 @@
-/** Why the engine refuses. The state that it was given stays usable: states are values. */
+/** The reasons of the engine's refusals. The given state stays usable, because states are immutable. */
 export type EngineReason =
-  /** The engine did not pass its own proof at start; nothing may be sent or read with it. */
+  /** The engine failed its self-test at start, so it must not be used. */
   | "ENGINE_UNSAFE"
   | "MLS_MALFORMED"
-  /** The bytes decode, but are not what encoding gives back (RFC 9420 section 2.1.2). */
+  /** The bytes decode, but encoding the value gives other bytes (RFC 9420 section 2.1.2). */
   | "MLS_NON_CANONICAL"
   | "MLS_TOO_LARGE"
   | "MLS_WRONG_WIRE_FORMAT"
   | "MLS_WRONG_SUITE"
   | "MLS_WRONG_GROUP"
-  /** An epoch or a generation that has been consumed. */
+  /** A consumed epoch or generation. */
   | "REPLAY"
-  /** An epoch, or a generation, further ahead than can be reached from here. */
+  /** An epoch or generation too far ahead. */
   | "EPOCH_GAP"
   | "MLS_BAD_SENDER"
   | "MLS_BAD_SIGNATURE"
-  /** A kind of proposal, or a mixture, that V1 does not allow. */
+  /** A proposal type, or a mixture of types, that V1 forbids. */
   | "MLS_BAD_PROPOSALS"
   | "MLS_BAD_KEY_PACKAGE"
   | "MLS_BAD_LEAF"

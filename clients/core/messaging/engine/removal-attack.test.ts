@@ -39,8 +39,8 @@ async function releaseCandidate() {
   return { context, stateA, stateC: await join(c) }
 }
 
-/** What a removed member does: it processes its own removal as if it sat at the leaf of somebody who stays. */
-test("E1: on 2.0.0-rc.10 a member that was removed alone follows and reads on", async () => {
+/** The attack of a removed member: it processes its own removal as if it were at the leaf of a remaining member. */
+test("E1: with 2.0.0-rc.10, a member that was removed without a path still decrypts later messages", async () => {
   const { context, stateA, stateC } = await releaseCandidate()
   const removal: rc.Proposal = { proposalType: rc.defaultProposalTypes.remove, remove: { removed: 2 } }
   const removed = await rc.createCommit({
@@ -65,7 +65,7 @@ test("E1: on 2.0.0-rc.10 a member that was removed alone follows and reads on", 
   expect(read.kind === "applicationMessage" && new TextDecoder().decode(read.message)).toBe("C is gone")
 })
 
-test("E1: with ours a member that was removed alone can neither follow nor read on", async () => {
+test("E1: with our engine, a removed member can neither apply the commit nor decrypt later messages", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C")
   const before = seat("C").current()
   const staged = await seat("A").engine.remove(seat("A").current(), [2], { aad: bytes("") })
