@@ -11,7 +11,7 @@ import { DirectiveKind, DirectiveSchema } from "@signet/proto/messaging/v1/recor
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import type { Context } from "../../clients/core/messaging/context.ts"
 import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
-import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
+import type { MessengerEvent, Person } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { carryOutDirectives } from "../../clients/core/messaging/sending/directives.ts"
@@ -73,13 +73,10 @@ test.each([
   expect(failures).toContainEqual(expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" }))
 })
 
-test("a rejoin directive adds no device that was never a member", async () => {
-  const hal = await messengers.newcomer("hal", { transport })
-  const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
-  const { context } = await openContext(...messengers.optionsFor(hal.person, { ...hal, transport }))
-  const { userId } = mallory.person
-  const { deviceId } = mallory.messenger
-  const directive = create(DirectiveSchema, { id: "drv_1", kind: DirectiveKind.REJOIN, userId, deviceId })
+/** Shows a messenger a directive to add a device again. @returns The failures that it reports. */
+async function showRejoin(by: OpenedMessenger, id: string, target: Person): Promise<unknown[]> {
+  const { context } = await openContext(...messengers.optionsFor(by.person, { ...by, transport }))
+  const directive = create(DirectiveSchema, { id: "drv_1", kind: DirectiveKind.REJOIN, ...target })
   // A backend may have a proof signed in a member's name, so it answers with the proof of an addition that was
   // requested.
   const failures: unknown[] = []
@@ -93,7 +90,7 @@ test("a rejoin directive adds no device that was never a member", async () => {
         listDirectives: async () => create(ListDirectivesResponseSchema, { directives: [directive] }),
         leaseDirective: async () => create(LeaseDirectiveResponseSchema),
         authorizeMembership: ({ conversationId = "", baseEpoch = 0n, baseStateTag = new Uint8Array() }) => {
-          const value = { deviceIds: [deviceId], claimId: idOf("clm", randomBytes(16)) }
+          const value = { deviceIds: [target.deviceId], claimId: idOf("clm", randomBytes(16)) }
           const change = { case: "add", value } as const
           const base = { conversationId, baseEpoch, baseStateTag }
           return context.calls.conversations.authorizeMembership({ ...base, change })
@@ -102,8 +99,28 @@ test("a rejoin directive adds no device that was never a member", async () => {
     },
   }
   await carryOutDirectives({ ...context.conversation(id), ...asDirective })
-  expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
+  return failures
+}
+const answerRefused = expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })
+
+test("a rejoin directive adds no device that was never a member", async () => {
+  const hal = await messengers.newcomer("hal", { transport })
+  const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
+  const { userId } = mallory.person
+  expect(await showRejoin(hal, id, { userId, deviceId: mallory.messenger.deviceId })).toEqual([answerRefused])
   expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
+})
+
+test("a rejoin directive adds no other device of a user whose device was removed", async () => {
+  const ivy = await messengers.newcomer("ivy", { transport })
+  const kim = await messengers.newcomer("kim")
+  const { userId } = kim.person
+  const { id } = await ivy.messenger.createGroupConversation([ben.person.userId, userId])
+  await ivy.messenger.removeMembers(id, [userId])
+  const ghost = await messengers.open(await kim.person.again())
+  await ghost.messenger.sync()
+  expect(await showRejoin(ivy, id, { userId, deviceId: ghost.messenger.deviceId })).toEqual([answerRefused])
+  expect((await ivy.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })
 
 test("a request from before a user's removal does not add the user's other device afterwards", async () => {

@@ -1,5 +1,5 @@
-// A hostile service with its receipt key replays an old welcome after a reset. A device that joined with its
-// last-resort key package must not return to the replaced group, where it would use its message keys a second time.
+// A hostile service with its receipt key moves or replays a welcome. A device must not return to a group or position that
+// it has left: it would use message keys a second time, or read under keys that removed members know.
 import { isMessage, type Message } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
@@ -16,6 +16,7 @@ import { type Envelope, Envelope_Kind, type Welcome } from "@signet/proto/messag
 import { ListWelcomesResponseSchema } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { stateTag } from "../../clients/core/messaging/mls.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
@@ -151,4 +152,40 @@ test("an old welcome for a last-resort key package under another id does not lea
   expect(failed).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
   expect((await messenger.conversation(room.id))?.status).toBe("waiting")
   expect((await messenger.send(room.id, randomBytes(8))).state).toBe("queued")
+})
+
+test("a welcome at a position that a removed device has read is refused", async () => {
+  const transport = replayingTransport(messengers.transport)
+  const bea = await messengers.newcomer("bea", { transport })
+  const { messenger, person } = bea
+  const status = async () => (await messenger.conversation(room.id))?.status
+  const adder = await otherDevice("noa", 1)
+  const subjects = { userIds: [person.userId], deviceIds: [] }
+  const room = await adder.createGroup(subjects.userIds)
+  await messenger.sync()
+  await adder.remove(room, subjects)
+  const { seq: removedAt } = room
+  await messenger.sync()
+  expect(await status()).toBe("removed")
+
+  await adder.add(room, subjects)
+  const { calls } = (await openContext(...messengers.optionsFor(person, { store: bea.store, box: bea.box }))).context
+  const { id: conversationId, state } = room
+  const [welcome = expect.fail("no welcome")] = (await calls.welcomes.listWelcomes({})).welcomes
+  const info = await calls.conversations.getGroupInfo({ conversationId })
+  const tree = await calls.conversations.getTree({ conversationId, treeHash: welcome.treeHash, offset: 0 })
+  const page = { conversationId, afterSeq: welcome.commitSeq - 1n, limit: 1 }
+  const [commit = expect.fail("no commit")] = (await calls.conversations.listMessages(page)).envelopes
+  transport.replay = movedTo(removedAt, { welcome, info, tree, commit }, { id: conversationId, state })
+  const failed: unknown[] = []
+  const stop = messenger.subscribe((event) => event.is === "failed" && failed.push(event.error))
+  await messenger.sync()
+  stop()
+  const message = "the log was already read beyond the welcome"
+  expect(failed).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message }))
+  expect(await status()).toBe("removed")
+
+  transport.replay = undefined
+  await messenger.sync()
+  expect(await status()).toBe("active")
 })
