@@ -162,7 +162,7 @@ export const engineMutants: readonly Mutant[] = [
     from: 'demand(was === is, "MLS_BAD_LEAF"',
     to: 'demand(true, "MLS_BAD_LEAF"',
     test: "clients/core/messaging/mls.test.ts",
-    name: "a leaf stays with its device, for the committer and for those who follow",
+    name: "a leaf keeps its device, by the checks of the committer and of the other members",
   },
   {
     fault: "a device is added twice",
@@ -178,7 +178,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "...epochSecretList(epochSecrets),",
     to: "...epochSecretList(epochSecrets), opened(state).identityKey,",
     test: "clients/core/messaging/mls.test.ts",
-    name: "no state holds an identity key: it is a reference that the suite resolves",
+    name: "a state contains no identity key, only a reference that the suite resolves",
   },
   {
     fault: "a Welcome is of any suite",

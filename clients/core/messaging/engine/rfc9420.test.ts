@@ -18,11 +18,11 @@ import { checkPath, openPath } from "./update-path.ts"
 
 const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
 
-// The published vectors of cipher suite 1, through our own files: what they cannot show (E3) the other tests do.
+// The published test vectors of cipher suite 1, run through our own files. Other tests cover what they omit (E3).
 
 test.runIf(vectorsMissing)(`the RFC 9420 vectors are skipped: ${vectorsMissing}`, ({ skip }) => skip())
 
-/** Credentials of the vectors are no device credentials: every leaf counts as its own device. */
+/** The vectors have no device credentials, so every leaf counts as a device of its own. */
 function vectorKit(): Kit {
   let devices = 0
   return makeKit(makeNodeSuite(), { nowSeconds: () => 0, deviceOf: () => `device ${devices++}` })
@@ -75,7 +75,7 @@ describe.each(vectors.treekem.map((vector, n) => [n, vector] as const))("RFC 942
     version: "mls10",
     cipherSuite: suiteName,
     groupId: bytes(vector.group_id),
-    // The vector's epoch is the one that the path leads to.
+    // The vector names the epoch after the path.
     epoch: BigInt(vector.epoch) - 1n,
     treeHash: new Uint8Array(),
     confirmedTranscriptHash: bytes(vector.confirmed_transcript_hash),

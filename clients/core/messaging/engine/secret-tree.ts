@@ -4,7 +4,7 @@ import { demand } from "./refusal.ts"
 import { isWithin, left, right, root } from "./tree-math.ts"
 import { deriveTreeSecret, expandWithLabel } from "./ts-mls.ts"
 
-/** Generations that one message may skip: bounds the work that it causes. */
+/** The most generations that one message may skip, which bounds the work for it. */
 const maxForwardSteps = 2000
 const empty = new Uint8Array()
 

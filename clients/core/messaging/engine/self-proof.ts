@@ -12,11 +12,11 @@ const options = { aad: utf8("proof") }
 const accept = () => "accept" as const
 
 /**
- * Plays the histories that unsafe engines get wrong, with keys of its own (0.1 to 0.3 s):
- * removing one member carries a path and shuts it out (E1); a valid tree with unmerged leaves is joined (E3);
- * bytes after a message are refused (E13); a promise is no verdict (E12); a message names its sender (E8).
+ * Self-test of an engine, with keys of its own (0.1 to 0.3 s), for the known defects of engines: a removal carries a path
+ * and excludes the member (E1); a join accepts a valid tree with unmerged leaves (E3); trailing bytes are refused (E13); a
+ * promise is no verdict (E12); a message authenticates its sender (E8).
  *
- * @param engine one whose clock stands at a second of the first day and whose devices are their credentials.
+ * @param engine An engine whose clock stands still on the first day, and whose devices are named by their credentials.
  * @throws EngineRefused ENGINE_UNSAFE
  */
 export async function proveEngine(engine: Engine, suite: Suite): Promise<void> {
@@ -28,8 +28,8 @@ export async function proveEngine(engine: Engine, suite: Suite): Promise<void> {
   }
 }
 
-/** A judge as JavaScript would pass it. */
-// biome-ignore lint/suspicious/noExplicitAny: the point of it is to get past the types
+/** A judge without its type, as JavaScript passes it. */
+// biome-ignore lint/suspicious/noExplicitAny: the self-test passes a value that the types reject
 function untyped(judge: () => any): Judge {
   return judge
 }
@@ -47,7 +47,7 @@ async function start(engine: Engine, suite: Suite): Promise<GroupState> {
   return engine.createGroup({ groupId: utf8("proof"), identity: await newIdentity(suite, "A"), ...lifetime })
 }
 
-/** Everybody who is in the group; the first is told of every commit by being its maker or by processing it. */
+/** The states of the group's members, by name. */
 type Members = Map<string, GroupState>
 
 async function add(engine: Engine, suite: Suite, members: Members, by: string, names: readonly string[]) {

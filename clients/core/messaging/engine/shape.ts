@@ -1,24 +1,24 @@
-// Counts the list elements of MLS structures before anything is decoded: decoding takes microseconds for each element,
-// and an element can be as short as two bytes.
+// Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element can
+// be as short as two bytes.
 import { demand } from "./refusal.ts"
 
-/** Bytes of a fixed length, an opaque vector, fields in a row, a list, or a selector and what it selects. */
+/** A fixed number of bytes, an opaque vector, consecutive fields, a list, or a variant with its selector. */
 type Shape = number | "opaque" | readonly Shape[] | List | Selected
 interface List {
   readonly list: Shape
-  /** How many times as long as two bytes it takes to decode an element, without the lists in it; 1 if absent. */
+  /** The decoding cost of an element without its inner lists, relative to an element of two bytes. Default: 1. */
   readonly weight?: number
 }
 interface Selected {
-  /** Bytes of the selector. */
+  /** The length of the selector in bytes. */
   readonly selector: number
-  /** What follows for each value that this version decodes. */
+  /** The variants by selector value. Other values are refused as malformed. */
   readonly cases: Readonly<Record<number, Shape>>
 }
 
 const optional = (shape: Shape): Shape => ({ selector: 1, cases: { 0: 0, 1: shape } })
 
-// The structures of RFC 9420 as far as their last list. Sections 5.3 and 7.2.
+// The structures of RFC 9420, up to their last list. Sections 5.3 and 7.2.
 const extensions: Shape = { list: [2, "opaque"] }
 const types: Shape = { list: 2 }
 const credential: Shape = { selector: 2, cases: { 1: "opaque", 2: { list: "opaque" } } }
@@ -67,7 +67,7 @@ const tree: Shape = { list: optional({ selector: 1, cases: { 1: leafNode, 2: par
 
 const shapes = { message, groupInfo, tree }
 export type Kind = keyof typeof shapes
-/** The weight of all list elements. To add 512 members weighs about 12,000, a tree with 1,000 leaves at most 52,000. */
+/** Limits of the total weight. Adding 512 members weighs about 12,000; a tree with 1,000 leaves at most 52,000. */
 const most = { message: 16_000, groupInfo: 16_000, tree: 60_000 }
 
 /**
@@ -86,7 +86,7 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
     return value
   }
 
-  /** The length of a vector (section 2.1.2): the first two bits say how many bytes it takes. */
+  /** Reads a vector length (section 2.1.2), whose first two bits give its own size. */
   function length(): number {
     const first = number(1)
     demand(first < 0xc0, "MLS_MALFORMED", "does not decode")

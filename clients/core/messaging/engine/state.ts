@@ -4,9 +4,9 @@ import type { Tree } from "./tree.ts"
 import type { GroupContext } from "./ts-mls.ts"
 
 /**
- * A device's place in a group at one epoch. A value: operations return a new one.
+ * A device's state in a group at one epoch. Immutable: operations return a new state.
  *
- * What is inside is reachable from the engine's own files only.
+ * Only the engine's own files can read its contents.
  */
 export interface GroupState {
   readonly groupId: Uint8Array
@@ -14,7 +14,7 @@ export interface GroupState {
   readonly ownLeaf: number
 }
 
-/** The secrets of an epoch that are used after it began; the others are never kept. 32 bytes each. */
+/** The secrets that an epoch needs after its key schedule, 32 bytes each. The others are wiped. */
 export interface EpochSecrets {
   readonly init: Uint8Array
   readonly senderData: Uint8Array
@@ -35,7 +35,7 @@ export interface Inside {
   readonly privateKeys: ReadonlyMap<number, Uint8Array>
   readonly epochSecrets: EpochSecrets
   readonly secretTree: SecretTree
-  /** What the suite's `sign` takes: a seed, or a reference. Never encoded. */
+  /** The key argument of the suite's `sign`: a seed, or a reference. Never encoded. */
   readonly identityKey: Uint8Array
 }
 

@@ -3,7 +3,7 @@ import { demand, EngineRefused } from "./refusal.ts"
 import { type Kind, requireFew } from "./shape.ts"
 import { type Decoder, decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "./ts-mls.ts"
 
-/** Bytes accepted before anything is parsed (the server's limits are the same or smaller). */
+/** Size limits that apply before parsing. The server's limits are equal or smaller. */
 export const maxBytes = {
   application: 256 * 1024,
   commit: 1536 * 1024,

@@ -11,7 +11,7 @@ const leafType = Uint8Array.of(1)
 const encodeLength = encode(lengthEncoder)
 const decodeNodes = decodeVarLenType(decodeOptional(decodeNode))
 
-/** The ratchet_tree extension's bytes (RFC 9420 section 12.4.3.3), element by element: no recursion, whatever the size. */
+/** Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3) iteratively, because large trees overflow a recursion. */
 export function encodeTree(tree: Tree): Uint8Array {
   return encodeNodes(tree.nodes.slice(0, tree.nodes.findLastIndex((node) => node !== undefined) + 1))
 }
@@ -28,7 +28,7 @@ function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
 }
 
 /**
- * A tree as somebody sent it: canonical, not ending in a blank, of at most 1000 leaves. Nothing else is checked here.
+ * Decodes an untrusted tree. Checks only that it is canonical, does not end in a blank, and has at most 1000 leaves.
  *
  * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
  */

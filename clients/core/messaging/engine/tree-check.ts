@@ -66,7 +66,7 @@ function checkUnmerged(tree: Tree, index: number, parent: ParentNode): void {
 /** Checks that each parent is valid by the parent hash of one of its descendants (RFC 9420 section 7.9.2). */
 async function checkParentHashes(kit: Kit, tree: Tree): Promise<void> {
   const vouched = new Set<number>()
-  // By child: the expected parent hash is the same for all nodes below one child of a parent.
+  // Cached by child: all nodes below one child of a parent have the same expected parent hash.
   const hashes = new Map<number, Uint8Array>()
   for (const [index, node] of tree.nodes.entries()) {
     if (node === undefined) continue

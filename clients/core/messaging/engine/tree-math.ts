@@ -1,6 +1,6 @@
 /**
  * The array form of a left-balanced tree (RFC 9420 appendix C): leaves at even indices, parents at odd ones.
- * An index names the same subtree however wide the tree is.
+ * An index names the same subtree in trees of any width.
  */
 
 export function isLeafIndex(index: number): boolean {
@@ -31,7 +31,7 @@ export function sibling(index: number): number {
   return index < above ? right(above) : left(above)
 }
 
-/** @param width number of nodes, 2^n - 1. */
+/** @param width Number of nodes, 2^n - 1. */
 export function root(width: number): number {
   return (width - 1) >> 1
 }
@@ -43,7 +43,7 @@ export function directPath(index: number, width: number): number[] {
   return path
 }
 
-/** Whether `index` is `ancestor` or lies below it. */
+/** True if `index` is `ancestor` or one of its descendants. */
 export function isWithin(index: number, ancestor: number): boolean {
   const reach = (1 << level(ancestor)) - 1
   return index >= ancestor - reach && index <= ancestor + reach

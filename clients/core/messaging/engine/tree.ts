@@ -12,10 +12,10 @@ import {
 } from "./ts-mls.ts"
 
 /**
- * A ratchet tree with the hashes of its subtrees, as far as they have been asked for.
+ * A ratchet tree with a cache of its subtree hashes.
  *
- * `nodes.length` is 2^n - 1; a blank node is undefined. Trees that belong to a state are never changed: an
- * operation works on a `copyTree` and forgets the hashes above every node that it touches.
+ * `nodes.length` is 2^n - 1; a blank node is undefined. The tree of a state is never changed: an operation works on a
+ * `copyTree`, and drops the cached hashes above every node that it changes.
  */
 export interface Tree {
   readonly nodes: (Node | undefined)[]
@@ -50,7 +50,7 @@ export function* leaves(tree: Tree): Generator<[number, LeafNode]> {
   }
 }
 
-/** Sets a node and forgets the hashes that depended on it. */
+/** Sets a node and drops the cached hashes that depend on it. */
 export function setNode(tree: Tree, index: number, node: Node | undefined): void {
   tree.nodes[index] = node
   tree.hashes[index] = undefined
@@ -60,7 +60,7 @@ export function setNode(tree: Tree, index: number, node: Node | undefined): void
 /**
  * Adds a member at the leftmost blank leaf, unmerged at every parent above it (RFC 9420 section 7.7).
  *
- * @returns its leaf index.
+ * @returns The member's leaf index.
  */
 export function addLeaf(tree: Tree, leafNode: LeafNode): number {
   let leaf = 0
@@ -76,13 +76,13 @@ export function addLeaf(tree: Tree, leafNode: LeafNode): number {
   return leaf
 }
 
-/** Blanks a member's leaf and everything above it (RFC 9420 section 7.8); `shrink` follows the last removal. */
+/** Blanks a member's leaf and direct path (RFC 9420 section 7.8). Call `shrink` after the last removal. */
 export function removeLeaf(tree: Tree, leaf: number): void {
   for (const above of directPath(leaf * 2, tree.nodes.length)) tree.nodes[above] = undefined
   setNode(tree, leaf * 2, undefined)
 }
 
-/** Drops the right half of the tree while nobody is in it. */
+/** Truncates the tree while its right half has no members. */
 export function shrink(tree: Tree): void {
   while (tree.nodes.length > 1 && tree.nodes.slice(root(tree.nodes.length)).every((node) => node === undefined)) {
     resize(tree, root(tree.nodes.length))
@@ -95,7 +95,7 @@ function resize(tree: Tree, width: number): void {
   tree.hashes.length = width
 }
 
-/** The nodes that together cover every member below `index` (RFC 9420 section 4.1.1). */
+/** The resolution of a node (RFC 9420 section 4.1.1). */
 export function resolution(tree: Tree, index: number): number[] {
   const node = tree.nodes[index]
   if (node?.nodeType === "parent") return [index, ...node.parent.unmergedLeaves.map((leaf) => leaf * 2)]
@@ -105,7 +105,7 @@ export function resolution(tree: Tree, index: number): number[] {
 
 const leafBytes = new WeakMap<LeafNode, Uint8Array>()
 
-/** The encoding of a leaf, made once in the leaf's life. */
+/** The encoding of a leaf, cached by the leaf. */
 export function encodedLeaf(leaf: LeafNode): Uint8Array {
   const known = leafBytes.get(leaf)
   if (known !== undefined) return known
@@ -123,7 +123,7 @@ export async function treeHash(kit: Kit, tree: Tree): Promise<Uint8Array> {
   return subtreeHash(kit, tree, root(tree.nodes.length))
 }
 
-/** The hash of the subtree at `index`, remembered in the tree. */
+/** The hash of the subtree at `index`, cached in the tree. */
 export async function subtreeHash(kit: Kit, tree: Tree, index: number): Promise<Uint8Array> {
   const known = tree.hashes[index]
   if (known !== undefined) return known
@@ -141,10 +141,10 @@ export async function subtreeHash(kit: Kit, tree: Tree, index: number): Promise<
 }
 
 /**
- * The hash of the subtree at `index` as it would be without some leaves: the original sibling tree hash
- * (RFC 9420 section 7.9). Subtrees that hold none of them come from the remembered hashes.
+ * The hash of the subtree at `index` without some leaves: the original sibling tree hash (RFC 9420 section 7.9). Subtrees
+ * without these leaves use the cached hashes.
  *
- * @param without leaf indices.
+ * @param without Leaf indices.
  */
 export async function subtreeHashWithout(
   kit: Kit,

@@ -1,5 +1,5 @@
-// Everything of ts-mls that the engine uses. These are modules of the library that it does not document: it is pinned to one
-// version, and test/layout.test.ts fails for another one and for an import from anywhere else.
+// All imports of ts-mls. These modules are undocumented, so the library is pinned to one version. test/layout.test.ts
+// fails for another version, and for an import from any other file.
 export type { Capabilities } from "ts-mls/capabilities.js"
 export { nextEpochContext } from "ts-mls/clientState.js"
 export { decodeOptional } from "ts-mls/codec/optional.js"

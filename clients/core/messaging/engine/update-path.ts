@@ -11,7 +11,7 @@ import type { UpdatePath } from "./ts-mls.ts"
 /**
  * Compares the committer's new leaf with its old one (RFC 9420 section 12.4.2), and the path with the tree.
  *
- * @param tree the tree after the proposals.
+ * @param tree The tree after the proposals.
  */
 export async function checkPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath): Promise<void> {
   const before = leafAt(tree, sender)
@@ -41,10 +41,10 @@ function isInUse(tree: Tree, key: Uint8Array): boolean {
 }
 
 /**
- * Puts a path into the tree, opens the one secret that is meant for us, and derives the rest.
+ * Applies a path to the tree, decrypts the path secret for this member, and derives the rest.
  *
- * @param tree the tree after the proposals; changed.
- * @throws EngineRefused MLS_BAD_PATH if anything in it is not as a correct committer makes it.
+ * @param tree The tree after the proposals. Changed by this function.
+ * @throws EngineRefused MLS_BAD_PATH for a path that no correct committer generates.
  */
 export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath) {
   const steps = filteredPath(tree, sender)
@@ -74,7 +74,7 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
   const { secrets, commitSecret } = await deriveSecrets(kit, secret, known)
   const privateKeys = new Map<number, Uint8Array>()
   for (const derived of secrets) {
-    // A committer could tell different members different secrets; the bare engine would not notice here.
+    // A malicious committer could encrypt different secrets to different members, which the bare engine does not detect.
     const matches = equal(derived.publicKey, encryptionKeyAt(tree, derived.node))
     demand(matches, "MLS_BAD_PATH", "a path secret does not belong to its public key")
     privateKeys.set(derived.node, derived.privateKey)
@@ -83,7 +83,7 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
   return { commitSecret, privateKeys }
 }
 
-/** Where on the path the secret for us is, and the private key that opens it. */
+/** Finds the ciphertext on the path that is for this member, and the private key that opens it. */
 function findOurs(inside: Inside, steps: readonly PathStep[]) {
   const step = steps.findIndex(({ copath }) => isWithin(inside.ownLeaf * 2, copath))
   for (const [position, recipient] of (steps[step]?.recipients ?? []).entries()) {

@@ -9,17 +9,17 @@ import type { CommitMessages } from "../testing/seat.ts"
 import { secretsOf } from "./secret-tree.ts"
 import { epochSecretList, opened } from "./state.ts"
 
-// Whoever reads a device's memory after an operation finds the secrets of the state that the operation leads to, and no
-// others. The suite below remembers every secret that it derives, decrypts or computes with.
+// After an operation, a device's memory has no secrets but those of the resulting state. The suite below records every
+// secret that it derives, decrypts or computes with.
 
 /** The label of ExpandWithLabel (RFC 9420 section 8); undefined for HPKE, whose secrets open one message. */
 const labelIn = (info: Uint8Array) => /MLS 1\.0 ([a-z]+)/.exec(Buffer.from(info).toString("latin1"))?.[1]
 
-/** A suite that remembers secrets, with what it has remembered: each under the label that it was first seen with. */
+/** Creates a suite that records secrets, each under the label of its first use. */
 function watched(): { readonly suite: Suite; readonly seen: Map<Uint8Array, string> } {
   const suite = makeNodeSuite()
   const seen = new Map<Uint8Array, string>()
-  // Secrets of HPKE and of HKDF, between two calls of one function. The garbage collector removes them.
+  // Intermediate secrets of HPKE and HKDF, which live only within one function call.
   const passing = new WeakSet<Uint8Array>()
   const pass = (bytes: Uint8Array) => {
     passing.add(bytes)
@@ -57,7 +57,7 @@ function secretsIn(state: GroupState): Set<Uint8Array> {
   return new Set([...epochSecretList(epochSecrets), ...secretsOf(secretTree), ...privateKeys.values()])
 }
 
-/** Returns the labels of the secrets that an operation leaves outside the state, the former state's secrets among them. */
+/** Returns the labels of the secrets that an operation leaves outside the state, including those of the former state. */
 type Left = (by: OurSeat, operation: () => Promise<unknown>) => Promise<string[]>
 
 const watching =
@@ -72,7 +72,7 @@ const watching =
     return rest.map(([, label]) => label).toSorted()
   }
 
-/** A group of A, B, C and D in which everybody knows the private key of the root. */
+/** A group of A, B, C and D, all of whom know the private key of the root. */
 async function group() {
   const { suite, seen } = watched()
   const { room, seat } = await roomOf(suite, "A", "B", "C", "D")
@@ -80,28 +80,28 @@ async function group() {
   return { room, seat, joining: await ourSeat(suite, "E"), left: watching(seen) }
 }
 
-// ts-mls derives these inside one call and returns none of them: the key and the nonce of the sender data or of the
-// GroupInfo, and the epoch secret. Their plaintexts, sender data and GroupInfo, hold no secret.
+// ts-mls derives these within one call and does not return them: key and nonce of the sender data or GroupInfo, and the
+// epoch secret. Sender data and GroupInfo contain no secret.
 const ofSealing = ["key", "nonce", "sealed"]
 const ofOpening = ["key", "nonce", "opened"]
 const ofEpoch = ["epoch"]
 const ofJoining = [...ofEpoch, "nonce", "opened"]
 
-test("a message leaves no secret of its generation, of the skipped ones, or of the tree above its sender", async () => {
+test("a message leaves no secret of its generation, of skipped ones, or of the secret tree above its sender", async () => {
   const { seat, left } = await group()
   const [a, b, c] = [seat("A"), seat("B"), seat("C")]
   const messages: Uint8Array[] = []
   const send = async () => messages.push(await a.encrypt("hello"))
   const read = (by: OurSeat, at: number) => left(by, () => by.decrypt(messages[at] ?? new Uint8Array()))
-  // The first message opens the leaf in the secret tree, and the second one turns a ratchet that is open.
+  // The first message derives the leaf's ratchet from the secret tree, and the second one advances it.
   for (let i = 0; i < 2; i++) expect(await left(a, send)).toEqual(ofSealing)
   for (let i = 2; i < 8; i++) await send()
   for (const at of [0, 1]) expect(await read(b, at)).toEqual(ofOpening)
-  // B skips generations 2 to 6. C skips seven, and opens the leaf.
+  // B skips generations 2 to 6. C skips seven, and derives the leaf's ratchet.
   for (const by of [b, c]) expect(await read(by, 7)).toEqual(ofOpening)
 })
 
-test("a commit leaves no secret of its path or of the epoch before, with its committer and with its readers", async () => {
+test("a commit leaves no secret of its path or the previous epoch, neither at its committer nor at other members", async () => {
   const { room, seat, left } = await group()
   for (const by of ["A", "B"]) await room.say(by, "so that ratchets are open")
   const [a, b, c, d] = [seat("A"), seat("B"), seat("C"), seat("D")]
@@ -126,7 +126,7 @@ test("an addition leaves no joiner secret, and a device that joins keeps only th
   expect(await left(joining, join)).toEqual(ofJoining)
 })
 
-test("a device that joins with a path secret keeps the private key of that node, and not the secret", async () => {
+test("a device that joins with a path secret keeps the node's private key, but not the path secret", async () => {
   const { suite, seen } = watched()
   const { seat } = await roomOf(suite, "A", "B", "X")
   const pathSecrets: Uint8Array[] = []
@@ -140,7 +140,7 @@ test("a device that joins with a path secret keeps the private key of that node,
   }
   const { next } = await testEngine(listening).update(seat("A").current(), { aad: new Uint8Array() })
   const joining = await ourSeat(suite, "C")
-  // The secret of the root, which follows the secret of the node of A and B.
+  // The path secret of the root, which is derived from that of the parent of A and B.
   const secrets = () => ({ pathSecret: pathSecrets[0] ?? expect.fail("no path secret") })
   const { welcome, tree } = await forgeWelcome(suite, next, await joining.keyPackage(), { secrets })
   expect(await watching(seen)(joining, () => joining.join(welcome, tree))).toEqual(ofJoining)
