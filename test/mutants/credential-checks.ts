@@ -330,7 +330,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "count >= maxWaiting || ",
     to: "",
     test: queue,
-    name: "2,000 wait at most, of all conversations together, and there is room again once some are passed",
+    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
   },
   {
     fault: "envelopes of any size wait",
@@ -338,7 +338,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: " || bytes + envelope.message.length > maxWaitingBytes",
     to: "",
     test: queue,
-    name: "8 MiB wait at most",
+    name: "at most 8 MiB are queued",
   },
   {
     fault: "an envelope that waits already takes room again",
@@ -346,7 +346,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "if (of.has(envelope.seq)) return",
     to: "",
     test: queue,
-    name: "2,000 wait at most, of all conversations together, and there is room again once some are passed",
+    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
   },
   {
     fault: "a newcomer reports a commit of before it came",

@@ -1,4 +1,4 @@
-// A conversation that waits is brought one step further: by its creation, by a welcome, or by a reset.
+// Advances waiting conversations by their creation, a welcome, or a reset.
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context, Conversation } from "../context.ts"
 import type { Ambient } from "../deps.ts"
@@ -10,7 +10,7 @@ import { deviceSpace } from "../store/store.ts"
 import { trying } from "../sync/background.ts"
 import { joinAll } from "./welcomes.ts"
 
-/** Tries once to become active, and sends what waits. Changes nothing where others have to act first. */
+/** Tries once to make a conversation active and to send its queued messages. Changes nothing if another member must act. */
 export async function advance(conversation: Conversation): Promise<void> {
   const record = await conversation.record()
   if (record === undefined) return
@@ -22,18 +22,18 @@ export async function advance(conversation: Conversation): Promise<void> {
   await conversation.inTurn(() => flushIfActive(conversation))
 }
 
-/** Reads the log to its end before the reset, which drops the keys of everything that is unread. Runs in the turn of the conversation. */
+/** Reads the log to its end and resets the group. A reset drops the keys of unread messages. Runs in the conversation's turn. */
 export async function readAndReset(conversation: Conversation): Promise<void> {
   await catchUp(conversation)
   await resetIfAllowed(conversation)
 }
 
-/** Nobody tells when key packages are uploaded, or a member has gone. */
+/** No hint reports uploaded key packages or a member's departure, so the client polls. */
 const firstMs = 2_000
 const againMs = 20_000
 const groupRounds = 15
 
-/** Tries again for each conversation that waits, until the signal ends it. */
+/** Retries each waiting conversation until the signal aborts. */
 export async function keepAdvancing(context: Context, signal: AbortSignal): Promise<void> {
   for (let round = 1; !signal.aborted; round++) {
     await pauseUnless(context, signal, Math.min(firstMs * 2 ** (round - 1), againMs))
@@ -42,7 +42,7 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
       if (id === deviceSpace) continue
       await trying(context, id, async () => {
         const record = await context.conversation(id).record()
-        // A group's claim is counted for each of its users.
+        // Retried less often, because a group's claim counts against the limit of each of its users.
         if (record?.isDirect === false && round % groupRounds > 0) return
         if (record?.status === Status.WAITING || record?.status === Status.STRANDED)
           await advance(context.conversation(id))
@@ -51,7 +51,7 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
   }
 }
 
-/** Ends with the signal: no timer outlives it. */
+/** Waits until the time has passed or the signal aborts, which also stops the timer. */
 function pauseUnless({ clock }: Pick<Ambient, "clock">, signal: AbortSignal, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const cancel = clock.after(ms, end)

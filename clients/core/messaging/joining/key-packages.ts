@@ -11,13 +11,13 @@ import { deviceSpace, type Op } from "../store/store.ts"
 const day = 86_400
 const lifetime = 30 * day
 const lastResortLifetime = 90 * day
-/** A welcome is kept for 7 days after its key package ends, and one may be on its way. */
+/** A welcome is stored for 7 days after its key package expires, and may still be in transit then. */
 const grace = 8 * day
-/** The last resort is replaced after a third of its life: somebody may have used it by then. */
+/** The last resort is replaced after a third of its lifetime, because it may have been used. */
 const lastResortAge = 30 * day
 const backdated = 3_600
 const perUpload = 100
-/** Times the target: a service that says of each that it is gone does not have them made for ever. */
+/** A multiple of the target, so that a service that reports every package as used cannot fill the store. */
 const maxKept = 20
 
 const placeOf = (key: string) => ({ space: deviceSpace, table: "keyPackage", key }) as const
@@ -38,14 +38,14 @@ async function kept({ store, rows }: Storage): Promise<Kept[]> {
   )
 }
 
-/** The private half for a welcome, if it is there still. */
+/** Returns the private half of a welcome's key package; undefined if it was deleted. */
 export async function findKeyPackage(
   { store, rows }: Storage,
   { keyPackageRef, id }: Pick<Welcome, "keyPackageRef" | "id">,
 ): Promise<KeyPackageRecord | undefined> {
   const key = hex(keyPackageRef)
   const place = placeOf(key)
-  // Earlier clients marked the use of a last resort by the id of its welcome.
+  // Earlier versions marked the use of a last resort by its welcome id.
   const marks = [key, `${key}:${id}`].map((mark) => ({ table: "usedKeyPackage", key: mark }) as const)
   const [sealed, ...used] = (await store.read(deviceSpace, [place, ...marks])).values
   const isUsed = used.some((mark) => mark !== undefined)
@@ -53,9 +53,9 @@ export async function findKeyPackage(
 }
 
 /**
- * What using a package writes: its mark, which is there for good and refuses a second use, and the end of its secret.
- * A last resort is used as often as need be, but joins each epoch of a group once: the same welcome under another id
- * would restore that epoch's first state, and its message keys would be used twice.
+ * Returns the writes for the use of a key package: a permanent mark that refuses a second use, and the deletion of its
+ * secret. A last resort may be used repeatedly, but only once per epoch of a group: the same welcome under another id would
+ * restore the epoch's initial state, and message keys would be used twice.
  */
 export function useOps(
   reference: Uint8Array,
@@ -69,9 +69,8 @@ export function useOps(
 }
 
 /**
- * Sees to it that others can add this device: packages and a last resort are made and stored, and then uploaded. What
- * has ended is forgotten once the service has taken some, and with them this device's clock. Safe to stop and repeat
- * anywhere.
+ * Generates, stores and uploads key packages and a last resort, so that others can add this device. Expired ones are deleted
+ * only after an accepted upload, which shows that this device's clock is right. Safe to interrupt and repeat.
  */
 export async function refillKeyPackages(context: Context): Promise<void> {
   const now = nowSeconds(context)
@@ -79,7 +78,7 @@ export async function refillKeyPackages(context: Context): Promise<void> {
   const own = await kept(context)
   const identity = context.device.identity()
   const isCurrent = ({ record }: Kept) =>
-    // One that has not begun was made while the clock was wrong.
+    // A package whose validity begins in the future was generated with a wrong clock.
     equal(record.identityKey, identity.signatureKey) && notBeforeOf(record) <= now && Number(record.notAfter) > now
   const used = new Set((await context.store.list(deviceSpace, "usedKeyPackage")).map(({ key }) => key))
   await forget(
@@ -87,7 +86,7 @@ export async function refillKeyPackages(context: Context): Promise<void> {
     own.filter(({ key }) => used.has(key)),
   )
 
-  // Made before a restart, and perhaps not there yet: the service takes each once, however often it is sent.
+  // Generated before a restart, and possibly not uploaded. The service stores a repeated upload once.
   const waiting = own.filter((one) => !one.record.isUploaded && isCurrent(one))
   const isFew = inventory === undefined || inventory.isLow || inventory.available === 0
   const room = context.keyPackageTarget * maxKept - own.filter(isCurrent).length
@@ -155,12 +154,12 @@ async function upload(context: Context, waiting: readonly Kept[]): Promise<void>
         return context.rows.put(placeOf(key), KeyPackageRecordSchema, uploaded)
       }),
     )
-    // One that was used meanwhile comes back by this: its mark refuses it still, and the next refill removes it.
+    // This restores the row of a package that was used meanwhile. Its mark still refuses it, and the next refill deletes it.
     await writeDeviceRows(context, ops)
   }
 }
 
-/** After the credential was renewed: nobody is to add the device by the old one. Safe to stop and repeat anywhere. */
+/** Replaces key packages of a former credential after a renewal. Safe to interrupt and repeat. */
 export async function replaceKeyPackages(context: Context): Promise<void> {
   await context.calls.keyPackages.retireKeyPackages({})
   await context.device.mark({ hasFormerKeyPackages: false })

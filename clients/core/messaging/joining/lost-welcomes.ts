@@ -6,14 +6,14 @@ import { trying } from "../sync/background.ts"
 import { listWelcomes } from "./welcomes.ts"
 
 /**
- * Asks to be let in again wherever this device is a member by the service's word, and has nothing to follow by: it was let
- * in while it was away, and the welcome has ended since. An unknown conversation still gets no handle.
+ * Requests a rejoin where the service lists this device as a member and it has neither a group nor a welcome: the welcome
+ * expired while the device was offline. Unknown conversations get no handle.
  */
 export async function askForLostWelcomes(context: Context, shown: Iterable<Conversation>): Promise<void> {
   const without: string[] = []
   for (const conversation of shown) if (await isWithout(context, conversation)) without.push(conversation.id)
   if (without.length === 0) return
-  // Read after the members: who is one has its welcome from the same moment on.
+  // Read after the members, because a new member and its welcome appear at the same time.
   const welcomed = new Set((await listWelcomes(context)).map(({ conversationId }) => conversationId))
   for (const conversationId of without) {
     if (welcomed.has(conversationId)) continue
@@ -26,7 +26,7 @@ export async function askForLostWelcomes(context: Context, shown: Iterable<Conve
 async function isWithout(context: Context, { id, epoch, status, directives }: Conversation): Promise<boolean> {
   const { device, owner } = context
   if (epoch === 0n || status !== Conversation_Status.ACTIVE) return false
-  // It has asked, or is to go.
+  // A rejoin is requested already, or this device is to be removed.
   const isMoving = directives.some(
     ({ userId, deviceId, kind }) =>
       userId === owner.userId && (deviceId === device.id || (deviceId === "" && kind !== DirectiveKind.REJOIN)),
@@ -35,7 +35,7 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
   if (!(await context.has(id))) return true
   const conversation = context.conversation(id)
   const record = await conversation.record()
-  // Somebody else began it. A commit of its own that is staged may be the one that did, and is sent again.
+  // Another device's first commit was accepted. An own staged commit may be that commit, so it is sent again.
   if (record?.status === Status.CREATING) return (await conversation.stored()).staged === undefined
   return record?.status === Status.WAITING || record?.status === Status.STRANDED || record?.status === Status.REMOVED
 }

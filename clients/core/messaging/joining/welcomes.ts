@@ -30,7 +30,7 @@ import { allPages } from "../sync/pages.ts"
 import { asksConfirmation } from "../verification/peer-rows.ts"
 import { findKeyPackage, useOps } from "./key-packages.ts"
 
-/** Joins by every welcome that waits. One that is refused does not hold up the others. */
+/** Joins by every pending welcome. A refused one does not block the others. */
 export async function joinAll(context: Context): Promise<void> {
   for (const welcome of await listWelcomes(context)) {
     const { conversationId } = welcome
@@ -52,7 +52,7 @@ export const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
 
 async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
-  // An unknown name gets no handle: a service can make any number of names.
+  // An unknown id gets no handle, because a service can invent any number of ids.
   const before = (await context.has(conversationId))
     ? await context.conversation(conversationId).stored()
     : nothingStored
@@ -148,14 +148,14 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   })
 }
 
-/** True if the timeline has an entry beyond the position that the welcome may lead to. */
+/** True if the timeline has an entry after the highest position that the welcome permits. */
 async function hasLaterEntry({ store }: Storage, welcome: Welcome, { record }: StoredConversation): Promise<boolean> {
   if (record === undefined) return false
   const after = keyOfSeq(lastSeqBefore(welcome, record))
   return (await store.list(welcome.conversationId, "timeline", { after, limit: 1 })).length > 0
 }
 
-/** Present if a welcome leads to another group than the one that was read. */
+/** Present if a welcome is for another group than the stored one. */
 async function resetBy(
   conversation: Conversation,
   welcome: Welcome,
@@ -169,7 +169,7 @@ async function resetBy(
   }
 }
 
-/** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
+/** True if a welcome is for another group than the one that this device has read. */
 async function isBreak(
   { store }: Pick<Storage, "store">,
   { conversationId, mlsGroupId }: Welcome,
@@ -180,7 +180,7 @@ async function isBreak(
   return read.length > 0 || record.joinedSeq > 0n
 }
 
-/** The last place of the log that this device read, or that its timeline tells of. */
+/** The last position that this device has read, by its group state or its timeline. */
 async function lastPlace(
   { store, id: conversationId }: Conversation,
   { record, local }: StoredConversation,
@@ -205,7 +205,7 @@ async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: We
 }
 
 const maxTreeBytes = 4_194_304
-/** A service hands out pieces of a mebibyte. */
+/** A service sends chunks of one mebibyte. */
 const maxTreeChunks = 64
 
 async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welcome): Promise<Uint8Array> {
@@ -229,7 +229,7 @@ async function consumeAgain(context: Context, { id: welcomeId, conversationId }:
   await consume(context.conversation(conversationId))
 }
 
-/** Tells the service that the device is in. Its welcome is erased there by this, and only by this. */
+/** Confirms the join to the service, which only then deletes the welcome. */
 export async function consume(conversation: Conversation): Promise<void> {
   const { pendingConsume } = (await conversation.stored()).record ?? {}
   if (pendingConsume === undefined) return
@@ -237,7 +237,7 @@ export async function consume(conversation: Conversation): Promise<void> {
   try {
     await conversation.calls.welcomes.consumeWelcome({ welcomeId, idempotencyKey })
   } catch (error) {
-    // Gone: consumed with a key that was lost, void or expired. There is nothing left to erase.
+    // The welcome was consumed by a call whose answer was lost, or it is void or expired: nothing is left to delete.
     if (!isFailure(error, "NOT_FOUND", "WELCOME_ALREADY_CONSUMED")) throw error
   }
   await changeRecord(conversation, { pendingConsume: undefined })

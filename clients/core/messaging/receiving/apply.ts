@@ -12,7 +12,7 @@ import { verifyArrived } from "./verify-commit.ts"
 /** The outcome of a batch of envelopes. */
 export interface Applied {
   readonly entries: readonly TimelineEntry[]
-  /** Undefined for a device that is not in the group. */
+  /** Undefined for a device that is no member. */
   readonly processedSeq: bigint | undefined
 }
 
@@ -25,7 +25,7 @@ export const batchSize = 50
  * A commit of the log that fails its checks quarantines the conversation, with the evidence; a message becomes an
  * `unreadable` entry. An envelope of a caller that fails its checks changes nothing.
  *
- * @param envelopes ascending.
+ * @param envelopes In ascending order.
  * @throws MessagingError ENVELOPE_INVALID for an envelope of a caller; CLOCK_WRONG
  */
 export async function applyEnvelopes(
@@ -35,7 +35,7 @@ export async function applyEnvelopes(
 ): Promise<Applied> {
   const applied = await applyOnce(conversation, envelopes, source, false)
   if (applied.end === "end") return applied
-  // The envelopes before that one are applied and stored.
+  // The earlier envelopes of the batch are applied and stored.
   await conversation.issuer.refresh()
   return applyOnce(conversation, envelopes, source, true)
 }
@@ -63,7 +63,7 @@ function applyOnce(
   })
 }
 
-/** Applies one envelope: decides, performs, and decides again until no event follows. @returns the end of the batch. */
+/** Applies one envelope: decides and performs until no event follows. @returns The end of the batch. */
 async function applyNext(
   conversation: Conversation,
   draft: Draft,

@@ -10,7 +10,7 @@ import type { Op } from "../store/store.ts"
 import { type KeyWatch, watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 
-/** What the decisions of one transaction add up to, before it is written. */
+/** The accumulated writes and events of one transaction. */
 export interface Draft {
   readonly conversationId: string
   /** The state after the decisions so far. */
@@ -45,7 +45,7 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
       draft.ops.push(await timelineOp(context.rows, draft.conversationId, effect.entry))
       return
     case "putManifest": {
-      // The manifest, with its key, is stored beside the entry and never part of it.
+      // The manifest contains the file key, so it is stored separately from the entry.
       const place = { space: draft.conversationId, table: "attachment", key: keyOfSeq(effect.seq) } as const
       draft.ops.push(await context.rows.put(place, AttachmentManifestSchema, effect.manifest))
       return

@@ -1,5 +1,5 @@
-// Detects an equivocation: the service showed this device another commit of an epoch than it has in the log now. Such a
-// service refuses what this device sends after that commit, and its log shows the other one.
+// Detects an equivocation: the log now has another commit for an epoch than the one that this device has applied. Such a
+// service refuses this device's later messages and commits.
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
@@ -43,13 +43,13 @@ export async function handleEquivocation(conversation: Conversation): Promise<bo
   return isDone
 }
 
-/** Tells the service, and asks to be let in again. What cannot be done now is done by the next sync. */
+/** Reports the equivocation and requests a rejoin. The next sync completes the rest after a failure. */
 export async function reportAndRejoin(conversation: Conversation): Promise<void> {
   await reportQuarantine(conversation)
   await requestRejoin(conversation)
 }
 
-/** The commit that the log has now in the place of the one that was followed; undefined where it is that one, or none. */
+/** Finds another commit at the position of the applied one. @returns Undefined for the same commit, or none. */
 async function findEquivocation(
   conversation: Conversation,
   { record, local }: StoredConversation,
@@ -65,7 +65,7 @@ async function findEquivocation(
 
 const pageSize = 200n
 
-/** The commit that led to the epoch of the local group, as the log has it now: looked for backwards from where this device is. */
+/** Finds the commit that began the local epoch in the log, backwards from this device's position. */
 async function commitBefore(
   { calls, id: conversationId }: Conversation,
   { processedSeq, group }: LocalGroup,

@@ -14,7 +14,7 @@ import { catchUp } from "./log.ts"
 const maxWaiting = 2_000
 const maxWaitingBytes = 8 * 1024 * 1024
 
-/** Envelopes that arrived before an earlier one. In memory only: the log has them all. */
+/** Envelopes that arrived out of order. In memory only, because the log has them. */
 export interface Queue {
   add(conversationId: string, envelope: Envelope): void
   /** Returns those after a sequence number, ascending, and drops the others. */
@@ -35,7 +35,7 @@ export function createQueue(): Queue {
       const of = waiting.get(conversationId) ?? new Map<bigint, Envelope>()
       waiting.set(conversationId, of)
       if (of.has(envelope.seq)) return
-      // Over the limit, the envelope is dropped, and later read from the log.
+      // Over the limit, the envelope is dropped and later read from the log.
       if (count >= maxWaiting || bytes + envelope.message.length > maxWaitingBytes) return
       of.set(envelope.seq, envelope)
       count++

@@ -14,7 +14,7 @@ import { applyEnvelopes, batchSize } from "./apply.ts"
 
 const pageSize = 200
 
-/** Takes in everything that there is, and says how far it came. */
+/** Applies the log to its end. @returns The resulting state. */
 export async function catchUp(conversation: Conversation): Promise<StoredConversation> {
   const { conversations } = conversation.calls
   let from: bigint | undefined
@@ -63,7 +63,7 @@ async function isPastHead({ calls, id: conversationId }: Conversation, processed
   return conversation !== undefined && conversation.headSeq < processedSeq
 }
 
-/** Only moves the device's cursor: one that fails is made up for by the next. */
+/** Moves the device's cursor at the service. A failure is corrected by the next call. */
 async function acknowledge(conversation: Conversation, local: NonNullable<StoredConversation["local"]>): Promise<void> {
   const { processedSeq, group } = local
   if (processedSeq === 0n) return
@@ -79,7 +79,7 @@ async function acknowledge(conversation: Conversation, local: NonNullable<Stored
   }
 }
 
-/** Tells the service what was found, until it knows. */
+/** Reports a quarantine to the service, until a report succeeds. */
 export async function reportQuarantine(conversation: Conversation): Promise<void> {
   const { quarantine } = (await conversation.stored()).record ?? {}
   if (quarantine === undefined || quarantine.isReported) return
@@ -88,16 +88,16 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
     await conversation.calls.conversations.reportFork({ conversationId: conversation.id, epoch, seq, fault, stateTag })
   } catch (error) {
     conversation.emit({ is: "failed", conversationId: conversation.id, error })
-    // A service that does not take it, since its log says something else now, is not asked again.
+    // A report that the service refuses, because its log differs now, is not repeated.
     if (isUnreachable(error) || failureOf(error) === undefined) return
   }
   await changeRecord(conversation, { quarantine: { ...quarantine, isReported: true } })
 }
 
 /**
- * Requests that another member removes and adds this device, which cannot follow or must not send. What is stored stays until
- * the welcome comes. Where the service knows of no member that could, the conversation is stranded: the app begins another
- * one.
+ * Requests that another member removes and adds this device, because it cannot apply the log or must not send. The stored
+ * data stays until the welcome arrives. If the service knows of no such member, the conversation is stranded, and the app
+ * must create another one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })
@@ -121,7 +121,7 @@ async function findHelper(conversation: Conversation, isAsked: boolean): Promise
   await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: device.id, isAsked })
 }
 
-/** Decides on the stored state, in one transaction. @returns what is to be done then. */
+/** Decides on the stored state, in one transaction. @returns The next steps. */
 export const decideOn = (conversation: Conversation, event: RecoveryEvent): Promise<readonly RecoveryStep[]> =>
   conversation.change(async (stored) => {
     const { state, effects } = decideRecovery(stored, event)

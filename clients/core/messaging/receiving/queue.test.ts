@@ -6,7 +6,7 @@ import { createQueue } from "./incoming.ts"
 const envelope = (seq: number, size = 1) => create(EnvelopeSchema, { seq: BigInt(seq), message: new Uint8Array(size) })
 const seqs = (found: readonly { readonly seq: bigint }[]) => found.map(({ seq }) => Number(seq))
 
-test("envelopes wait in the log's order, each once, and those that were passed are gone", () => {
+test("queued envelopes are in log order, each once, and processed ones are dropped", () => {
   const queue = createQueue()
   for (const seq of [5, 3, 4, 3, 5]) queue.add("a", envelope(seq))
   queue.add("b", envelope(1))
@@ -17,9 +17,9 @@ test("envelopes wait in the log's order, each once, and those that were passed a
   expect(queue.after("c", 0n)).toEqual([])
 })
 
-test("2,000 wait at most, of all conversations together, and there is room again once some are passed", () => {
+test("at most 2,000 envelopes of all conversations are queued, and processing frees capacity", () => {
   const queue = createQueue()
-  // The same again takes no room.
+  // A repeated envelope uses no capacity.
   for (let round = 0; round < 2; round++) for (let seq = 1; seq <= 1_000; seq++) queue.add("a", envelope(seq))
   for (let seq = 1; seq <= 1_001; seq++) queue.add("b", envelope(seq))
   expect(queue.after("a", 0n)).toHaveLength(1_000)
@@ -30,7 +30,7 @@ test("2,000 wait at most, of all conversations together, and there is room again
   expect(seqs(queue.after("b", 999n))).toEqual([1_000, 1_001])
 })
 
-test("8 MiB wait at most", () => {
+test("at most 8 MiB are queued", () => {
   const mib = 1024 * 1024
   const queue = createQueue()
   queue.add("a", envelope(1, 5 * mib))

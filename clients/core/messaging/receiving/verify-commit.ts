@@ -15,8 +15,8 @@ import { type StoredConversation, treeHashOf } from "../state/stored-conversatio
 import { asksConfirmation } from "../verification/peer-rows.ts"
 
 /**
- * Verifies the commit at the next position, before the engine runs, after it expands the commit, and against the state that
- * it leads to. Changes nothing.
+ * Verifies the commit at the next position: before the engine runs, with the engine's changes, and by the resulting state.
+ * Changes nothing.
  *
  * @throws CanonicalError, EngineRefused, Forked
  */
@@ -60,7 +60,7 @@ export async function verifyArrived(
   const judged: { by?: unknown } = {}
   const processed = await conversation.engine
     .process(local.group, envelope.message, judge, Number(commit.atSeconds))
-    // The check's reason says more than the engine's "rejected".
+    // The reason of the check is more specific than the engine's COMMIT_REJECTED.
     .catch((error: unknown) => Promise.reject(judged.by ?? error))
   const { change, finish } = processed
   const { credential } = change.committer
