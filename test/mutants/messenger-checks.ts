@@ -6,7 +6,7 @@ const inPlace = {
   test: `${client}/checks/commit.test.ts`,
   row: "a commit %s is refused, whatever its receipt says",
 }
-const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: "a store of %s stays shut" }
+const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: "a store of %s does not open" }
 const frame = {
   file: `${client}/receiving/incoming.ts`,
   test: "test/story/messenger-envelopes.test.ts",
@@ -76,43 +76,43 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "a store opens for every user",
     from: "header.userId === owner.userId && ",
     to: "",
-    name: "a store of another user stays shut",
+    name: "a store of another user does not open",
   },
   {
     ...store,
     fault: "a store opens in every app",
     from: "header.appId === owner.appId && ",
     to: "",
-    name: "a store of another app stays shut",
+    name: "a store of another app does not open",
   },
   {
     ...store,
     fault: "a store opens in every tenant",
     from: ' && header.tenantId === (owner.tenantId ?? "")',
     to: "",
-    name: "a store of a tenant, without one stays shut",
+    name: "a store of a tenant, for a session without one does not open",
   },
   {
     ...store,
     fault: "a store opens with every secret box",
     from: "if (header.boxBackend !== box.describe().backend)",
     to: "if (box === undefined)",
-    name: "a store of another secret box stays shut",
+    name: "a store of another secret box does not open",
   },
   {
     ...store,
     fault: "a later version's store is read as this one's",
     from: "if (header.formatVersion > 1)",
     to: "if (header.formatVersion < 1)",
-    name: "a store of a later version stays shut",
+    name: "a store of a later version does not open",
   },
   {
     ...store,
     fault: "a store begins without an issuer",
     from: 'if (issuer === undefined) throw new MessagingError("ANSWER_REFUSED", "the access token names no issuer")',
     to: "",
-    name: "a token that names no issuer begins no store",
-    row: "a token that names no issuer begins no store",
+    name: "a token without an issuer creates no store",
+    row: "a token without an issuer creates no store",
   },
   {
     ...frame,

@@ -131,7 +131,7 @@ export function createEvents(): Events {
         try {
           listener(event)
         } catch (error) {
-          // The listener's own affair: what it was told of has happened.
+          // A listener's error must not affect the messenger, whose change is stored already.
           queueMicrotask(() => {
             throw error
           })
@@ -143,7 +143,7 @@ export function createEvents(): Events {
       return () => listeners.delete(listener)
     },
     stream(signal) {
-      // Heard from now on, and not from the first read on.
+      // Subscribes now, not at the first read.
       const waiting: MessengerEvent[] = []
       let isOpen = true
       let wake = () => {}

@@ -4,7 +4,7 @@ import { answeredId, bytesOfId, idOf, isId } from "./ids.ts"
 const bytes = Uint8Array.from({ length: 16 }, (_, i) => 255 - i * 16)
 const id = idOf("cnv", bytes)
 
-test("an id is its kind and its bytes, and comes back", () => {
+test("an id encodes its kind and its bytes", () => {
   expect(id).toMatch(/^cnv_[0-9a-hjkmnp-tv-z]{26}$/)
   expect(bytesOfId("cnv", id)).toEqual(bytes)
   expect(bytesOfId("cnv", idOf("cnv", new Uint8Array(16).fill(255)))).toEqual(new Uint8Array(16).fill(255))

@@ -23,7 +23,7 @@ export function isId(kind: IdKind, text: string): boolean {
   return pattern.exec(text)?.[1] === kind
 }
 
-/** An id that the service says. @throws MessagingError ANSWER_REFUSED for a text that is none of that kind. */
+/** Checks an id in a response. @throws MessagingError ANSWER_REFUSED for a text that is no id of that kind. */
 export function answeredId(kind: IdKind, text: string): string {
   if (!isId(kind, text)) throw new MessagingError("ANSWER_REFUSED", `the service answered with no ${kind}_ id`)
   return text

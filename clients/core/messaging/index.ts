@@ -1,4 +1,4 @@
-// @signet/client/messaging: the messenger, but for the platform it runs on.
+// @signet/client/messaging: the messenger without a platform.
 
 export type { OpenedAttachment, ReadOptions } from "./attachments/download.ts"
 export type { AttachmentSource } from "./attachments/source.ts"

@@ -28,7 +28,7 @@ const aad = utf8("frame")
 const accept = () => "accept" as const
 const encoded = (state: GroupState) => ({ epoch: encodeEpoch(state), secrets: encodeSecrets(state) })
 
-test("an engine opens when it passes its proof, with either provider", async () => {
+test("an engine opens after its self-test, with either crypto provider", async () => {
   for (const made of [suite, await makeWebSuite()]) {
     const engine = await openEngine({ suite: made, nowSeconds: () => today, deviceOf })
     expect(engine).toHaveProperty("encrypt")
@@ -36,7 +36,7 @@ test("an engine opens when it passes its proof, with either provider", async () 
 })
 
 test.each<[string, (engine: Engine) => Partial<Engine>]>([
-  ["takes any verdict", (engine) => ({ process: (state, commit) => engine.process(state, commit, accept) })],
+  ["accepts any verdict", (engine) => ({ process: (state, commit) => engine.process(state, commit, accept) })],
   [
     "ignores trailing bytes",
     (engine) => ({
@@ -55,7 +55,7 @@ test.each<[string, (engine: Engine) => Partial<Engine>]>([
   ],
   ["cannot join", () => ({ join: () => Promise.reject(new Error("unmerged_leaves")) })],
   [
-    "lets a removed member read",
+    "lets a removed member decrypt",
     (engine) => ({
       decrypt: async (state, message) =>
         engine.decrypt(state, message).catch(() => ({
@@ -73,12 +73,12 @@ test.each<[string, (engine: Engine) => Partial<Engine>]>([
   expect(await refusal(proveEngine({ ...engine, ...fault(engine) }, suite))).toBe("ENGINE_UNSAFE")
 })
 
-test("a machine whose primitives fail opens no engine", async () => {
+test("no engine opens with faulty primitives", async () => {
   const broken = { ...suite, dh: () => suite.random(32) }
   expect(await refusal(openEngine({ suite: broken, nowSeconds: () => today, deviceOf }))).toBe("ENGINE_UNSAFE")
 })
 
-test("a state that was written down and read back is the same state", async () => {
+test("a decoded state equals the encoded one", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C", "D", "E")
   await room.remove("A", ["C"])
   for (const by of ["A", "B", "A"]) await room.say(by, "so that ratchets are open")
@@ -92,7 +92,7 @@ test("a state that was written down and read back is the same state", async () =
   for (const by of ["A", "B", "D", "E"]) await room.say(by, "still here")
 })
 
-test("a state is about 300 bytes a member an epoch and 800 a message", async () => {
+test("a state writes about 300 bytes per member and epoch, and 800 per message", async () => {
   const names = Array.from({ length: 64 }, (_, i) => `member-${i}`)
   const { seat } = await roomOf(suite, ...names)
   const { epoch, secrets } = encoded(seat("member-5").current())
@@ -100,7 +100,7 @@ test("a state is about 300 bytes a member an epoch and 800 a message", async () 
   expect(secrets.length).toBeLessThan(800)
 })
 
-test("what was written down is refused when it was touched, cut, mixed or is of another version", async () => {
+test("an encoded state that is altered, truncated, mixed or of another version is refused", async () => {
   const { room, seat } = await roomOf(suite, "A", "B")
   const { engine, identity } = seat("A")
   const old = encoded(seat("A").current())
@@ -122,7 +122,7 @@ test("what was written down is refused when it was touched, cut, mixed or is of 
   }
 })
 
-test("no state holds an identity key: it is a reference that the suite resolves", async () => {
+test("a state contains no identity key, only a reference that the suite resolves", async () => {
   const { seed, publicKey } = await suite.signatureKeyPair()
   const reference = utf8("keystore entry 7")
   const resolving = withIdentities(suite, (bytes) =>
@@ -143,7 +143,7 @@ test("no state holds an identity key: it is a reference that the suite resolves"
   expect(everything.some((bytes) => contains(bytes, publicKey))).toBe(true)
 })
 
-test("a state shows its group, epoch and leaf, and nothing that is inside", async () => {
+test("a state exposes its group, epoch and leaf, and none of its secrets", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const state = seat("B").current()
   expect(Object.keys(state).sort()).toEqual(["epoch", "groupId", "ownLeaf"])
@@ -151,7 +151,7 @@ test("a state shows its group, epoch and leaf, and nothing that is inside", asyn
   expect(Reflect.ownKeys(state)).toHaveLength(3)
 })
 
-test("credential and signature key change without a rejoin, and everybody goes on", async () => {
+test("credential and signature key change without a rejoin", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C")
   const a = seat("A")
   const renewed = await newIdentity(suite, "A#2")
@@ -178,19 +178,19 @@ test("credential and signature key change without a rejoin, and everybody goes o
   for (const by of room.seats.keys()) await room.say(by, "all of us")
 })
 
-test("a leaf stays with its device, for the committer and for those who follow", async () => {
+test("a leaf keeps its device, by the checks of the committer and of the other members", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const other = await newIdentity(suite, "Z")
   const rotating = seat("A").engine.update(seat("A").current(), { aad, identity: other })
   expect(await refusal(rotating)).toBe("MLS_BAD_LEAF")
-  // A dishonest A, for which every credential is the same device.
+  // A malicious A, whose engine maps every credential to one device.
   const dishonest = uncheckedEngine({ suite, nowSeconds: () => today, deviceOf: () => "any" })
   const staged = await dishonest.update(seat("A").current(), { aad, identity: other })
   const processed = seat("B").engine.process(seat("B").current(), staged.commit, accept)
   expect(await refusal(processed)).toBe("MLS_BAD_LEAF")
 })
 
-test("a joiner is told the binding, the proof, its own key package and who added it", async () => {
+test("a joiner gets the binding, the proof, its own key package and its adder", async () => {
   const a = await newIdentity(suite, "A")
   const engine = testEngine(suite)
   const group = { groupId: utf8("group"), identity: a, binding: utf8("conversation 5"), ...lifetime }
@@ -209,7 +209,7 @@ test("a joiner is told the binding, the proof, its own key package and who added
   expect(membersOf(joined.state)).toEqual(joined.members)
 })
 
-test("a frame and a key package can be looked at before they are used", async () => {
+test("a frame and a key package can be inspected before their use", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
   const { commit, groupInfo } = await a.engine.update(a.current(), { aad })
@@ -227,7 +227,7 @@ test("a frame and a key package can be looked at before they are used", async ()
   expect(await refusal(a.engine.inspectKeyPackage(bent))).toBe("MLS_BAD_SIGNATURE")
 })
 
-test("a tree that is not the group's is refused", async () => {
+test("a tree of another group is refused", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
   const joining = await ourSeat(suite, "C")
@@ -239,8 +239,8 @@ test("a tree that is not the group's is refused", async () => {
   expect(await refusal(joining.join(welcome, staged.tree()))).toBe("accepted")
 })
 
-// Every 11th bit in npm test, all of them before a change is taken.
-test("every bit of a commit, a message, a Welcome and a tree counts", async () => {
+// Every 11th bit in npm test, all of them in the long form.
+test("a flipped bit in a commit, a message, a Welcome or a tree is refused", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const joining = await newIdentity(suite, "C")
@@ -266,9 +266,9 @@ test("every bit of a commit, a message, a Welcome and a tree counts", async () =
   }
 })
 
-// Cut, doubled, swapped and random pieces: longer faults than single bits.
+// Truncated, repeated, swapped and random pieces.
 test(
-  "whatever bytes arrive, the answer is a refusal with a reason",
+  "any bytes are refused with a reason",
   async () => {
     const { seat } = await roomOf(suite, "A", "B")
     const [a, b] = [seat("A"), seat("B")]
@@ -309,7 +309,7 @@ test(
   effort(60_000, 600_000, 3600_000),
 )
 
-test("messages and commits of another group, another epoch and one's own are refused by name", async () => {
+test("messages and commits of another group or epoch, and own ones, are refused with their own reasons", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C")
   const stranger = await ourSeat(suite, "A")
   await stranger.create(utf8("another group"))

@@ -53,22 +53,22 @@ export type {
 
 export interface EngineOptions {
   readonly suite: Suite
-  /** Who signs for the references that identities carry in the place of keys; absent where they carry the keys. */
+  /** Resolves the key references of identities. Absent if identities contain their keys. */
   readonly signerOf?: (reference: Uint8Array) => Signer | undefined
   /** Unix seconds. */
   readonly nowSeconds: () => number
-  /** Which device a credential names; throws for bytes that are no credential. */
+  /** Returns the device that a credential names. Throws for bytes that are no credential. */
   readonly deviceOf: DeviceOf
 }
 
-/** @throws EngineRefused ENGINE_UNSAFE if the engine does not pass its proof on this machine. */
+/** Creates an engine and runs its self-test. @throws EngineRefused ENGINE_UNSAFE if the engine fails it on this machine. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { suite } = options
   await proveEngine(uncheckedEngine({ suite, nowSeconds: () => 1, deviceOf: hex }), suite)
   return uncheckedEngine(options)
 }
 
-/** The engine without its proof: for the proof itself, and for tests that have one engine a member. */
+/** Creates the engine without its self-test: for the self-test itself, and for tests with one engine per member. */
 export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: EngineOptions): Engine {
   const signing = signerOf === undefined ? suite : withIdentities(suite, signerOf)
   const kit = makeKit(signing, { nowSeconds, deviceOf })
@@ -89,13 +89,13 @@ export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: Engin
 
 export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf, maxPlaintextBytes, wipeState }
 
-/** Whether a GroupInfo (MLSMessage) is of this state: group context and confirmation tag, byte for byte. */
+/** True if a GroupInfo (MLSMessage) has exactly the group context and confirmation tag of this state. */
 export function groupInfoFits(state: GroupState, groupInfo: Uint8Array): boolean {
   const { context, confirmationTag } = opened(state)
   return groupInfoIsOf(groupInfo, context, confirmationTag)
 }
 
-/** The ratchet tree as it travels beside a Welcome. */
+/** Encodes the ratchet tree, which is sent beside a Welcome. */
 export function treeOf(state: GroupState): Uint8Array {
   return encodeTree(opened(state).tree)
 }
@@ -107,13 +107,13 @@ export function membersOf(state: GroupState): Member[] {
 
 /**
  * The epoch authenticator (RFC 9420 section 8.7), 32 bytes: equal for two devices that are in the same group.
- * The group code is made of it. It opens nothing.
+ * The group code is derived from it. It decrypts nothing.
  */
 export function epochAuthenticator(state: GroupState): Uint8Array {
   return copyOf(opened(state).epochSecrets.authenticator)
 }
 
-/** Names this epoch of this fork of the group, 32 bytes, not secret: membership proofs and receipts pin it. */
+/** Identifies this epoch on this fork of the group: 32 bytes, not secret. Membership proofs and receipts name it. */
 export function stateTag(state: GroupState): Uint8Array {
   return stateTagOf(opened(state).confirmationTag)
 }

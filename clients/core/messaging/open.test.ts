@@ -44,7 +44,7 @@ test.each([
   "https://messages.example?tenant=1",
   "ftp://messages.example",
   "messages.example",
-])("no token goes to %s", async (baseUrl) => {
+])("no token is sent to %s", async (baseUrl) => {
   const options = optionsWith({ messaging: { baseUrl, issuerRootKeys: [] } })
   await expect(openContext(options, { suite, verify })).rejects.toMatchObject({ reason: "CONFIGURATION_INVALID" })
 })
@@ -62,14 +62,14 @@ async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>) {
 test.each<[string, MessageInitShape<typeof StoreHeaderSchema>, string]>([
   ["another user", { userId: idOf("prn", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
   ["another app", { appId: idOf("app", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
-  ["a tenant, without one", { tenantId: idOf("ten", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
+  ["a tenant, for a session without one", { tenantId: idOf("ten", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
   ["another secret box", { boxBackend: "another" }, "SECURE_STORE_CHANGED"],
   ["a later version", { formatVersion: 2 }, "STATE_NEWER_VERSION"],
-])("a store of %s stays shut", async (_, header, reason) => {
+])("a store of %s does not open", async (_, header, reason) => {
   await expect(openWith(header)).rejects.toMatchObject({ name: "MessagingError", reason })
 })
 
-test("a token that names no issuer begins no store", async () => {
+test("a token without an issuer creates no store", async () => {
   const store = openMemoryStore()
   const { session } = optionsWith({})
   for (const token of ["", "no token", `e30.${Buffer.from('{"iss":7}').toString("base64url")}.`]) {

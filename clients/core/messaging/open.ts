@@ -25,11 +25,11 @@ import { openConversations } from "./state/conversations.ts"
 import { sealedRows } from "./store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
 
-/** What differs between platforms below the surface. */
+/** The primitives that a platform provides. */
 export interface Primitives {
   readonly suite: Suite
   readonly verify: Verify
-  /** For tests that open many messengers: the engine's own proof takes a while. */
+  /** For tests that open many messengers: skips the engine's self-test. */
   readonly openEngine?: typeof openEngine
   /** Default: 50. */
   readonly keyPackageTarget?: number
@@ -38,14 +38,14 @@ export interface Primitives {
 export interface Opened {
   readonly context: Context
   readonly events: Events
-  /** The scope in the secret box: without its keys nothing that is stored opens again. */
+  /** The scope of the keys in the secret box that seal all stored data. */
   readonly scope: SecretScope
 }
 
 /**
- * Opens the store for this user, and becomes a device of the session if it is none yet.
+ * Opens the store for this user, and registers the device if it is new.
  *
- * @throws SignetError CONFIGURATION_INVALID for an address that no token goes to.
+ * @throws SignetError CONFIGURATION_INVALID for a URL to which no token may be sent.
  */
 export async function openContext(options: MessengerOptions, primitives: Primitives): Promise<Opened> {
   checkServiceUrl(options.messaging.baseUrl)
@@ -113,12 +113,12 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
   return { context, events, scope }
 }
 
-/** What other tabs write is told here, too, until the store is closed. */
+/** Reports the writes of other tabs, until the store is closed. */
 function followTabs(context: Context): void {
   const { store, device } = context
   const follow = async (space: Space) => {
     if (space === deviceSpace) return device.reload()
-    // Any script of the page's origin can say a name.
+    // Any script of the page's origin can send an id.
     if (await context.has(space)) await context.conversation(space).reportWritten()
   }
   store.watch?.((space) => {
@@ -152,7 +152,7 @@ function hearing(events: Events): Pick<Context, "hear" | "recordEntries"> {
   }
 }
 
-/** Whose store it is, and sealed by which box: written once, and compared ever after. */
+/** Compares the store's header, its owner and secret box, which its first opening writes. */
 async function openHeader({ store, secretBox, session, random }: MessengerOptions, owner: Owner): Promise<StoreHeader> {
   const place = { table: "header", key: "store" } as const
   for (;;) {

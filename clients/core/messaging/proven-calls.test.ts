@@ -22,7 +22,7 @@ const checksOf = (requirement: AuthRequirement): AuthRequirement[] => {
   return check.case === "allOf" || check.case === "anyOf" ? check.value.of.flatMap(checksOf) : [requirement]
 }
 
-test("the calls that a device signs are those that the contract wants signed", () => {
+test("a device signs exactly the calls that the contract requires to be signed", () => {
   const wanted = services
     .flatMap(({ methods }) => methods)
     .filter((method) =>

@@ -1,4 +1,4 @@
-// Which calls a device signs. The contract says so, too, but not where browsers have it: what only servers read is left out.
+// The calls that a device signs. They are listed here because the browser's contract omits the options for servers.
 
 const methods: Readonly<Record<string, readonly string[]>> = {
   AttachmentService: ["CompleteAttachment", "CreateAttachment", "DeleteAttachment", "PresignPart", "UploadPart"],

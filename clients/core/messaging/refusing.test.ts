@@ -15,7 +15,7 @@ test.each<[unknown, object]>([
   [new EngineRefused("ENGINE_UNSAFE", "unsafe"), { reason: "ENGINE_UNSAFE" }],
   [own, own],
   [bug, bug],
-])("%s is thrown with the reason for an app", async (cause, expected) => {
+])("%s is thrown with a reason for the app", async (cause, expected) => {
   const work = refusingAs("ANSWER_REFUSED", () => Promise.reject(cause))
   await expect(work).rejects.toMatchObject(expected)
   if (cause === own || cause === bug) await expect(work).rejects.toBe(cause)

@@ -8,7 +8,7 @@ import { handleEquivocation, mayBeEquivocation } from "../receiving/equivocation
 import { catchUp, requestRejoin } from "../receiving/log.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 
-/** What is sent, with the steps that only a message needs. */
+/** An item to send. Only a message needs the additional steps. */
 export type SendItem =
   | {
       readonly kind: "commit"
@@ -17,16 +17,16 @@ export type SendItem =
     }
   | {
       readonly kind: "message"
-      /** Removes the message. @throws the refusal, if a caller waits for this message. */
+      /** Removes the message. @throws The refusal, if a caller waits for this message. */
       drop(error: unknown): Promise<void>
-      /** A step of the outbox, because directives are commits, which come here as well. */
+      /** Provided by the outbox, because directives are commits, whose refusals this module handles too. */
       carryOutDirectives(): Promise<void>
     }
 
 /**
  * Prepares the next attempt to send an item, or throws the reason why there is none for now.
  *
- * @param tries attempts so far, from 1.
+ * @param tries Attempts so far, from 1.
  */
 export async function afterRefusal(
   conversation: Conversation,
@@ -56,7 +56,7 @@ export async function afterRefusal(
   }
 }
 
-/** Runs the steps of a reaction. @returns True if a step has changed the conversation, so that waiting is of no use. */
+/** Runs the steps of a reaction. @returns True if a step has changed the conversation, so that no wait is needed. */
 async function isSettledBy(
   steps: readonly Step[],
   conversation: Conversation,
@@ -88,8 +88,8 @@ async function isSettledBy(
 }
 
 /**
- * Drops a refused commit: it is in no log, and its state is never entered. A commit that another tab has staged since stays:
- * it may be in the log, and a device that does not know its own commit must rejoin.
+ * Drops a refused commit, which the log will never have. A commit that another tab has staged since is kept: it may be in the
+ * log, and a device that does not know its own commit must rejoin.
  */
 async function discardStaged(conversation: Conversation, commitHash: Uint8Array | undefined): Promise<void> {
   await conversation.change(async (stored) => {

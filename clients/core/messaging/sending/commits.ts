@@ -19,7 +19,7 @@ export type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "n
  * Commits a plan. The commit is stored before it is sent, and retried until its result is known. If another commit was
  * first, a new one is staged. Runs in the turn of the conversation.
  *
- * @param intentId names the stored intent, which the transaction that applies the commit removes.
+ * @param intentId The stored intent, which the transaction that applies the commit removes.
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function commit(
@@ -27,7 +27,7 @@ export async function commit(
   intentId: string,
   planning: Planning,
 ): Promise<"done" | "nothing"> {
-  /** Counts the claims of key packages: a new one has a new claim id. */
+  /** Counts the claims of key packages, each of which has its own id. */
   let claims = 0
   /** The commit that the current attempt sends. */
   let sent: StagedCommit | undefined
