@@ -1,4 +1,4 @@
-import { type FramingCode, FramingRefused } from "./refusal.ts"
+import { type FramingCode, FramingOversized, FramingRefused } from "./refusal.ts"
 
 /**
  * A read position in received bytes (RFC 9420 section 2.1).
@@ -14,7 +14,7 @@ export interface Reader {
 
 /** @throws FramingRefused MLS_TOO_LARGE before any byte is read. */
 export function openReader(bytes: Uint8Array, maxBytes: number, what: string): Reader {
-  if (bytes.length > maxBytes) throw new FramingRefused("MLS_TOO_LARGE", what, maxBytes)
+  if (bytes.length > maxBytes) throw new FramingOversized(what, maxBytes)
   return { bytes, at: 0, end: bytes.length }
 }
 

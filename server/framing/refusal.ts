@@ -14,7 +14,7 @@ export const framingCodes = [
 
 export type FramingCode = (typeof framingCodes)[number]
 
-/** The only error of this folder. Its message names a field and a position, never a value. */
+/** The error of this folder. Its message names a field and a position, never a value. */
 export class FramingRefused extends Error {
   readonly code: FramingCode
   /** The field that was being read. */
@@ -28,5 +28,12 @@ export class FramingRefused extends Error {
     this.code = code
     this.what = what
     this.offset = offset
+  }
+}
+
+/** More bytes than the limit of a whole message. Parts and lists of a message are refused by a plain FramingRefused. */
+export class FramingOversized extends FramingRefused {
+  constructor(what: string, maxBytes: number) {
+    super("MLS_TOO_LARGE", what, maxBytes)
   }
 }

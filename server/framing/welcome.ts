@@ -3,7 +3,7 @@ import { readCipherSuite } from "./key-package.ts"
 import { maxBytes, maxInside } from "./limits.ts"
 import { openMessage } from "./message.ts"
 import { finish, list, opaque, type Reader, refuse, since } from "./reader.ts"
-import { FramingRefused } from "./refusal.ts"
+import { FramingOversized } from "./refusal.ts"
 import { keyOf, vectorBytes } from "./writer.ts"
 
 /** RFC 9420 section 12.4.3.1. */
@@ -80,6 +80,6 @@ export function splitWelcome(
   const fixed = welcome.head.length + welcome.tail.length
   // The length of the secrets takes at most four bytes.
   const largest = welcome.secrets.reduce((size, secret) => Math.max(size, fixed + 4 + secret.bytes.length), 0)
-  if (largest > maxForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", maxForOne)
+  if (largest > maxForOne) throw new FramingOversized("mls_welcome for one", maxForOne)
   return new Map(welcome.secrets.map((secret) => [toHex(secret.newMember), welcomeFor(welcome, secret)]))
 }

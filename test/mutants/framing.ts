@@ -41,9 +41,17 @@ export const framingMutants: readonly Mutant[] = [
   {
     fault: "a Welcome is split whatever it grows to",
     file: `${framing}/welcome.ts`,
-    from: 'if (largest > maxForOne) throw new FramingRefused("MLS_TOO_LARGE", "mls_welcome for one", maxForOne)',
+    from: 'if (largest > maxForOne) throw new FramingOversized("mls_welcome for one", maxForOne)',
     to: "",
     test: `${framing}/welcome.test.ts`,
     name: "a Welcome whose parts would be too large is refused before it is split",
+  },
+  {
+    fault: "a leaf is accepted with more list elements than clients accept",
+    file: `${framing}/leaf-node.ts`,
+    from: "if (leafElements({ capabilities, extensions }) > maxInside.leafElements) {",
+    to: "if (leafElements({ capabilities, extensions }) > 10 * maxInside.leafElements) {",
+    test: `${framing}/key-package.test.ts`,
+    name: "a key package whose lists are too long together",
   },
 ]

@@ -2,7 +2,7 @@
 import { CanonicalError } from "@signet/canonical/errors"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
-import { FramingRefused } from "../../framing/refusal.ts"
+import { FramingOversized, FramingRefused } from "../../framing/refusal.ts"
 import { detail, detailed } from "../../serving/call/detailed.ts"
 
 /** Runs a check of canonical bytes. @throws Refused with `reason` in place of a CanonicalError. */
@@ -26,21 +26,24 @@ export const limitExceeded = (limit: string, max: number): Refused =>
  * Runs a parser of MLS bytes.
  *
  * @param limit The field of Limits that bounds the bytes, and its value.
- * @throws Refused MLS_*, LIMIT_EXCEEDED
+ * @throws Refused LIMIT_EXCEEDED for more bytes than the limit. MLS_* for everything else, which includes too many
+ * elements; metadata has the code and the field.
  */
 export function readMls<T>([limit, max]: readonly [limit: string, max: number], parse: () => T): T {
   try {
     return parse()
   } catch (error) {
+    if (error instanceof FramingOversized) throw limitExceeded(limit, max)
     if (!(error instanceof FramingRefused)) throw error
-    if (error.code === "MLS_TOO_LARGE") throw limitExceeded(limit, max)
-    throw refusedFor(reasonOf[error.code], error.code, error)
+    const { code, what } = error
+    throw new Refused(reasonOf[code], { metadata: { code, field: what }, cause: error })
   }
 }
 
-const reasonOf: Record<Exclude<FramingRefused["code"], "MLS_TOO_LARGE">, Reason> = {
+const reasonOf: Record<FramingRefused["code"], Reason> = {
   MLS_MALFORMED: "MLS_MALFORMED",
   MLS_NON_CANONICAL: "MLS_NON_CANONICAL",
   MLS_WRONG_WIRE_FORMAT: "MLS_WRONG_WIRE_FORMAT",
   MLS_UNSUPPORTED: "MLS_MALFORMED",
+  MLS_TOO_LARGE: "MLS_MALFORMED",
 }

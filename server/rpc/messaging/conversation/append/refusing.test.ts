@@ -2,7 +2,7 @@ import { CanonicalError, canonicalCodes } from "@signet/canonical/errors"
 import { Refused } from "@signet/kernel/errors"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { expect, test } from "vitest"
-import { FramingRefused, type framingCodes } from "../../../../framing/refusal.ts"
+import { FramingOversized, FramingRefused, type framingCodes } from "../../../../framing/refusal.ts"
 import { detailsOf } from "../../../../serving/call/detailed.ts"
 import { readMls } from "../../refusing.ts"
 import { judging } from "./refusing.ts"
@@ -54,12 +54,18 @@ test.each([
   ["MLS_UNSUPPORTED", "MLS_MALFORMED"],
   ["MLS_NON_CANONICAL", "MLS_NON_CANONICAL"],
   ["MLS_WRONG_WIRE_FORMAT", "MLS_WRONG_WIRE_FORMAT"],
-] as const)("%s is %s, and names the code", (code, reason) => {
-  expect(read(code)).toMatchObject({ reason, metadata: { code } })
+  // A list that is too long in a message of few bytes.
+  ["MLS_TOO_LARGE", "MLS_MALFORMED"],
+] as const)("%s is %s, and names the code and the field", (code, reason) => {
+  expect(read(code)).toMatchObject({ reason, metadata: { code, field: "ratchet_tree" } })
 })
 
-test("a LIMIT_EXCEEDED refusal names its limit", () => {
-  const error = read("MLS_TOO_LARGE")
+test("more bytes than a message may have are a LIMIT_EXCEEDED refusal that names the limit", () => {
+  const error = refused(() =>
+    readMls(["tree_bytes", 7], () => {
+      throw new FramingOversized("ratchet_tree", 7)
+    }),
+  )
   expect(error.reason).toBe("LIMIT_EXCEEDED")
   expect(detailsOf(error)).toEqual([{ desc: LimitExceededSchema, value: { limit: "tree_bytes", max: 7n } }])
 })
