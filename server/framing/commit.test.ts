@@ -135,10 +135,10 @@ describe("a commit", () => {
     ["that adds with a path", () => proposing([add(0)]), "MLS_UNSUPPORTED adds and a path in one"],
     ["that removes without a path", () => proposing([remove(2)], false), "MLS_MALFORMED a path is needed here"],
     ["of nothing", () => proposing([], false), "MLS_MALFORMED a path is needed here"],
-    ["of 512 removes", () => proposing(Array.from({ length: 512 }, (_, i) => remove(i + 2))), "read"],
+    ["of 256 removes", () => proposing(Array.from({ length: 256 }, (_, i) => remove(i + 2))), "read"],
     [
-      "of 513 removes",
-      () => proposing(Array.from({ length: 513 }, (_, i) => remove(i + 2))),
+      "of 257 removes",
+      () => proposing(Array.from({ length: 257 }, (_, i) => remove(i + 2))),
       "MLS_TOO_LARGE proposals",
     ],
     [

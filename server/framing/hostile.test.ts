@@ -1,11 +1,15 @@
 import { concat } from "@signet/canonical/bytes"
 import { describe, expect, test } from "vitest"
+import { maxLeaves } from "../../clients/core/messaging/engine/kit.ts"
+import { requireFew } from "../../clients/core/messaging/engine/shape.ts"
+import { maxCount } from "../kernel/messaging/limits.ts"
 import { parseCommit } from "./commit.ts"
 import { parseGroupInfo } from "./group-info.ts"
 import { parseKeyPackage } from "./key-package.ts"
+import { maxInside } from "./limits.ts"
 import { parseApplication } from "./message.ts"
 import { refusal } from "./testing/bent.ts"
-import { parseTree } from "./tree.ts"
+import { levelOf, parseTree } from "./tree.ts"
 import { treeHash } from "./tree-hash.ts"
 import { splitWelcome } from "./welcome.ts"
 import { lengthBytes, uint32Bytes, vectorBytes } from "./writer.ts"
@@ -55,16 +59,16 @@ const signature = vectorBytes(new Uint8Array(64))
 const basic = (size: number) => concat(bytesOf(0, 1), vectorBytes(new Uint8Array(size)))
 const suiteOne = bytesOf(0, 1)
 
-/** A leaf with the maximum number of capabilities. */
+/** A leaf with the maximum number of list elements: 3 versions, 24 other capabilities and 5 extensions. */
 function wideLeaf(source: Uint8Array, credential = 200): Uint8Array {
-  const many = vectorBytes(repeated(suiteOne, 64))
+  const many = vectorBytes(repeated(suiteOne, 6))
   const extension = (n: number) => bytesOf(0, n, 0)
   const extensions = vectorBytes(...Array.from({ length: 5 }, (_, i) => extension(i + 1)))
   return concat(
     key,
     key,
     basic(credential),
-    vectorBytes(suiteOne),
+    vectorBytes(repeated(suiteOne, 3)),
     many,
     many,
     many,
@@ -84,7 +88,7 @@ function wideAdd(n: number): Uint8Array {
     bytes.set(uint32Bytes(n * 3 + i + 1))
     return vectorBytes(bytes)
   })
-  const leaf = wideLeaf(lifetime, 2100)
+  const leaf = wideLeaf(lifetime, 4900)
   const [init = key, encryption = key, sign = key] = keys
   leaf.set(encryption, 0)
   leaf.set(sign, encryption.length)
@@ -201,16 +205,46 @@ function nested(deep: number): Uint8Array {
 }
 
 describe("the largest accepted messages are read once, in fewer steps than bytes", () => {
-  test("a commit of 1.5 MiB with 512 adds, each with the maximum of capabilities", () => {
-    const adds = Array.from({ length: 512 }, (_, n) => wideAdd(n))
+  test("a commit of 1.5 MiB with 256 adds, each with the maximum of capabilities", () => {
+    const adds = Array.from({ length: maxInside.proposals }, (_, n) => wideAdd(n))
     const bytes = concat(commitHead, vectorBytes(...adds), bytesOf(0), signature, key, key)
     expect(bytes.length).toBeGreaterThan(1.2 * mebibyte)
-    expect(parseCommit(bytes).adds).toHaveLength(512)
+    expect(parseCommit(bytes).adds).toHaveLength(256)
     expect(stepsOf(bytes, parseCommit)).toBeLessThan(bytes.length)
+    requireFew(bytes, "message")
+    const oneMore = concat(commitHead, vectorBytes(...adds, wideAdd(256)), bytesOf(0), signature, key, key)
+    expect(refusal(() => parseCommit(oneMore, huge))).toBe("MLS_TOO_LARGE")
+  })
+
+  test("a commit with 256 removes and a path for 2,048 recipients", () => {
+    const removes = Array.from({ length: maxInside.proposals }, (_, n) => concat(bytesOf(1, 0, 3), uint32Bytes(n + 1)))
+    const sealed = concat(key, vectorBytes(new Uint8Array(48)))
+    const nodes = Array.from({ length: maxInside.pathNodes }, (_, i) =>
+      concat(key, vectorBytes(...(i === 0 ? new Array(maxInside.pathSecrets).fill(sealed) : []))),
+    )
+    const path = concat(bytesOf(1), wideLeaf(bytesOf(3, 0)), vectorBytes(...nodes))
+    const bytes = concat(commitHead, vectorBytes(...removes), path, signature, key, key)
+    expect(parseCommit(bytes).removes).toHaveLength(256)
+    requireFew(bytes, "message")
+  })
+
+  test("a tree of as many leaves as a conversation may have, each unmerged in every parent", () => {
+    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime))
+    const leaves = maxCount.leaves.most
+    const nodes = Array.from({ length: leaves * 2 - 1 }, (_, index) => {
+      if (index % 2 === 0) return leaf
+      const reach = 2 ** levelOf(index) - 1
+      const below = Array.from({ length: reach + 1 }, (_, i) => (index - reach) / 2 + i).filter((each) => each < leaves)
+      return concat(bytesOf(1, 2), key, bytesOf(0), vectorBytes(...below.map(uint32Bytes)))
+    })
+    const bytes = vectorBytes(...nodes)
+    expect(parseTree(bytes).leaves.size).toBe(leaves)
+    requireFew(bytes, "tree")
+    expect([maxLeaves, maxCount.subjectsPerCommit]).toEqual([leaves, maxInside.proposals])
   })
 
   test("a tree of 4 MiB with 2,048 leaves", () => {
-    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime, 1300))
+    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime, 1730))
     const nodes = Array.from({ length: 4095 }, (_, i) => (i % 2 === 0 ? leaf : bytesOf(0)))
     const bytes = vectorBytes(...nodes)
     expect(bytes.length).toBeGreaterThan(3.8 * mebibyte)

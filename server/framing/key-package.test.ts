@@ -16,6 +16,8 @@ beforeAll(async () => {
 })
 
 const grease = 0x1a1a
+/** Capabilities of our own leaves: a version, a suite, two extensions and a credential. */
+const own = 5
 type Capabilities = KeyPackage["leafNode"]["capabilities"]
 const leaf = (bend: object) => (kp: KeyPackage) => ({ leafNode: { ...kp.leafNode, ...bend } })
 const can = (bend: (capabilities: Capabilities) => object) => (kp: KeyPackage) => ({
@@ -70,10 +72,43 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
   ],
   [
     "that can do more than anybody",
-    can(() => ({ proposals: new Array(65).fill(grease) })),
+    can(() => ({ proposals: new Array(33).fill(grease) })),
     "MLS_TOO_LARGE capabilities.proposals",
   ],
-  ["that can do as much as anybody may", can(() => ({ proposals: new Array(64).fill(grease) })), "read"],
+  ["that can do as much as anybody may", can(() => ({ proposals: new Array(32 - own).fill(grease) })), "read"],
+  [
+    "whose lists are too long together",
+    can(() => ({ proposals: new Array(33 - own).fill(grease) })),
+    "MLS_TOO_LARGE leaf_node: capabilities and extensions",
+  ],
+  [
+    "whose lists are too long together with its leaf extensions",
+    (kp) => ({
+      leafNode: {
+        ...can(() => ({ proposals: new Array(32 - own).fill(grease) }))(kp).leafNode,
+        extensions: [extension(5)],
+      },
+    }),
+    "MLS_TOO_LARGE leaf_node: capabilities and extensions",
+  ],
+  [
+    "whose lists are too long together with its own extensions",
+    (kp) => ({ ...can(() => ({ proposals: new Array(32 - own).fill(grease) }))(kp), extensions: [extension(7)] }),
+    "MLS_TOO_LARGE key_package: capabilities and extensions",
+  ],
+  [
+    "of an engine with every registered suite and GREASE in each list, as OpenMLS makes it",
+    (kp) => ({
+      ...can((c) => ({
+        ciphersuites: [...c.ciphersuites, "2", "3", "4", "5", "6", "7", `${grease}`],
+        extensions: [1, 10, grease, 0xf0a1, 0xf0a2],
+        proposals: [8, 9, grease],
+        credentials: ["basic", "x509", `${grease}`],
+      }))(kp),
+      extensions: [extension(10)],
+    }),
+    "read",
+  ],
   [
     "with a leaf extension of the reserved type that it cannot do",
     leaf({ extensions: [extension(0)] }),

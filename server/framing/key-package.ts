@@ -2,8 +2,8 @@ import { concat, equalBytes } from "@signet/canonical/bytes"
 import { type Verify, verifyEd25519 } from "@signet/canonical/ed25519"
 import { type Extension, extensionData, lastResort, readExtensions } from "./extension.ts"
 import { refHash, verifyLabeled } from "./labeled.ts"
-import { cipherSuite, type LeafNode, readLeafNode, verifyLeafNode } from "./leaf-node.ts"
-import { maxBytes } from "./limits.ts"
+import { cipherSuite, type LeafNode, leafElements, readLeafNode, verifyLeafNode } from "./leaf-node.ts"
+import { maxBytes, maxInside } from "./limits.ts"
 import { openMessage } from "./message.ts"
 import { finish, opaque, type Reader, refuse, since, uint16 } from "./reader.ts"
 
@@ -49,6 +49,9 @@ export function readKeyPackage(reader: Reader): KeyPackage {
   if (source.kind !== "key_package") return refuse(reader, "MLS_MALFORMED", "leaf_node_source of a key package", leafAt)
   if (equalBytes(initKey, leafNode.encryptionKey)) refuse(reader, "MLS_MALFORMED", "init_key: also the leaf's", start)
   const extensions = readExtensions(reader, "key_package.extensions")
+  if (leafElements(leafNode) + extensions.length > maxInside.leafElements) {
+    refuse(reader, "MLS_TOO_LARGE", "key_package: capabilities and extensions", start)
+  }
   const flag = extensionData(extensions, lastResort)
   if (flag !== undefined && flag.length > 0) refuse(reader, "MLS_MALFORMED", "last_resort: has no content")
   const signed = since(reader, start)

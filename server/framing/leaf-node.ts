@@ -12,6 +12,7 @@ const basicCredential = 1
 
 /** A client's capabilities beyond the defaults (RFC 9420 section 7.2), as numbers of the registries of section 17. */
 export interface Capabilities {
+  readonly versions: readonly number[]
   readonly cipherSuites: readonly number[]
   readonly extensions: readonly number[]
   readonly proposals: readonly number[]
@@ -56,6 +57,9 @@ export function readLeafNode(reader: Reader): LeafNode {
   const source = readSource(reader)
   const extensionsAt = reader.at
   const extensions = readExtensions(reader, "leaf_node.extensions")
+  if (leafElements({ capabilities, extensions }) > maxInside.leafElements) {
+    refuse(reader, "MLS_TOO_LARGE", "leaf_node: capabilities and extensions", start)
+  }
   const supported = extensions.every(({ type }) => supportsExtension(capabilities, type))
   if (!supported) refuse(reader, "MLS_MALFORMED", "leaf_node.extensions: not in its capabilities", extensionsAt)
   const signed = since(reader, start)
@@ -63,6 +67,13 @@ export function readLeafNode(reader: Reader): LeafNode {
   const bytes = since(reader, start)
   if (bytes.length > maxInside.leaf) refuse(reader, "MLS_TOO_LARGE", "leaf_node", start)
   return { bytes, encryptionKey, signatureKey, identity, capabilities, source, extensions, signature, signed }
+}
+
+/** Number of entries in the capability lists, and of extensions. */
+export function leafElements({ capabilities, extensions }: Pick<LeafNode, "capabilities" | "extensions">): number {
+  const { versions, cipherSuites, proposals, credentials } = capabilities
+  const lists = [versions, cipherSuites, capabilities.extensions, proposals, credentials, extensions]
+  return lists.reduce((sum, list) => sum + list.length, 0)
 }
 
 function readIdentity(reader: Reader): Uint8Array {
@@ -74,17 +85,17 @@ function readIdentity(reader: Reader): Uint8Array {
 
 function readCapabilities(reader: Reader): Capabilities {
   const start = reader.at
-  const versions = uint16s(reader, "capabilities.versions", maxInside.capabilities)
-  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.capabilities)
-  const extensions = uint16s(reader, "capabilities.extensions", maxInside.capabilities)
-  const proposals = uint16s(reader, "capabilities.proposals", maxInside.capabilities)
-  const credentials = uint16s(reader, "capabilities.credentials", maxInside.capabilities)
+  const versions = uint16s(reader, "capabilities.versions", maxInside.leafElements)
+  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.leafElements)
+  const extensions = uint16s(reader, "capabilities.extensions", maxInside.leafElements)
+  const proposals = uint16s(reader, "capabilities.proposals", maxInside.leafElements)
+  const credentials = uint16s(reader, "capabilities.credentials", maxInside.leafElements)
   // MLS allows further versions, but the clients' engine cannot read them.
   const only = versions.length > 0 && versions.every((version) => version === mls10)
   if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)
   if (!cipherSuites.includes(cipherSuite)) refuse(reader, "MLS_UNSUPPORTED", "capabilities.cipher_suites", start)
   if (!credentials.includes(basicCredential)) refuse(reader, "MLS_UNSUPPORTED", "capabilities.credentials", start)
-  return { cipherSuites, extensions, proposals, credentials }
+  return { versions, cipherSuites, extensions, proposals, credentials }
 }
 
 function readSource(reader: Reader): LeafSource {

@@ -1,3 +1,5 @@
+import { maxLeafElements } from "@signet/canonical/leaf-elements"
+
 /** Maximum size of each kind in bytes, checked before parsing. Callers can pass their own limits. */
 export const maxBytes = {
   application: 256 * 1024,
@@ -17,7 +19,8 @@ export const maxInside = {
   aad: 33_000,
   /** Bytes of one LeafNode. */
   leaf: 8 * 1024,
-  proposals: 512,
+  /** A membership proof covers at most 256 subjects. */
+  proposals: 256,
   /** Recipients of one Welcome. */
   groupSecrets: 1024,
   /** Nodes of a tree including blanks: 2,048 leaves and their parents. */
@@ -26,8 +29,8 @@ export const maxInside = {
   pathNodes: 11,
   /** Recipients of one path secret: the leaves of such a tree. */
   pathSecrets: 2048,
-  /** Elements of each list of capabilities. */
-  capabilities: 64,
+  /** Capabilities and extensions of one leaf, with the extensions of its key package. */
+  leafElements: maxLeafElements,
   /** Extensions of each list; V1 uses two. */
   extensions: 16,
 }

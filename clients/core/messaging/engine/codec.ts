@@ -5,7 +5,7 @@ import type { Ratchet, SecretTree } from "./secret-tree.ts"
 import { closed, epochSecretList, type GroupState, opened } from "./state.ts"
 import { decodeStrictly } from "./strict.ts"
 import { treeHash } from "./tree.ts"
-import { decodeTree, encodeTree } from "./tree-bytes.ts"
+import { decodeStoredTree, encodeTree } from "./tree-bytes.ts"
 import { decodeGroupContext, encodeGroupContext } from "./ts-mls.ts"
 
 const formatVersion = 1
@@ -59,7 +59,7 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   for (const part of [epoch, secrets]) demand(part.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
   const context = decodeStrictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
   const confirmationTag = secrets.take(32)
-  const tree = decodeTree(epoch.rest())
+  const tree = decodeStoredTree(epoch.rest())
   demand(equal(await treeHash(kit, tree), context.treeHash), "STATE_TAMPERED", "not the tree of its epoch")
   const ownLeaf = secrets.u32()
   const [init, senderData] = [secrets.take(32), secrets.take(32)]

@@ -7,6 +7,7 @@ import { credentialOf, membershipProof } from "./leaf.ts"
 import { deriveSecrets, filteredPath, keepPrivateKeys, linkPath, pathInfo, sealingInfo } from "./path.ts"
 import { demand } from "./refusal.ts"
 import { makeSecretTree, secretsOf } from "./secret-tree.ts"
+import { requireFew } from "./shape.ts"
 import { closed, epochSecretList, type GroupState, type Inside, opened } from "./state.ts"
 import { maxBytes } from "./strict.ts"
 import { encryptionKeyAt, leafAt, setNode, type Tree, treeHash } from "./tree.ts"
@@ -144,6 +145,9 @@ async function stage(
   const commit = encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
   const fits = commit.length <= maxBytes.commit && (welcome?.length ?? 0) <= maxBytes.welcome
   demand(fits, "MLS_TOO_LARGE", "more members than one commit can add")
+  // Others would refuse such a commit, or such a tree when they join.
+  requireFew(commit, "message")
+  if (changes.adds.length > 0) requireFew(encodeTree(tree), "tree")
   return {
     next: closed(next),
     commit,

@@ -191,7 +191,16 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
   ["with unmerged leaves in disorder", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 5] }), "ascend"],
   ["with two leaves of one device", (nodes) => bendLeaf(nodes, 3, credential("B")), "appears twice"],
   ["with another credential in a leaf", (nodes) => bendLeaf(nodes, 5, credential("Z")), "by its own key"],
-  ["with a leaf that does not support the suite", (nodes) => bendLeaf(nodes, 5, noSuites(nodes)), "speak this suite"],
+  [
+    "with a leaf that does not support the suite",
+    (nodes) => bendLeaf(nodes, 5, able(nodes, { ciphersuites: [] })),
+    "this suite",
+  ],
+  [
+    "with a leaf of 33 capabilities",
+    (nodes) => bendLeaf(nodes, 5, able(nodes, { proposals: new Array(33 - 5).fill(0x1a1a) })),
+    "than a leaf may have",
+  ],
 ])("a tree %s is checked by joiners", async (_, bend, why) => {
   const { seat } = await seasoned()
   const inside = opened(seat("A").current())
@@ -271,7 +280,7 @@ function credential(name: string): object {
   return { credential: { credentialType: "basic", identity: utf8(name) } }
 }
 
-function noSuites(nodes: Nodes): object {
+function able(nodes: Nodes, change: object): object {
   const node = nodes[10]
-  return node?.nodeType === "leaf" ? { capabilities: { ...node.leaf.capabilities, ciphersuites: [] } } : fail("no leaf")
+  return node?.nodeType === "leaf" ? { capabilities: { ...node.leaf.capabilities, ...change } } : fail("no leaf")
 }

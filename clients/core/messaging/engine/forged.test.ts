@@ -183,6 +183,7 @@ async function answerTo(bend: (keyPackage: KeyPackage) => Partial<KeyPackage>) {
 const withLeaf = (change: (leaf: LeafNode) => object) => (keyPackage: KeyPackage) => ({
   leafNode: { ...keyPackage.leafNode, ...change(keyPackage.leafNode) },
 })
+const many = (count: number) => new Array<number>(count).fill(0x1a1a)
 const able = (change: Partial<LeafNode["capabilities"]>) =>
   withLeaf(({ capabilities }) => ({ capabilities: { ...capabilities, ...change } }))
 
@@ -196,6 +197,14 @@ test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, stri
     ({ leafNode }) => ({ initKey: leafNode.hpkePublicKey }),
     "MLS_BAD_KEY_PACKAGE",
     "the same",
+  ],
+  ["with as many capabilities as a leaf may have", able({ proposals: many(32 - 5) }), "MLS_BAD_CONFIRMATION", "else"],
+  ["with more capabilities", able({ proposals: many(33 - 5) }), "MLS_TOO_LARGE", "than a key package may have"],
+  [
+    "with more extensions",
+    (keyPackage) => ({ ...able({ proposals: many(32 - 5) })(keyPackage), extensions: [binding] }),
+    "MLS_TOO_LARGE",
+    "than a key package may have",
   ],
   ["with a short leaf key", withLeaf(() => ({ hpkePublicKey: suite.random(31) })), "MLS_BAD_LEAF", "an X25519 key"],
   [

@@ -1,9 +1,18 @@
 // Input within the size limit that has more elements than any honest message. Decoding it would take seconds.
+import { encodeMlsMessage } from "ts-mls/message.js"
 import { expect, test } from "vitest"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import { utf8 } from "../crypto/bytes.ts"
+import { encodeEpoch, encodeSecrets } from "../mls.ts"
+import { refusal, roomOf } from "../testing/cast.ts"
+import { forgeKeyPackage, testKit } from "../testing/forge.ts"
+import { lifetime, newIdentity, ourSeat } from "../testing/our-seat.ts"
 import { EngineRefused } from "./refusal.ts"
 import { requireFew } from "./shape.ts"
+import { closed, opened } from "./state.ts"
 import { strictMessage } from "./strict.ts"
-import { decodeTree } from "./tree-bytes.ts"
+import { leafAt, type Tree, treeHash } from "./tree.ts"
+import { decodeTree, encodeTree } from "./tree-bytes.ts"
 
 const join = (...parts: readonly (readonly number[] | Uint8Array)[]) =>
   Uint8Array.from(Buffer.concat(parts.map((part) => Buffer.from(part))))
@@ -68,7 +77,7 @@ test.each(Object.entries(messages))("too many %s are refused before they are dec
 
 test("too many nodes or unmerged leaves of a tree are refused before they are decoded", () => {
   const parent = (unmerged: Uint8Array) => join([1, 2], key, vector([]), vector(unmerged))
-  for (const nodes of [repeat([0], 60_000), parent(repeat([0, 0, 0, 1], 60_001))]) {
+  for (const nodes of [repeat([0], 60_000), parent(repeat([0, 0, 0, 1], 74_001))]) {
     expect(reasonOf(() => decodeTree(vector(nodes)))).toBe("MLS_TOO_LARGE")
   }
 })
@@ -81,4 +90,47 @@ test("unknown or truncated structures are refused", () => {
   for (const bytes of [commit(Uint8Array.of(1, 0, 99)), commit(Uint8Array.of(3, 0)), join([0, 1, 0, 3, 0, 1, 0xc0])]) {
     expect(reasonOf(() => requireFew(bytes, "message"))).toBe("MLS_MALFORMED")
   }
+})
+
+const suite = makeNodeSuite()
+const proposals = (count: number) => new Array<number>(count).fill(0x1a1a)
+
+test("a commit is refused when it is made if others would refuse to decode it", async () => {
+  const { seat } = await roomOf(suite, "A")
+  const { engine } = seat("A")
+  const keyPackages = Array.from({ length: 340 }, async (_, n) => {
+    const identity = await newIdentity(suite, `device ${n}`)
+    const { keyPackage: bytes } = await engine.newKeyPackage(identity, lifetime)
+    const keyPackage = await forgeKeyPackage(suite, bytes, identity, ({ leafNode }) => ({
+      leafNode: { ...leafNode, capabilities: { ...leafNode.capabilities, proposals: proposals(27) } },
+    }))
+    return encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage })
+  })
+  const made = await Promise.all(keyPackages)
+  const adding = (count: number) => refusal(engine.add(seat("A").current(), made.slice(0, count), { aad: utf8("") }))
+  expect([await adding(256), await adding(340)]).toEqual(["accepted", "MLS_TOO_LARGE"])
+})
+
+test("a stored state is decoded whatever its tree, but adds nobody who could not decode the tree", async () => {
+  const { seat } = await roomOf(suite, "A")
+  const inside = opened(seat("A").current())
+  const own = leafAt(inside.tree, 0) ?? expect.fail("no leaf")
+  const nodes = Array.from({ length: 511 }, (_, index) => {
+    if (index % 2 === 1) return undefined
+    const [hpkePublicKey, signaturePublicKey] = [suite.random(32), suite.random(32)]
+    const credential = { credentialType: "basic" as const, identity: utf8(`member ${index}`) }
+    const capabilities = { ...own.capabilities, proposals: proposals(300) }
+    const other = { ...own, hpkePublicKey, signaturePublicKey, credential, capabilities }
+    return { nodeType: "leaf" as const, leaf: index === 0 ? own : other }
+  })
+  const tree: Tree = { nodes, hashes: [] }
+  const context = { ...inside.context, treeHash: await treeHash(testKit(suite), tree) }
+  const wide = closed({ ...inside, tree, context })
+  const { engine, identity } = seat("A")
+  const stored = { epoch: encodeEpoch(wide), secrets: encodeSecrets(wide) }
+  const state = await engine.decodeState(stored, identity.key)
+  expect(encodeEpoch(state)).toEqual(stored.epoch)
+  expect(reasonOf(() => decodeTree(encodeTree(tree)))).toBe("MLS_TOO_LARGE")
+  const keyPackage = await (await ourSeat(suite, "C")).keyPackage()
+  expect(await refusal(engine.add(state, [keyPackage], { aad: utf8("") }))).toBe("MLS_TOO_LARGE")
 })

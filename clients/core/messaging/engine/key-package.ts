@@ -1,6 +1,7 @@
+import { maxLeafElements } from "@signet/canonical/leaf-elements"
 import { concat, copyOf, equal } from "../crypto/bytes.ts"
 import { type Kit, suiteName } from "./kit.ts"
-import { checkLeaf, ownCapabilities } from "./leaf.ts"
+import { checkLeaf, leafElements, ownCapabilities } from "./leaf.ts"
 import { demand } from "./refusal.ts"
 import { maxBytes, strictMessage } from "./strict.ts"
 import {
@@ -113,6 +114,8 @@ export async function checkKeyPackage(
     "MLS_BAD_KEY_PACKAGE",
     "init key and leaf key are the same",
   )
+  const elements = leafElements(leafNode) + keyPackage.extensions.length
+  demand(elements <= maxLeafElements, "MLS_TOO_LARGE", "more capabilities and extensions than a key package may have")
   const { notBefore, notAfter } = leafNode.lifetime
   demand(notAfter - notBefore <= maxLifetimeSeconds, "MLS_BAD_KEY_PACKAGE", "lives too long")
   const at = BigInt(atSeconds)

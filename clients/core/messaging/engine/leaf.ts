@@ -1,3 +1,4 @@
+import { maxLeafElements } from "@signet/canonical/leaf-elements"
 import { type Kit, suiteName } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { decodeStrictly, maxBytes } from "./strict.ts"
@@ -47,11 +48,19 @@ export function ownCapabilities(): Capabilities {
   }
 }
 
+/** Number of entries in the capability lists, and of extensions. */
+export function leafElements({ capabilities, extensions }: LeafNode): number {
+  const { versions, ciphersuites, proposals, credentials } = capabilities
+  const lists = [versions, ciphersuites, capabilities.extensions, proposals, credentials, extensions]
+  return lists.reduce((sum, list) => sum + list.length, 0)
+}
+
 /**
  * Checks one leaf by RFC 9420 section 7.3: keys, signature and capabilities.
  *
  * @param place The group and the leaf index that the leaf of a commit or an update is signed for.
- * @throws EngineRefused MLS_BAD_LEAF, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required capabilities
+ * @throws EngineRefused MLS_BAD_LEAF, MLS_TOO_LARGE, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required
+ *   capabilities
  */
 export async function checkLeaf(
   kit: Kit,
@@ -60,6 +69,11 @@ export async function checkLeaf(
 ): Promise<void> {
   demand(node.signaturePublicKey.length === 32, "MLS_BAD_LEAF", "an Ed25519 key has 32 bytes")
   demand(node.hpkePublicKey.length === 32, "MLS_BAD_LEAF", "an X25519 key has 32 bytes")
+  demand(
+    leafElements(node) <= maxLeafElements,
+    "MLS_TOO_LARGE",
+    "more capabilities and extensions than a leaf may have",
+  )
   const { capabilities } = node
   demand(capabilities.versions.includes("mls10"), "MLS_BAD_LEAF", "does not speak this version")
   demand(capabilities.ciphersuites.includes(suiteName), "MLS_BAD_LEAF", "does not speak this suite")

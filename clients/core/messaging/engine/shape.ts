@@ -1,5 +1,7 @@
 // Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element can
 // be as short as two bytes.
+import { maxLeafElements } from "@signet/canonical/leaf-elements"
+import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"
 
 /** A fixed number of bytes, an opaque vector, consecutive fields, a list, or a variant with its selector. */
@@ -67,11 +69,16 @@ const tree: Shape = { list: optional({ selector: 1, cases: { 1: leafNode, 2: par
 
 const shapes = { message, groupInfo, tree }
 export type Kind = keyof typeof shapes
-/** Limits of the total weight. Adding 512 members weighs about 12,000; a tree with 1,000 leaves at most 52,000. */
-const most = { message: 16_000, groupInfo: 16_000, tree: 60_000 }
+/**
+ * Maximum weight of all list elements: at least that of the largest structures that the service accepts.
+ *
+ * A commit adds at most 256 devices, each an element of weight 16 and its leaf (12,288 in all), or removes 256 with a
+ * path of 11 nodes to 2,048 recipients (12,496). In a tree, a leaf has a parent, and is unmerged in at most 10 nodes.
+ */
+const most = { message: 16_000, groupInfo: 16_000, tree: maxLeaves * (2 * 16 + maxLeafElements + 10) }
 
 /**
- * Checks that bytes have no more list elements than any message of this kind needs.
+ * Checks that bytes have no more list elements than a structure of this kind may have.
  *
  * @throws EngineRefused MLS_TOO_LARGE. MLS_MALFORMED for a structure that this version does not decode.
  */

@@ -33,7 +33,19 @@ function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
  * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
  */
 export function decodeTree(bytes: Uint8Array): Tree {
-  const nodes = decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes, "tree")
+  return treeOf(decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes, "tree"))
+}
+
+/**
+ * Decodes a tree that this device stored. Its list elements are not counted: an accepted tree is never refused later.
+ *
+ * @throws EngineRefused as `decodeTree`.
+ */
+export function decodeStoredTree(bytes: Uint8Array): Tree {
+  return treeOf(decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes))
+}
+
+function treeOf(nodes: (Node | undefined)[]): Tree {
   demand(nodes.length > 0 && nodes.at(-1) !== undefined, "MLS_BAD_TREE", "a tree does not end in a blank node")
   demand(nodes.length < maxLeaves * 2, "MLS_GROUP_FULL", "more leaves than a conversation may have")
   let width = 1
