@@ -52,6 +52,6 @@ export const framingMutants: readonly Mutant[] = [
     from: "if (leafElements({ capabilities, extensions }) > maxInside.leafElements) {",
     to: "if (leafElements({ capabilities, extensions }) > 10 * maxInside.leafElements) {",
     test: `${framing}/key-package.test.ts`,
-    name: "a key package whose lists are too long together",
+    name: "whose lists are too long together",
   },
 ]
