@@ -12,7 +12,9 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 export type SendItem =
   | {
       readonly kind: "commit"
-      /** The commit that was sent; undefined if the refusal came before. Another tab may have staged another one since. */
+      /**
+       * The commit that was sent; undefined if the refusal came before. Another tab may have staged another one since.
+       */
       readonly commitHash: Uint8Array | undefined
     }
   | {
@@ -88,8 +90,8 @@ async function isSettledBy(
 }
 
 /**
- * Drops a refused commit, which the log will never have. A commit that another tab has staged since is kept: it may be in the
- * log, and a device that does not know its own commit must rejoin.
+ * Drops a refused commit, which the log will never have. A commit that another tab has staged since is kept: it may be
+ * in the log, and a device that does not know its own commit must rejoin.
  */
 async function discardStaged(conversation: Conversation, commitHash: Uint8Array | undefined): Promise<void> {
   await conversation.change(async (stored) => {
@@ -101,8 +103,8 @@ async function discardStaged(conversation: Conversation, commitHash: Uint8Array 
 }
 
 /**
- * True if the service rejects the key of our leaf: its credential expired while the device was offline, and the device has
- * another one now. The device cannot renew its leaf then, and is added again.
+ * True if the service rejects the key of our leaf: its credential expired while the device was offline, and the device
+ * has another one now. The device cannot renew its leaf then, and is added again.
  */
 function isLeafOutdated({ device }: Context, { local }: StoredConversation, error: unknown): boolean {
   const isRefused = failureOf(error)?.metadata.code === "MLS_BAD_SIGNATURE"

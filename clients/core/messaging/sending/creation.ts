@@ -31,10 +31,10 @@ import { newGroup } from "./new-group.ts"
 import { dropAll } from "./queue.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
-/** With whom. */
+/** The other members of a new conversation. */
 export type NewConversation = { readonly peerUserId: string } | { readonly userIds: readonly string[] }
 
-/** Makes a conversation. @returns Its id: it is in, or waits for the welcome of whoever was first. */
+/** Creates a conversation. @returns Its id. If another device created it first, this one waits for a welcome. */
 export async function createConversation(context: Context, asked: NewConversation): Promise<string> {
   const intent = newIntent(context, {
     case: "create",
@@ -48,7 +48,7 @@ export async function createConversation(context: Context, asked: NewConversatio
   return carryOutCreation(context, intent)
 }
 
-/** Goes on with what was begun before a restart. */
+/** Continues creations from before a restart. */
 export async function carryOutCreations(context: Context): Promise<void> {
   for (const { key, value } of await context.store.list(deviceSpace, "creation")) {
     const record = await context.rows.read(creationPlace(key), IntentRecordSchema, value)
@@ -78,13 +78,13 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
         return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
       }
       if (record !== undefined) {
-        // Asked for again, a direct conversation is wanted again.
+        // The app requested a direct conversation that had ended, so it is reopened.
         const status = isOver(record) && record.isDirect ? Status.WAITING : record.status
         const over = { directUserIds: directUsers(made), creationId: "", status }
         const known = create(ConversationRecordSchema, { ...record, ...over })
         return { next: { ...stored, record: known }, ops: [begun], result: undefined }
       }
-      // A new group is its maker's to begin: whoever had begun it chose its members.
+      // Only this device may make the first commit of its new group: another committer would choose the members.
       if (peerUserId === "") throw refused("a group that somebody else has begun")
       return { next: { ...stored, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
     })
@@ -93,7 +93,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
   } catch (error) {
     if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
     if (await refuseWaiting(context, intent, error)) throw error
-    // Refused for good: it is not begun again.
+    // A permanent refusal: the creation is not retried.
     if (failureOf(error) !== undefined) await writeDeviceRows(context, [begun])
     throw error
   }
@@ -101,7 +101,9 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
 
 type Created = Pick<CreateConversationResponse, "conversation" | "authorization">
 
-/** What the service made or had. Without an authorization at epoch 0, nobody else can be added yet. */
+/**
+ * Requests the conversation, new or existing. No authorization at epoch 0 means that no other user can be added yet.
+ */
 async function askToCreate(context: Context, { id, record: { change, claimId } }: Intent): Promise<Created> {
   if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
   const { peerUserId, userIds, idempotencyKey } = change.value
@@ -116,13 +118,16 @@ async function askToCreate(context: Context, { id, record: { change, claimId } }
   } catch (error) {
     if (!isFailure(error, "NO_KEY_PACKAGE")) throw error
     const [conversation] = ConnectError.from(error).findDetails(ConversationSchema)
-    // An earlier service names none.
+    // An earlier version of the service does not name the conversation.
     if (conversation === undefined) throw error
     return { conversation }
   }
 }
 
-/** Asks for the first commit of a conversation that is there: creations are few an hour, and this is tried often. */
+/**
+ * Requests the first commit of an existing conversation. Retries use this call, because creations are strictly
+ * rate-limited.
+ */
 async function askAgain(conversation: Conversation, claimId: string): Promise<Created> {
   const { owner, calls } = conversation
   const { record } = await conversation.stored()
@@ -138,7 +143,7 @@ async function askAgain(conversation: Conversation, claimId: string): Promise<Cr
     return { conversation: at(0n), ...(authorization && { authorization }) }
   } catch (error) {
     if (isFailure(error, "NO_KEY_PACKAGE")) return { conversation: at(0n) }
-    // Somebody else has begun it since: this device waits for its welcome.
+    // Another device made the first commit: this one waits for its welcome.
     if (isFailure(error, "STALE_EPOCH")) return { conversation: at(1n) }
     throw error
   }
@@ -149,7 +154,7 @@ const isOver = ({ status }: ConversationRecord): boolean => status === Status.RE
 export const isWaitingForKeyPackages = ({ status, creationId }: ConversationRecord): boolean =>
   status === Status.WAITING && creationId !== ""
 
-/** The conversation is there, and has nobody to write to yet: its creation stays, and is carried out again. */
+/** Keeps the creation of an existing conversation until another user has key packages. */
 async function waitForKeyPackages(
   context: Context,
   made: ServiceConversation,
@@ -158,15 +163,15 @@ async function waitForKeyPackages(
 ): Promise<void> {
   await context.conversation(made.id).change(async (stored) => {
     const known = stored.record
-    // Another tab ended this creation meanwhile, in the transaction that this one would compare with.
+    // Another tab has completed this creation since, in one transaction.
     const [begun] = (await context.store.read(deviceSpace, [creationPlace(id)])).values
     if (begun === undefined) return { result: undefined }
     if (known !== undefined) await checkHeld(context, stored, id, peerUserId)
-    // Another creation waits for the same pair: one is enough.
+    // Another creation of the same direct conversation is pending.
     if (known !== undefined && !isOver(known) && known.creationId !== id) {
       return { ops: [{ op: "remove", ...creationPlace(id) }], result: undefined }
     }
-    // The claim may have been answered with nothing, and would be for good.
+    // The service repeats its answer to a claim id, which may have been empty, so the next attempt uses another id.
     const again = create(IntentRecordSchema, { ...record, claimId: newClaimId(context) })
     const op = await context.rows.put(creationPlace(id), IntentRecordSchema, again)
     if (known?.creationId === id) return { ops: [{ ...op, space: deviceSpace }], result: undefined }
@@ -176,8 +181,8 @@ async function waitForKeyPackages(
 }
 
 /**
- * What becomes of a conversation that waits, when its creation is refused: the peer may be gone for good, and else it is
- * tried again. @returns Whether there is such a conversation.
+ * Handles the refusal of a pending creation: ends the conversation if the peer was deleted, and otherwise keeps it for
+ * a retry. @returns True if there is such a conversation.
  */
 async function refuseWaiting(context: Context, { id }: Intent, error: unknown): Promise<boolean> {
   if (failureOf(error) === undefined) return false
@@ -203,12 +208,12 @@ async function waitingUnder({ store, conversation }: Context, creationId: string
   return undefined
 }
 
-/** One conversation whose record was put back does not stop the creation of others. Opening that one reports it. */
+/** Skips a conversation with a tampered record, which must not block other creations. Opening it reports the error. */
 function untrusted(error: unknown): undefined {
   if (!isMessagingError(error, "STATE_TAMPERED")) throw error
 }
 
-/** Goes on with the creation of one conversation that waits for key packages. */
+/** Continues the creation of one conversation that waits for key packages. */
 export async function carryOutCreationOf(context: Context, creationId: string): Promise<void> {
   const [value] = (await context.store.read(deviceSpace, [creationPlace(creationId)])).values
   if (value === undefined) return
@@ -216,7 +221,7 @@ export async function carryOutCreationOf(context: Context, creationId: string): 
   await carryOutCreation(context, { id: creationId, record })
 }
 
-/** Whoever was first with the first commit lets this device in: it waits then. */
+/** Makes the first commit. If another device's was first, this one waits for the welcome of that commit. */
 async function finishCreation(conversation: Conversation, intentId: string): Promise<void> {
   try {
     await conversation.inTurn(() => carryOutIntents(conversation, intentId))
@@ -227,7 +232,7 @@ async function finishCreation(conversation: Conversation, intentId: string): Pro
   }
 }
 
-/** @throws MessagingError ANSWER_REFUSED for a conversation other than what was asked for. */
+/** @throws MessagingError ANSWER_REFUSED for another conversation than the requested one. */
 function checkedConversation(
   { owner }: Context,
   made: ServiceConversation | undefined,
@@ -248,8 +253,8 @@ function checkedConversation(
 }
 
 /**
- * A conversation that is here already answers for the one with a peer, and for nothing else: what is written to those who
- * were asked for would be read by others.
+ * Checks an answer that names a stored conversation: only the direct conversation with the requested peer is accepted.
+ * Otherwise messages would go to other users than requested.
  *
  * @throws MessagingError ANSWER_REFUSED
  */
@@ -261,7 +266,7 @@ async function checkHeld(
 ): Promise<void> {
   if (peerUserId === "") {
     if (record?.creationId === intentId) return
-    // What another tab has made of this very intent took it away in the same transaction.
+    // Another tab that has created the conversation by this intent has removed the intent in the same transaction.
     const [begun] = (await store.read(deviceSpace, [creationPlace(intentId)])).values
     if (begun !== undefined) throw refused("a conversation that is here already")
     return
@@ -282,7 +287,7 @@ function recordOf(made: ServiceConversation, status: Status): ConversationRecord
 const directUsers = ({ kind, userIds }: ServiceConversation): string[] =>
   kind === ConversationKind.DIRECT ? userIds : []
 
-/** A group of one, and the commit that lets the others in. */
+/** Creates a group with one member, and stages the commit that adds the others. */
 async function begin(context: Context, made: ServiceConversation, authorization: Authorization, intent: Intent) {
   const isDirect = made.kind === ConversationKind.DIRECT
   const at = { conversationId: made.id, mlsGroupId: made.mlsGroupId, isDirect, epoch: 0n, processedSeq: 0n }
@@ -296,7 +301,7 @@ async function begin(context: Context, made: ServiceConversation, authorization:
     authorization,
     isAsked,
   }).catch((error: unknown) => {
-    // Its intent asks again, for what is claimed then.
+    // The intent claims other key packages with the next attempt.
     if (isStaleClaim(error)) return undefined
     throw error
   })

@@ -14,11 +14,12 @@ import { directiveIntent } from "./intent-rows.ts"
 const maxRounds = 8
 
 /**
- * Commits the removals, and what follows them, that a conversation waits for: whoever leases one does it. Runs in the turn of the conversation.
+ * Carries out the service's directives: removals, and additions of removed devices. A device leases a directive before
+ * it commits it. Runs in the turn of the conversation.
  */
 export async function carryOutDirectives(conversation: Conversation): Promise<void> {
   const { conversations } = conversation.calls
-  // Twice for a device that is to be removed and added again.
+  // A device that is removed and added again takes two rounds.
   for (let round = 0; round < maxRounds; round++) {
     const { directives } = await conversations.listDirectives({ conversationId: conversation.id })
     const due = directives.filter((directive) => !isAboutUs(conversation, directive))
@@ -51,11 +52,11 @@ async function carryOut(conversation: Conversation, directive: Directive): Promi
     })
     return done === "done"
   } catch (error) {
-    // Somebody else is at it, has done it, or nothing can be done now: the directive stays and is seen again.
+    // Another device has leased or completed it, or it cannot be carried out yet. A pending directive is listed again.
     if (isFailure(error, "DIRECTIVE_LEASED", "NOT_FOUND", "NOTHING_TO_DO")) return false
     if (failureOf(error)?.reason === "NO_KEY_PACKAGE") return false
     if (!isMessagingError(error, "ANSWER_REFUSED")) throw error
-    // It does not hold up the others.
+    // A refused directive does not block the others.
     conversation.emit({ is: "failed", conversationId: conversation.id, error })
     return false
   }
@@ -67,10 +68,10 @@ const isTarget =
     userId === directive.userId && (directive.deviceId === "" || deviceId === directive.deviceId)
 
 /**
- * A directive lets in again who was removed, and nobody else: nobody asked for more, and that the service says so is all
- * that its proof stands for.
+ * Checks that a device to be added by a directive was removed before. No member requested the addition, and its proof
+ * shows only that the service did, so the service could otherwise add any device.
  *
- * @throws MessagingError ANSWER_REFUSED where this device has not seen the target go.
+ * @throws MessagingError ANSWER_REFUSED if this device has not seen the target's removal.
  */
 async function ensureWasIn({ store, rows, id: conversationId }: Conversation, directive: Directive): Promise<void> {
   for await (const entry of timelineAfter(store, rows, conversationId, 0n)) {
@@ -79,7 +80,7 @@ async function ensureWasIn({ store, rows, id: conversationId }: Conversation, di
   throw new MessagingError("ANSWER_REFUSED", "somebody is to be let in again who was never in")
 }
 
-/** The same for every try of this device, so that no key package is used up twice. */
+/** Deterministic for this device and directive, so that retries claim no further key package. */
 function claimIdFor({ device }: Context, { id, status }: Directive): string {
   return idOf("clm", hash("request", utf8(`${id} ${status} ${device.id}`)).slice(0, 16))
 }

@@ -14,12 +14,15 @@ export interface Intent {
 
 export type IntentChange = NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>
 
-/** The intent of a commit that carries out a directive. It has no row: the service asks until the directive is done. */
+/**
+ * The intent of a commit that carries out a directive. It has no row, because the service lists the directive until it
+ * is done.
+ */
 export const directiveIntent = "directive"
 
 export const newClaimId = ({ random }: Pick<Ambient, "random">): string => idOf("clm", random.bytes(16))
 
-/** @param last the id of the newest intent of the conversation: the new one sorts after it. */
+/** @param last The id of the conversation's newest intent: the new one sorts after it. */
 export function newIntent(ambient: Ambient, change: IntentChange, last?: string): Intent {
   const record = create(IntentRecordSchema, {
     change,

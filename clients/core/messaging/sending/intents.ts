@@ -26,7 +26,7 @@ import {
 } from "./intent-rows.ts"
 import type { Plan } from "./staging.ts"
 
-/** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
+/** Stores a requested change and carries it out. After a crash, a later sync completes it. */
 export async function ask(conversation: Conversation, change: IntentChange): Promise<void> {
   const asked = await conversation.change(async (stored) => {
     groupToCommit(stored)
@@ -55,7 +55,7 @@ export async function carryOutIntents(conversation: Conversation, upTo?: string)
   }
 }
 
-/** Whether trying again could not help. What broke here, as a store that failed, is no refusal. */
+/** True for a refusal that a retry cannot change. A local failure, such as of the store, is no refusal. */
 function isRefusedForGood(error: unknown): boolean {
   if (isMessagingError(error)) return !isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")
   return failureOf(error) !== undefined
@@ -70,8 +70,8 @@ async function carryOutIntent(conversation: Conversation, { id, record }: Intent
 }
 
 /**
- * Forgets an intent. A group that this device began, and that nobody else is in, goes with it: the conversation waits
- * again, and what waits to be sent stays.
+ * Drops an intent. If it created or reset a group that no other device has joined, it drops the group as well: the
+ * conversation waits again and keeps its queued messages.
  */
 async function giveUp(conversation: Conversation, intent: Intent, error?: unknown): Promise<void> {
   const { id, record: asked } = intent
@@ -79,7 +79,7 @@ async function giveUp(conversation: Conversation, intent: Intent, error?: unknow
   await conversation.change(async (stored) => {
     const due = [removeIntent(id)]
     const { record } = stored
-    // Key packages that were claimed have expired, and the peer has no others now.
+    // The claimed key packages have expired, and the peer has no others.
     const isUnbegun = asked.change.case === "create" && isFailure(error, "NO_KEY_PACKAGE")
     const isBegun = record?.status === Status.CREATING && (asked.change.case === "reset" || isUnbegun)
     if (record === undefined || !isBegun) return { due, result: undefined }
@@ -107,7 +107,7 @@ async function planOf(
       case "update":
         return "update"
       case "create": {
-        // Somebody else was first, and has let this device in.
+        // Another device was first, and has added this one.
         if (group.epoch > 0n) return "nothing"
         const first = { ...base, baseStateTag: new Uint8Array() }
         const { authorization } = await conversations.authorizeMembership({
@@ -135,11 +135,11 @@ async function planOf(
         const isAsked = change.case === "add" ? await isToAdd(conversation, group, subjects) : isOneOf(subjects)
         return { does: change.case, authorization, isAsked }
       }
-      // What was staged for it was refused: another one is asked for with the next sync.
+      // The staged reset was refused. The next sync requests another one.
       case "reset":
       case "carryOut":
       case undefined:
-        // A later version may have asked for more.
+        // A change of a later version.
         return "nothing"
     }
   } catch (error) {
@@ -148,7 +148,11 @@ async function planOf(
   }
 }
 
-/** What the service says is done already: who is in is seen here. @throws MessagingError ANSWER_REFUSED */
+/**
+ * Checks the service's answer that a change is done already.
+ *
+ * @throws MessagingError ANSWER_REFUSED if a member remains.
+ */
 function nothingLeft(group: GroupState, change: IntentRecord["change"]): "nothing" {
   const isDone = change.case !== "remove" || ![...rosterOf(group).values()].some(isOneOf(change.value))
   if (!isDone) throw new MessagingError("ANSWER_REFUSED", "somebody who was to be removed is in")
@@ -160,7 +164,10 @@ interface Subjects {
   readonly deviceIds: readonly string[]
 }
 
-/** A device is let in beside its user: of one who was removed since it was asked for, no other device comes in. */
+/**
+ * Permits the addition of single devices only for users who are members: a user may have been removed since the
+ * request.
+ */
 async function isToAdd(conversation: Conversation, group: GroupState, { userIds, deviceIds }: Subjects) {
   const { record } = await conversation.stored()
   const present = new Set([...usersIn(group), ...(record?.directUserIds ?? []), conversation.owner.userId])

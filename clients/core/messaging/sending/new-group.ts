@@ -7,18 +7,18 @@ import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
 
 const day = 86_400
 
-/** Where a group is made. */
+/** The conversation and position of a new group. */
 export interface NewGroup {
   readonly conversationId: string
   readonly mlsGroupId: Uint8Array
   readonly isDirect: boolean
   /** 0, or the epoch of the group that it replaces. */
   readonly epoch: bigint
-  /** Everything up to this place of the log is behind it. */
+  /** The log up to this sequence number precedes the group. */
   readonly processedSeq: bigint
 }
 
-/** A group of this device alone, whose first commit adds everybody else. */
+/** Creates a group with only this device. Its first commit adds the other members. */
 export async function newGroup(context: Context, at: NewGroup): Promise<LocalGroup> {
   const { owner, device, engine } = context
   const now = nowSeconds(context)

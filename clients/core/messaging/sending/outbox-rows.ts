@@ -7,18 +7,18 @@ import { type PendingChange, readPending } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import type { Space } from "../store/store.ts"
 
-/** An own message on its way. */
+/** An own message that is not in the log yet. */
 export interface OutboxItem {
   /** Ascends in the order of writing. */
   readonly id: string
   readonly record: OutboxRecord
 }
 
-/** Own messages that the log has not brought back yet, in the order that they were written in. */
+/** Reads the own messages that this device has not seen in the log yet, in the order of writing. */
 export const readOutbox = (conversation: Conversation): Promise<OutboxItem[]> =>
   conversation.pending("outbox", OutboxRecordSchema)
 
-/** The same inside a change. */
+/** Does the same inside a change. */
 export const outboxIn = (context: Storage, space: Space, { record }: StoredConversation): Promise<OutboxItem[]> =>
   readPending(context, space, record, "outbox", OutboxRecordSchema)
 

@@ -26,12 +26,12 @@ import { nextId } from "./ordered-id.ts"
 import { type OutboxItem, outboxIn, putOutboxItem, readOutbox, removeOutboxItem, withHash } from "./outbox-rows.ts"
 import { append, notInLog, type StoredItem, sendUntilDone } from "./pipeline.ts"
 
-/** An own message, encrypted and stored: `send` and `sync` send it, until the log brings it back. */
+/** An own message, encrypted and stored. `send` and `sync` send it until it is seen in the log. */
 export interface OutgoingEnvelope {
   readonly conversationId: string
-  /** Names the message on this device. */
+  /** The id of the message on this device. */
   readonly outboxId: string
-  /** The epoch that it is encrypted in. When that ends first, it is encrypted anew. */
+  /** The epoch of its encryption. If that ends first, the message is encrypted again. */
   readonly epoch: bigint
   /** 16 bytes: the same for every attempt. */
   readonly idempotencyKey: Uint8Array
@@ -39,7 +39,7 @@ export interface OutgoingEnvelope {
   readonly message: Uint8Array
 }
 
-/** An own message in its place. */
+/** An own message in the log. */
 export interface SentMessage {
   readonly state: "sent"
   readonly conversationId: string
@@ -48,12 +48,12 @@ export interface SentMessage {
   readonly atMs: number
 }
 
-/** Encrypts a message. The turned ratchet and the ciphertext are stored in one, before anybody sees either. */
+/** Encrypts a message. One transaction stores the advanced ratchet and the ciphertext before the message is sent. */
 export async function encryptMessage(conversation: Conversation, plaintext: Uint8Array): Promise<OutgoingEnvelope> {
   return encryptContent(conversation, () => ({ content: contentOfText(plaintext), ops: [] }))
 }
 
-/** What a message is to hold, and what else is written with it. */
+/** Returns a message's content, and further writes of the same transaction. */
 type MakeContent = (local: LocalGroup) => { readonly content: Uint8Array; readonly ops: readonly Op[] }
 
 async function encryptContent(conversation: Conversation, make: MakeContent): Promise<OutgoingEnvelope> {
@@ -153,8 +153,8 @@ const itemOf = ({ record }: OutboxItem): StoredItem => ({
 const readSinceOpening = new WeakSet<ConversationState>()
 
 /**
- * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys
- * were used, and nobody would read what is written under them.
+ * Compares the state with the log before a messenger's first message. The keys of a restored state were used already,
+ * so other members would reject a message under them.
  */
 async function readLogOnce(conversation: Conversation): Promise<void> {
   if (readSinceOpening.has(conversation)) return
@@ -174,7 +174,7 @@ async function checkApplied(conversation: Conversation, { record }: OutboxItem):
   if (group.epoch === record.epoch) throw notInLog()
 }
 
-/** An attachment is bound to the credential that its sender's leaf had: under another one nobody would take it. */
+/** True if an attachment is bound to a former credential of this device: recipients would reject its manifest. */
 function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean {
   const content = parseContent(bytes)
   if (content.is !== "attachment") return false
@@ -182,10 +182,10 @@ function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean
 }
 
 /**
- * Encrypts the stored messages of an ended epoch in the current one.
+ * Encrypts the stored messages of a previous epoch in the current one.
  *
- * The first one decides, inside the transaction. Another tab may have encrypted and sent them since: bytes of the
- * current epoch never change, so that two tabs that send the same message get the same position.
+ * The transaction checks the first message again, because another tab may have encrypted and sent them since.
+ * Ciphertext of the current epoch never changes, so two tabs that send one message get one position.
  */
 async function reencrypt(conversation: Conversation): Promise<void> {
   await conversation.change(async (stored) => {
@@ -196,7 +196,8 @@ async function reencrypt(conversation: Conversation): Promise<void> {
     const due: PendingChange[] = []
     const wipe: (() => void)[] = []
     const emit: MessengerEvent[] = []
-    // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
+    // All of them in order, including messages of this epoch, whose ratchet generations would otherwise precede earlier
+    // ones.
     for (const { id, record } of waiting) {
       if (isOfFormerCredential(record.plaintext, local)) {
         due.push(removeOutboxItem(id))
@@ -214,14 +215,14 @@ async function reencrypt(conversation: Conversation): Promise<void> {
   })
 }
 
-/** Removes a message that the service never accepts, and that blocks the messages after it. */
+/** Removes a message that the service will never accept, because it blocks the later ones. */
 async function drop(conversation: Conversation, id: string, isAwaited: boolean, error: unknown) {
   await conversation.change(async () => ({ due: [removeOutboxItem(id)], result: undefined }))
   if (isAwaited) throw error
   conversation.emit({ is: "failed", conversationId: conversation.id, error })
 }
 
-/** Sends a message. @returns Its place, once the log has it. */
+/** Sends a message. @returns Its position, once the log has it. */
 export function sendText(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage> {
   return sendContent(conversation, () => ({ content: contentOfText(plaintext), ops: [] }))
 }
@@ -241,7 +242,7 @@ export async function sendContent(conversation: Conversation, make: MakeContent)
 const isOwn = (entry: TimelineEntry, outboxId: string): boolean =>
   (entry.is === "message" || entry.is === "attachment") && entry.outboxId === outboxId
 
-/** What is stored is sent by the next flush that can, or was by another tab: whatever kept this one, it is not refused. */
+/** Maps a failed send to QUEUED while the message is stored: the next flush, or another tab, sends it. */
 async function unlessWaiting(conversation: Conversation, outboxId: string, cause: unknown): Promise<undefined> {
   if (isMessagingError(cause, "QUEUED", "CONFLICT_EXHAUSTED")) throw cause
   const isRefusal = isMessagingError(cause) || failureOf(cause) !== undefined
@@ -252,7 +253,7 @@ async function unlessWaiting(conversation: Conversation, outboxId: string, cause
   return undefined
 }
 
-/** Another tab has taken the echo in. */
+/** Finds the entry of a sent message that another tab has processed. */
 async function findSent(conversation: Conversation, outboxId: string): Promise<TimelineEntry> {
   const found = await sentEntry(conversation, outboxId)
   if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")

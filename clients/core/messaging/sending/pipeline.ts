@@ -1,4 +1,4 @@
-// The one way by which messages and commits reach the log: append, then apply what the log has.
+// Sends messages and commits: appends to the log, and then applies the log.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import type { AppendMessageRequestSchema } from "@signet/proto/messaging/v1/conversation_service"
 import { type Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
@@ -24,8 +24,8 @@ export interface StoredItem {
 }
 
 /**
- * Appends a stored item, and applies the log up to it. The answer only supplies the position: the caller checks that the
- * item was applied.
+ * Appends a stored item, and applies the log up to it. The answer only supplies the position: the caller checks that
+ * the item was applied.
  */
 export async function append(conversation: Conversation, local: LocalGroup, item: StoredItem): Promise<void> {
   const { idempotencyKey, epoch, payload, kind, message, contentHash } = item
@@ -45,17 +45,17 @@ export async function append(conversation: Conversation, local: LocalGroup, item
   await applyEnvelopes(conversation, [envelope])
 }
 
-/** Thrown for an item that the service claims to have, and the log does not have: it stays stored. */
+/** The error for an item that the service has acknowledged, but its log lacks. The item stays stored. */
 export const notInLog = (): MessagingError =>
   new MessagingError("QUEUED", "the service accepted the item, but its log does not have it: the next sync tries again")
 
-/** One attempt. "again": there is more to do, as an item that is now ready to be sent. */
+/** One attempt. "again" means that another attempt is needed, such as for an item that is ready now. */
 type Attempt<Result> = () => Promise<Result | "again">
 
 /**
- * Repeats attempts until one has a result. A refusal is handled by the one retry table.
+ * Repeats attempts until one has a result. The retry table decides about refusals.
  *
- * @param itemOf the item of the attempt that was refused.
+ * @param itemOf Returns the item of the refused attempt.
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function sendUntilDone<Result>(

@@ -1,5 +1,5 @@
-// Own messages that are written while a conversation waits for its group. They are outbox rows that are not encrypted
-// yet: the flush that follows the join encrypts all of them, in order, as it does when an epoch has ended.
+// Own messages that are written while a conversation waits for its group. Their outbox rows are not encrypted yet. The
+// flush after the join encrypts them in order, as after the end of an epoch.
 import { create } from "@bufbuild/protobuf"
 import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { contentOfText, parseContent } from "../content.ts"
@@ -18,7 +18,7 @@ import { putOutboxItem, readOutbox, removeOutboxItem } from "./outbox-rows.ts"
 export interface QueuedMessage {
   readonly state: "queued"
   readonly conversationId: string
-  /** Names the message on this device; its `entry` has it, too. */
+  /** The id of the message on this device, also in its `entry`. */
   readonly outboxId: string
   readonly seq: undefined
   readonly atMs: undefined
@@ -30,7 +30,7 @@ export interface OutboxEntry {
   /** Undefined for an attachment. */
   readonly plaintext: Uint8Array | undefined
   readonly writtenAtMs: number
-  /** `sending`: encrypted, and perhaps on its way. */
+  /** `sending`: encrypted, and possibly sent. */
   readonly state: "queued" | "sending"
 }
 
@@ -43,7 +43,7 @@ export const queuedAs = (conversationId: string, outboxId: string): QueuedMessag
 })
 
 /**
- * Stores a message of a conversation that waits. @returns undefined where it does not wait.
+ * Queues a message if the conversation waits for its group. @returns Undefined in any other status.
  *
  * @throws MessagingError MESSAGE_TOO_LARGE
  */
@@ -65,7 +65,7 @@ export async function queueText(conversation: Conversation, plaintext: Uint8Arra
   })
 }
 
-/** Sends what waits, if the conversation is active by now. Runs in the turn of the conversation. */
+/** Sends queued messages if the conversation is active now. Runs in the turn of the conversation. */
 export async function flushIfActive(conversation: Conversation): Promise<void> {
   const record = await conversation.record()
   if (record?.status === Status.ACTIVE && pendingIn(record, "outbox").length > 0) await flush(conversation)
@@ -83,7 +83,7 @@ export async function listOutbox(conversation: Conversation): Promise<OutboxEntr
   })
 }
 
-/** Drops everything that waits, in a conversation that is refused for good. */
+/** Drops all queued messages of a conversation that was permanently refused. */
 export function dropAll(
   conversationId: string,
   record: StoredConversation["record"],

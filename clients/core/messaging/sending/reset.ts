@@ -1,5 +1,5 @@
-// A new group of a direct conversation that no member device can let this one into. The service authorizes it, the
-// members see it, and no secret of the replaced group is used.
+// Replaces the group of a direct conversation if no member device can add this one. The service authorizes the reset,
+// all members see it, and the new group uses no secret of the old one.
 import { create } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { decode } from "@signet/canonical/canonical"
@@ -21,13 +21,13 @@ import { carryOutIntents } from "./intents.ts"
 import { newGroup } from "./new-group.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
-/** Whether this device waits for somebody to let it in, and a reset could help. */
+/** True if this device waits for a welcome that a reset could replace. */
 const mayReset = ({ record }: Pick<StoredConversation, "record">): boolean =>
   record?.isDirect === true && record.creationId === "" && isAway(record)
 
 /**
- * Whether the person wants the conversation now: something waits to be sent, the app asked for it on this device, its
- * group was replaced without this device, or nobody is left in it. A device that only waits leaves the group as it is.
+ * True if the user needs the conversation now: messages are queued, the app requested it on this device, another device
+ * has reset it, or it has no members left. Otherwise a waiting device does not replace the group.
  */
 export const isWanted = ({ record }: Pick<StoredConversation, "record">): boolean =>
   mayReset({ record }) &&
@@ -37,12 +37,13 @@ export const isWanted = ({ record }: Pick<StoredConversation, "record">): boolea
     (record?.resetSeq ?? 0n) > 0n)
 
 /**
- * Replaces the group, if the service says that no member device is online that could add this one. Runs in the turn of the conversation.
+ * Replaces the group if, by the service's answer, no online member device can add this one. Runs in the conversation's
+ * turn.
  *
- * Nothing changes where it says otherwise: a member that is online is asked to add this device, and a peer without key
- * packages is waited for.
+ * Otherwise nothing changes: an online member is requested to add this device, or this device waits for the peer's key
+ * packages.
  *
- * @throws MessagingError ANSWER_REFUSED; QUEUED where the service cannot be reached
+ * @throws MessagingError ANSWER_REFUSED; QUEUED if the service cannot be reached
  */
 export async function resetIfAllowed(conversation: Conversation): Promise<void> {
   if (!mayReset(await conversation.stored())) return
@@ -53,7 +54,7 @@ export async function resetIfAllowed(conversation: Conversation): Promise<void> 
     if (!mayReset(stored)) return { result: false }
     const next = await begin(conversation, stored, authorization, intent)
     if (next === undefined) return { result: false }
-    // Of a group that nobody is left in, nothing is read any more.
+    // The messages of the replaced group are never read again.
     const wipe = () => stored.local && wipeState(stored.local.group)
     return { next, due: [putIntent(intent)], wipe: [wipe], result: true }
   })
@@ -61,7 +62,7 @@ export async function resetIfAllowed(conversation: Conversation): Promise<void> 
   try {
     await carryOutIntents(conversation, intent.id)
   } catch (error) {
-    // Somebody else's commit was first: its welcome is waited for.
+    // Another device's reset was first: this one waits for its welcome.
     if (!isMessagingError(error, "CONVERSATION_NOT_ACTIVE") && !isLost(error)) throw error
   }
 }
@@ -81,7 +82,7 @@ async function authorized({ calls, random, id: conversationId }: Conversation): 
       error,
       "RESET_NOT_NEEDED",
       "NO_KEY_PACKAGE",
-      // It has a leaf: its welcome is on its way, or asked for again (lost-welcomes.ts).
+      // This device has a leaf: its welcome is pending, or is requested again (lost-welcomes.ts).
       "NOTHING_TO_DO",
       "CONVERSATION_CLOSED",
     )
@@ -90,7 +91,7 @@ async function authorized({ calls, random, id: conversationId }: Conversation): 
   }
 }
 
-/** A group of one that goes on where the replaced one stands, and the commit that lets the others in. */
+/** Creates a group that continues the epoch numbers of the replaced one, and stages the commit that adds the others. */
 async function begin(
   conversation: Conversation,
   { record, local: before }: StoredConversation,
@@ -104,7 +105,7 @@ async function begin(
     equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversation.id)) &&
     !equalBytes(mlsGroupId, record.mlsGroupId)
   if (!isNew) throw new MessagingError("ANSWER_REFUSED", "not the id of a new group of this conversation")
-  // Believed once it is verified, which `stageCommit` does before anything is made of it.
+  // Decoded without verification: `stageCommit` verifies the proof before its use.
   const { baseEpoch } = await refusingAs("ANSWER_REFUSED", async () =>
     decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, proof).body),
   )
@@ -119,7 +120,7 @@ async function begin(
     epoch: baseEpoch,
     processedSeq,
   })
-  // A record with a quarantine is never read on, so its own commit would never be applied.
+  // A quarantined conversation is not read, so the own commit would never be applied.
   const { quarantine: _, ...kept } = record
   const creating = create(ConversationRecordSchema, { ...kept, status: Status.CREATING, joinedSeq: processedSeq })
   const stored = { record: creating, local, staged: undefined }
@@ -127,7 +128,7 @@ async function begin(
   const isAsked = ({ userId }: { userId: string }) => users.includes(userId)
   const plan = { does: "reset", authorization, isAsked } as const
   const staged = await stageCommit(conversation, stored, intent.id, plan).catch((error: unknown) => {
-    // Claimed packages that have expired since: asked for again with the next sync.
+    // The claimed key packages have expired. The next sync claims others.
     if (isStaleClaim(error)) return undefined
     throw error
   })

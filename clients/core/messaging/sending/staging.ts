@@ -26,11 +26,11 @@ import {
 import { refusingAs } from "../refusing.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 
-/** What a commit does: an authorized change, or new keys for our leaf. */
+/** The content of a commit: an authorized change, or new keys for our leaf. */
 export type Plan = Authorized | "update"
 
 /**
- * Makes the commit of a plan. The caller stores it before it is sent. Every part of the plan is verified first.
+ * Verifies a plan and creates its commit. The caller stores the commit before it is sent.
  *
  * @throws MessagingError ANSWER_REFUSED
  */
@@ -67,7 +67,7 @@ export async function stageCommit(
   })
 }
 
-/** True if a claimed key package has expired since, as when the answer to a claim arrives months later. */
+/** True if a claimed key package has expired, such as after a restart months later. */
 export const isStaleClaim = (error: unknown): boolean =>
   isMessagingError(error, "ANSWER_REFUSED") &&
   error.cause instanceof EngineRefused &&
