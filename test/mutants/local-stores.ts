@@ -69,8 +69,8 @@ export const localStoreMutants: readonly Mutant[] = [
     from: "generation === 0n ?",
     to: "generation >= 0n ?",
     test: `${core}/state/pending-rows.test.ts`,
-    name: "a row that waits as it was before it was written anew is noticed",
-    row: "as it was before it was written anew",
+    name: "a pending row with an older value is refused",
+    row: "with an older value",
   },
   {
     fault: "the tab that comes last keeps its issuer keys",

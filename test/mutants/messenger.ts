@@ -187,7 +187,7 @@ export const messengerMutants: readonly Mutant[] = [
     ...snapshot,
     from: "if (envelope.formatVersion > currentFormat)",
     to: "if (envelope.formatVersion < 1)",
-    name: "a snapshot of a later version is refused as such",
+    name: "a snapshot of a later version is STATE_NEWER_VERSION",
   },
   {
     fault: "a conversation that is here stands for any that is asked for",

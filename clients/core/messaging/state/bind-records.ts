@@ -4,8 +4,8 @@ import { isMessagingError } from "../errors.ts"
 import { deviceSpace } from "../store/store.ts"
 
 /**
- * Writes every record anew that an earlier version wrote without its generation, once, and says so: one that is found
- * later was put back. Safe to stop and repeat anywhere.
+ * Rewrites the records of earlier versions with their generation, once, and stores that fact: a record without a
+ * generation is refused from then on, because it was restored. Safe to interrupt and repeat.
  */
 export async function bindRecords({
   store,
@@ -21,7 +21,7 @@ export async function bindRecords({
         stored.record === undefined ? { result: undefined } : { next: { ...stored }, result: undefined },
       )
     } catch (error) {
-      // It stays as it is, and is refused when it is opened.
+      // A tampered record stays unchanged, and fails when it is opened.
       if (!isTampered(error)) throw error
     }
   }

@@ -12,41 +12,41 @@ import type { PendingChange, PendingRow, PendingTable } from "./pending-rows.ts"
 import { createReporter, type Reporter } from "./reporter.ts"
 import type { ConversationSummary, StoredConversation } from "./stored-conversation.ts"
 
-/** The outcome of a piece of work on a conversation: what one transaction writes, and what follows it. */
+/** The writes of one transaction on a conversation, its effects afterwards, and a result. */
 export interface Change<Result> {
-  /** The next state; absent when it stays. */
+  /** The next state; absent if it is unchanged. */
   readonly next?: StoredConversation
   /** Further writes of the same transaction. */
   readonly ops?: readonly Op[]
-  /** Rows of the outbox and of intents that are added, replaced or removed. */
+  /** Outbox and intent rows to add, replace or remove. */
   readonly due?: readonly PendingChange[]
-  /** Wipe consumed secrets: after the transaction, and only then. */
+  /** Wipe consumed secrets, only after the transaction has succeeded. */
   readonly wipe?: readonly (() => void)[]
-  /** Emitted in this order, after the wiping. */
+  /** Emitted in this order, after `wipe`. */
   readonly emit?: readonly MessengerEvent[]
   readonly result: Result
 }
 
 /**
- * The one way to a conversation's state. Work on one conversation runs in turn, and each change is one transaction. The
- * state in memory is what was stored: after any failure it is read again.
+ * The state of a conversation. Work on it runs sequentially, and each change is one transaction. The state in memory
+ * equals the stored one: it is read again after a failure.
  */
 export interface ConversationState {
   stored(): Promise<StoredConversation>
-  /** The record alone, without opening the state. Undefined for a record that an earlier version wrote. */
+  /** Reads the record alone, without opening the state. Undefined for a record of an earlier version. */
   record(): Promise<ConversationRecord | undefined>
   /**
-   * @param work runs again, on the newer state, when another process has written meanwhile. It must not wait for this
-   *   conversation, and everything that it does besides its result must be repeatable.
+   * @param work Runs again, on the newer state, if another process has written since. It must not wait for this
+   *   conversation, and its side effects must be repeatable.
    */
   change<Result>(work: (stored: StoredConversation) => Promise<Change<Result>>): Promise<Result>
-  /** What a list shows: without opening the state, where the record was written with it. */
+  /** Reads what a list shows, without opening the state unless an earlier version wrote the record. */
   summary(): Promise<ConversationSummary>
-  /** The rows that wait to be done, as they are stored now. Inside a change use `readPending`. */
+  /** Reads the stored pending rows. Inside a change use `readPending`. */
   pending<Desc extends DescMessage>(table: PendingTable, schema: Desc): Promise<PendingRow<MessageShape<Desc>>[]>
-  /** Wipes what is in memory. What is stored stays. */
+  /** Wipes the state in memory, not in the store. */
   wipe(): Promise<void>
-  /** Emits what another process has written, as this one would have emitted it. */
+  /** Emits the events of another process's writes. */
   reportWritten(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export function openConversationState(deps: LoadNeeds & Reports, conversationId:
   const state = createStoredState(deps, conversationId, reporter)
   let last: Promise<unknown> = Promise.resolve()
 
-  /** In turn: also after a failure. */
+  /** Runs work after the previous work, even if that failed. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = last.then(work, work)
     last = turn.catch(() => undefined)
@@ -66,7 +66,7 @@ export function openConversationState(deps: LoadNeeds & Reports, conversationId:
     const isFirst = !reporter.isBegun
     const { record } = (await state.refreshed()).stored
     if (!isFirst) return
-    // The app reads everything that was stored before this process looked.
+    // Events before the first read are not reported: the app reads those entries itself.
     reporter.status(record)
     deps.emit({ is: "lagged" })
   }
@@ -82,7 +82,7 @@ export function openConversationState(deps: LoadNeeds & Reports, conversationId:
   }
 }
 
-/** Runs work until its transaction is written over the state that it started from. */
+/** Repeats work until its transaction is written on the state that it started from. */
 async function change<Result>(
   deps: LoadNeeds & Reports,
   conversationId: string,
@@ -106,7 +106,7 @@ async function change<Result>(
     const place = { conversationId, generation: written, ownUserId: deps.owner.userId }
     const { next, writes } = planWrites(stored, after, due, place)
     const own = await sealWrites(deps, conversationId, writes)
-    // Until the outcome of the transaction is known, the state in memory is void.
+    // Until the outcome of the transaction is known, the state in memory is invalid.
     state.drop()
     if ((await transact(deps.store, conversationId, generation, [...own, ...ops])) === "lost") continue
     state.replace({ generation: written, stored: next })

@@ -4,7 +4,7 @@ import { openConversationState } from "./conversation-state.ts"
 
 type Handles = Pick<Context, "has" | "conversation" | "inTurnFor" | "wipeAll">
 
-/** The handles of conversations: one for each id. @param context what every handle shares. */
+/** Caches the handles of conversations, one per id. @param context The dependencies of all handles. */
 export function openConversations(
   shared: Parameters<typeof openConversationState>[0],
   context: () => Context,

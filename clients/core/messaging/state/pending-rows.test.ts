@@ -30,7 +30,7 @@ const waiting = (key: string, text: string): PendingChange => ({
   bytes: toBinary(OutboxRecordSchema, create(OutboxRecordSchema, { plaintext: utf8(text) })),
 })
 
-/** One transaction, as the door makes it. */
+/** Writes one transaction with its record. */
 async function write(...changes: PendingChange[]): Promise<void> {
   const { generation } = await store.read(space, [])
   const { due, writes } = changePending({ space, generation: generation + 1n }, record.due, changes)
@@ -44,14 +44,14 @@ const texts = async () =>
     ({ id, record: { plaintext } }) => `${id} ${new TextDecoder().decode(plaintext)}`,
   )
 
-/** As somebody does who writes to the disk: no generation tells of it. */
+/** Writes without a new generation, as an attacker with access to the disk does. */
 const putBack = (key: string, value: Uint8Array) =>
   store
     .read("device", [])
     .then(({ generation }) => store.transact("device", generation, [{ op: "put", space, table: "outbox", key, value }]))
 const rowOf = async (key: string) => (await store.read(space, [{ table: "outbox", key }])).values[0] ?? new Uint8Array()
 
-test("what waits is read in the order of its keys, until it is done", async () => {
+test("pending rows are read in the order of their keys until they are removed", async () => {
   await write(waiting("2", "b"), waiting("1", "a"), { table: "intent", key: "3", bytes: new Uint8Array() })
   expect(await texts()).toEqual(["1 a", "2 b"])
   await write({ table: "outbox", key: "1" })
@@ -60,7 +60,7 @@ test("what waits is read in the order of its keys, until it is done", async () =
   expect(await store.list(space, "outbox")).toHaveLength(1)
 })
 
-test("a row that is put back after it was done does nothing", async () => {
+test("a removed row that is restored has no effect", async () => {
   await write(waiting("1", "a"))
   const before = await rowOf("1")
   await write({ table: "outbox", key: "1" })
@@ -69,16 +69,16 @@ test("a row that is put back after it was done does nothing", async () => {
 })
 
 test.each<[string, (before: Uint8Array) => Promise<unknown>]>([
-  ["as it was before it was written anew", (before) => putBack("1", before)],
-  ["as another one", async () => putBack("1", await rowOf("2"))],
+  ["with an older value", (before) => putBack("1", before)],
+  ["with another row's value", async () => putBack("1", await rowOf("2"))],
   [
-    "and is gone",
+    "that is missing",
     async () => {
       const { generation } = await store.read("device", [])
       await store.transact("device", generation, [{ op: "remove", space, table: "outbox", key: "1" }])
     },
   ],
-])("a row that waits %s is noticed", async (_, change) => {
+])("a pending row %s is refused", async (_, change) => {
   await write(waiting("1", "a"), waiting("2", "b"))
   const before = await rowOf("1")
   await write(waiting("1", "anew"))
@@ -87,7 +87,7 @@ test.each<[string, (before: Uint8Array) => Promise<unknown>]>([
   await expect(texts()).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("what a version wrote that bound nothing is taken as it is, and bound when it is written again", async () => {
+test("unbound rows of an earlier version are accepted, and bound with the next write", async () => {
   const { key, bytes = new Uint8Array() } = waiting("1", "a")
   await store.transact(space, 0n, [await rows.putBytes({ space, table: "outbox", key }, bytes)])
   record = create(ConversationRecordSchema, { due: await unboundPending({ store }, space) })

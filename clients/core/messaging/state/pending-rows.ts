@@ -1,6 +1,5 @@
-// What waits to be done in a conversation: its outbox and its intents. A row of them that is put back after it was done
-// would be done twice, and one that is taken away never, so the conversation's record names all of them, each with the
-// generation that it was written in and is sealed for.
+// The pending rows of a conversation: its outbox and its intents. A restored row would run twice, and a deleted one
+// never. So the conversation's record lists all of them, each with the generation of its write, for which it is sealed.
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
 import {
@@ -16,11 +15,11 @@ import type { Space } from "../store/store.ts"
 export type PendingTable = "outbox" | "intent"
 const tables: readonly PendingTable[] = ["intent", "outbox"]
 
-/** A row as it is to be, not sealed; or one that is done. */
+/** A row to write, before sealing, or to remove. */
 export interface PendingChange {
   readonly table: PendingTable
   readonly key: string
-  /** Absent for one that is done: then it goes. */
+  /** Absent to remove the row. */
   readonly bytes?: Uint8Array
 }
 
@@ -35,10 +34,11 @@ export const pendingIn = (record: ConversationRecord | undefined, table: Pending
   record?.due.filter((one) => one.table === table) ?? []
 
 /**
- * The rows that a record names, in the order that they were written in.
+ * Reads the rows that a record lists, in the order of writing.
  *
- * @param record as it is stored: inside a change, what is stored.
- * @throws MessagingError STATE_TAMPERED, SecretBoxError STATE_TAMPERED for one that is gone or of another moment.
+ * @param record The stored record. Inside a change, the one that the change started from.
+ * @throws MessagingError STATE_TAMPERED, SecretBoxError STATE_TAMPERED for a row that is missing or of another
+ *   generation.
  */
 export async function readPending<Desc extends DescMessage>(
   { store, rows }: Needs,
@@ -62,7 +62,7 @@ export async function readPending<Desc extends DescMessage>(
   )
 }
 
-/** What is due after some changes, and their writes. */
+/** Returns the list of pending rows after some changes, and the writes of those. */
 export function changePending(
   { space, generation }: { readonly space: Space; readonly generation: bigint },
   before: readonly ConversationRecord_Due[],
@@ -82,7 +82,7 @@ export function changePending(
 
 const nameOf = ({ table, key }: { table: string; key: string }) => `${table} ${key}`
 
-/** What is due where nothing was bound yet: all that is there. */
+/** Lists the pending rows of an earlier version, which bound none: all stored ones. */
 export async function unboundPending(
   { store }: Pick<Storage, "store">,
   space: Space,

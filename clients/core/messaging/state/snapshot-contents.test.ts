@@ -1,4 +1,4 @@
-// What a snapshot holds, compared with the engine's state; and a device that goes on from one in another process.
+// Compares the contents of a snapshot with the engine's state, and restores a device from one in another process.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -33,7 +33,7 @@ const conversationId = idOf("cnv", new Uint8Array(16).fill(5))
 
 const groupId = new Uint8Array(32).fill(6)
 
-/** A group of ours; the first one founded it and added the others in one commit. */
+/** A group of our engine. Its first member created it, and added the others in one commit. */
 async function groupOf<Name extends string>(...names: Name[]): Promise<Record<Name, OurSeat>> {
   const seats = await Promise.all(names.map((name) => ourSeat(suite, name)))
   const [founder, ...others] = seats
@@ -43,7 +43,7 @@ async function groupOf<Name extends string>(...names: Name[]): Promise<Record<Na
   return Object.fromEntries(seats.map((local) => [local.name, local])) as Record<Name, OurSeat>
 }
 
-/** What is stored of an own commit that nobody has accepted yet. */
+/** The stored form of an own commit that the service has not accepted yet. */
 function stored({ identity }: OurSeat, { commit, next }: Staged): StagedCommit {
   return create(StagedCommitSchema, {
     commit,
@@ -67,7 +67,7 @@ function snapshotBytes(of: OurSeat, staged?: StagedCommit): Uint8Array {
   return encodeSnapshot(snapshotOf(conversationId, 3n, local, staged))
 }
 
-/** The device as it was, in a process that knows nothing but what was stored. */
+/** Restores the device from its stored data in another process. */
 async function elsewhere(of: OurSeat, log: Found["log"], staged?: StagedCommit): Promise<Done> {
   const found: Found = {
     snapshot: base64(snapshotBytes(of, staged)),
@@ -86,7 +86,7 @@ async function elsewhere(of: OurSeat, log: Found["log"], staged?: StagedCommit):
 const commit = (bytes: Uint8Array) => ({ is: "commit", bytes: base64(bytes) }) as const
 const message = (bytes: Uint8Array) => ({ is: "message", bytes: base64(bytes) }) as const
 
-test("the specification's list is in a snapshot, each with what the engine has", async () => {
+test("a snapshot has every field of the specification, with the engine's values", async () => {
   const { A: a, B: b } = await groupOf("A", "B", "C", "D")
   const update = await a.engine.update(a.current(), { aad })
   a.state = acceptCommit(a.current(), update)
@@ -116,7 +116,7 @@ test("the specification's list is in a snapshot, each with what the engine has",
   expect(contains(bytes, b.identity.key)).toBe(false)
 })
 
-test("an own update that waits is in what is stored, and another process applies it or what came first", async () => {
+test("a staged own update is stored, and another process applies it, or the commit that was accepted instead", async () => {
   for (const isFirst of [true, false]) {
     const { A: a, B: b } = await groupOf("A", "B", "C")
     const made = await b.engine.update(b.current(), { aad })
@@ -130,21 +130,18 @@ test("an own update that waits is in what is stored, and another process applies
   }
 })
 
-test.each<["add" | "remove"]>([["add"], ["remove"]])(
-  "an own %s that waits is applied by another process",
-  async (does) => {
-    const { A: a, B: b } = await groupOf("A", "B", "C")
-    const newcomer = await ourSeat(suite, "D")
-    const made =
-      does === "add"
-        ? await b.engine.add(b.current(), [await newcomer.keyPackage()], { aad })
-        : await b.engine.remove(b.current(), [b.leafOf("C")], { aad })
-    await a.process(made.commit)
-    const log = [commit(made.commit), message(await a.encrypt("after it"))]
-    const { read, authenticator } = await elsewhere(b, log, stored(b, made))
-    expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: a.authenticator() })
-  },
-)
+test.each<["add" | "remove"]>([["add"], ["remove"]])("a staged own %s is applied by another process", async (does) => {
+  const { A: a, B: b } = await groupOf("A", "B", "C")
+  const newcomer = await ourSeat(suite, "D")
+  const made =
+    does === "add"
+      ? await b.engine.add(b.current(), [await newcomer.keyPackage()], { aad })
+      : await b.engine.remove(b.current(), [b.leafOf("C")], { aad })
+  await a.process(made.commit)
+  const log = [commit(made.commit), message(await a.encrypt("after it"))]
+  const { read, authenticator } = await elsewhere(b, log, stored(b, made))
+  expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: a.authenticator() })
+})
 
 const removal: Proposal = { proposalType: "remove", remove: { removed: 2 } }
 const psk = (external: boolean): Proposal => {
@@ -155,7 +152,7 @@ const psk = (external: boolean): Proposal => {
   return { proposalType: "psk", psk: { preSharedKeyId } }
 }
 
-test("a proposal outside a commit is refused, is in no snapshot, and the commit that follows is applied", async () => {
+test("a proposal outside a commit is refused and not stored, and the next commit is applied", async () => {
   const bare = await bareSeat("A")
   const [b, c] = [await ourSeat(suite, "B"), await ourSeat(suite, "C")]
   const room = await openRoom(bare, groupId)

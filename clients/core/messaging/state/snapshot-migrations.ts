@@ -3,18 +3,18 @@ import { decode, encode } from "@signet/canonical/canonical"
 import { StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { MessagingError } from "../errors.ts"
 
-/** Makes the bytes of the next format from those of the one before. */
+/** Converts a snapshot to the next format. */
 export type Migration = (plaintext: Uint8Array) => Uint8Array
 
-/** The format that is written. */
+/** The format of new snapshots. */
 export const currentFormat = 2
 
-/** From this one on, the record beside a state is of the state's own generation. */
+/** From this format on, the record of a state must name the state's generation. */
 export const firstBindingFormat = 2
 
-/** By the format that they start from. Each was the current one once, and has a fixture in `testing/snapshots`. */
+/** By source format. Each former format has a fixture in `testing/snapshots`. */
 const registered: ReadonlyMap<number, Migration> = new Map([
-  // The fields are the same: what changed is what lies beside it.
+  // The fields are unchanged: only the record differs.
   [1, (plaintext) => withFormat(2, plaintext)],
 ])
 
@@ -24,9 +24,9 @@ function withFormat(formatVersion: number, plaintext: Uint8Array): Uint8Array {
 }
 
 /**
- * Brings a snapshot from its format to another, one after the other.
+ * Migrates a snapshot step by step from its format to another.
  *
- * @throws MessagingError STATE_TAMPERED for a format that never was.
+ * @throws MessagingError STATE_TAMPERED for an unknown format.
  */
 export function migrate(
   from: number,

@@ -29,7 +29,7 @@ interface Fixture {
   readonly nextMessage: string
   readonly plaintext: string
 }
-/** One for each version that was ever written; written by testing/write-snapshot-fixture.ts. */
+/** Fixtures of every released version, from testing/write-snapshot-fixture.ts. */
 const fixtures: Record<number, Fixture[]> = {
   1: ["v1-small.json", "v1-full.json"].map(readFixture),
   2: ["v2-small.json", "v2-full.json"].map(readFixture),
@@ -58,18 +58,21 @@ const newest = fixtures[currentFormat] ?? []
 const small = decode(StateSnapshotV1Schema, bytes(newest[0]?.snapshot ?? ""))
 const { generation } = small
 
-test.each(versions)("a snapshot of version $version decodes to what encodes to the same bytes", ({ snapshot }) => {
+test.each(versions)("a snapshot of version $version is encoded to the same bytes", ({ snapshot }) => {
   expect(encodeSnapshot(decode(StateSnapshotV1Schema, bytes(snapshot)))).toEqual(bytes(snapshot))
 })
 
-test.each(versions)("a snapshot of version $version restores a group that reads its next message", async (fixture) => {
-  const engine = uncheckedEngine({ suite: makeNodeSuite(), nowSeconds: () => 0, deviceOf })
-  const current = migrate(Number(fixture.version), bytes(fixture.snapshot))
-  expect(decode(StateSnapshotV1Schema, current).formatVersion).toBe(currentFormat)
-  const local = await localGroupOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
-  const { plaintext } = await engine.decrypt(local.group, bytes(fixture.nextMessage))
-  expect(new TextDecoder().decode(plaintext)).toBe(fixture.plaintext)
-})
+test.each(versions)(
+  "a snapshot of version $version restores a group that decrypts its next message",
+  async (fixture) => {
+    const engine = uncheckedEngine({ suite: makeNodeSuite(), nowSeconds: () => 0, deviceOf })
+    const current = migrate(Number(fixture.version), bytes(fixture.snapshot))
+    expect(decode(StateSnapshotV1Schema, current).formatVersion).toBe(currentFormat)
+    const local = await localGroupOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
+    const { plaintext } = await engine.decrypt(local.group, bytes(fixture.nextMessage))
+    expect(new TextDecoder().decode(plaintext)).toBe(fixture.plaintext)
+  },
+)
 
 const secret = new Uint8Array(32).fill(1)
 test.each<[string, (snapshot: StateSnapshotV1) => unknown]>([
@@ -83,19 +86,19 @@ test.each<[string, (snapshot: StateSnapshotV1) => unknown]>([
     ({ cachedUpdates }) =>
       cachedUpdates.push(create(CachedUpdateV1Schema, { proposalRef: secret, leafPrivateKey: secret })),
   ],
-])("a snapshot with %s is refused, since the engine would drop it", async (_, put) => {
+])("a snapshot with %s is refused, because the engine would drop it", async (_, put) => {
   const other = clone(StateSnapshotV1Schema, small)
   put(other)
   const at = await sealSnapshot(sealed, place, other)
   await expect(openSnapshot(sealed, place, generation, at)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("a sealed snapshot opens at its own place", async () => {
+test("a sealed snapshot opens for its own device and conversation", async () => {
   const at = await sealSnapshot(sealed, place, small)
   expect(await openSnapshot(sealed, place, generation, at)).toEqual({ snapshot: small, bindsRecord: true })
 })
 
-test("a snapshot of the first version opens, and says that it binds no record", async () => {
+test("a snapshot of the first version opens, and binds no record", async () => {
   const first = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[0]?.snapshot ?? ""))
   const at = await sealSnapshot(sealed, place, first)
   const opened = await openSnapshot(sealed, place, first.generation, at)
@@ -114,7 +117,7 @@ test.each<[string, Partial<SnapshotPlace>]>([
   await expect(openSnapshot(sealed, { ...place, ...change }, generation, at)).rejects.toThrow(SecretBoxError)
 })
 
-test("a snapshot of another generation does not open, whatever its envelope says", async () => {
+test("a snapshot of another generation does not open, with any generation in its envelope", async () => {
   const at = await sealSnapshot(sealed, place, small)
   const refused = { name: "MessagingError", reason: "STATE_TAMPERED" }
   await expect(openSnapshot(sealed, place, generation + 1n, at)).rejects.toMatchObject(refused)
@@ -123,7 +126,7 @@ test("a snapshot of another generation does not open, whatever its envelope says
   await expect(openSnapshot(sealed, place, generation + 1n, claimed)).rejects.toThrow(SecretBoxError)
 })
 
-test("a state that names another generation inside than outside is refused", async () => {
+test("a state whose inner and outer generations differ is refused", async () => {
   const later = generation + 1n
   const { tenantId, appId, userId, deviceId, conversationId } = place
   const purpose = `state-snapshot/v2 ${tenantId} ${appId} ${userId} ${deviceId} ${conversationId} ${later}`
@@ -136,7 +139,7 @@ test("a state that names another generation inside than outside is refused", asy
   })
 })
 
-test("bytes that are no state are refused as such, and a failure of the box stays one", async () => {
+test("malformed bytes are STATE_TAMPERED, and a failure of the box is thrown unchanged", async () => {
   await expect(openSnapshot(sealed, place, generation, Uint8Array.of(1, 2, 3))).rejects.toMatchObject({
     reason: "STATE_TAMPERED",
   })
@@ -145,17 +148,17 @@ test("bytes that are no state are refused as such, and a failure of the box stay
   await expect(openSnapshot(other, place, generation, at)).rejects.toThrow(SecretBoxError)
 })
 
-test("a snapshot of a later version is refused as such", async () => {
+test("a snapshot of a later version is STATE_NEWER_VERSION", async () => {
   const envelope = { formatVersion: currentFormat + 1, generation, sealed: new Uint8Array(9) }
   const later = encode(SealedStateV1Schema, create(SealedStateV1Schema, envelope))
   await expect(openSnapshot(sealed, place, generation, later)).rejects.toMatchObject({ reason: "STATE_NEWER_VERSION" })
 })
 
-test("without its key nothing is sealed", async () => {
+test("without a key, sealing fails", async () => {
   await expect(sealSnapshot(rows, place, small)).rejects.toMatchObject({ reason: "KEY_MISSING" })
 })
 
-test("the next version is one more migration, and a missing one is noticed", () => {
+test("a further version needs one more migration, and a missing one is detected", () => {
   const migrations = new Map([
     [1, (plaintext: Uint8Array) => Uint8Array.of(...plaintext, 2)],
     [2, (plaintext: Uint8Array) => Uint8Array.of(...plaintext, 3)],
@@ -165,6 +168,6 @@ test("the next version is one more migration, and a missing one is noticed", () 
   expect(() => migrate(0, Uint8Array.of(1), { to: 3, migrations })).toThrow(MessagingError)
 })
 
-test("every version that was ever written has its fixtures", () => {
+test("every released version has fixtures", () => {
   expect(Object.keys(fixtures)).toEqual(Array.from({ length: currentFormat }, (_, i) => String(i + 1)))
 })

@@ -12,15 +12,15 @@ import { currentFormat, firstBindingFormat, migrate } from "./snapshot-migration
 
 export interface OpenedSnapshot {
   readonly snapshot: StateSnapshotV1
-  /** Whether the record beside it has to be of the same generation. */
+  /** True if its record must name the same generation. */
   readonly bindsRecord: boolean
 }
 
-/** Whose state, and of what: a snapshot opens there and nowhere else. */
+/** The user, device and conversation that a snapshot is sealed for. */
 export interface SnapshotPlace {
   /** `app_…` */
   readonly appId: string
-  /** `ten_…`; undefined where there is none, which is bound as such. */
+  /** `ten_…`; undefined outside any tenant, which is authenticated as well. */
   readonly tenantId: string | undefined
   /** `prn_…` */
   readonly userId: string
@@ -35,7 +35,7 @@ function purposeOf(place: SnapshotPlace, formatVersion: number, generation: bigi
   return `state-snapshot/v${formatVersion} ${tenantId} ${appId} ${userId} ${deviceId} ${conversationId} ${generation}`
 }
 
-/** A snapshot as one byte string: equal snapshots have equal bytes, and `decode` of them gives the same again. */
+/** Encodes a snapshot. Equal snapshots have equal bytes. */
 export function encodeSnapshot(snapshot: StateSnapshotV1): Uint8Array {
   return encode(StateSnapshotV1Schema, snapshot)
 }
@@ -51,11 +51,11 @@ export async function sealSnapshot(
 }
 
 /**
- * Opens a snapshot, and brings one that an earlier version wrote up to the format of now. Nothing is written.
+ * Opens a snapshot, and migrates it to the current format in memory.
  *
- * @param generation that of the store: a row of another one was put back.
+ * @param generation The store's generation. A snapshot of another generation was restored.
  * @throws MessagingError STATE_NEWER_VERSION, STATE_TAMPERED
- * @throws SecretBoxError for another user's, app's, device's or conversation's.
+ * @throws SecretBoxError for a snapshot of another user, app, device or conversation.
  */
 export async function openSnapshot(
   rows: SealedRows,

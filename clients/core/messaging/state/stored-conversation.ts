@@ -11,12 +11,12 @@ import { currentFormat } from "./snapshot-migrations.ts"
 const engineName = "ts-mls/1.6.4"
 const cipherSuite = 1
 
-/** A device's state in a conversation: of the MLS group, and in the log. */
+/** A device's MLS group state, and its position in the log. */
 export interface LocalGroup {
   readonly group: GroupState
   /** The group's state includes all envelopes up to this sequence number. */
   readonly processedSeq: bigint
-  /** The newest receipt: the next one names it. */
+  /** The newest receipt, which the next one must name. */
   readonly receipt: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint } | "first"
   /** When the keys of this device's leaf were last replaced, in Unix seconds. */
   readonly leafRenewedAt: number

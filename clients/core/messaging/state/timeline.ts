@@ -4,7 +4,7 @@ import type { NewKey, Person, TimelineEntry } from "../events.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
 
-/** Zero-padded, so that keys sort by number. */
+/** Zero-padded, so that the order of keys is the numeric order. */
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
 /**

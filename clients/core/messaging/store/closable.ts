@@ -1,7 +1,7 @@
 import { MessagingError } from "../errors.ts"
 import type { MessagingStore } from "./store.ts"
 
-/** A store that is let go of once: what is asked of it then is refused, and not of what took its place. */
+/** Wraps a store so that every call after `close` is rejected. */
 export function closable(store: MessagingStore): MessagingStore {
   let isClosed = false
   async function whileOpen<T>(work: () => Promise<T>): Promise<T> {

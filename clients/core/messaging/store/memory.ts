@@ -1,6 +1,6 @@
 import type { MessagingStore, Named, Space, Table } from "./store.ts"
 
-/** A store that ends with its process. */
+/** Opens a store in memory, which ends with its process. */
 export function openMemoryStore(): MessagingStore {
   const tables = new Map<string, Map<string, Uint8Array>>()
   const generations = new Map<Space, bigint>()
@@ -25,7 +25,7 @@ export function openMemoryStore(): MessagingStore {
     spaces: async () => [...generations.keys()].sort(),
     async transact(space, expectedGeneration, ops) {
       if ((generations.get(space) ?? 0n) !== expectedGeneration) return "GENERATION_MISMATCH"
-      // Undone where one of them is refused.
+      // Reverts the writes of a refused transaction.
       const before: (() => void)[] = []
       for (const op of ops) {
         const table = tableOf(op.space ?? space, op.table)

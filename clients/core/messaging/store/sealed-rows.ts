@@ -9,30 +9,30 @@ import {
 import type { SecretBox, SecretScope } from "../../secret-box.ts"
 import type { Named, Op, Space } from "./store.ts"
 
-/** Where a row is: sealed for there, it opens nowhere else. */
+/** The location of a row, which its seal authenticates. */
 export interface Place extends Named {
   readonly space: Space
-  /** Of the write, for a row that is sealed for that moment too; absent or 0n for one that is not. */
+  /** The generation of the write, if the seal also binds the row to it; otherwise absent or 0n. */
   readonly generation?: bigint
 }
 
-/** Seals what goes into a store and opens what comes out of it. */
+/** Seals rows for a store, and opens them. */
 export interface SealedRows {
   seal(purpose: string, plaintext: Uint8Array): Promise<Uint8Array>
   open(purpose: string, sealed: Uint8Array): Promise<Uint8Array>
-  /** A write of a record, sealed for its place. */
+  /** Seals a record for its location. @returns The write. */
   put<Desc extends DescMessage>(place: Place, schema: Desc, record: MessageInitShape<Desc>): Promise<Op>
   putBytes(place: Place, bytes: Uint8Array): Promise<Op>
   read<Desc extends DescMessage>(place: Place, schema: Desc, sealed: Uint8Array): Promise<MessageShape<Desc>>
   readBytes(place: Place, sealed: Uint8Array): Promise<Uint8Array>
-  /** Lets go of the keys that are stored in memory for all this. */
+  /** Drops the keys in memory. */
   release(): void
 }
 
 const purposeOf = ({ space, table, key, generation = 0n }: Place) =>
   generation === 0n ? `messaging/${table}/v1 ${space} ${key}` : `messaging/${table}/v2 ${space} ${key} ${generation}`
 
-/** @param scope Of one store, and of no other: its keys are stored as long as the messenger lives. */
+/** @param scope The scope of one store. Its keys stay in memory for the lifetime of the messenger. */
 export function sealedRows(box: SecretBox, scope: SecretScope): SealedRows {
   const stored = box.hold?.(scope)
   const rows: SealedRows = {

@@ -1,18 +1,18 @@
-// Where a client keeps its state. A store knows names and sealed bytes, and nothing of what is in them.
+// The interface of a client's storage, which sees only names and sealed bytes.
 
-/** The device itself, or one of its conversations (`cnv_…`): what is written at once, and has a generation. */
+/** The unit of transactions and generations: the device, or one conversation (`cnv_…`). */
 export type Space = string
 export const deviceSpace: Space = "device"
 
 export type Table =
-  /** In the device's space. */
+  /** Tables of the device's space. */
   | "header"
   | "device"
   | "keyPackage"
   | "usedKeyPackage"
   | "creation"
   | "peer"
-  /** In a conversation's. */
+  /** Tables of a conversation's space. */
   | "conversation"
   | "state"
   | "tree"
@@ -25,7 +25,7 @@ export type Table =
 
 export interface Named {
   readonly table: Table
-  /** Of [A-Za-z0-9_:-], at most 128. */
+  /** At most 128 characters of [A-Za-z0-9_:-]. */
   readonly key: string
 }
 
@@ -34,38 +34,38 @@ export interface Row {
   readonly value: Uint8Array
 }
 
-/** One write. `space` is the transaction's own where it is not said; another one's generation stays as it is. */
+/** One write. `space` defaults to the transaction's own. A write to another space does not change its generation. */
 export type Op = Named & { readonly space?: Space } & (
     | { readonly op: "put"; readonly value: Uint8Array }
-    /** Refuses the whole transaction where there is one already. */
+    /** Refuses the whole transaction if the row exists. */
     | { readonly op: "create"; readonly value: Uint8Array }
     | { readonly op: "remove" }
   )
 
-/** What a transaction came to. Only `ok` has written anything. */
+/** The outcome of a transaction. Only `ok` has written. */
 export type Transacted = "ok" | "GENERATION_MISMATCH" | "EXISTS"
 
 /**
- * Implementations pass one suite (testing/store-suite.ts), and its faults: whatever operation fails or is the last one of
- * a process, all of a transaction is there afterwards or nothing.
+ * Implementations pass testing/store-suite.ts with injected faults: a transaction is atomic even if any operation
+ * fails, or is the last one of its process.
  */
 export interface MessagingStore {
-  /** What a restart leaves: nothing, what the platform does not clear away, or everything. */
+  /** The data that survives a restart: none, all unless the platform evicts it, or all. */
   readonly durability: "memory" | "best-effort" | "persistent"
-  /** Rows of one moment, with the generation of the space then; 0n for one that was never written. */
+  /** Reads rows and the generation of the space consistently; 0n for a space that was never written. */
   read(space: Space, wanted: readonly Named[]): Promise<{ generation: bigint; values: (Uint8Array | undefined)[] }>
-  /** Rows by ascending key. @param range From after a key on, and at most so many. */
+  /** Lists rows by ascending key. @param range Only keys after `after`, and at most `limit` rows. */
   list(space: Space, table: Table, range?: { after?: string; limit?: number }): Promise<Row[]>
-  /** Every space that was ever written, ascending. */
+  /** Lists all written spaces in ascending order. */
   spaces(): Promise<Space[]>
   /**
-   * The only write. All or nothing, durable when it resolves, and one more generation of the space; when it rejects,
-   * whether it was written is found out by reading.
+   * The only write. It is atomic, increases the generation by one, and is durable once it resolves. If it rejects, the
+   * caller must read to learn whether it was written.
    */
   transact(space: Space, expectedGeneration: bigint, ops: readonly Op[]): Promise<Transacted>
-  /** Hears which space another tab has written, until it is closed. Some may be missed. */
+  /** Reports the spaces that other tabs have written, until the store is closed. Reports may be lost. */
   watch?(listener: (space: Space) => void): void
-  /** Work for a space, one tab after the other, as a courtesy: who gets no turn soon works all the same. */
+  /** Runs work for a space in one tab at a time, at best effort: without a turn in time, the work runs anyway. */
   inTurn?<T>(space: Space, work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }

@@ -13,19 +13,19 @@ const failing = (error: unknown) => async () => Promise.reject(error)
 const closed = new MessagingError("CLOSED", "closed")
 const ended = new MessagingError("DEVICE_ENDED", "revoked")
 
-test("what can be done again is told and ends nothing", async () => {
+test("a repeatable failure is reported and does not end the messenger", async () => {
   const { told, context } = listening()
   await trying(context, "cnv", failing("offline"))
   expect(told).toEqual([{ is: "failed", conversationId: "cnv", error: "offline" }])
 })
 
-test("the end of the device or the messenger ends what waits for it", async () => {
+test("the end of the device or the messenger is thrown", async () => {
   const { told, context } = listening()
   for (const error of [closed, ended]) await expect(trying(context, "cnv", failing(error))).rejects.toBe(error)
   expect(told).toEqual([])
 })
 
-test("in the background nothing is left unhandled: the messenger's end is silent, the device's is told", async () => {
+test("background work never rejects: the end of the messenger is silent, and that of the device is reported", async () => {
   const { told, context } = listening()
   for (const error of [closed, ended]) inBackground(context, undefined, failing(error))
   await new Promise((resolve) => setTimeout(resolve, 1))

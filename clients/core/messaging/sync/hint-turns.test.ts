@@ -19,7 +19,7 @@ function following() {
   return { begun, ends, turns }
 }
 
-test("of hints of one thing that come meanwhile, the last one is followed", async () => {
+test("of several hints about one object, only the last one is followed", async () => {
   const { begun, ends, turns } = following()
   const hints = ["1", "2", "3"].map((directiveId) => hintOf("one", directiveId))
   for (const hint of hints) await turns.take(hint)
@@ -33,7 +33,7 @@ test("of hints of one thing that come meanwhile, the last one is followed", asyn
   expect(begun).toHaveLength(3)
 })
 
-test("hints of ever other things are followed some at a time", async () => {
+test("hints about many objects are followed with bounded concurrency", async () => {
   const { begun, ends, turns } = following()
   let taken = 0
   const all = (async () => {

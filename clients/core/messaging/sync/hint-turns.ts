@@ -3,21 +3,21 @@ import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_
 export type Hint = SubscribeResponse["event"]
 
 export interface HintTurns {
-  /** Begins to follow a hint, or remembers it. Waits while there is too much to do already. */
+  /** Starts to follow a hint, or stores it. Waits while the limit of concurrent hints is reached. */
   take(hint: Hint): Promise<void>
 }
 
-/** Hints of different things that are followed at the same time. */
+/** The most objects whose hints are followed concurrently. */
 const maxAtOnce = 32
 
 /**
- * Follows hints, those of one thing one after the other: of several that come meanwhile the last one says all. However
- * many a service sends, what is done for them at a time, and remembered, is bounded.
+ * Follows hints, one at a time per object. Of several that arrive meanwhile, only the last one is followed. Work and
+ * memory are bounded for any number of hints.
  *
- * @param follow never rejects.
+ * @param follow Never rejects.
  */
 export function createHintTurns(follow: (hint: Hint) => Promise<void>): HintTurns {
-  /** Of each thing that is followed, the hint that came last meanwhile. */
+  /** By object with a running `follow`: the last hint that arrived since. */
   const later = new Map<string, Hint | undefined>()
   let isFree = () => {}
 
@@ -50,7 +50,7 @@ export function createHintTurns(follow: (hint: Hint) => Promise<void>): HintTurn
   }
 }
 
-/** What a hint is about; undefined for one that there is nothing to do for. */
+/** The object of a hint; undefined for a hint that needs no work. */
 function nameOf({ case: kind, value }: Hint): string | undefined {
   switch (kind) {
     case "envelopeAvailable":

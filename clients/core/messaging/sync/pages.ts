@@ -1,6 +1,6 @@
 import { MessagingError } from "../errors.ts"
 
-/** Far more than any list of one device has. */
+/** Far above the number of pages of any list. */
 const maxPages = 500
 const maxItems = 100_000
 
@@ -10,7 +10,7 @@ export interface Page<Item> {
   readonly nextPageToken: string
 }
 
-/** A whole list. @throws MessagingError ANSWER_REFUSED for one that never ends. */
+/** Reads all pages of a list. @throws MessagingError ANSWER_REFUSED for an endless list. */
 export async function allPages<Item>(fetch: (pageToken: string) => Promise<Page<Item>>): Promise<Item[]> {
   const all: Item[] = []
   for (let pages = 0, pageToken = ""; pages < maxPages; pages++) {

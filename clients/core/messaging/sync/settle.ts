@@ -15,7 +15,7 @@ import { inBackground, trying } from "./background.ts"
 
 type Shown = ServiceConversation | undefined
 
-/** Brings one conversation to the state of the service. Runs in the turn of the conversation. */
+/** Synchronizes one conversation with the service. Runs in the turn of the conversation. */
 export async function settle(conversation: Conversation, shown: Shown): Promise<void> {
   await trying(conversation, conversation.id, () => consume(conversation))
   await recover(conversation, "shown", shown)
@@ -24,7 +24,7 @@ export async function settle(conversation: Conversation, shown: Shown): Promise<
 /** Performs the steps of a decision in their order. */
 async function recover(conversation: Conversation, on: "shown" | "logRead", shown: Shown): Promise<void> {
   const { owner, device } = conversation
-  // Read after the service was asked: another tab acknowledges only what is stored.
+  // Read after the service's answer, whose cursor another tab may have moved: that tab stored its state before.
   await conversation.stored()
   const own = { ownUserId: owner.userId, ownKey: device.identity().signatureKey }
   for (const step of await decideOn(conversation, { on, shown, ...own })) {
@@ -56,14 +56,14 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
 }
 
 const day = 86_400
-/** The own leaf gets new keys at least this often. */
+/** The longest interval between key renewals of the own leaf. */
 const leafAgeSeconds = 7 * day
 
 /** @param renewedAt Unix seconds. */
 export const isLeafOld = (ambient: Pick<Ambient, "clock">, renewedAt: number): boolean =>
   nowSeconds(ambient) - renewedAt >= leafAgeSeconds
 
-/** In a turn of its own. */
+/** Renews the own leaf in the background, in a turn of its own. */
 export function renewLeafLater(conversation: Conversation): void {
   const update = { case: "update", value: {} } as const
   inBackground(conversation, conversation.id, () => ask(conversation, update))

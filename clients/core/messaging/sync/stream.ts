@@ -17,14 +17,14 @@ import { inBackground, tryingAlone } from "./background.ts"
 import { createHintTurns, type Hint } from "./hint-turns.ts"
 import { sync } from "./sync.ts"
 
-/** A heartbeat comes every 20 seconds. */
+/** A stream without any message for this long is closed. Heartbeats arrive every 20 seconds. */
 const silentMs = 60_000
-/** A stream that was there for so long was a good one. */
+/** A stream that lasted this long resets the backoff. */
 const settledMs = 30_000
 
 /**
- * Syncs, and then follows hints. A hint says that there is something to fetch: what counts is what is fetched, so one
- * that is lost costs time only.
+ * Syncs, and then follows hints. A hint only announces that there is something to fetch, so a lost hint causes only a
+ * delay.
  */
 export async function run(context: Context, signal: AbortSignal): Promise<void> {
   const { clock } = context
@@ -40,15 +40,14 @@ export async function run(context: Context, signal: AbortSignal): Promise<void> 
       if (isOver(error)) throw error
       context.emit({ is: "failed", conversationId: undefined, error })
     }
-    // One that says a word and ends is no better than one that says none.
+    // A stream that ends soon after its first message counts as a failure too.
     failures = clock.nowMs() - startedMs < settledMs ? failures + 1 : 1
     if (!signal.aborted) await pause(context.clock, retryDelayMs(context.random, failures))
   }
 }
 
 /**
- * The hints of one stream. One in which nothing is heard, not even a heartbeat, is ended: whoever was at the other end of
- * it is there no more.
+ * Yields the hints of one stream. A stream without messages and heartbeats is closed, because its connection is lost.
  */
 async function* listen({ calls, clock }: Context, signal: AbortSignal): AsyncGenerator<Hint> {
   const silence = new AbortController()
@@ -70,14 +69,14 @@ async function* listen({ calls, clock }: Context, signal: AbortSignal): AsyncGen
   }
 }
 
-/** Whether coming back could not help: the device or the session is no more, or the app closed the messenger. */
+/** True if a reconnect cannot help: the device or session has ended, or the app has closed the messenger. */
 const isOver = (error: unknown): boolean =>
   isMessagingError(error, "DEVICE_ENDED", "CLOSED") || needsSignIn(error) || isFailure(error, "DEVICE_REVOKED")
 
 /**
- * Fetches what a hint is about. A conversation that is not here gets nothing: what leads into one is a welcome.
+ * Fetches the object of a hint. Hints about unknown conversations are ignored: a device joins only by a welcome.
  *
- * @throws MessagingError ANSWER_REFUSED for a name that is none.
+ * @throws MessagingError ANSWER_REFUSED for a malformed id.
  */
 export async function follow(context: Context, event: Hint): Promise<void> {
   switch (event.case) {

@@ -29,7 +29,7 @@ export async function sync(context: Context): Promise<void> {
   await trying(context, undefined, () => carryOutCreations(context))
   const shown = new Map((await listConversations(context)).map((one) => [one.id, one]))
   const here = (await context.store.spaces()).filter((space) => space !== deviceSpace)
-  // What is shown and not here has no way in but a welcome.
+  // A conversation that only the service lists is joined by a welcome.
   for (const id of here) {
     const conversation = context.conversation(id)
     await trying(context, id, async () => {
@@ -42,8 +42,8 @@ export async function sync(context: Context): Promise<void> {
 }
 
 /**
- * Whether nothing is to be done for a conversation, here or there: then its state is not opened. Of many, most are
- * quiet. The record says so, which is of the state's own moment.
+ * True if a conversation has no work, here or at the service, by its record alone. Sync then skips it without opening
+ * its state, because most conversations are unchanged.
  */
 async function isQuiet(conversation: Conversation, shown: ServiceConversation | undefined): Promise<boolean> {
   const record = await conversation.record()
@@ -63,14 +63,17 @@ const listConversations = ({ calls }: Context): Promise<ServiceConversation[]> =
     return { items: conversations, nextPageToken }
   })
 
-/** Renews the credential in the last quarter of its life, and puts it to use. One that is good still holds up nothing. */
+/**
+ * Renews the credential in the last quarter of its lifetime. A failure stops the sync only if the credential has
+ * expired.
+ */
 async function keepCredential(context: Context): Promise<void> {
   const { device } = context
   const now = nowSeconds(context)
   const quarter = (device.notAfter - device.notBefore) / 4
   if (now >= device.notAfter) await renewCredential(context)
   else if (now >= device.notAfter - quarter) await trying(context, undefined, () => renewCredential(context))
-  // Stopped in between, or the new one came with another answer.
+  // The previous renewal was interrupted, or a registration returned the new credential.
   if (device.marks.hasFormerKeyPackages) await trying(context, undefined, () => useCredential(context))
 }
 
