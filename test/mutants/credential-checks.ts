@@ -287,8 +287,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "equalBytes(body.deviceId, deviceId) &&",
     to: "",
     test: lists,
-    name: "a listed credential of another device is nobody's of the list",
-    row: "a listed credential of another %s is nobody's of the list",
+    name: "a listed credential of another device is refused",
+    row: "a listed credential of another %s is refused",
   },
   {
     fault: "a listed credential may be another user's",
@@ -296,8 +296,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: 'equalBytes(body.userId, bytesOfId("prn", userId)) &&',
     to: "",
     test: lists,
-    name: "a listed credential of another user is nobody's of the list",
-    row: "a listed credential of another %s is nobody's of the list",
+    name: "a listed credential of another user is refused",
+    row: "a listed credential of another %s is refused",
   },
   {
     fault: "a listed credential may be of another app",
@@ -305,8 +305,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "equalBytes(body.appId, context.owner.app) &&",
     to: "",
     test: lists,
-    name: "a listed credential of another app is nobody's of the list",
-    row: "a listed credential of another %s is nobody's of the list",
+    name: "a listed credential of another app is refused",
+    row: "a listed credential of another %s is refused",
   },
   {
     fault: "a listed credential may be of another tenant",
@@ -314,8 +314,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: " &&\n      holds(body.tenantId, context.owner.tenant)",
     to: "",
     test: lists,
-    name: "a listed credential of another tenant is nobody's of the list",
-    row: "a listed credential of another %s is nobody's of the list",
+    name: "a listed credential of another tenant is refused",
+    row: "a listed credential of another %s is refused",
   },
   {
     ...stored,

@@ -63,8 +63,8 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: "if (next === undefined || isBack)",
     to: "if (next === undefined)",
     test: lists,
-    name: "a device that had ended, and is back is refused",
-    row: "a device that had ended, and is back",
+    name: "a list that reactivates a revoked device is refused",
+    row: "a list that reactivates a revoked device",
   },
   {
     fault: "lists need not follow each other",
@@ -72,8 +72,8 @@ export const messengerFileMutants: readonly Mutant[] = [
     from: 'if (placeAfter(head, list) === "gap")',
     to: 'if (list.hash.length === 0 && placeAfter(head, list) === "gap")',
     test: lists,
-    name: "a next one of another descent is refused",
-    row: "a next one of another descent",
+    name: "a next list with another predecessor is refused",
+    row: "a next list with another predecessor",
   },
   {
     fault: "keys that came after a comparison are passed over",

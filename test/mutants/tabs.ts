@@ -46,7 +46,7 @@ export const tabMutants: readonly Mutant[] = [
     from: "if (!isTheirs)",
     to: "if (isTheirs === undefined)",
     test: `${theirs}.test.ts`,
-    name: "a messenger gets no token with another person signed in meanwhile",
+    name: "a messenger gets no token after a change: another person signed in",
     row: "another person signed in",
   },
   {

@@ -14,7 +14,7 @@ export const somewhere: AttachmentPlace = {
   senderCredentialHash: filled(4, 32),
 }
 
-/** Bytes that tell where they are from. */
+/** Bytes whose values depend on their offsets. */
 export const plaintextOf = (size: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255)
 
@@ -23,7 +23,7 @@ export interface Sealed {
   readonly ciphertext: Uint8Array<ArrayBuffer>
 }
 
-/** An attachment as a service would have it, and what opens it. */
+/** Creates the ciphertext of an attachment, and its manifest. */
 export async function sealedAttachment(
   plaintext: Uint8Array<ArrayBuffer>,
   { place = somewhere, chunkSize = 4_096, keyByte = 9, prefixByte = 7 } = {},

@@ -29,7 +29,7 @@ export const bareCapabilities = {
   credentials: ["basic" as const],
 }
 
-/** A seat that runs ts-mls 1.6.4 as published, with its own crypto provider: what ours has to agree with. */
+/** A seat that runs ts-mls 1.6.4 as published, with its own crypto provider, for comparison with our engine. */
 export interface BareSeat extends Seat {
   state: ClientState | undefined
 }

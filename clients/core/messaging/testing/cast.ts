@@ -5,7 +5,7 @@ import { EngineRefused } from "../mls.ts"
 import { type OurSeat, ourSeat } from "./our-seat.ts"
 import { openRoom, type Room } from "./seat.ts"
 
-/** A room of ours with some names in it; the first one founded it and added the others in one commit. */
+/** A room of our engine. Its first member created the group, and added the others in one commit. */
 export async function roomOf(
   suite: Suite,
   ...names: string[]
@@ -26,7 +26,7 @@ export async function roomOf(
   }
 }
 
-/** Why the engine refuses, or "accepted". */
+/** Returns the reason of the engine's refusal, or "accepted". */
 export async function refusal(attempt: Promise<unknown>): Promise<EngineReason | "accepted"> {
   try {
     await attempt
@@ -37,7 +37,7 @@ export async function refusal(attempt: Promise<unknown>): Promise<EngineReason |
   }
 }
 
-/** Whether `part` occurs in `whole`. */
+/** True if `whole` contains `part`. */
 export function contains(whole: Uint8Array, part: Uint8Array): boolean {
   return Buffer.from(whole).includes(Buffer.from(part))
 }

@@ -1,11 +1,13 @@
 import type { MessagingStore } from "../store/store.ts"
 
-/** What happens to the k-th operation of a store, counted from 0. */
+/** A fault in the k-th operation of a store, counted from 0. */
 export interface Fault {
   readonly at: number
-  /** Whether it was done when it failed. */
+  /** Whether the operation fails before or after its effect. */
   readonly when: "before" | "after"
-  /** Whether the process ends with it: nothing works from then on, and a new one starts on what is there. */
+  /**
+   * True if the process ends with the fault: every later operation fails, and another process opens the stored data.
+   */
   readonly ends: boolean
 }
 
@@ -17,13 +19,13 @@ export interface FaultyStore extends MessagingStore {
   /** Operations so far. */
   readonly count: number
   readonly isDead: boolean
-  /** True once the fault has come. */
+  /** True once the fault has occurred. */
   readonly hasFailed: boolean
   /** No faults from now on. */
   calm(): void
 }
 
-/** A store that fails as it is told: with no fault, it only counts. */
+/** Injects a fault into a store. Without one, it only counts operations. */
 export function faultyStore(store: MessagingStore, fault?: Fault): FaultyStore {
   let count = 0
   let isDead = false

@@ -31,8 +31,8 @@ export interface Forgery {
 }
 
 /**
- * A commit that a dishonest member can send: whatever content, correctly signed and tagged.
- * Its confirmation tag is wrong, so nobody who gets as far as checking it accepts it.
+ * A commit of a malicious member: any content, with a valid signature and membership tag. Its confirmation tag is
+ * wrong, so the last check of a receiver always refuses it.
  */
 export async function forgeCommit(suite: Suite, state: GroupState, forgery: Forgery): Promise<Uint8Array> {
   const { context, ownLeaf, identityKey } = opened(state)
@@ -60,7 +60,7 @@ async function frame(suite: Suite, state: GroupState, content: FramedContentComm
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
 }
 
-/** A key package with something changed, signed by the identity as a whole and in its leaf. */
+/** Changes a key package, and signs its leaf and the package again. */
 export async function forgeKeyPackage(
   suite: Suite,
   bytes: Uint8Array,
@@ -75,18 +75,21 @@ export async function forgeKeyPackage(
 }
 
 export interface WelcomeForgery {
-  /** Signed again, by the adder or by `signedWith`; its confirmation tag is right unless it is among what is bent. */
+  /**
+   * Changes the GroupInfo, which the adder or `signedWith` signs again. Its confirmation tag is valid unless changed
+   * here.
+   */
   readonly info?: (info: GroupInfo) => Partial<GroupInfo>
   readonly signedWith?: Uint8Array
   readonly secrets?: (secrets: GroupSecrets) => Partial<GroupSecrets>
   readonly welcome?: (welcome: Welcome) => Partial<Welcome>
-  /** The key package that comes into the tree, in the place of the one that the Welcome is for. */
+  /** The key package in the tree, if it differs from the one that the Welcome is for. */
   readonly added?: Uint8Array
 }
 
 const noPsk = new Uint8Array(32)
 
-/** A Welcome that a dishonest member can send, which opens and leads where it says; and the tree beside it. */
+/** A Welcome of a malicious member, which decrypts and matches its state, and its tree. */
 export async function forgeWelcome(
   suite: Suite,
   state: GroupState,

@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 import type { Room, Seat } from "./seat.ts"
 
-/** One step of a random history. Numbers choose among who is there, modulo how many there are. */
+/** One step of a random history. Numbers select a present member, modulo the number of members. */
 export type Step =
   | { readonly kind: "add"; readonly by: number; readonly count: number }
   | { readonly kind: "remove"; readonly by: number; readonly who: readonly number[] }
@@ -10,7 +10,7 @@ export type Step =
 
 const someone = fc.nat({ max: 999 })
 
-/** Histories that grow and shrink; a failing one shrinks to its shortest form. */
+/** Random histories of additions and removals. fast-check shrinks a failing one. */
 export function histories(steps: { readonly min: number; readonly max: number }): fc.Arbitrary<Step[]> {
   const step: fc.Arbitrary<Step> = fc.oneof(
     {
@@ -32,9 +32,9 @@ export function histories(steps: { readonly min: number; readonly max: number })
 }
 
 /**
- * Plays a history; the room checks every step.
+ * Runs a history. The room checks every step.
  *
- * @param newSeat makes the n-th seat; the founder is the 0-th.
+ * @param newSeat Creates the n-th seat; the founder is number 0.
  */
 export async function play(
   room: Room,

@@ -20,7 +20,7 @@ export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 export const today = Math.floor(Date.now() / 1000)
 export const lifetime = { notBefore: today - 86_400, notAfter: today + 30 * 86_400 }
 
-/** `name` or `name#serial`: both are the same device. */
+/** Returns the device of a credential. `name` and `name#serial` name the same device. */
 export function deviceOf(credential: Uint8Array): string {
   return text(credential).split("#")[0] ?? ""
 }
@@ -34,13 +34,13 @@ export async function newIdentity(suite: Suite, name: string): Promise<Identity>
   return { credential: utf8(name), signatureKey: publicKey, key: seed }
 }
 
-/** A seat that runs our engine. `state` and `identity` are open for tests that look closer. */
+/** A seat that runs our engine, and exposes its `state` and `identity`. */
 export interface OurSeat extends Seat {
   readonly engine: Engine
   identity: Identity
   state: GroupState | undefined
   current(): GroupState
-  /** Writes the state down and reads it back, as a restart does. */
+  /** Encodes and decodes the state, as a restart does. */
   restart(): Promise<void>
   leafOf(name: string): number
 }
@@ -48,7 +48,7 @@ export interface OurSeat extends Seat {
 export interface OurSeatOptions {
   readonly engine?: Engine
   readonly treeInWelcome?: boolean
-  /** Writes its state down and reads it back after everything that it does. */
+  /** Encodes and decodes its state after every operation. */
   readonly forgetful?: boolean
 }
 

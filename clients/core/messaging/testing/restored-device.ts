@@ -1,4 +1,4 @@
-// A device that another process left: restored from its snapshot, tree and staged commit, it follows the log and writes.
+// Restores a device of another process from its snapshot, tree and staged commit, applies the log and encrypts a message.
 // node restored-device.ts: reads one JSON object, a `Found`, and writes another one, a `Done`.
 import { text as readAll } from "node:stream/consumers"
 import { fromBinary } from "@bufbuild/protobuf"
@@ -18,7 +18,7 @@ export interface Found {
   readonly tree: string
   /** StagedCommit; absent for none. */
   readonly staged?: string
-  /** The identity key: no snapshot has it. */
+  /** The identity key, which no snapshot contains. */
   readonly seed: string
   readonly log: readonly { readonly is: "commit" | "message"; readonly bytes: string }[]
 }

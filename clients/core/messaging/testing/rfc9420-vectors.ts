@@ -1,5 +1,5 @@
-// The MLS working group's vectors for RFC 9420 (mls-implementations, folder test-vectors). They are not ours to ship: the
-// tests read them where RFC9420_VECTORS says that they are, and skip visibly where it does not.
+// The MLS working group's vectors for RFC 9420 (mls-implementations, folder test-vectors). They are not distributed
+// here: the tests read them from the folder RFC9420_VECTORS, and are skipped visibly without it.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -51,7 +51,7 @@ const folder = process.env.RFC9420_VECTORS
 /** Why the vectors' tests are skipped, or undefined when they run. */
 export const vectorsMissing = folder === undefined ? "RFC9420_VECTORS names no folder" : undefined
 
-/** Those of cipher suite 1; none where the folder is not named. */
+/** The vectors of cipher suite 1; none without the folder. */
 function suiteOne<Vector extends { cipher_suite: number }>(name: string): readonly Vector[] {
   if (folder === undefined) return []
   const all = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")) as Vector[]

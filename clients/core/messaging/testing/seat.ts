@@ -1,19 +1,19 @@
-/** What a member of a test group can do, whichever engine it runs. Names are credentials. */
+/** A member of a test group with any engine. Names are credentials. */
 export interface Seat {
   readonly name: string
   /** A fresh key package; the seat remembers its secret until it joins. */
   keyPackage(): Promise<Uint8Array>
   create(groupId: Uint8Array): Promise<void>
-  /** Makes a commit and takes it as accepted. */
+  /** Commits, and counts the commit as accepted. */
   add(keyPackages: readonly Uint8Array[]): Promise<CommitMessages>
   remove(names: readonly string[]): Promise<CommitMessages>
   update(): Promise<CommitMessages>
   join(welcome: Uint8Array, tree: Uint8Array | undefined): Promise<void>
-  /** @returns whether it is still a member. */
+  /** @returns True if the seat is still a member. */
   process(commit: Uint8Array): Promise<boolean>
   encrypt(text: string): Promise<Uint8Array>
   decrypt(message: Uint8Array): Promise<{ readonly text: string; readonly sender: string }>
-  /** Epoch authenticator in hexadecimal; undefined if the engine does not tell. */
+  /** The epoch authenticator in hexadecimal; undefined if the engine does not expose it. */
   authenticator(): string | undefined
   roster(): string[]
 }
@@ -24,21 +24,21 @@ export interface CommitMessages {
   readonly tree: Uint8Array | undefined
 }
 
-/** A group of seats that are told everything in order. */
+/** A group of seats that get all messages in order. */
 export interface Room {
   readonly seats: ReadonlyMap<string, Seat>
-  /** Those that were removed, as they were. */
+  /** The removed seats, in their last state. */
   readonly gone: readonly Seat[]
   add(by: string, seats: readonly Seat[]): Promise<void>
   remove(by: string, names: readonly string[]): Promise<void>
   update(by: string): Promise<void>
-  /** Sends one message; everybody else reads it and names its sender. */
+  /** Sends one message. Every other member decrypts it and names its sender. */
   say(by: string, text: string): Promise<void>
 }
 
 /**
- * Opens a room. Every operation ends with a check that all members agree on epoch and roster; messages are checked
- * to be read by all, and by nobody who was removed.
+ * Opens a room. After every operation it checks that all members agree on epoch and roster, that all members decrypt
+ * each message, and that removed members decrypt none.
  */
 export async function openRoom(founder: Seat, groupId: Uint8Array): Promise<Room> {
   await founder.create(groupId)

@@ -12,7 +12,7 @@ export const signedEngine = uncheckedEngine({ suite, nowSeconds: () => Number(no
 /** A leaf's lifetime around the time of the fixed world. */
 export const signedLifetime = { notBefore: Number(now - day), notAfter: Number(now + day) }
 
-/** A new key pair with a signed credential: Alice's phone, but for what is changed. */
+/** Creates a key pair with a signed credential: that of Alice's phone, with changes. */
 export async function signedIdentity(
   change: Partial<typeof credentialFields> = {},
   by = credentialKey,

@@ -1,12 +1,12 @@
-// What every store promises, as one suite.
+// The tests that every store must pass.
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { utf8 } from "../crypto/bytes.ts"
 import { deviceSpace, type MessagingStore, type Op, type Table } from "../store/store.ts"
 
 export interface StoreUnderTest {
-  /** Opens what is there; the first time, nothing. */
+  /** Opens the store. The first time, it is empty. */
   open(): Promise<MessagingStore>
-  /** Whether another `open` sees what the first one wrote. */
+  /** True if another `open` reads the writes of the first one. */
   readonly isKept: boolean
   remove(): Promise<void>
 }
@@ -43,7 +43,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await store.spaces()).toEqual([])
     })
 
-    test("a transaction writes all of its rows and one generation", async () => {
+    test("a transaction writes all of its rows, and increases the generation by one", async () => {
       expect(await store.transact(a, 0n, [put("state", "x", "1"), put("tree", "x", "2")])).toBe("ok")
       const wanted = [
         { table: "state", key: "x" },
@@ -65,7 +65,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect((await store.read(a, [])).generation).toBe(1n)
     })
 
-    test("spaces are apart: rows, and generations", async () => {
+    test("spaces have separate rows and generations", async () => {
       await store.transact(a, 0n, [put("state", "x", "of a")])
       await store.transact(b, 0n, [put("state", "x", "of b")])
       expect(await value(a, "state", "x")).toBe("of a")
@@ -73,7 +73,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect((await store.read(b, [])).generation).toBe(1n)
     })
 
-    test("a row of another space is written along, and its generation stays", async () => {
+    test("a transaction writes a row of another space without changing that space's generation", async () => {
       await store.transact(deviceSpace, 0n, [put("keyPackage", "k", "1")])
       const remove: Op = { op: "remove", table: "keyPackage", key: "k", space: deviceSpace }
       expect(await store.transact(a, 0n, [put("state", "x", "1"), remove])).toBe("ok")
@@ -83,7 +83,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       })
     })
 
-    test("what is created once is not created again, and nothing beside it is written", async () => {
+    test("creating an existing row refuses the whole transaction", async () => {
       const create: Op = {
         op: "create",
         table: "usedKeyPackage",
@@ -101,7 +101,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await value(a, "state", "x")).toBeUndefined()
     })
 
-    test("rows are listed by ascending key, from after a key on, so many", async () => {
+    test("rows are listed by ascending key, after a key and up to a limit", async () => {
       await store.transact(
         a,
         0n,
@@ -114,7 +114,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await keys({ after: "01", limit: 2 })).toEqual(["02", "03"])
     })
 
-    test("a key that continues another one comes between that and the next", async () => {
+    test("a key is listed directly after its own prefix", async () => {
       const named = ["02", "01:keys", "01", "01:joined"].map((key) => put("timeline", key, key))
       await store.transact(a, 0n, named)
       const keys = async (after: string) => (await store.list(a, "timeline", { after })).map(({ key }) => key)
@@ -122,7 +122,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await keys("01:keys")).toEqual(["02"])
     })
 
-    test("bytes come back as they were, and changing them changes nothing that is stored", async () => {
+    test("stored bytes are read unchanged, and are independent of the caller's arrays", async () => {
       const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => i % 256)
       await store.transact(a, 0n, [{ op: "put", table: "tree", key: "x", value: bytes }])
       bytes.fill(0)
@@ -132,7 +132,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect((await store.read(a, [{ table: "tree", key: "x" }])).values[0]?.[257]).toBe(1)
     })
 
-    test("of two transactions on one generation, one is taken", async () => {
+    test("of two transactions on one generation, one is written", async () => {
       const other = under.isKept ? await under.open() : store
       const results = await Promise.all([
         store.transact(a, 0n, [put("state", "x", "1")]),
@@ -142,7 +142,7 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       if (other !== store) await other.close()
     })
 
-    test("what was written is there after it is opened again", async () => {
+    test("written rows are read after the store is opened again", async () => {
       if (!under.isKept) return expect(store.durability).toBe("memory")
       await store.transact(a, 0n, [put("state", "x", "1")])
       await store.close()

@@ -2,8 +2,8 @@ import { equalBytes, utf8 } from "@signet/canonical/bytes"
 import { type SecretBox, SecretBoxError, type SecretScope } from "../../secret-box.ts"
 
 /**
- * A secret box for tests, which keeps no secret: it prepends what it binds, and refuses what is bound elsewhere. What was
- * sealed lies open, so a test finds what should not have been there.
+ * A secret box for tests, without encryption: it prepends the authenticated context and compares it. Tests can search
+ * the sealed bytes for data that must not be stored.
  */
 export function testBox(backend = "test"): SecretBox {
   const scopes = new Set<string>()

@@ -1,4 +1,4 @@
-// Writes the fixtures of the current format, once: those of formats that were released are never written again.
+// Writes the fixtures of the current format. Fixtures of released formats must never be written again.
 // npx node clients/core/messaging/testing/write-snapshot-fixture.ts
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -17,7 +17,7 @@ const suite = makeNodeSuite()
 const engine = uncheckedEngine({ suite, nowSeconds: () => today, deviceOf })
 const folder = join(import.meta.dirname, "snapshots")
 
-/** A group of so many, as the second of them has it, and a message from the first. */
+/** The state of a group's second member, and a message from the first. */
 async function group(count: number): Promise<{ state: GroupState; key: Uint8Array; message: Uint8Array }> {
   const founder = await newIdentity(suite, "founder")
   const alone = await engine.createGroup({ groupId: new Uint8Array(32).fill(5), identity: founder, ...lifetime })

@@ -1,4 +1,4 @@
-// Lists of an issuer that tells two stories: signed, every one of them.
+// Validly signed device lists that contradict each other: the issuer equivocates.
 import { createRouterTransport } from "@connectrpc/connect"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { issueDeviceList, maxListAheadSeconds } from "@signet/canonical/device-list"
@@ -30,7 +30,7 @@ const signed = (listVersion: bigint, { previous, entries = [phone, tablet], issu
   )
 const hashOf = (list: Uint8Array) => hash("device-list", list)
 
-/** What the client does with a service that has these lists. */
+/** Reads the devices from a service that has these lists. */
 function read(
   lists: ReadonlyMap<bigint, Uint8Array>,
   seen?: { version: bigint; hash: Uint8Array },
@@ -65,7 +65,7 @@ const fifth = await signed(5n, { previous: hashOf(fourth) })
 const seen = { version: 3n, hash: hashOf(third) }
 const deviceId = idOf("dev", phone.deviceId)
 
-test("a first time, the newest is believed; then, what follows from it", async () => {
+test("the first read trusts the newest list, and later reads only its successors", async () => {
   const lists = new Map([
     [3n, third],
     [4n, fourth],
@@ -82,17 +82,13 @@ test("a first time, the newest is believed; then, what follows from it", async (
 const nextFields = { ...listFields, listVersion: 4n, previousHash: seen.hash, issuedAt: now - day }
 const withThird = (version: bigint, list: Uint8Array) => new Map([[3n, third]]).set(version, list)
 test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
+  ["another list of the seen version", new Map([[3n, await signed(3n, { issuedAt: now })]]), "DEVICE_LIST_FORK"],
+  ["a next list with another predecessor", withThird(4n, await signed(4n)), "DEVICE_LIST_FORK"],
+  ["a list after a gap", withThird(5n, fifth), "DEVICE_LIST_FORK"],
+  ["an older list", new Map([[2n, await signed(2n)]]), "LIST_ROLLBACK"],
+  ["no list any more", new Map(), "LIST_ROLLBACK"],
   [
-    "another list of the version that was seen",
-    new Map([[3n, await signed(3n, { issuedAt: now })]]),
-    "DEVICE_LIST_FORK",
-  ],
-  ["a next one of another descent", withThird(4n, await signed(4n)), "DEVICE_LIST_FORK"],
-  ["one that leaves others out", withThird(5n, fifth), "DEVICE_LIST_FORK"],
-  ["an older one", new Map([[2n, await signed(2n)]]), "LIST_ROLLBACK"],
-  ["none any more", new Map(), "LIST_ROLLBACK"],
-  [
-    "a device that had ended, and is back",
+    "a list that reactivates a revoked device",
     withThird(
       4n,
       await signed(4n, { previous: seen.hash, entries: [phone, { ...tablet, status: DeviceStatus.ACTIVE }] }),
@@ -100,51 +96,51 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
     "DEVICE_LIST_FORK",
   ],
   [
-    "a device that had ended, and is gone without a trace",
+    "a list that omits a revoked device",
     withThird(4n, await signed(4n, { previous: seen.hash, entries: [phone] })),
     "DEVICE_LIST_FORK",
   ],
   [
-    "an active device that is gone without a trace",
+    "a list that omits an active device",
     withThird(4n, await signed(4n, { previous: seen.hash, entries: [tablet] })),
     "DEVICE_LIST_FORK",
   ],
   [
-    "one from tomorrow",
+    "a list from tomorrow",
     withThird(4n, await signed(4n, { previous: seen.hash, issuedAt: now + day })),
     "LIST_FROM_FUTURE",
   ],
   [
-    "one of another key",
+    "a list signed by an unknown key",
     withThird(4n, await issueDeviceList(nextFields, world.strangerKey)),
     "LIST_UNKNOWN_ISSUER_KEY",
   ],
   [
-    "one of a key for something else",
+    "a list signed by a key of another purpose",
     withThird(4n, await issueDeviceList(nextFields, world.proofKey)),
     "LIST_ISSUER_KEY_PURPOSE",
   ],
   [
-    "one of another user",
+    "a list of another user",
     withThird(4n, await issueDeviceList({ ...nextFields, userId: world.bob }, listKey)),
     "LIST_WRONG_USER",
   ],
   [
-    "one of another tenant",
+    "a list of another tenant",
     withThird(4n, await issueDeviceList({ ...nextFields, tenantId: id(0x99) }, listKey)),
     "LIST_WRONG_TENANT",
   ],
   [
-    "one of another app",
+    "a list of another app",
     withThird(4n, await issueDeviceList({ ...nextFields, appId: id(0x99) }, listKey)),
     "LIST_WRONG_APP",
   ],
-  ["what is no list", withThird(4n, Uint8Array.of(1, 2, 3)), "CPB_"],
+  ["a malformed list", withThird(4n, Uint8Array.of(1, 2, 3)), "CPB_"],
 ])("%s is refused", async (_, lists, code) => {
   await expect(read(lists, seen)).rejects.toMatchObject({ code: expect.stringContaining(code) })
 })
 
-test("a user's very first list is read, and a chain of any length", async () => {
+test("a user's first list is read, and a chain of any length", async () => {
   let last = await signed(1n, { previous: new Uint8Array() })
   const lists = new Map([[1n, last]])
   expect(await read(lists)).toMatchObject({ head: { version: 1n }, active: [{ userId, deviceId }] })
@@ -156,7 +152,7 @@ test("a user's very first list is read, and a chain of any length", async () => 
   expect(await read(lists, first)).toMatchObject({ head: { version: 22n, hash: hashOf(last) } })
 })
 
-test("a list that says another credential than the service shows is not believed of the service", async () => {
+test("a credential that the signed list does not name is refused", async () => {
   const other = await signed(3n, { entries: [{ ...phone, credentialHash: bytes32(7) }] })
   await expect(read(new Map([[3n, other]]))).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
@@ -166,18 +162,18 @@ test.each([
   ["user", { userId: world.bob }],
   ["app", { appId: id(0x99) }],
   ["tenant", { tenantId: id(0x99) }],
-])("a listed credential of another %s is nobody's of the list", async (_, change) => {
+])("a listed credential of another %s is refused", async (_, change) => {
   const other = await issueDeviceCredential({ ...world.credentialFields, ...change }, world.credentialKey)
   const list = await signed(3n, { entries: [{ ...phone, credentialHash: hash("device-credential", other) }] })
   await expect(read(new Map([[3n, list]]), undefined, 0n, other)).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("a service that says that there are more lists, and shows the same again, is not asked for ever", async () => {
+test("a service that repeats a page and announces more lists is not queried forever", async () => {
   const again = read(new Map([[3n, third]]), seen, 2n ** 60n)
   await expect(again).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("a newest version below the lists that are shown is refused", async () => {
+test("a newest version below a returned list is refused", async () => {
   const lists = new Map([
     [3n, third],
     [4n, fourth],
@@ -185,26 +181,26 @@ test("a newest version below the lists that are shown is refused", async () => {
   await expect(read(lists, seen, -1n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
 })
 
-test("a newest version without a list is refused, of a user who was seen and of a new one", async () => {
+test("a newest version without a list is refused, for a known user and a new one", async () => {
   await expect(read(new Map(), seen, 3n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
   await expect(read(new Map(), undefined, 3n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
 })
 
-test("a listed device that the service does not show is refused, and a list without active devices needs none", async () => {
+test("a listed device without a credential is refused, and a list without active devices needs none", async () => {
   const other = await issueDeviceCredential({ ...world.credentialFields, serial: 9n }, world.credentialKey)
   await expect(read(new Map([[3n, third]]), undefined, 0n, other)).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
   const revoked = await signed(3n, { entries: [{ ...phone, status: DeviceStatus.REVOKED }] })
   expect(await read(new Map([[3n, revoked]]), undefined, 0n, other)).toMatchObject({ active: [] })
 })
 
-test("a list issued up to the accepted clock difference ahead is read, and not one second later", async () => {
+test("a list may be issued ahead by the accepted clock difference, and not by a second more", async () => {
   const ahead = (seconds: bigint) =>
     signed(4n, { previous: seen.hash, issuedAt: now + seconds }).then((list) => withThird(4n, list))
   expect(await read(await ahead(maxListAheadSeconds), seen)).toMatchObject({ head: { version: 4n } })
   await expect(read(await ahead(maxListAheadSeconds + 1n), seen)).rejects.toMatchObject({ code: "LIST_FROM_FUTURE" })
 })
 
-test("a list of a key that is not known yet is read with newer keys, and one that was seen needs none", async () => {
+test("a list of a new issuer key is read after a refresh, and a seen list needs no key", async () => {
   const { keys, issuerId } = world.keySetFields
   const without = await issueIssuerKeySet({ ...world.keySetFields, keys: keys.slice(0, 3) }, world.root)
   const old = verifyIssuerKeySet(without, { roots: [world.root.publicKey], issuerId, atSeconds: now })

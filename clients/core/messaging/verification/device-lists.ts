@@ -21,7 +21,7 @@ import { MessagingError } from "../errors.ts"
 import { bytesOfId, idOf } from "../ids.ts"
 import type { DeviceKey } from "./noticing.ts"
 
-/** A user's active devices, as the newest signed list says. */
+/** A user's active devices by the newest signed list. */
 export interface ListedDevices {
   /** Undefined for a user who never had a device. */
   readonly head: SeenDeviceList | undefined
@@ -31,11 +31,11 @@ export interface ListedDevices {
 type Needs = Trust & Pick<Ambient, "clock"> & Pick<Context, "calls">
 
 /**
- * Reads on from the list that was seen: each names the one before it, and none takes back what one before it said. Where
- * none was seen, the newest is believed, as everywhere a first time.
+ * Reads the lists after the seen one. Each must name its predecessor, and keep its devices and revocations. Without a
+ * seen list, the newest one is trusted on first use.
  *
  * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
- * @throws MessagingError ANSWER_REFUSED when devices and list do not fit each other.
+ * @throws MessagingError ANSWER_REFUSED if the devices contradict the list.
  */
 export async function readDevices(
   context: Needs,
@@ -49,7 +49,7 @@ export async function readDevices(
   const devices = entries.length === 0 ? [] : await listDevices(context, userId)
   const credentials = new Map(devices.map(({ credential }) => [hex(hash("device-credential", credential)), credential]))
   const active = entries.map(({ deviceId, credentialHash }) => {
-    // The signed list has its hash, so it needs no signature of its own.
+    // The signed list contains the credential's hash, so its own signature is not verified.
     const credential = credentials.get(hex(credentialHash))
     if (credential === undefined) throw new MessagingError("ANSWER_REFUSED", "a listed device is not shown")
     const body = credentialBody(credential)
@@ -73,7 +73,7 @@ async function newestList(
 ): Promise<DeviceList | undefined> {
   const ask = (afterVersion: bigint, limit: number) =>
     context.calls.devices.listDeviceLists({ userId, afterVersion, limit })
-  // The one that was seen is asked for again: two of one version would else never meet.
+  // Requests the seen version again, to detect a fork of that version.
   let after = (seen?.version ?? (await ask(0n, 1)).newestVersion) - 1n
   if (after < 0n) return undefined
   let head = seen
@@ -97,7 +97,7 @@ async function newestList(
   }
 }
 
-/** Verified when it was taken: its hash is the one that was kept then. */
+/** Decodes a list whose hash equals the stored one. It was verified before its hash was stored. */
 function seenList(signed: Uint8Array): DeviceList {
   return { body: bodyOf(signed), hash: hash("device-list", signed) }
 }
@@ -116,7 +116,7 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
       tenantId: owner.tenant,
       appId: owner.app,
       userId: bytesOfId("prn", userId),
-      // Keys of issuers end, and lists that they signed in their time do not.
+      // A list stays valid after the expiry of the issuer key that signed it.
       atSeconds: issuedAt,
       verify,
     })
@@ -129,7 +129,7 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
   }
 }
 
-/** No device disappears from a list, and none that has ended comes back. @throws CanonicalError DEVICE_LIST_FORK */
+/** Checks that a list omits no device and reactivates no revoked one. @throws CanonicalError DEVICE_LIST_FORK */
 function ensureNothingTakenBack(before: DeviceListBodyV1, after: DeviceListBodyV1): void {
   const now = new Map(after.entries.map(({ deviceId, status }) => [hex(deviceId), status]))
   for (const { deviceId, status } of before.entries) {

@@ -1,4 +1,4 @@
-// Which keys are announced, of groups whose credentials a dishonest service signed.
+// The announced keys in groups whose credentials a malicious service has signed.
 import { create } from "@bufbuild/protobuf"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
@@ -19,7 +19,7 @@ const { alice, bob, credentialFields, credentialKey, id } = world
 const [first, second] = [id(0x51), id(0x52)]
 const newKey = () => suite.signatureKeyPair()
 
-/** A group whose one member has a credential of this user, device and key. */
+/** A group with one member, whose credential names this user, device and key. */
 async function groupOf(
   userId: Uint8Array,
   deviceId: Uint8Array,
@@ -31,7 +31,7 @@ async function groupOf(
   return testEngine(suite).createGroup({ groupId: new Uint8Array(32), identity, ...lifetime })
 }
 
-/** What is announced of groups that follow each other in one conversation, as [user, device, what]. */
+/** The announcements for consecutive groups of one conversation, as [user, device, what]. */
 async function announced(...groups: readonly GroupState[]) {
   const [box, scope] = [testBox(), { app: "app", user: "user" }]
   await box.createKey(scope)
@@ -53,13 +53,13 @@ async function announced(...groups: readonly GroupState[]) {
   return found
 }
 
-test("a device and key that are signed for another known user are that user's new device", async () => {
+test("a device and key that are certified for another known user are a new device of that user", async () => {
   const [alices, bobs] = [await newKey(), await newKey()]
   const groups = [groupOf(alice, first, alices), groupOf(bob, second, bobs), groupOf(bob, first, alices)]
   expect(await announced(...(await Promise.all(groups)))).toEqual([[idOf("prn", bob), idOf("dev", first), "newDevice"]])
 })
 
-test("a device that was another user's meanwhile is compared with its own former key", async () => {
+test("a device that was temporarily attributed to another user is compared with its own former key", async () => {
   const [bobs, alices, others] = [await newKey(), await newKey(), await newKey()]
   const back = [groupOf(bob, first, bobs), groupOf(alice, first, alices), groupOf(bob, first, bobs)]
   expect(await announced(...(await Promise.all(back)))).toEqual([])

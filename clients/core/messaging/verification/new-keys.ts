@@ -1,4 +1,4 @@
-// Which devices sign with keys that this device has not seen, whether or not anybody compared keys.
+// Detects devices with keys that this device has not seen, for verified and unverified users.
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
@@ -22,20 +22,20 @@ import type { Op } from "../store/store.ts"
 import type { DeviceKey } from "./noticing.ts"
 import { putSeenKey, recordsOf, seenKeys } from "./peer-rows.ts"
 
-/** By user and device id: a service may name a device that is known for another user's. */
+/** By user and device id, because a service may attribute a known device to another user. */
 type Seen = ReadonlyMap<string, DeviceKey>
 
-/** The keys of one conversation, over the commits of one transaction. */
+/** Watches the keys of one conversation over the commits of one transaction. */
 export interface KeyWatch {
   /**
-   * Compares the members after a commit with every device that was ever in the conversation, and a user who comes in with
-   * every conversation. The first keys of a user are no news.
+   * Compares the members after a commit with all former devices of the conversation, and a new user's devices with
+   * those of every conversation. The first keys of a user are not announced.
    *
-   * @param before as it was before the commit.
-   * @returns The entry that stands before all that follows; none where no key is new.
+   * @param before The state before the commit.
+   * @returns The entry that precedes all later ones; none without a new key.
    */
   see(before: StoredConversation, after: GroupState, at: Pick<TimelineEntry, "seq" | "atMs">): Promise<TimelineEntry[]>
-  /** What to write with the conversation's record. */
+  /** Returns the writes that belong to the conversation's record. */
   written(record: ConversationRecord | undefined): Promise<{ record: typeof record; ops: readonly Op[] }>
 }
 
@@ -90,7 +90,7 @@ function isIn(seen: Seen, one: DeviceKey): boolean {
   return found !== undefined && equalBytes(found.key, one.key)
 }
 
-/** Earlier versions wrote no row: for their conversations, the devices of the group before the commit were seen. */
+/** Earlier versions wrote no row: for their conversations, the members before the commit count as seen. */
 async function seenBefore(
   { store, rows }: Needs,
   place: { readonly space: string; readonly table: "peer"; readonly key: string },
@@ -100,7 +100,7 @@ async function seenBefore(
     const { values } = await store.read(place.space, [place])
     const [sealed] = values
     const bytes = sealed && (await rows.readBytes(place, sealed))
-    // Without this check, whoever removes the row or puts back an older one would hide a change of keys.
+    // Without this check, an attacker who deletes the row or restores an older one could hide a change of keys.
     if (bytes === undefined || !equalBytes(sha256(bytes), record.seenKeysHash)) {
       throw new MessagingError("STATE_TAMPERED", "the keys that were seen are of another moment than the record")
     }
@@ -111,7 +111,7 @@ async function seenBefore(
   return isAlone ? new Map() : byDevice(keysIn(local.group))
 }
 
-/** Devices of users who were seen before, with what is new about each. A key that was compared is not new. */
+/** Finds new devices and keys of known users. A compared key is not new. */
 async function newAmong(context: Needs, known: Seen, unseen: readonly DeviceKey[]): Promise<NewKey[]> {
   const users = new Set([...known.values()].map(({ userId }) => userId))
   const records = await recordsOf(context, [...new Set(unseen.map(({ userId }) => userId))])

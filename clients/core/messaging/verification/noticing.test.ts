@@ -1,4 +1,4 @@
-// Which keys of whom are told, by what was compared.
+// The reported keys, depending on the compared ones.
 import { create } from "@bufbuild/protobuf"
 import {
   ConversationRecordSchema,
@@ -34,7 +34,7 @@ const unknown = { userId: theirs, deviceId, key: bytes32(2) }
 const open = () => {
   const rows = sealedRows(testBoxOf, { app: "app", user: "user" })
   const clock = { nowMs: () => 5, after: () => () => undefined }
-  // Of a device, its id is enough here.
+  // Only the id of a device is needed here.
   const device = { id: idOf("dev", id(0x68)) } as Context["device"]
   return { store: openMemoryStore(), rows, clock, device }
 }
@@ -53,7 +53,7 @@ async function write(ops: readonly Op[]): Promise<void> {
   expect(await context.store.transact(deviceSpace, generation, ops)).toBe("ok")
 }
 
-test("only a verified user's keys that were not compared are told, and each once", async () => {
+test("only uncompared keys of verified users are reported, each once", async () => {
   expect(await noticeKeys(context, [unknown])).toEqual({ ops: [], events: [] })
   await set({ status: Status.CHANGED, acceptedKeys: [compared.key] })
   expect(await noticeKeys(context, [unknown])).toEqual({ ops: [], events: [] })
@@ -66,11 +66,11 @@ test("only a verified user's keys that were not compared are told, and each once
   expect(statusOf(await readPeer(context, theirs))).toBe("changed")
   const again = await noticeKeys(context, [unknown])
   expect([again.events, again.ops.length]).toEqual([[], 1])
-  // Another key of the same device is another one.
+  // Another key of the same device counts separately.
   expect((await noticeKeys(context, [unknown, { ...unknown, key: bytes32(3) }])).events).toHaveLength(1)
 })
 
-test("keys that came after a comparison are kept by user, and go one by one", async () => {
+test("keys after a comparison are stored by user, and removed individually", async () => {
   const keys = Array.from({ length: 60 }, (_, i) => ({ ...unknown, key: bytes32(i + 10), seenAtMs: 1n }))
   for (const key of keys) await write([await putChangedKey(context, key)])
   await write([await putChangedKey(context, { ...unknown, userId: others, seenAtMs: 1n })])
@@ -81,7 +81,7 @@ test("keys that came after a comparison are kept by user, and go one by one", as
   expect((await changedKeys(context, theirs)).map(({ key }) => key)).toEqual([bytes32(10)])
 })
 
-test("a change of a record that changes nothing writes nothing, and one that another overtakes is made anew", async () => {
+test("an unchanged record is not written, and a change is repeated after a conflict", async () => {
   const generation = async () => (await context.store.read(deviceSpace, [])).generation
   const before = await generation()
   await changePeer(context, theirs, (record) => record)
@@ -104,7 +104,7 @@ test("a change of a record that changes nothing writes nothing, and one that ano
   await expect(set({ listVersion: 8n })).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("nothing is sent where a member's keys, or the group, are others than were compared", async () => {
+test("sending is refused if a member's keys or the group differ from the compared ones", async () => {
   const [mine, alices] = [await signedIdentity({ userId: bob, deviceId: id(0x68) }), await signedIdentity()]
   const first = await engine.createGroup({ groupId: bytes32(9), identity: mine, ...lifetime })
   const { keyPackage } = await engine.newKeyPackage(alices, lifetime)
@@ -113,7 +113,7 @@ test("nothing is sent where a member's keys, or the group, are others than were 
   const refused = { reason: "KEYS_CHANGED" }
   await ensureCompared(context, undefined, group)
   await set({ status: Status.VERIFIED, acceptedKeys: [alices.signatureKey] })
-  // Of somebody who is not in.
+  // The record of a user who is no member.
   await set({ status: Status.CHANGED }, others)
   await ensureCompared(context, create(ConversationRecordSchema), group)
   const asked = create(ConversationRecordSchema, { asksConfirmation: true })

@@ -1,4 +1,4 @@
-// Whether somebody's keys are still those that were compared.
+// Detects keys of verified users that differ from the compared ones.
 
 import { type ConversationRecord, VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { personOf } from "../checks/credential.ts"
@@ -22,7 +22,7 @@ export interface Noticed {
   readonly events: readonly MessengerEvent[]
 }
 
-/** The devices of a group, but for this one. */
+/** The devices of a group, without this one. */
 export function deviceKeysIn(context: Pick<Context, "device">, group: GroupState): DeviceKey[] {
   return membersOf(group)
     .map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
@@ -58,8 +58,10 @@ export async function noticeKeys(
 }
 
 /**
- * @throws MessagingError KEYS_CHANGED where a member's keys are others than those that were compared, or the group was
- *   replaced since they were.
+ * Checks that no member's keys have changed since they were compared.
+ *
+ * @throws MessagingError KEYS_CHANGED if a member's keys differ from the compared ones, or the group was replaced
+ *   since.
  */
 export async function ensureCompared(
   context: Storage & Pick<Context, "device">,

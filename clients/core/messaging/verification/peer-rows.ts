@@ -1,4 +1,4 @@
-// What is kept of another user's keys: one record a user, and a row for each key that came after a comparison.
+// The stored rows about other users' keys: one record per user, and a row for each key after a comparison.
 import { create } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { utf8 } from "@signet/canonical/bytes"
@@ -19,20 +19,20 @@ type Needs = Storage
 
 export type VerificationStatus = "unverified" | "verified" | "changed"
 
-/** What is known of a user. */
+/** The verification record of a user, and the uncompared keys. */
 export interface Peer {
   readonly record: VerificationRecord | undefined
-  /** Keys that nobody has compared, of a user who was verified. */
+  /** Uncompared keys of a user who was verified. */
   readonly changed: readonly PeerKeyRecord[]
 }
 
-/** Row names do not say who somebody's contacts are. */
+/** Row names are hashes, so that they do not reveal the user's contacts. */
 const nameOf = (text: string | Uint8Array) => hex(sha256(typeof text === "string" ? utf8(text) : text).subarray(0, 16))
 const recordPlace = (userId: string) => ({ space: deviceSpace, table: "peer", key: nameOf(userId) }) as const
 const keyPlace = (userId: string, key: Uint8Array) =>
   ({ space: deviceSpace, table: "peer", key: `${nameOf(userId)}:${nameOf(key)}` }) as const
 
-/** The records of those users who have one. */
+/** Reads the records of the users who have one. */
 export async function recordsOf(
   { store, rows }: Needs,
   userIds: readonly string[],
@@ -48,7 +48,7 @@ export async function recordsOf(
   return found
 }
 
-/** True if a reset requires a new comparison of keys: those of a member were compared. */
+/** True if a reset requires another comparison, because the keys of a member were compared. */
 export async function asksConfirmation(
   needs: Needs & Pick<Trust, "owner">,
   { directUserIds, asksConfirmation: isAsked }: ConversationRecord,
@@ -66,7 +66,7 @@ export async function readPeer(needs: Needs, userId: string): Promise<Peer> {
 
 export const changedKeys = (needs: Needs, userId: string): Promise<PeerKeyRecord[]> => keysUnder(needs, nameOf(userId))
 
-/** Every key of a user that was ever seen in a conversation. */
+/** Reads all keys of a user that were ever seen in a conversation. */
 export const seenKeys = (needs: Needs, userId: string): Promise<PeerKeyRecord[]> =>
   keysUnder(needs, `seen:${nameOf(userId)}`)
 
@@ -97,12 +97,12 @@ export function statusOf({ record, changed }: Peer): VerificationStatus {
 
 type PeerKey = Omit<PeerKeyRecord, "$typeName" | "$unknown">
 
-/** A row for a key that was not compared. Writing it again is writing the same. */
+/** Creates the row of an uncompared key. Idempotent. */
 export async function putChangedKey({ rows }: Needs, key: PeerKey): Promise<Op> {
   return { ...(await rows.put(keyPlace(key.userId, key.key), PeerKeyRecordSchema, key)), space: deviceSpace }
 }
 
-/** A row for a key that was seen in a conversation. No row is ever removed, so conversations write them at once. */
+/** Creates the row of a seen key. Rows are never removed, so conversations may write them concurrently. */
 export async function putSeenKey({ rows }: Needs, key: PeerKey): Promise<Op> {
   const { deviceId, userId } = key
   const place = {
@@ -120,7 +120,7 @@ export const removeChangedKey = ({ userId, key }: Pick<PeerKeyRecord, "userId" |
 
 const maxRaces = 100
 
-/** Changes a user's record, on top of whatever is stored. */
+/** Changes a user's record, and repeats the change after a conflict. */
 export async function changePeer(
   needs: Needs,
   userId: string,

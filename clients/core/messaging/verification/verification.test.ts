@@ -1,4 +1,4 @@
-// A list that another reader of this device stored meanwhile is newer than the one that was just read.
+// Verification of users, also while another tab of this device stores a newer list.
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { createRouterTransport } from "@connectrpc/connect"
@@ -38,7 +38,7 @@ const third = await listOf(alice)
 const fourth = await listOf(alice, { listVersion: 4n, previousHash: hash("device-list", third) })
 const bobs = await listOf(bob, { entries: listFields.entries.slice(1) })
 
-/** The newest one that is shown is a second fourth, of another descent. */
+/** A second list of version 4, with another predecessor. */
 const otherFourth = await listOf(alice, { listVersion: 4n, previousHash: bytes32(9) })
 const ofStranger = await issueDeviceList(
   { ...listFields, listVersion: 5n, previousHash: hash("device-list", fourth) },
@@ -46,9 +46,9 @@ const ofStranger = await issueDeviceList(
 )
 
 interface Happens {
-  /** While the service answers with a list of the other user. */
+  /** Runs while the service answers with the other user's list. */
   readonly whileAsked?: (context: Context) => Promise<void>
-  /** While the conversations are searched for keys that were not compared. */
+  /** Runs while the conversations are searched for uncompared keys. */
   readonly whileSearched?: (context: Context) => Promise<void>
 }
 
@@ -94,12 +94,12 @@ async function device(
     emit: (event: MessengerEvent) => events.push(event),
     conversation: (id: string): ConversationState => openConversationState(context, id),
   }
-  // The parts of a messenger that comparing keys needs.
+  // Only the fields that a comparison needs.
   const context = needed as unknown as Context
   return { context, events, stored: async () => (await readPeer(context, theirs)).record }
 }
 
-/** A conversation of this device, with these members beside it. */
+/** Creates a conversation of this device with other members. */
 async function conversation(
   { context }: { readonly context: Context },
   record: MessageInitShape<typeof ConversationRecordSchema>,
@@ -125,7 +125,7 @@ const set = (change: Partial<VerificationRecord>) => (context: Context) =>
   changePeer(context, theirs, (before) => create(VerificationRecordSchema, { ...before, ...change }))
 const later = { listVersion: 9n, listHash: bytes32(0x99) }
 
-test("a stored list version never goes back", async () => {
+test("a stored list version never decreases", async () => {
   const plain = await device()
   await look(plain.context, theirs)
   expect(await plain.stored()).toMatchObject({ listVersion: 4n, listHash: hash("device-list", fourth) })
@@ -139,7 +139,7 @@ const compare = async ({ context }: { readonly context: Context }) => {
   return verification(context).markVerified(theirs, shown.safetyNumber)
 }
 
-test("keys that were compared are accepted, with spaces and line breaks in the number", async () => {
+test("a compared number is accepted, with spaces and line breaks", async () => {
   const one = await device()
   expect(await compare(one)).toMatchObject({ status: "verified", comparedBy: "number", listFault: undefined })
   const { safetyNumber } = await verification(one.context).of(theirs)
@@ -151,15 +151,15 @@ test("keys that were compared are accepted, with spaces and line breaks in the n
 })
 
 test.each<[string, Partial<VerificationRecord>]>([
-  ["a later list was stored", later],
-  ["a contradiction was found", { listFault: "DEVICE_LIST_FORK" }],
-])("a comparison is refused where %s meanwhile", async (_, change) => {
+  ["a later list is stored", later],
+  ["a contradiction is found", { listFault: "DEVICE_LIST_FORK" }],
+])("a comparison is refused if %s meanwhile", async (_, change) => {
   const raced = await device({ whileSearched: set(change) })
   await expect(compare(raced)).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
   expect(await raced.stored()).toMatchObject({ ...change, acceptedKeys: [] })
 })
 
-test("another key of the same device, and the same key of another device, make another number", async () => {
+test("another key of the same device, or the same key of another device, changes the number", async () => {
   const [lists, credentials] = [[third, fourth], [credentialBytes]]
   const one = await device({}, lists, credentials)
   const shown = verification(one.context)
@@ -185,7 +185,7 @@ test("another key of the same device, and the same key of another device, make a
   expect(new Set(numbers).size).toBe(3)
 })
 
-test("a list that goes back is refused and reported, and the user who was verified has changed", async () => {
+test("a rolled back list is refused and reported, and its verified user is changed", async () => {
   const one = await device()
   await compare(one)
   const older = await device({}, [third])
@@ -195,7 +195,7 @@ test("a list that goes back is refused and reported, and the user who was verifi
   expect(one.events).toEqual([{ is: "keysChanged", userId: theirs, deviceIds: [], listFault: "LIST_ROLLBACK" }])
 })
 
-test("a user who was never compared stays unverified when a list goes back", async () => {
+test("an unverified user stays unverified after a rolled back list", async () => {
   const one = await device()
   await look(one.context, theirs)
   const older = await device({}, [third])
@@ -204,7 +204,7 @@ test("a user who was never compared stays unverified when a list goes back", asy
   expect(await verification(context).status(theirs)).toBe("unverified")
 })
 
-test("what a comparison gives is shown: when, how, and of which devices", async () => {
+test("a verification shows its time, its method and its devices", async () => {
   const one = await device()
   expect(await verification(one.context).of(theirs)).toMatchObject({
     ...{ status: "unverified", comparedBy: undefined, comparedAtMs: undefined },
@@ -217,7 +217,7 @@ test("what a comparison gives is shown: when, how, and of which devices", async 
   expect(await verification(one.context).of(theirs)).toMatchObject({ status: "changed", comparedBy: "number" })
 })
 
-test("one's own code is for others, and another text is no code", async () => {
+test("the own QR code and malformed codes are refused", async () => {
   const { context } = await device()
   await expect(verification(context).qrCode(own)).rejects.toThrow(RangeError)
   await expect(verification(context).scan(own, "x")).rejects.toThrow(RangeError)
@@ -228,9 +228,9 @@ test("one's own code is for others, and another text is no code", async () => {
 })
 
 test.each([
-  ["goes back", [third], "LIST_ROLLBACK"],
-  ["tells another story", [third, otherFourth], "DEVICE_LIST_FORK"],
-])("after a list that %s the next comparison starts from what is told then", async (_, lists, fault) => {
+  ["is rolled back", [third], "LIST_ROLLBACK"],
+  ["is forked", [third, otherFourth], "DEVICE_LIST_FORK"],
+])("after a list that %s, the next comparison starts from the list of that time", async (_, lists, fault) => {
   const one = await device()
   await compare(one)
   const other = await device({}, lists)
@@ -241,7 +241,7 @@ test.each([
   expect(await compare({ context })).toMatchObject({ status: "verified", listFault: undefined })
 })
 
-test("a list that is only not good is refused, and changes nothing", async () => {
+test("an invalid list is refused, and changes nothing", async () => {
   const one = await device()
   await compare(one)
   const other = await device({}, [third, fourth, ofStranger])
@@ -251,7 +251,7 @@ test("a list that is only not good is refused, and changes nothing", async () =>
   expect([await verification(context).status(theirs), one.events]).toEqual(["verified", []])
 })
 
-test("a failure of the network is no verdict of a list", async () => {
+test("a network failure is no verdict about a list", async () => {
   const failing = await device({
     whileAsked: async () => {
       throw new Error("offline")
@@ -261,7 +261,7 @@ test("a failure of the network is no verdict of a list", async () => {
   expect(await failing.stored()).toBeUndefined()
 })
 
-test("only a verified user is looked at again", async () => {
+test("only the lists of verified users are read again", async () => {
   let asked = 0
   const one = await device({
     whileAsked: async () => {
@@ -277,7 +277,7 @@ test("only a verified user is looked at again", async () => {
   expect(asked).toBeGreaterThan(0)
 })
 
-test("keys that came after a comparison are compared by the next", async () => {
+test("the next comparison includes keys that were added since", async () => {
   const one = await device()
   await compare(one)
   const key = { userId: theirs, deviceId: idOf("dev", world.id(0x68)), key: bytes32(2), seenAtMs: 1n }
@@ -286,18 +286,18 @@ test("keys that came after a comparison are compared by the next", async () => {
   expect(await compare(one)).toMatchObject({ status: "verified" })
 })
 
-test("a device that is in a conversation, and in no list, leaves nothing to compare", async () => {
+test("a member device that no list names prevents a comparison", async () => {
   const one = await device()
   const ghost = await signedIdentity({ deviceId: world.id(0x68) })
   await conversation(one, {}, ghost)
   await expect(compare(one)).rejects.toMatchObject({ reason: "KEYS_NOT_COVERED" })
   const other = await device()
-  // Of somebody else, and this device itself.
+  // A device of another user, and this device.
   await conversation(other, {}, await signedIdentity({ userId: world.id(0x5a), deviceId: world.id(0x69) }))
   expect(await compare(other)).toMatchObject({ status: "verified" })
 })
 
-test("a comparison answers the resets of the direct conversation with that user, and of no other", async () => {
+test("a comparison confirms the resets of the direct conversation with that user, and of no other", async () => {
   const [with_, without] = [await device(), await device()]
   const asked = { isDirect: true, asksConfirmation: true }
   const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
@@ -307,7 +307,7 @@ test("a comparison answers the resets of the direct conversation with that user,
   expect([await asks(with_), await asks(without)]).toEqual([false, true])
 })
 
-test("a group has a code for those who are in it", async () => {
+test("the members of a group share a group code", async () => {
   const one = await device()
   const id = await conversation(one, {})
   expect(await verification(one.context).groupCode(id)).toMatch(/^[0-9 ]+$/)

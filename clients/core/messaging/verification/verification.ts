@@ -30,49 +30,52 @@ import { changePeer, type Peer, readPeer, removeChangedKey, statusOf, type Verif
 export type { VerificationStatus } from "./peer-rows.ts"
 export type ComparedBy = "number" | "qr"
 
-/** A device of a user, as people compare it. */
+/** A device of a user, with the fingerprint that people compare. */
 export interface DeviceFingerprint {
   /** `dev_…` */
   readonly deviceId: string
   /** 30 digits. */
   readonly fingerprint: string
-  /** Its key is one of those that were compared. */
+  /** True if its key was compared. */
   readonly isCompared: boolean
 }
 
 export interface UserVerification {
   /** `prn_…` */
   readonly userId: string
-  /** Once changed, it stays so until somebody compares anew. */
+  /** "changed" remains until the keys are compared again. */
   readonly status: VerificationStatus
   readonly comparedBy: ComparedBy | undefined
   readonly comparedAtMs: number | undefined
   /** 60 digits, the same on both sides. */
   readonly safetyNumber: string
-  /** The active ones, as the newest signed list says. */
+  /** The active devices by the newest signed list. */
   readonly devices: readonly DeviceFingerprint[]
-  /** Why a later list was refused: the service has rolled back, or forked, a list that it had signed. */
+  /**
+   * The reason for which a later list was refused: the service has rolled back or forked a signed list. Undefined for
+   * none.
+   */
   readonly listFault: string | undefined
 }
 
-/** Whose keys a user has compared. What the service says of keys is believed until two people compare them. */
+/** Verification of other users' keys. Until two users compare their keys, the service is trusted for them. */
 export interface Verification {
-  /** What is stored: the network is not asked. */
+  /** Returns the stored status, without a request. */
   status(userId: string): Promise<VerificationStatus>
-  /** With the newest signed list. @throws MessagingError DEVICE_LIST_REFUSED */
+  /** Reads the newest signed list. @throws MessagingError DEVICE_LIST_REFUSED */
   of(userId: string): Promise<UserVerification>
   /**
-   * Says that the two users have compared their numbers.
+   * Records that the two users have compared their safety numbers.
    *
-   * @param compared The number as it was shown: it must still be that.
+   * @param compared The displayed number, which must still be current.
    * @throws MessagingError COMPARISON_FAILED, KEYS_NOT_COVERED, DEVICE_LIST_REFUSED
    */
   markVerified(userId: string, compared: string): Promise<UserVerification>
-  /** What to show that user as a QR code. */
+  /** Returns the text of the QR code to show to that user. */
   qrCode(userId: string): Promise<string>
-  /** Compares what that user's device shows. @throws MessagingError as `markVerified` */
+  /** Compares the QR code of that user's device. @throws MessagingError as `markVerified` */
   scan(userId: string, scanned: string): Promise<UserVerification>
-  /** 30 digits, the same for everybody who is in the same group in the same epoch. */
+  /** Returns 30 digits that are equal for all members of the group in the same epoch. */
   groupCode(conversationId: string): Promise<string>
 }
 
@@ -87,7 +90,7 @@ export function verification(context: Context): Verification {
     of: async (userId) => describe(context, userId, await numberOf(parts, userId)),
     async markVerified(userId, compared) {
       const now = await numberOf(parts, userId)
-      // Digits of other scripts look the same, and are other characters.
+      // Only spaces and line breaks are ignored. Lookalike digits of other scripts do not match.
       if (compared.replaceAll(/[ \n]/g, "") !== now.number.replaceAll(" ", "")) {
         throw new MessagingError("COMPARISON_FAILED", "this is not the number")
       }
@@ -119,7 +122,7 @@ interface Parts {
   readonly fingerprintOf: (userId: string, active: readonly DeviceKey[]) => Uint8Array
 }
 
-/** One user's side of a comparison, by the newest signed list. */
+/** Computes one user's side of a comparison from the newest signed list. */
 async function sideOf({ context, fingerprintOf }: Parts, userId: string) {
   const looked = await look(context, userId)
   return { ...looked, userId: bytesOfId("prn", userId), fingerprint: fingerprintOf(userId, looked.active) }
@@ -165,7 +168,7 @@ async function describe(
   }
 }
 
-/** A comparison answers every reset of the direct conversation with the user that came before it. */
+/** Marks all earlier resets of the direct conversation with the user as confirmed. */
 async function confirmResets(context: Context, userId: string): Promise<void> {
   for (const space of await context.store.spaces()) {
     if (space === deviceSpace) continue
@@ -193,7 +196,7 @@ const safetyDevice = ({ deviceId, key }: Pick<DeviceKey, "deviceId" | "key">): S
   leafKey: key,
 })
 
-/** A user's newest one is kept: it takes thousands of hashes. */
+/** Caches each user's newest fingerprint, which costs thousands of hashes. */
 function fingerprintsIn(context: Context): (userId: string, active: readonly DeviceKey[]) => Uint8Array {
   const kept = new Map<string, { readonly of: string; readonly fingerprint: Uint8Array }>()
   return (userId, active) => {
@@ -206,14 +209,14 @@ function fingerprintsIn(context: Context): (userId: string, active: readonly Dev
   }
 }
 
-/** Somebody's list has changed: who was compared is looked at. */
+/** Reads a changed list again if its user is verified. */
 export async function lookAgain(context: Context, userId: string): Promise<void> {
   const { record } = await readPeer(context, userId)
   if (record?.status === Status.VERIFIED) await look(context, userId)
 }
 
 interface Looked extends ListedDevices {
-  /** As it was before. */
+  /** The stored fault before this reading. */
   readonly listFault: string
 }
 
@@ -221,7 +224,7 @@ interface Compared extends Looked {
   readonly fingerprint: Uint8Array
 }
 
-/** Reads a user's newest list, and remembers it: a user who was verified and has other keys there has changed. */
+/** Reads and stores a user's newest list. A verified user with other keys in it becomes "changed". */
 export async function look(context: Context, userId: string): Promise<Looked> {
   const { record } = await readPeer(context, userId)
   const found = await readDevices(context, userId, seenIn(record)).catch((cause: unknown) =>
@@ -248,7 +251,7 @@ export async function look(context: Context, userId: string): Promise<Looked> {
   return { ...found, listFault: record?.listFault ?? "" }
 }
 
-/** After a fork of device lists, neither is trusted: the next comparison starts with the list that is shown then. */
+/** After a fork no list is trusted: the next comparison starts from the list that the service returns then. */
 function seenIn(record: VerificationRecord | undefined) {
   if (record === undefined || record.listVersion === 0n || record.listFault !== "") return undefined
   return { version: record.listVersion, hash: record.listHash }
@@ -256,7 +259,7 @@ function seenIn(record: VerificationRecord | undefined) {
 
 const contradictions = ["LIST_ROLLBACK", "DEVICE_LIST_FORK"]
 
-/** Stores and emits a list that contradicts an earlier signed one; only refuses one that is invalid. */
+/** Handles a refused list: stores and emits a contradiction to an earlier signed list, and always throws. */
 async function refuse(context: Context, userId: string, cause: unknown): Promise<never> {
   if (!(cause instanceof CanonicalError)) throw cause
   if (contradictions.includes(cause.code)) {
@@ -272,7 +275,7 @@ async function refuse(context: Context, userId: string, cause: unknown): Promise
   throw new MessagingError("DEVICE_LIST_REFUSED", cause.code, { cause })
 }
 
-/** Takes the keys of the active devices for compared, and no others: one that is in a conversation besides is a ghost. */
+/** Marks the keys of the active devices as compared. Any other device in a conversation is a ghost. */
 async function accept(
   context: Context,
   userId: string,
@@ -289,7 +292,7 @@ async function accept(
     context,
     userId,
     (before) => {
-      // What a later list says was not compared, whichever of the two was answered first.
+      // A list that was read later has not been compared, in whatever order the answers arrived.
       const isNewest = listFault !== "" || before.listVersion <= (head?.version ?? 0n)
       if (!isNewest || before.listFault !== listFault) {
         throw new MessagingError("COMPARISON_FAILED", "there is a later list than the one that was compared")
@@ -306,7 +309,7 @@ async function accept(
     },
     changed.map(removeChangedKey),
   )
-  // Who came in meanwhile was judged by what was compared before.
+  // Devices that joined meanwhile were checked against the previous comparison.
   const { ops, events } = await noticeKeys(context, await presentKeys(context, userId))
   if (ops.length > 0) await changePeer(context, userId, (before) => before, ops)
   for (const event of events) context.emit(event)
