@@ -62,8 +62,8 @@ export interface ConversationInfo {
   readonly status: ConversationStatus
   readonly isDirect: boolean
   /**
-   * The cause of the status `waiting`: `keyPackages` if no device of the other users can be added yet; `welcome` if another
-   * member must add this device. Undefined in every other status.
+   * The cause of the status `waiting`: `keyPackages` if no device of the other users can be added yet; `welcome` if
+   * another member must add this device. Undefined in every other status.
    */
   readonly waitsFor: "keyPackages" | "welcome" | undefined
   /**

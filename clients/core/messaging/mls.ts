@@ -61,7 +61,11 @@ export interface EngineOptions {
   readonly deviceOf: DeviceOf
 }
 
-/** Creates an engine and runs its self-test. @throws EngineRefused ENGINE_UNSAFE if the engine fails it on this machine. */
+/**
+ * Creates an engine and runs its self-test.
+ *
+ * @throws EngineRefused ENGINE_UNSAFE if the engine fails it on this machine.
+ */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { suite } = options
   await proveEngine(uncheckedEngine({ suite, nowSeconds: () => 1, deviceOf: hex }), suite)

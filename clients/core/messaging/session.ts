@@ -1,6 +1,6 @@
 import { bytesOfId } from "./ids.ts"
 
-/** Who is signed in, and the tokens of that session: what the messenger needs of an identity client. */
+/** The signed-in user and the tokens of the session, which an identity client provides. */
 export interface MessagingSession {
   /** `app_…` */
   readonly appId: string
@@ -8,13 +8,13 @@ export interface MessagingSession {
   readonly tenantId: string | undefined
   /** `prn_…` */
   readonly userId: string
-  /** An access token for the messaging service that is good for a while. */
+  /** Returns an access token for the messaging service that does not expire soon. */
   accessToken(): Promise<string>
-  /** A new one: tokens from before a registration, or that the service calls stale, do not carry the device. */
+  /** Returns a new access token. A token from before the device's registration does not name the device. */
   renewToken(): Promise<string>
 }
 
-/** Whose messenger this is, as text and as the bytes that signed messages carry. */
+/** The owner of a messenger: ids as texts, and as the bytes in signed messages. */
 export interface Owner {
   readonly appId: string
   readonly tenantId: string | undefined
@@ -24,7 +24,7 @@ export interface Owner {
   readonly user: Uint8Array
 }
 
-/** @throws RangeError for ids that are none. */
+/** @throws RangeError for malformed ids. */
 export function ownerOf({ appId, tenantId, userId }: MessagingSession): Owner {
   return {
     appId,
@@ -36,10 +36,10 @@ export function ownerOf({ appId, tenantId, userId }: MessagingSession): Owner {
   }
 }
 
-/** The issuer that a token names. What it issues counts by its root's signature alone, so the token is not verified. */
+/** Reads a token's issuer without verifying the token: issuer keys are trusted only by the pinned root's signature. */
 export const issuerIn = (token: string): string | undefined => claimIn(token, "iss")
 
-/** The device that a token is of: none for one from before the session was bound to it. */
+/** Reads a token's device; undefined for a token from before the session was bound to a device. */
 export const boundDeviceIn = (token: string): string | undefined => claimIn(token, "did")
 
 function claimIn(token: string, name: "iss" | "did"): string | undefined {

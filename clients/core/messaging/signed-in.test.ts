@@ -30,14 +30,14 @@ function sessionOf(first: SessionState) {
   }
 }
 
-test("a messenger has the tokens of who is signed in, for the messaging service", async () => {
+test("a messenger gets the signed-in user's tokens for the messaging service", async () => {
   const { session } = sessionOf(person("prn_ann"))
   const ann = await messagingSession(session, { appId, audience: "messages" })
   expect(ann).toMatchObject({ appId, userId: "prn_ann", tenantId: undefined })
   expect([await ann.accessToken(), await ann.renewToken()]).toEqual(["1 messages", "2 messages anew"])
 })
 
-test("nobody signed in has none", async () => {
+test("without a signed-in user there are no tokens", async () => {
   const { session } = sessionOf({ is: "loggedOut", reason: "NOT_SIGNED_IN" })
   await expect(messagingSession(session, { appId })).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
 })
@@ -46,7 +46,7 @@ test.each<[string, SessionState]>([
   ["another person signed in", person("prn_ben")],
   ["the same person signed in to another tenant", person("prn_ann", "ten_2")],
   ["nobody signed in", { is: "loggedOut", reason: "LOGGED_OUT" }],
-])("a messenger gets no token with %s meanwhile", async (_, next) => {
+])("a messenger gets no token after a change: %s", async (_, next) => {
   const { session, become } = sessionOf(person("prn_ann"))
   const ann = await messagingSession(session, { appId })
   become(next)

@@ -3,15 +3,15 @@ import { MessagingError } from "./errors.ts"
 import type { MessagingSession } from "./session.ts"
 
 export interface SignedInOptions {
-  /** `app_…`: what the identity client was configured with. */
+  /** `app_…`, as in the configuration of the identity client. */
   readonly appId: string
-  /** Of the messaging service. Default: the auth service's own. */
+  /** The audience of the messaging service. Default: the auth service's own. */
   readonly audience?: string
 }
 
 /**
- * What a messenger needs of the identity client. It stays with the person who is signed in now: after somebody else has
- * signed in, every call is refused.
+ * Adapts an identity client to a messenger. It is bound to the user who is signed in now: after another user has signed
+ * in, every call is refused.
  *
  * @throws MessagingError NOT_SIGNED_IN
  */

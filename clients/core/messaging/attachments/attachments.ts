@@ -16,7 +16,9 @@ import type { AttachmentSource } from "./source.ts"
 import { type AttachmentOptions, forgetUpload, type UploadInfo, upload } from "./upload.ts"
 import { readUpload, removeUpload, uploadsIn } from "./upload-rows.ts"
 
-/** Uploads the source, and sends the message with its key. One transaction deletes the upload and stores the message. */
+/**
+ * Uploads the source, and sends the message with its key. One transaction deletes the upload and stores the message.
+ */
 export async function sendAttachment(
   conversation: Conversation,
   source: AttachmentSource,

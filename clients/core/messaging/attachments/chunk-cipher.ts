@@ -17,7 +17,9 @@ export interface AttachmentPlace {
 
 export type KeyMaterial = Pick<AttachmentManifest, "attachmentId" | "key" | "salt">
 
-/** Seals and opens the chunks of one attachment. Index, last-chunk flag and header are authenticated with each chunk. */
+/**
+ * Seals and opens the chunks of one attachment. Index, last-chunk flag and header are authenticated with each chunk.
+ */
 export interface ChunkCipher {
   readonly header: Uint8Array<ArrayBuffer>
   seal(index: number, plaintext: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>

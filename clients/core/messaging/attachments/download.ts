@@ -26,8 +26,8 @@ export interface OpenedAttachment {
   /** In bytes. */
   readonly size: number
   /**
-   * Streams the plaintext. The last bytes of a whole file are held back until its hash matches the sender's. For a range,
-   * only the tag of each chunk is verified.
+   * Streams the plaintext. The last bytes of a whole file are held back until its hash matches the sender's. For a
+   * range, only the tag of each chunk is verified.
    */
   stream(options?: ReadOptions): ReadableStream<Uint8Array>
   /** Reads a range into memory. */

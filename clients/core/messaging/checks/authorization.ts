@@ -17,7 +17,9 @@ import type { VerificationContext } from "./verification-context.ts"
 
 /** A change of members as the service authorized it. */
 export interface Authorized {
-  /** `remove` covers every device that `isAsked`; `directive` what the directive names; `reset` begins another group. */
+  /**
+   * `remove` covers every device that `isAsked`; `directive` what the directive names; `reset` begins another group.
+   */
   readonly does: "add" | "remove" | "directive" | "reset"
   readonly authorization: Authorization
   /** True for the devices that the request covers: the service adds and removes no other device. */

@@ -8,8 +8,8 @@ import { bytesOfId } from "../ids.ts"
 import { frameOf, type GroupState } from "../mls.ts"
 
 /**
- * Verifies the receipt of another commit at the position of the one that began the epoch of `group`. Only a commit with a
- * valid receipt is evidence of an equivocation.
+ * Verifies the receipt of another commit at the position of the one that began the epoch of `group`. Only a commit with
+ * a valid receipt is evidence of an equivocation.
  *
  * @throws CanonicalError, EngineRefused
  */

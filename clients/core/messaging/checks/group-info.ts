@@ -7,8 +7,8 @@ import { groupInfoFits, type Joined } from "../mls.ts"
 import { Forked } from "./verdict.ts"
 
 /**
- * Checks that the service's GroupInfo is of the joined group. The server compares each GroupInfo only with its predecessor.
- * If the first one had a wrong transcript hash, the server would reject every later commit.
+ * Checks that the service's GroupInfo is of the joined group. The server compares each GroupInfo only with its
+ * predecessor. If the first one had a wrong transcript hash, the server would reject every later commit.
  *
  * @throws Forked GROUP_INFO_DIFFERS
  */

@@ -25,9 +25,9 @@ export interface VerifiedReset {
 }
 
 /**
- * Verifies another device's reset. This device is no member of the new group, so it checks only that the receipt continues
- * our newest one, and that the auth service's proof is of a RESET of this conversation in our state. The devices that join
- * by the commit check its contents.
+ * Verifies another device's reset. This device is no member of the new group, so it checks only that the receipt
+ * continues our newest one, and that the auth service's proof is of a RESET of this conversation in our state. The
+ * devices that join by the commit check its contents.
  *
  * @throws CanonicalError, EngineRefused, Forked
  */

@@ -22,11 +22,11 @@ export const lastSeqBefore = ({ commitSeq }: WelcomePosition, { resetSeq }: Conv
   resetSeq === commitSeq ? commitSeq : commitSeq - 1n
 
 /**
- * Checks that a welcome is for the same group, or for a direct conversation's same two users, and that its commit follows
- * every entry that this device has read.
+ * Checks that a welcome is for the same group, or for a direct conversation's same two users, and that its commit
+ * follows every entry that this device has read.
  *
- * Otherwise a service could replay an old welcome and return this device to an old epoch, whose keys are known to members
- * that were removed since.
+ * Otherwise a service could replay an old welcome and return this device to an old epoch, whose keys are known to
+ * members that were removed since.
  *
  * @throws MessagingError WELCOME_REFUSED; Forked
  */

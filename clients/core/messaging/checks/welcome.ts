@@ -20,8 +20,8 @@ import { Forked } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
 
 /**
- * Checks that the joined group belongs to the welcome's conversation, that its commit has a valid receipt and proof, and
- * that every member has a valid credential.
+ * Checks that the joined group belongs to the welcome's conversation, that its commit has a valid receipt and proof,
+ * and that every member has a valid credential.
  *
  * @param joined The group after the engine has processed the welcome.
  * @param commit The commit in the log at the position of the welcome.

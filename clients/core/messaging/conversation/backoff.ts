@@ -9,7 +9,11 @@ const longestDelayMs = 5_000
 /** The longest accepted `retry_after`. For a longer one, the call fails instead. */
 export const longestAskedMs = 30_000
 
-/** Exponential backoff with jitter of up to one half, so that clients that collided do not collide again. @param tries From 1. */
+/**
+ * Exponential backoff with jitter of up to one half, so that clients that collided do not collide again.
+ *
+ * @param tries From 1.
+ */
 export function retryDelayMs(random: Random, tries: number): number {
   const full = Math.min(firstDelayMs * 2 ** tries, longestDelayMs)
   const [byte = 0] = random.bytes(1)

@@ -1,4 +1,5 @@
-// Events of a conversation and the effects of the decisions about them. Decisions are pure; interpreters run the effects.
+// Events of a conversation and the effects of the decisions about them. Decisions are pure; interpreters run the
+// effects.
 import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import type { Verdict } from "../checks/verdict.ts"

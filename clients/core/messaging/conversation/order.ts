@@ -32,8 +32,8 @@ const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boole
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)
 
 /**
- * True while the new keys after a reset are not announced yet. If the log showed the reset before the welcome arrived, the
- * reset already has its entry, so the keys are announced at the position of the next envelope.
+ * True while the new keys after a reset are not announced yet. If the log showed the reset before the welcome arrived,
+ * the reset already has its entry, so the keys are announced at the position of the next envelope.
  */
 export const isUnannounced = ({ record, local }: StoredConversation): boolean =>
   local !== undefined && local.processedSeq === record?.resetSeq

@@ -115,8 +115,8 @@ function stepsAfterLog(
 }
 
 /**
- * True if the service has recorded a later position of this device: an older state was restored. Its ratchets were used, so
- * the next message would reuse a key and nonce.
+ * True if the service has recorded a later position of this device: an older state was restored. Its ratchets were
+ * used, so the next message would reuse a key and nonce.
  */
 const isBehindCursor = ({ record, local }: StoredConversation, { cursor }: ServiceConversation): boolean =>
   record?.status === Status.ACTIVE && local !== undefined && (cursor?.processedSeq ?? 0n) > local.processedSeq
@@ -125,7 +125,9 @@ const isBehindCursor = ({ record, local }: StoredConversation, { cursor }: Servi
 export const isSameReceipt = (receiptHead: Uint8Array, shown: Pick<ServiceConversation, "receiptHead">): boolean =>
   receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
-/** True if a member is neither to be removed nor to be added again. The service asserts this, so it has no final effect. */
+/**
+ * True if a member is neither to be removed nor to be added again. The service asserts this, so it has no final effect.
+ */
 function hasHelper({ shown, ownDeviceId }: Extract<RecoveryEvent, { on: "membersShown" }>): boolean {
   const { members = [], directives = [] } = shown ?? {}
   return members.some(

@@ -9,11 +9,16 @@ export type SendItemKind = "message" | "commit"
 export type Step =
   /** Applies the log to its end. */
   | "readLog"
-  /** Drops the refused commit, if it is still staged: the log does not have it, and the service will never accept it. */
+  /**
+   * Drops the refused commit, if it is still staged: the log does not have it, and the service will never accept it.
+   */
   | "discard"
   /** Commits the directives that the service requires before it accepts messages again. */
   | "carryOutDirectives"
-  /** If the refusal names another commit or state, compares the log with the applied commits. An equivocation ends the send. */
+  /**
+   * If the refusal names another commit or state, compares the log with the applied commits. An equivocation ends the
+   * send.
+   */
   | "checkEquivocation"
   /** Requests a rejoin if the service rejects the key of our leaf, and this device has a newer credential. */
   | "rejoinIfLeafOutdated"

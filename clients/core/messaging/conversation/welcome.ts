@@ -1,4 +1,5 @@
-// Decides which welcomes this device joins by, and the state changes of a join. Pure: `joining/welcomes.ts` performs them.
+// Decides which welcomes this device joins by, and the state changes of a join. Pure: `joining/welcomes.ts` performs
+// them.
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
 import { personOf } from "../checks/credential.ts"
@@ -9,8 +10,9 @@ import { type LocalGroup, type StoredConversation, withRecord } from "../state/s
 import type { At, Decision, DraftPart } from "./event.ts"
 
 /**
- * `consume`: this device has joined by the welcome, and must confirm it to the service. `consumeAgain`: the same for a copy
- * of the welcome under another id. `readLog`: join only if the log shows this device's removal, or an equivocation.
+ * `consume`: this device has joined by the welcome, and must confirm it to the service. `consumeAgain`: the same for a
+ * copy of the welcome under another id. `readLog`: join only if the log shows this device's removal, or an
+ * equivocation.
  */
 export type WelcomeStep = "consume" | "consumeAgain" | "readLog" | "join"
 
@@ -53,8 +55,8 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
   }
   const { hasLaterEntry } = join
   checkWelcomeOrder(welcome, { record: former, processedSeq: before.local?.processedSeq, hasLaterEntry }, members)
-  // If the log has shown the reset before, its entry exists and the app may have read past it. The keys are then announced at
-  // the next position.
+  // If the log has shown the reset before, its entry exists and the app may have read past it. The keys are then
+  // announced at the next position.
   if (former.resetSeq !== at.seq) {
     // Messages between two resets cannot be read.
     if (reset && reset.lastSeq + 1n < at.seq) {

@@ -22,7 +22,11 @@ import { openStoredDevice } from "./stored-device.ts"
 export interface OwnDevice {
   /** `dev_…`; undefined before it is registered. */
   readonly id: string | undefined
-  /** The identity for leaves and key packages. Its key is a reference. @throws MessagingError DEVICE_ENDED before registration */
+  /**
+   * The identity for leaves and key packages. Its key is a reference.
+   *
+   * @throws MessagingError DEVICE_ENDED before registration
+   */
   identity(): Identity
   /** H("device-credential", the newest credential). */
   credentialHash(): Uint8Array

@@ -24,7 +24,11 @@ export interface IssuerOptions {
   readonly nowMs: () => number
   readonly verify: Verify
   readonly fetch: () => Promise<Uint8Array>
-  /** Stores a set. @returns The stored set. It differs if another tab has stored a newer one, or a fork of the same version. */
+  /**
+   * Stores a set.
+   *
+   * @returns The stored set. It differs if another tab has stored a newer one, or a fork of the same version.
+   */
   readonly keep: (signed: Uint8Array) => Promise<Uint8Array>
 }
 
@@ -61,7 +65,9 @@ export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
   }
 }
 
-/** The version of a stored set, or -1n for none. It was verified before it was stored, and the store authenticates it. */
+/**
+ * The version of a stored set, or -1n for none. It was verified before it was stored, and the store authenticates it.
+ */
 export function versionOf(signed: Uint8Array): bigint {
   if (signed.length === 0) return -1n
   const schema = IssuerKeySetBodyV1Schema

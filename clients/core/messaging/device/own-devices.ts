@@ -33,7 +33,11 @@ export async function addNewOwnDevices(context: Context): Promise<void> {
   await addOwnDevices(context)
 }
 
-/** Adds the user's other devices to every conversation of this one. @returns True if all of them were members already. */
+/**
+ * Adds the user's other devices to every conversation of this one.
+ *
+ * @returns True if all of them were members already.
+ */
 export async function addOwnDevices(context: Context): Promise<boolean> {
   return addMissing(context, context.owner.userId, async (conversationId, active) => {
     const conversation = context.conversation(conversationId)

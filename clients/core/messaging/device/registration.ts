@@ -1,5 +1,5 @@
-// Registers a device and renews its credential. Each key is stored before its request, so both can be interrupted at any
-// point and repeated.
+// Registers a device and renews its credential. Each key is stored before its request, so both can be interrupted at
+// any point and repeated.
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { Signer as CanonicalSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
@@ -158,7 +158,9 @@ async function accept(
   await stored.change((before) => withCredential(before, { deviceId, credential, notBefore, notAfter }, key))
 }
 
-/** True if the service refuses the key, and not the time or another part of the proof. A missing code counts as the key. */
+/**
+ * True if the service refuses the key, and not the time or another part of the proof. A missing code counts as the key.
+ */
 function isKeyRefused(error: unknown): boolean {
   const { reason, metadata } = failureOf(error) ?? {}
   return reason === "DEVICE_PROOF_INVALID" && (metadata?.code ?? keyMismatch) === keyMismatch

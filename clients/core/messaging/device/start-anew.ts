@@ -19,8 +19,8 @@ export async function startAnew(context: Context): Promise<void> {
 }
 
 /**
- * Continues an interrupted replacement. It deletes the old device's group states and key packages, and keeps timelines and
- * unsent messages. Each conversation waits until other members add the new device.
+ * Continues an interrupted replacement. It deletes the old device's group states and key packages, and keeps timelines
+ * and unsent messages. Each conversation waits until other members add the new device.
  */
 export async function giveWay(context: Context): Promise<void> {
   const { store, device } = context

@@ -164,7 +164,9 @@ interface MadePath {
   readonly privateKeys: ReadonlyMap<number, Uint8Array>
 }
 
-/** Generates the own direct path and encrypts its secrets to the other members (RFC 9420 section 7.5). Changes `tree`. */
+/**
+ * Generates the own direct path and encrypts its secrets to the other members (RFC 9420 section 7.5). Changes `tree`.
+ */
 async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identity): Promise<MadePath> {
   const { ownLeaf, context } = inside
   const old = leafAt(tree, ownLeaf)
@@ -242,7 +244,11 @@ async function makeWelcome(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_welcome", welcome })
 }
 
-/** Wipes the previous epoch after the commit was accepted. After a restart, `next` is decoded. @returns The new epoch. */
+/**
+ * Wipes the previous epoch after the commit was accepted. After a restart, `next` is decoded.
+ *
+ * @returns The new epoch.
+ */
 export function acceptCommit(before: GroupState, staged: Pick<StagedCommit, "next">): GroupState {
   wipeEnded(before, staged.next)
   return staged.next

@@ -25,8 +25,8 @@ export interface NewGroup {
   readonly notBefore: number
   readonly notAfter: number
   /**
-   * The first epoch: 0, unless the group replaces another one of its conversation and continues its epoch numbers. Only the
-   * creator is ever in the first epoch, so joiners with any engine see no difference.
+   * The first epoch: 0, unless the group replaces another one of its conversation and continues its epoch numbers. Only
+   * the creator is ever in the first epoch, so joiners with any engine see no difference.
    */
   readonly epoch?: bigint
 }

@@ -54,8 +54,8 @@ export interface Joined {
 }
 
 /**
- * Joins by a Welcome (RFC 9420 section 12.4.3.1), after verifying the GroupInfo's signature, the whole tree (`checkTree`)
- * and the confirmation tag. It does not use the checks of ts-mls, which refuse valid trees (defect E3).
+ * Joins by a Welcome (RFC 9420 section 12.4.3.1), after verifying the GroupInfo's signature, the whole tree
+ * (`checkTree`) and the confirmation tag. It does not use the checks of ts-mls, which refuse valid trees (defect E3).
  *
  * The caller verifies the credentials of all members before it stores the state.
  *

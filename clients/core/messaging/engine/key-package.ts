@@ -95,8 +95,8 @@ export function readKeyPackage(bytes: Uint8Array): KeyPackage {
 }
 
 /**
- * Checks a key package before it is added (RFC 9420 section 10.1), including its lifetime, which the bare engine does not
- * check in received commits (defect E13).
+ * Checks a key package before it is added (RFC 9420 section 10.1), including its lifetime, which the bare engine does
+ * not check in received commits (defect E13).
  *
  * @param atSeconds The time of its use: now for an own commit, the acceptance time in the receipt for a received one.
  */

@@ -37,7 +37,9 @@ export function credentialOf(node: LeafNode): Uint8Array {
   return credential.identity
 }
 
-/** The capabilities of our own leaves: suite 1, basic credentials, our two extensions, and only the default proposals. */
+/**
+ * The capabilities of our own leaves: suite 1, basic credentials, our two extensions, and only the default proposals.
+ */
 export function ownCapabilities(): Capabilities {
   return {
     versions: ["mls10"],

@@ -82,8 +82,8 @@ export interface PathSecret {
 /**
  * Derives the secrets of the nodes of a path, each from the one before, and then the commit secret.
  *
- * The commit secret follows the last node **of the filtered path**. If the root is not on that path, because one half of
- * the tree is blank, the bare engine derives one secret more and disagrees with other engines.
+ * The commit secret follows the last node **of the filtered path**. If the root is not on that path, because one half
+ * of the tree is blank, the bare engine derives one secret more and disagrees with other engines.
  */
 export async function deriveSecrets(
   kit: Kit,
@@ -123,8 +123,8 @@ export function pathInfo(context: GroupContext, newTreeHash: Uint8Array): Uint8A
 /**
  * Returns the private keys of the own leaf and of its non-blank ancestors.
  *
- * The keys that a path replaced come from the path. An old key of a blank node would let the thief of a state decrypt old
- * commits.
+ * The keys that a path replaced come from the path. An old key of a blank node would let the thief of a state decrypt
+ * old commits.
  */
 export function keepPrivateKeys(
   after: Tree,

@@ -12,9 +12,9 @@ const options = { aad: utf8("proof") }
 const accept = () => "accept" as const
 
 /**
- * Self-test of an engine, with keys of its own (0.1 to 0.3 s), for the known defects of engines: a removal carries a path
- * and excludes the member (E1); a join accepts a valid tree with unmerged leaves (E3); trailing bytes are refused (E13); a
- * promise is no verdict (E12); a message authenticates its sender (E8).
+ * Self-test of an engine, with keys of its own (0.1 to 0.3 s), for the known defects of engines: a removal carries a
+ * path and excludes the member (E1); a join accepts a valid tree with unmerged leaves (E3); trailing bytes are refused
+ * (E13); a promise is no verdict (E12); a message authenticates its sender (E8).
  *
  * @param engine An engine whose clock stands still on the first day, and whose devices are named by their credentials.
  * @throws EngineRefused ENGINE_UNSAFE

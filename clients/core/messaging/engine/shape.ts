@@ -1,5 +1,5 @@
-// Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element can
-// be as short as two bytes.
+// Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element
+// can be as short as two bytes.
 import { maxLeafElements } from "@signet/canonical/leaf-elements"
 import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"

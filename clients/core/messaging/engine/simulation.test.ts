@@ -14,8 +14,9 @@ const size = effort(
   { runs: 4, steps: 1500, members: 100 },
 )
 
-// After every step, the room checks that all members have one epoch authenticator and one roster, that they decrypt every
-// message with its sender, and that removed members decrypt none. A failure prints its seed and the shortest history.
+// After every step, the room checks that all members have one epoch authenticator and one roster, that they decrypt
+// every message with its sender, and that removed members decrypt none. A failure prints its seed and the shortest
+// history.
 test(
   "in any history, all members agree on every epoch, and removed members decrypt nothing later",
   async () => {

@@ -11,7 +11,9 @@ const leafType = Uint8Array.of(1)
 const encodeLength = encode(lengthEncoder)
 const decodeNodes = decodeVarLenType(decodeOptional(decodeNode))
 
-/** Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3) iteratively, because large trees overflow a recursion. */
+/**
+ * Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3) iteratively, because large trees overflow a recursion.
+ */
 export function encodeTree(tree: Tree): Uint8Array {
   return encodeNodes(tree.nodes.slice(0, tree.nodes.findLastIndex((node) => node !== undefined) + 1))
 }

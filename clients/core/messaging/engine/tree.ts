@@ -141,8 +141,8 @@ export async function subtreeHash(kit: Kit, tree: Tree, index: number): Promise<
 }
 
 /**
- * The hash of the subtree at `index` without some leaves: the original sibling tree hash (RFC 9420 section 7.9). Subtrees
- * without these leaves use the cached hashes.
+ * The hash of the subtree at `index` without some leaves: the original sibling tree hash (RFC 9420 section 7.9).
+ * Subtrees without these leaves use the cached hashes.
  *
  * @param without Leaf indices.
  */

@@ -74,7 +74,8 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
   const { secrets, commitSecret } = await deriveSecrets(kit, secret, known)
   const privateKeys = new Map<number, Uint8Array>()
   for (const derived of secrets) {
-    // A malicious committer could encrypt different secrets to different members, which the bare engine does not detect.
+    // A malicious committer could encrypt different secrets to different members, which the bare engine does not
+    // detect.
     const matches = equal(derived.publicKey, encryptionKeyAt(tree, derived.node))
     demand(matches, "MLS_BAD_PATH", "a path secret does not belong to its public key")
     privateKeys.set(derived.node, derived.privateKey)

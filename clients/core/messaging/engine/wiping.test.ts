@@ -57,7 +57,9 @@ function secretsIn(state: GroupState): Set<Uint8Array> {
   return new Set([...epochSecretList(epochSecrets), ...secretsOf(secretTree), ...privateKeys.values()])
 }
 
-/** Returns the labels of the secrets that an operation leaves outside the state, including those of the former state. */
+/**
+ * Returns the labels of the secrets that an operation leaves outside the state, including those of the former state.
+ */
 type Left = (by: OurSeat, operation: () => Promise<unknown>) => Promise<string[]>
 
 const watching =

@@ -10,7 +10,9 @@ import { deviceSpace } from "../store/store.ts"
 import { trying } from "../sync/background.ts"
 import { joinAll } from "./welcomes.ts"
 
-/** Tries once to make a conversation active and to send its queued messages. Changes nothing if another member must act. */
+/**
+ * Tries once to make a conversation active and to send its queued messages. Changes nothing if another member must act.
+ */
 export async function advance(conversation: Conversation): Promise<void> {
   const record = await conversation.record()
   if (record === undefined) return
@@ -22,7 +24,10 @@ export async function advance(conversation: Conversation): Promise<void> {
   await conversation.inTurn(() => flushIfActive(conversation))
 }
 
-/** Reads the log to its end and resets the group. A reset drops the keys of unread messages. Runs in the conversation's turn. */
+/**
+ * Reads the log to its end and resets the group. A reset drops the keys of unread messages. Runs in the conversation's
+ * turn.
+ */
 export async function readAndReset(conversation: Conversation): Promise<void> {
   await catchUp(conversation)
   await resetIfAllowed(conversation)

@@ -54,8 +54,8 @@ export async function findKeyPackage(
 
 /**
  * Returns the writes for the use of a key package: a permanent mark that refuses a second use, and the deletion of its
- * secret. A last resort may be used repeatedly, but only once per epoch of a group: the same welcome under another id would
- * restore the epoch's initial state, and message keys would be used twice.
+ * secret. A last resort may be used repeatedly, but only once per epoch of a group: the same welcome under another id
+ * would restore the epoch's initial state, and message keys would be used twice.
  */
 export function useOps(
   reference: Uint8Array,
@@ -69,8 +69,8 @@ export function useOps(
 }
 
 /**
- * Generates, stores and uploads key packages and a last resort, so that others can add this device. Expired ones are deleted
- * only after an accepted upload, which shows that this device's clock is right. Safe to interrupt and repeat.
+ * Generates, stores and uploads key packages and a last resort, so that others can add this device. Expired ones are
+ * deleted only after an accepted upload, which shows that this device's clock is right. Safe to interrupt and repeat.
  */
 export async function refillKeyPackages(context: Context): Promise<void> {
   const now = nowSeconds(context)
@@ -154,7 +154,8 @@ async function upload(context: Context, waiting: readonly Kept[]): Promise<void>
         return context.rows.put(placeOf(key), KeyPackageRecordSchema, uploaded)
       }),
     )
-    // This restores the row of a package that was used meanwhile. Its mark still refuses it, and the next refill deletes it.
+    // This restores the row of a package that was used meanwhile. Its mark still refuses it, and the next refill
+    // deletes it.
     await writeDeviceRows(context, ops)
   }
 }

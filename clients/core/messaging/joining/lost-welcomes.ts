@@ -6,8 +6,8 @@ import { trying } from "../sync/background.ts"
 import { listWelcomes } from "./welcomes.ts"
 
 /**
- * Requests a rejoin where the service lists this device as a member and it has neither a group nor a welcome: the welcome
- * expired while the device was offline. Unknown conversations get no handle.
+ * Requests a rejoin where the service lists this device as a member and it has neither a group nor a welcome: the
+ * welcome expired while the device was offline. Unknown conversations get no handle.
  */
 export async function askForLostWelcomes(context: Context, shown: Iterable<Conversation>): Promise<void> {
   const without: string[] = []

@@ -20,7 +20,8 @@ export interface Applied {
 export const batchSize = 50
 
 /**
- * Applies envelopes in log order. An envelope that was applied before changes nothing, and none is applied beyond a gap.
+ * Applies envelopes in log order. An envelope that was applied before changes nothing, and none is applied beyond a
+ * gap.
  *
  * A commit of the log that fails its checks quarantines the conversation, with the evidence; a message becomes an
  * `unreadable` entry. An envelope of a caller that fails its checks changes nothing.

@@ -1,5 +1,5 @@
-// Detects an equivocation: the log now has another commit for an epoch than the one that this device has applied. Such a
-// service refuses this device's later messages and commits.
+// Detects an equivocation: the log now has another commit for an epoch than the one that this device has applied. Such
+// a service refuses this device's later messages and commits.
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"

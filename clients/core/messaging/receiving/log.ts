@@ -95,9 +95,9 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
 }
 
 /**
- * Requests that another member removes and adds this device, because it cannot apply the log or must not send. The stored
- * data stays until the welcome arrives. If the service knows of no such member, the conversation is stranded, and the app
- * must create another one.
+ * Requests that another member removes and adds this device, because it cannot apply the log or must not send. The
+ * stored data stays until the welcome arrives. If the service knows of no such member, the conversation is stranded,
+ * and the app must create another one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })

@@ -15,8 +15,8 @@ import { type StoredConversation, treeHashOf } from "../state/stored-conversatio
 import { asksConfirmation } from "../verification/peer-rows.ts"
 
 /**
- * Verifies the commit at the next position: before the engine runs, with the engine's changes, and by the resulting state.
- * Changes nothing.
+ * Verifies the commit at the next position: before the engine runs, with the engine's changes, and by the resulting
+ * state. Changes nothing.
  *
  * @throws CanonicalError, EngineRefused, Forked
  */
