@@ -491,15 +491,15 @@ export const engineMutants: readonly Mutant[] = [
   {
     fault: "one reads one's own message",
     file: `${engine}/message.ts`,
-    from: "demand(leafIndex !== ownLeaf,",
+    from: "demand(!isOwn,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
-    name: "an own message is not decrypted, not even by the state before it",
+    name: "an own message is not decrypted: an older state does not know it, and the state that made it does",
   },
   {
     fault: "sender data have any length",
     file: `${engine}/message.ts`,
-    from: "demand(encryptedSenderData.length === sealedSenderBytes,",
+    from: "demand(isSized,",
     to: "demand(true,",
     test: `${engine}/forged.test.ts`,
     name: "a message from a blank leaf, or without sender data, does not open",

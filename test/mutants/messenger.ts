@@ -8,6 +8,7 @@ const answers = "test/attack/messenger-answers.test.ts"
 const members = "test/attack/messenger-members.test.ts"
 const resets = "test/attack/messenger-resets.test.ts"
 const state = "test/story/messenger-state.test.ts"
+const own = "test/attack/messenger-own-messages.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
 
@@ -133,10 +134,58 @@ export const messengerMutants: readonly Mutant[] = [
     name: "a used welcome that is replayed lets nobody back in",
   },
   {
+    fault: "an unanswered question about an own message counts as a refusal",
+    file: `${client}/sending/accepted.ts`,
+    from: "if (failureOf(error) === undefined || isUnreachable(error) ||",
+    to: "if (failureOf(error) === undefined ||",
+    test: own,
+    name: "is not encrypted again while nobody knows whether the service accepted it",
+  },
+  {
+    fault: "an own message is shown where another entry is",
+    file: `${client}/conversation/accepted.ts`,
+    from: "seq > lastSeq && (read",
+    to: "seq > 0n && (read",
+    test: own,
+    name: "that the service names a read position for is refused: its entry would replace another one",
+  },
+  {
+    fault: "a reset does not ask whether the messages before it were accepted",
+    file: `${client}/sending/reset.ts`,
+    from: "const found = await findAccepted(conversation)",
+    to: "const found: Awaited<ReturnType<typeof findAccepted>> = []",
+    test: own,
+    name: "through a reset of the conversation",
+  },
+  {
+    fault: "a device without a leaf hears nothing of the message that it sent under another id",
+    file: "server/rpc/messaging/conversation/append/append.ts",
+    from: "leafOf(conversation.roster, device.id) === undefined)",
+    to: "device.id === undefined)",
+    test: own,
+    name: "through a reset of the conversation",
+  },
+  {
+    fault: "an own message that the log repeats looks like one of a newer state",
+    file: `${client}/engine/message.ts`,
+    from: "const isMade = isOwn && generation < nextGeneration(inside.secretTree, ownLeaf)",
+    to: "const isMade = isOwn && generation < 0 * nextGeneration(inside.secretTree, ownLeaf)",
+    test: own,
+    name: "that the service repeats at a new position is passed over",
+  },
+  {
+    fault: "a copy that has encrypted before it read takes the newer state's message for its own",
+    file: `${client}/receiving/open-message.ts`,
+    from: 'error.reason !== "OWN_REPLAY") throw error',
+    to: 'error.reason === "OWN_REPLAY") throw error',
+    test: own,
+    name: "of a copy of the store is detected, also after the copy has encrypted with the same keys",
+  },
+  {
     fault: "an own message that is not known is passed over",
     file: `${client}/conversation/envelope.ts`,
-    from: 'isOwn && reason === "REPLAY"',
-    to: 'isOwn && reason === ""',
+    from: 'reason === "OWN_UNKNOWN"',
+    to: 'reason === ""',
     test: state,
     name: "that it had sent from, sends nothing",
     row: "that it had sent from",

@@ -28,6 +28,14 @@ export const simulatedTabMutants: readonly Mutant[] = [
     name: "a commit each, the first refused",
   },
   {
+    fault: "a device that rejoins does not ask whether its message was accepted",
+    file: `${client}/sending/accepted.ts`,
+    from: "if (record.message.length === 0) continue",
+    to: "if (record.message.length >= 0) continue",
+    test,
+    name: "a message whose answer was lost before a rejoin is in the log once",
+  },
+  {
     fault: "a tab encrypts a message again that another one has sent since",
     file: `${client}/sending/outbox.ts`,
     from: "    if (waiting[0]?.record.epoch === local.group.epoch) return { result: undefined }\n",

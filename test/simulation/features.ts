@@ -1,6 +1,6 @@
 // What a run may have beside the trouble that every run has. What is off draws nothing: a run without it stays the same.
 
-const all = ["hints", "tabs", "renewal", "attachments"] as const
+const all = ["hints", "tabs", "renewal", "attachments", "rejoins"] as const
 export type Feature = (typeof all)[number]
 export const features: readonly Feature[] = all
 

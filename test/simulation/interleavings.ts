@@ -25,6 +25,8 @@ export interface Scenario {
   readonly right: (cast: Cast) => Promise<unknown>
   /** Reasons that the service refuses the next new commits for. */
   readonly refusals?: readonly string[]
+  /** How many messages the service accepts next without an answer. */
+  readonly lostAnswers?: number
   /** Orders that a fault has failed in: they are always played. */
   readonly worst: readonly Order[]
   readonly texts: readonly string[]
@@ -107,14 +109,22 @@ const refusal = (reason: string) =>
     { desc: ErrorInfoSchema, value: { domain: "signet", reason } },
   ])
 
-/** Commits that the service refuses, as a service does: a refused one stays refused, and an accepted one accepted. */
+/**
+ * Commits that the service refuses, as a service does: a refused one stays refused, and an accepted one accepted. Also
+ * messages that it accepts, and whose answers are lost.
+ */
 function createRefusals() {
   const reasons: string[] = []
+  let lost = 0
   const refused = new Map<string, string>()
   const accepted = new Set<string>()
   return {
     /** Refuses the next new commit for this reason. */
     add: (reason: string) => reasons.push(reason),
+    /** Loses the answers to the next so many messages. */
+    lose(count: number) {
+      lost = count
+    },
     async around<T>({ idempotencyKey, payload }: AppendMessageRequest, call: () => Promise<T>): Promise<T> {
       const key = hexOf(idempotencyKey)
       if (payload.case === "commit" && !accepted.has(key) && !refused.has(key)) {
@@ -124,6 +134,11 @@ function createRefusals() {
       const reason = refused.get(key)
       if (reason !== undefined) throw refusal(reason)
       const answer = await call()
+      if (payload.case === "application" && !accepted.has(key) && lost > 0) {
+        lost--
+        accepted.add(key)
+        throw new ConnectError("the answer is lost", Code.Unavailable)
+      }
       accepted.add(key)
       return answer
     },
@@ -218,6 +233,7 @@ async function playOn(schedule: Schedule, scenario: Scenario, { begins, steps }:
   const faults: string[] = []
   await scenario.before?.(world)
   for (const reason of scenario.refusals ?? []) world.refusals.add(reason)
+  world.refusals.lose(scenario.lostAnswers ?? 0)
   const [first, second] = begins === "left" ? (["left", "right"] as const) : (["right", "left"] as const)
   const before = { left: tabs.left.stepper.taken, right: tabs.right.stepper.taken }
   const done: Partial<Record<"left" | "right", Promise<void>>> = {}
@@ -315,4 +331,22 @@ export const scenarios: readonly Scenario[] = [
     commits: 1,
     worst: [],
   },
+  {
+    name: "a message whose answer is lost, a rejoin, and a message",
+    left: async ({ left, peer, id }) => {
+      await send(left, id, "left").catch(unlessQueued)
+      await left.rejoin(id)
+      await peer.sync()
+      await left.sync()
+    },
+    right: ({ right, id }) => send(right, id, "right"),
+    lostAnswers: 1,
+    texts: ["left", "right"],
+    commits: 0,
+    worst: [],
+  },
 ]
+
+function unlessQueued(error: unknown): void {
+  if (!isMessagingError(error, "QUEUED")) throw error
+}

@@ -157,13 +157,14 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
   roster.some(({ deviceId }) => deviceId === messenger.deviceId)
 
 /**
- * Whether all who stay were away for so long that none of them may commit any more: then each is told so, or has not heard
- * that it is in at all.
+ * Whether none of those who stay can commit any more: all were away for too long, or the others left while one waited to be
+ * added again. Then each is told so, or has not heard that it is in at all.
  */
 async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
   const { id } = conversation
   const staying = stayingIn(conversation, known)
-  if (!cast.features.has("renewal") || staying.length === 0) return false
+  const mayBeLost = cast.features.has("renewal") || cast.features.has("rejoins")
+  if (!mayBeLost || staying.length === 0) return false
   const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
   return infos.every((info) => info === undefined || info.status === "stranded" || info.status === "removed")
 }

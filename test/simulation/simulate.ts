@@ -8,6 +8,7 @@ import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
 import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
+import { playRejoins } from "./rejoins.ts"
 import { playRenewal } from "./renewal.ts"
 import { createSchedule } from "./schedule.ts"
 import { type Seeded, seeded } from "./seeded.ts"
@@ -42,6 +43,7 @@ const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>
   tabs: playTabs,
   renewal: playRenewal,
   attachments: playAttachments,
+  rejoins: playRejoins,
 }
 
 const startMs = 1_800_000_000_000

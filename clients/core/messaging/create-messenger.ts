@@ -7,6 +7,7 @@ import { groupToSend, statusOf, unknownConversation } from "./conversation/statu
 import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
+import { isMessagingError } from "./errors.ts"
 import { advance, readAndReset } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, DeviceInfo, Messenger, MessengerOptions } from "./messenger.ts"
@@ -15,7 +16,7 @@ import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
-import { encryptMessage, type SentMessage, sendText } from "./sending/outbox.ts"
+import { deliver, encryptMessage, type OutgoingEnvelope, type SentMessage } from "./sending/outbox.ts"
 import { flushIfActive, listOutbox, type QueuedMessage, queueText } from "./sending/queue.ts"
 import { type ConversationSummary, summaryOf } from "./state/stored-conversation.ts"
 import { readTimeline } from "./state/timeline.ts"
@@ -100,10 +101,22 @@ async function createAndJoin(context: Context, asked: NewConversation): Promise<
 }
 
 async function send(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage | QueuedMessage> {
-  const queued = await queueText(conversation, plaintext)
-  if (queued === undefined) return sendText(conversation, plaintext)
-  inBackground(conversation, conversation.id, () => advance(conversation))
-  return queued
+  for (let isSecond = false; ; isSecond = true) {
+    const queued = await queueText(conversation, plaintext)
+    if (queued !== undefined) {
+      inBackground(conversation, conversation.id, () => advance(conversation))
+      return queued
+    }
+    let stored: OutgoingEnvelope
+    try {
+      stored = await encryptMessage(conversation, plaintext)
+    } catch (error) {
+      // Another tab may have requested a rejoin since: the conversation waits now, and nothing was stored.
+      if (isSecond || !isMessagingError(error, "CONVERSATION_NOT_ACTIVE")) throw error
+      continue
+    }
+    return deliver(conversation, stored)
+  }
 }
 
 async function leave(conversation: Conversation): Promise<void> {

@@ -320,7 +320,7 @@ test("messages and commits of another group or epoch, and own ones, are refused 
   expect(await decrypt(await stranger.encrypt("x"))).toBe("MLS_WRONG_GROUP")
   const own = await b.engine.update(b.current(), { aad })
   expect(await process(own.commit)).toBe("MLS_BAD_SENDER")
-  expect(await decrypt(await b.encrypt("x"))).toBe("REPLAY")
+  expect(await decrypt(await b.encrypt("x"))).toBe("OWN_REPLAY")
   expect(await process(await a.encrypt("x"))).toBe("MLS_WRONG_WIRE_FORMAT")
   const old = await a.engine.update(a.current(), { aad })
   expect(await decrypt(old.commit)).toBe("MLS_WRONG_WIRE_FORMAT")

@@ -20,7 +20,7 @@ import { type Joined, type JoinInput, join } from "./engine/join.ts"
 import { type Identity, type KeyPackageLife, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
 import { type Member, memberOf } from "./engine/leaf.ts"
-import { type Decrypted, decrypt, type Encrypted, encrypt, maxPlaintextBytes } from "./engine/message.ts"
+import { type Decrypted, decrypt, type Encrypted, encrypt, generationOf, maxPlaintextBytes } from "./engine/message.ts"
 import { type Judge, type Processed, processCommit } from "./engine/process.ts"
 import { proveEngine } from "./engine/self-proof.ts"
 import { type GroupState, opened } from "./engine/state.ts"
@@ -87,6 +87,7 @@ export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: Engin
     process: (state, commit, judge, atSeconds = nowSeconds()) => processCommit(kit, state, commit, judge, atSeconds),
     encrypt: (state, plaintext, aad) => encrypt(kit, state, plaintext, aad),
     decrypt: (state, message) => decrypt(kit, state, message),
+    generationOf: (state, message) => generationOf(kit, state, message),
     decodeState: (encoded, identityKey) => decodeState(kit, encoded, identityKey),
   }
 }

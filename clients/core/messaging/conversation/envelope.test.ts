@@ -238,8 +238,22 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
   [
     "an unknown own message reveals a restored state",
     active,
-    rejected(message({ isOwn: true }), new EngineRefused("REPLAY", "")),
+    rejected(message(), new EngineRefused("OWN_UNKNOWN", "")),
     { processedSeq: 7n, status: Status.ROLLED_BACK },
+    [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
+  ],
+  [
+    "an own message that the log repeats is passed over",
+    active,
+    rejected(message({ isOwn: true }), new EngineRefused("OWN_REPLAY", "")),
+    { processedSeq: 7n },
+    [],
+  ],
+  [
+    "a message of an ended epoch shows nothing about this device, whoever the service names as its sender",
+    active,
+    rejected(message({ isOwn: true }), new EngineRefused("REPLAY", "")),
+    { processedSeq: 7n },
     [entryOf({ ...at, is: "unreadable", reason: "REPLAY" })],
   ],
   [

@@ -127,10 +127,11 @@ function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verd
   const reason = verdictReason(verdict)
   if (!isCommit && source === "log" && !(verdict instanceof Forked)) {
     const next = advance(state, { processedSeq: envelope.seq })
-    // The engine found our own leaf in a message that this device does not know.
-    const isUnknownOwn = isOwn && reason === "REPLAY"
+    // The log repeats a message of this device. It says nothing new.
+    if (reason === "OWN_REPLAY") return to(next)
     const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
-    return to(isUnknownOwn ? withStatus(next, Status.ROLLED_BACK) : next, { do: "entry", entry })
+    // This device signed the message, and does not know it: the stored state is older than one that was used.
+    return to(reason === "OWN_UNKNOWN" ? withStatus(next, Status.ROLLED_BACK) : next, { do: "entry", entry })
   }
   // This device committed, but its state does not have the commit: an older state was restored. The service asserts the
   // envelope's sender. It is credible with a valid receipt, if the commit names our leaf.

@@ -50,7 +50,7 @@ const founder = { userId: "prn_ann", deviceId: "dev_ann" }
 const joinOf = (more: Partial<Join> = {}): Join => ({
   welcome: { conversationKind: ConversationKind.DIRECT, commitSeq: 9n, mlsGroupId: bytes32(1) },
   ...{ record: recordOf({ status: Status.ACTIVE, joinedSeq: 9n }), local, members: membersOf(group), at, founder },
-  ...{ hasLaterEntry: false, reset: undefined, ...more },
+  ...{ hasLaterEntry: false, readSeq: 0n, accepted: [], reset: undefined, ...more },
 })
 const notice: DraftPart = { do: "noticeKeys", group }
 const see = (before: StoredConversation): DraftPart => ({ do: "seeKeys", before, group, at })
@@ -59,7 +59,9 @@ const resetEntry: DraftPart = { do: "entry", entry: { ...at, is: "reset", by: fo
 const earlier = stored({ status: Status.WAITING, joinedSeq: 3n, directUserIds: users, seenKeysHash: bytes32(7) })
 const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n } as LocalGroup }
 const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
-const afterReset = (lastSeq: bigint) => joinOf({ reset: { lastSeq, asksConfirmation: true } })
+const afterReset = (readSeq: bigint) => joinOf({ readSeq, reset: { asksConfirmation: true } })
+const ownEntry = { seq: 7n, atMs: 4, is: "message", from: founder, plaintext: bytes32(2), outboxId: "own" } as const
+const accepted = [{ outboxId: "own", entry: ownEntry, manifest: undefined }]
 
 describe("a decision about a join", () => {
   test.each<[string, StoredConversation, Join, readonly DraftPart[], Fields]>([
@@ -73,9 +75,23 @@ describe("a decision about a join", () => {
     [
       "a join after an absence stores the gap without an event",
       reading,
-      joinOf(),
+      joinOf({ readSeq: 6n }),
       [notice, see(reading), { do: "storeEntry", entry: gapAfter(6n) }],
       { directUserIds: users, seenKeysHash: bytes32(7), resetSeq: 0n },
+    ],
+    [
+      "an own message that was accepted in the absence is shown in the gap, and not sent again",
+      reading,
+      joinOf({ readSeq: 5n, accepted }),
+      [
+        notice,
+        { do: "storeEntry", entry: { seq: 7n, atMs: 4, is: "gap", afterSeq: 5n } },
+        { do: "entry", entry: ownEntry },
+        { do: "changePending", change: { table: "outbox", key: "own" } },
+        see(reading),
+        { do: "storeEntry", entry: gapAfter(7n) },
+      ],
+      { directUserIds: users },
     ],
     [
       "a join of another group is a reset",
@@ -96,6 +112,15 @@ describe("a decision about a join", () => {
     const decision = decideJoin(Object.freeze(before), join)
     expect(decision.effects).toEqual(effects)
     expect(decision.state).toMatchObject({ local, staged: undefined, record: { ...fields, status: Status.ACTIVE } })
+  })
+
+  test.each([7n, 8n])("an own message at a position that was read is refused: read up to %s", (readSeq) => {
+    expect(() => decideJoin(reading, joinOf({ readSeq, accepted }))).toThrow("not in the unread log")
+  })
+
+  test.each([9n, 10n])("an own message at %s, the commit or beyond, is refused", (seq) => {
+    const late = [{ outboxId: "own", entry: { ...ownEntry, seq }, manifest: undefined }]
+    expect(() => decideJoin(reading, joinOf({ readSeq: 6n, accepted: late }))).toThrow("not in the unread log")
   })
 
   test("a welcome to an earlier position is refused", () => {

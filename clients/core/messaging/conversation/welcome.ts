@@ -7,6 +7,7 @@ import { checkWelcomeOrder } from "../checks/welcome-order.ts"
 import type { Person } from "../events.ts"
 import type { Member } from "../mls.ts"
 import { type LocalGroup, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
+import { type Accepted, showAccepted } from "./accepted.ts"
 import type { At, Decision, DraftPart } from "./event.ts"
 
 /**
@@ -36,8 +37,12 @@ export interface Join {
   readonly founder: Person | undefined
   /** True if the timeline has an entry after `lastSeqBefore`. */
   readonly hasLaterEntry: boolean
-  /** Present if the welcome is for another group than the stored one. `lastSeq`: the last position that was read. */
-  readonly reset: { readonly lastSeq: bigint; readonly asksConfirmation: boolean } | undefined
+  /** The last sequence number that was read. */
+  readonly readSeq: bigint
+  /** Own messages that the service accepted in the unread part of the log. */
+  readonly accepted: readonly Accepted[]
+  /** Present if the welcome is for another group than the stored one. */
+  readonly reset: { readonly asksConfirmation: boolean } | undefined
 }
 
 /** @throws MessagingError WELCOME_REFUSED; Forked */
@@ -55,16 +60,18 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
   }
   const { hasLaterEntry } = join
   checkWelcomeOrder(welcome, { record: former, processedSeq: before.local?.processedSeq, hasLaterEntry }, members)
+  const shown = showAccepted(join.accepted, { afterSeq: join.readSeq, beforeSeq: at.seq })
+  effects.push(...shown.effects)
   // If the log has shown the reset before, its entry exists and the app may have read past it. The keys are then
   // announced at the next position.
   if (former.resetSeq !== at.seq) {
     // Messages between two resets cannot be read.
-    if (reset && reset.lastSeq + 1n < at.seq) {
-      effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: reset.lastSeq } })
+    if (reset && shown.lastSeq + 1n < at.seq) {
+      effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } })
     }
     effects.push(seeKeys)
     if (reset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: join.founder } })
-    else effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: before.local?.processedSeq ?? 0n } })
+    else effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } })
   }
   const state = withRecord(joined, {
     directUserIds: former.directUserIds.length === 2 ? former.directUserIds : both,

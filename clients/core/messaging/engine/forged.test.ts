@@ -314,11 +314,23 @@ test("a message from a blank leaf, or without sender data, does not open", async
   expect(await refusal(b.engine.decrypt(b.current(), cut))).toBe("MLS_MALFORMED")
 })
 
-test("an own message is not decrypted, not even by the state before it", async () => {
+test("an own message is not decrypted: an older state does not know it, and the state that made it does", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("A")
-  const { message } = await engine.encrypt(current(), utf8("hello"), aad)
-  expect(await refusal(engine.decrypt(current(), message))).toBe("REPLAY")
+  const { message, next } = await engine.encrypt(current(), utf8("hello"), aad)
+  expect(await refusal(engine.decrypt(current(), message))).toBe("OWN_UNKNOWN")
+  expect(await refusal(engine.decrypt(next, message))).toBe("OWN_REPLAY")
+  expect(await engine.generationOf(next, message)).toBe(0)
+})
+
+test("a member that names another's leaf as the sender does not make its state look older", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const { ownLeaf } = opened(a.current())
+  // B has every member's ratchet, and no signature key but its own.
+  const asA = closed({ ...opened(b.current()), ownLeaf })
+  const { message } = await encrypt(testKit(suite), asA, utf8("hello"), aad)
+  expect(await refusal(a.engine.decrypt(a.current(), message))).toBe("MLS_BAD_SIGNATURE")
 })
 
 test("a GroupInfo matches a state by its context and its confirmation tag", async () => {

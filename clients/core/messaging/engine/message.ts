@@ -2,7 +2,7 @@ import { equal, wipe } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { type Member, memberOf } from "./leaf.ts"
 import { demand, EngineRefused } from "./refusal.ts"
-import { type MessageKey, takeKey } from "./secret-tree.ts"
+import { type MessageKey, nextGeneration, takeKey } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
 import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
 import { leafAt } from "./tree.ts"
@@ -109,14 +109,12 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
   demand(epoch === context.epoch, "EPOCH_GAP", "of an epoch that has not begun")
   demand(contentType === "application", "MLS_WRONG_WIRE_FORMAT", "handshakes are public messages")
 
-  const { encryptedSenderData } = privateMessage
-  demand(encryptedSenderData.length === sealedSenderBytes, "MLS_MALFORMED", "not the length of sender data")
-  const senderData = await decryptSenderData(privateMessage, epochSecrets.senderData, kit.cs).catch(undecryptable)
-  demand(senderData !== undefined, "MLS_MALFORMED", "no sender data")
-  const { leafIndex, generation, reuseGuard } = senderData
+  const { leafIndex, generation, reuseGuard } = await openSenderData(kit, epochSecrets.senderData, privateMessage)
   const node = leafAt(tree, leafIndex)
   demand(node !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
-  demand(leafIndex !== ownLeaf, "REPLAY", "our own message has come back")
+  const isOwn = leafIndex === ownLeaf
+  const isMade = isOwn && generation < nextGeneration(inside.secretTree, ownLeaf)
+  demand(!isMade, "OWN_REPLAY", "a message that this state has made")
   const taken = await takeKey(kit, inside.secretTree, leafIndex, generation)
   const aad = encodePrivateContentAAD({ groupId, epoch, contentType, authenticatedData })
   const nonce = guarded(taken.nonce, reuseGuard)
@@ -144,8 +142,24 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
     signature,
   )
   demand(signed, "MLS_BAD_SIGNATURE", "not signed by its sender")
+  // Every member can name this leaf as the sender. Only this device can have signed for it.
+  demand(!isOwn, "OWN_UNKNOWN", "a message of this leaf that this state has not made")
   const sender = memberOf(leafIndex, node)
   return { ...turned(inside, taken), plaintext: content.applicationData, aad: authenticatedData, sender }
+}
+
+async function openSenderData(kit: Kit, secret: Uint8Array, message: PrivateMessage): Promise<SenderData> {
+  const isSized = message.encryptedSenderData.length === sealedSenderBytes
+  demand(isSized, "MLS_MALFORMED", "not the length of sender data")
+  const senderData = await decryptSenderData(message, secret, kit.cs).catch(undecryptable)
+  demand(senderData !== undefined, "MLS_MALFORMED", "no sender data")
+  return senderData
+}
+
+/** The generation of an application message of the current epoch, as its sender data names it. @throws EngineRefused */
+export async function generationOf(kit: Kit, state: GroupState, bytes: Uint8Array): Promise<number> {
+  const { privateMessage } = strictMessage(bytes, maxBytes.application, "mls_private_message")
+  return (await openSenderData(kit, opened(state).epochSecrets.senderData, privateMessage)).generation
 }
 
 function turned(inside: Inside, taken: MessageKey): Turned {

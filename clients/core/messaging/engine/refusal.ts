@@ -11,6 +11,10 @@ export type EngineReason =
   | "MLS_WRONG_GROUP"
   /** A consumed epoch or generation. */
   | "REPLAY"
+  /** A message that this state has made. */
+  | "OWN_REPLAY"
+  /** A message that this leaf signed and this state did not make: the state is older than one that was used. */
+  | "OWN_UNKNOWN"
   /** An epoch or generation too far ahead. */
   | "EPOCH_GAP"
   | "MLS_BAD_SENDER"

@@ -71,6 +71,9 @@ export async function takeKey(kit: Kit, tree: SecretTree, leaf: number, generati
   return { generation: wanted, key, nonce, next: { ...opened.tree, ratchets }, spent }
 }
 
+/** The generation of a member's next message. */
+export const nextGeneration = ({ ratchets }: SecretTree, leaf: number): number => ratchets.get(leaf)?.generation ?? 0
+
 async function turn(kit: Kit, { secret, generation }: Ratchet): Promise<Ratchet> {
   const next = await deriveTreeSecret(secret, "secret", generation, 32, kit.cs.kdf)
   return { secret: next, generation: generation + 1 }

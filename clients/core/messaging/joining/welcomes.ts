@@ -23,6 +23,7 @@ import { answeredId } from "../ids.ts"
 import { changeOf, openDraft, perform } from "../receiving/draft.ts"
 import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
+import { findAccepted, stillWaiting } from "../sending/accepted.ts"
 import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
 import { keyOfSeq, seqOfKey } from "../state/timeline.ts"
 import { trying } from "../sync/background.ts"
@@ -134,11 +135,15 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   const conversation = context.conversation(conversationId)
   const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
   const founder = isOfReset(welcome) ? personOf(joined.adder.credential) : undefined
+  const found = await findAccepted(conversation)
   await conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
+    const accepted = await stillWaiting(conversation, stored, found)
+    const reset = await resetBy(conversation, welcome, stored)
+    const isPlaced = accepted.length > 0 || reset !== undefined
     const known = {
-      hasLaterEntry: await hasLaterEntry(context, welcome, stored),
-      reset: await resetBy(conversation, welcome, stored),
+      ...{ accepted, reset, hasLaterEntry: await hasLaterEntry(context, welcome, stored) },
+      readSeq: isPlaced ? await lastPlace(conversation, stored) : (stored.local?.processedSeq ?? 0n),
     }
     const decision = decideJoin(stored, { welcome, record, local, members: joined.members, at, founder, ...known })
     draft.stored = decision.state
@@ -163,10 +168,7 @@ async function resetBy(
 ): Promise<Join["reset"]> {
   const { record } = stored
   if (record === undefined || !(await isBreak(conversation, welcome, stored))) return undefined
-  return {
-    lastSeq: await lastPlace(conversation, stored),
-    asksConfirmation: await asksConfirmation(conversation, record),
-  }
+  return { asksConfirmation: await asksConfirmation(conversation, record) }
 }
 
 /** True if a welcome is for another group than the one that this device has read. */

@@ -1,5 +1,6 @@
 import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
+import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { acceptManifest } from "../attachments/manifest.ts"
 import { checkReceiptSeen } from "../checks/commit.ts"
@@ -9,7 +10,9 @@ import type { Conversation } from "../context.ts"
 import { acceptedAt } from "../conversation/envelope.ts"
 import type { Arrival, At, EnvelopeEvent } from "../conversation/event.ts"
 import { groupToRead } from "../conversation/status.ts"
+import type { Person } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
+import { type Engine, EngineRefused, type GroupState } from "../mls.ts"
 import { type OutboxItem, withHash } from "../sending/outbox-rows.ts"
 import { ownCredential, type StoredConversation } from "../state/stored-conversation.ts"
 
@@ -27,33 +30,62 @@ export async function openMessage(
   const at = acceptedAt(envelope)
   const own = withHash(outbox, hash("content", message))
   if (own !== undefined) {
-    const content = { bytes: own.record.plaintext, credential: ownCredential(group), outboxId: own.id }
-    return { on: "opened", arrival, ...contentOf(conversation, at, content), ownItem: own.id, next: undefined }
+    const content = { bytes: own.record.plaintext, from: personOf(ownCredential(group)), outboxId: own.id }
+    return { on: "opened", arrival, ...ownContent(at, content), ownItem: own.id, next: undefined }
   }
-  const { plaintext, aad, sender, next, finish } = await engine.decrypt(group, message)
+  const decrypted = await engine
+    .decrypt(group, message)
+    .catch((error: unknown) => throwOwn(engine, group, { message, outbox }, error))
+  const { plaintext, aad, sender, next, finish } = decrypted
   const frame = parseEnvelopeAad(aad, { conversationId: conversation, kind: EnvelopeKind.APPLICATION })
   checkReceiptSeen(frame.lastReceiptHash, receipt)
-  const content = { bytes: plaintext, credential: sender.credential, outboxId: undefined }
-  const opened = contentOf(conversation, at, content)
+  const content = { bytes: plaintext, from: personOf(sender.credential), outboxId: undefined }
+  const senderCredentialHash = hash("device-credential", sender.credential)
+  const opened = contentOf(at, content, (manifest) => acceptManifest(manifest, { conversation, senderCredentialHash }))
   return { on: "opened", arrival, ...opened, ownItem: undefined, next: { group: next, wipe: finish } }
 }
 
-/** The timeline entry of a message, and the manifest of an attachment. */
+/**
+ * Throws the refusal of a message. An own message that comes back is unknown if this state has used its generation for
+ * another one, which waits to be sent: then the store is an older copy.
+ */
+async function throwOwn(
+  engine: Engine,
+  group: GroupState,
+  { message, outbox }: { readonly message: Uint8Array; readonly outbox: readonly OutboxItem[] },
+  error: unknown,
+): Promise<never> {
+  if (!(error instanceof EngineRefused) || error.reason !== "OWN_REPLAY") throw error
+  const generation = await engine.generationOf(group, message)
+  for (const { record } of outbox) {
+    if (record.epoch !== group.epoch || (await engine.generationOf(group, record.message)) !== generation) continue
+    throw new EngineRefused("OWN_UNKNOWN", "two messages of this leaf have one generation", { cause: error })
+  }
+  throw error
+}
+
+interface OpenedContent {
+  readonly bytes: Uint8Array
+  readonly from: Person
+  readonly outboxId: string | undefined
+}
+type Shown = Pick<Extract<EnvelopeEvent, { on: "opened" }>, "entry" | "manifest">
+
+/** The timeline entry of an own message, and its manifest: this device wrote both. */
+export const ownContent = (at: At, content: OpenedContent): Shown => contentOf(at, content, (manifest) => manifest)
+
+/** The timeline entry of a message, and the manifest of an attachment. @param accept undefined for a refused manifest */
 function contentOf(
-  conversation: Uint8Array,
   at: At,
-  { bytes, credential, outboxId }: { bytes: Uint8Array; credential: Uint8Array; outboxId: string | undefined },
-): Pick<Extract<EnvelopeEvent, { on: "opened" }>, "entry" | "manifest"> {
-  const from = personOf(credential)
+  { bytes, from, outboxId }: OpenedContent,
+  accept: (manifest: AttachmentManifest) => AttachmentManifest | undefined,
+): Shown {
   const content = parseContent(bytes)
   if (content.is === "text") {
     const entry = { ...at, is: "message", from, plaintext: content.plaintext, outboxId } as const
     return { entry, manifest: undefined }
   }
-  const manifest =
-    content.is === "attachment"
-      ? acceptManifest(content.manifest, { conversation, senderCredentialHash: hash("device-credential", credential) })
-      : undefined
+  const manifest = content.is === "attachment" ? accept(content.manifest) : undefined
   if (manifest === undefined) return { entry: { ...at, is: "unreadable", reason: "CONTENT_REFUSED" }, manifest }
   const { fileName, mediaType, plaintextSize } = manifest
   const entry = { ...at, is: "attachment", from, fileName, mediaType, size: Number(plaintextSize), outboxId } as const

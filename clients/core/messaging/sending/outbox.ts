@@ -222,13 +222,15 @@ async function drop(conversation: Conversation, id: string, isAwaited: boolean, 
   conversation.emit({ is: "failed", conversationId: conversation.id, error })
 }
 
-/** Sends a message. @returns Its position, once the log has it. */
-export function sendText(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage> {
-  return sendContent(conversation, () => ({ content: contentOfText(plaintext), ops: [] }))
+export async function sendContent(conversation: Conversation, make: MakeContent): Promise<SentMessage> {
+  return deliver(conversation, await encryptContent(conversation, make))
 }
 
-export async function sendContent(conversation: Conversation, make: MakeContent): Promise<SentMessage> {
-  const { outboxId } = await encryptContent(conversation, make)
+/** Sends a stored message. @returns Its position, once the log has it. */
+export async function deliver(
+  conversation: Conversation,
+  { outboxId }: Pick<OutgoingEnvelope, "outboxId">,
+): Promise<SentMessage> {
   const sent = await conversation
     .hear(
       (event) => event.is === "entry" && isOwn(event.entry, outboxId),

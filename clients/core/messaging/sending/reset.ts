@@ -9,13 +9,16 @@ import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_
 import type { Authorization } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import type { Conversation } from "../context.ts"
+import { showAccepted } from "../conversation/accepted.ts"
 import { isAway } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { wipeState } from "../mls.ts"
+import { changeOf, openDraft, perform } from "../receiving/draft.ts"
 import { refusingAs } from "../refusing.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
+import { findAccepted, stillWaiting } from "./accepted.ts"
 import { type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
 import { newGroup } from "./new-group.ts"
@@ -49,14 +52,21 @@ export async function resetIfAllowed(conversation: Conversation): Promise<void> 
   if (!mayReset(await conversation.stored())) return
   const authorization = await authorized(conversation)
   if (authorization === undefined) return
+  const found = await findAccepted(conversation)
   const intent = newIntent(conversation, { case: "reset", value: {} })
   const isBegun = await conversation.change(async (stored) => {
     if (!mayReset(stored)) return { result: false }
-    const next = await begin(conversation, stored, authorization, intent)
+    const accepted = await stillWaiting(conversation, stored, found)
+    const shown = showAccepted(accepted, { afterSeq: readSeqOf(stored), beforeSeq: undefined })
+    const next = await begin(conversation, stored, { authorization, intent, processedSeq: shown.lastSeq })
     if (next === undefined) return { result: false }
+    const draft = openDraft(conversation, stored)
+    for (const effect of shown.effects) await perform(conversation, draft, effect)
+    draft.stored = next
+    draft.due.push(putIntent(intent))
     // The messages of the replaced group are never read again.
-    const wipe = () => stored.local && wipeState(stored.local.group)
-    return { next, due: [putIntent(intent)], wipe: [wipe], result: true }
+    draft.wipe.push(() => stored.local && wipeState(stored.local.group))
+    return changeOf(conversation, draft, true)
   })
   if (!isBegun) return
   try {
@@ -91,12 +101,23 @@ async function authorized({ calls, random, id: conversationId }: Conversation): 
   }
 }
 
+interface Beginning {
+  readonly authorization: Authorization
+  readonly intent: Intent
+  readonly processedSeq: bigint
+}
+
+/** The last position that was read. */
+const readSeqOf = ({ record, local }: StoredConversation): bigint => {
+  const joinedSeq = record?.joinedSeq ?? 0n
+  return local !== undefined && local.processedSeq > joinedSeq ? local.processedSeq : joinedSeq
+}
+
 /** Creates a group that continues the epoch numbers of the replaced one, and stages the commit that adds the others. */
 async function begin(
   conversation: Conversation,
   { record, local: before }: StoredConversation,
-  authorization: Authorization,
-  intent: Intent,
+  { authorization, intent, processedSeq }: Beginning,
 ): Promise<StoredConversation | undefined> {
   if (record === undefined) return undefined
   const { mlsGroupId, proof } = authorization
@@ -111,8 +132,6 @@ async function begin(
   )
   const isBehind = before !== undefined && baseEpoch < before.group.epoch
   if (baseEpoch === 0n || isBehind) throw new MessagingError("ANSWER_REFUSED", "a reset of an earlier state")
-  const processedSeq =
-    before !== undefined && before.processedSeq > record.joinedSeq ? before.processedSeq : record.joinedSeq
   const local = await newGroup(conversation, {
     conversationId: conversation.id,
     mlsGroupId,

@@ -12,6 +12,7 @@ import { sees } from "@signet/kernel/messaging/membership"
 import type { AppendAnswer } from "@signet/kernel/messaging/ports"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import { beforeReset, isOtherGroup } from "@signet/kernel/messaging/reset"
+import { leafOf } from "@signet/kernel/messaging/roster"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { AppendMessageRequest } from "@signet/proto/messaging/v1/conversation_service"
 import { parseCommit } from "../../../../framing/commit.ts"
@@ -57,8 +58,10 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
     contentHash,
     commit: null,
   }
-  const taken =
-    request.expectedEpoch < conversation.epoch ? await earlierAppend(deps, message.kind, unread, nowMs) : null
+  const isOver =
+    request.expectedEpoch < conversation.epoch ||
+    (message.kind === "APPLICATION" && leafOf(conversation.roster, device.id) === undefined)
+  const taken = isOver ? await earlierAppend(deps, message.kind, unread, nowMs) : null
   if (taken !== null) return answerShape(taken)
   const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
   // Only verified commits count: others would use up the conversation's limit with invalid ones.
@@ -82,8 +85,8 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
 }
 
 /**
- * The earlier append of this message, of a passed epoch and under another key, or null. Its answer may have been lost:
- * a STALE_EPOCH refusal would make the client send the message twice.
+ * The earlier append of this message, of a passed epoch or by a device without a leaf, and under another key; or null.
+ * Its answer may have been lost: a refusal would make the client send the message twice.
  */
 async function earlierAppend(
   { store, signReceipt }: MessagingDeps,
@@ -92,7 +95,7 @@ async function earlierAppend(
   nowMs: number,
 ): Promise<AppendAnswer | null> {
   if (kind === "APPLICATION") {
-    // A passed epoch never returns, so this call appends nothing.
+    // A passed epoch never returns, and the store refuses a device without a leaf, so this call appends nothing.
     const outcome = await store.conversations.append(append, signReceipt, nowMs, [])
     return outcome.is === "replayed" ? outcome.answer : null
   }
