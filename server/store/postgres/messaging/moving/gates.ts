@@ -51,13 +51,20 @@ const texts = {
   attachment: `select 1 from attachment join conversation on conversation.id = attachment.conversation_id ${joinGate}
     where attachment.id = $1 for share of gate`,
 } as const
+/** As `isClosed`, or the gate of this id is closed: an aborted hold opens the place before its last gate. */
+const isShut = (app: string, tenant: string, id: string): string => `(${isClosed(app, tenant)}
+  or exists (select 1 from messaging_gate gate where gate.app_id = ${app} and gate.tenant_id = ${tenant}
+    and gate.shard = right(${id}, 1) and not gate.is_open)) as is_closed`
+const isConversationShut = isShut("conversation.app_id", "conversation.tenant_id", "conversation.id")
 const whyTexts: Record<keyof typeof texts, string> = {
-  conversation: `select ${isClosed("app_id", "tenant_id")} as is_closed from conversation where id = $1`,
-  device: `select ${isClosed("app_id", "tenant_id")} as is_closed from messaging_device where id = $1`,
-  welcome: `select ${isClosedOf("welcome.conversation_id")} as is_closed from welcome where id = $1`,
-  attachment: `select ${isClosedOf("attachment.conversation_id")} as is_closed from attachment where id = $1`,
+  conversation: `select ${isConversationShut} from conversation where id = $1`,
+  device: `select ${isShut("device.app_id", "device.tenant_id", "device.id")} from messaging_device device where id = $1`,
+  welcome: `select ${isConversationShut} from welcome join conversation on conversation.id = welcome.conversation_id
+    where welcome.id = $1`,
+  attachment: `select ${isConversationShut} from attachment
+    join conversation on conversation.id = attachment.conversation_id where attachment.id = $1`,
 }
-const whyPlaceText = `select ${isClosed("$1", "$2")} as is_closed`
+const whyPlaceText = `select ${isShut("$1", "$2", "$3::text")}`
 const makeText = `insert into messaging_gate (app_id, tenant_id, shard, is_open)
 select $1::text, $2::text, shard, true from unnest($3::text[]) shard on conflict do nothing`
 
@@ -78,7 +85,17 @@ type Ask = <Row>(text: string, values: readonly unknown[]) => Promise<readonly R
  */
 export async function enter<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
   if ((await run(trx, texts[of], [id])).length > 0) return
-  await refuseIfClosed((text, values) => run(trx, text, values), of, id)
+  await refuseIfThere(trx, of, id)
+}
+
+/**
+ * Called after a statement locked neither the record nor its gate. The place may have opened since, but a write without
+ * a gate would not end before the next hold.
+ *
+ * @throws Refused PLACE_HELD unless the record is missing.
+ */
+export async function refuseIfThere<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
+  if ((await run(trx, whyTexts[of], [id])).length > 0) throw placeHeld()
 }
 
 /** Called after a statement found nothing, which a closed place would explain. @throws Refused PLACE_HELD */
@@ -93,7 +110,7 @@ export async function enterPlace(trx: Database, place: Place, id: string): Promi
   if ((await run(trx, atPlace, [...at, id])).length > 0) return
   await makeGates(trx, place)
   if ((await run(trx, atPlace, [...at, id])).length > 0) return
-  const [why] = await run<{ is_closed: boolean }>(trx, whyPlaceText, at)
+  const [why] = await run<{ is_closed: boolean }>(trx, whyPlaceText, [...at, id])
   if (why?.is_closed) throw placeHeld()
   throw new Error("a gate is missing")
 }

@@ -241,6 +241,12 @@ function pause(): [() => void, Promise<void>] {
   return [resolve, promise]
 }
 
+async function closedGates(db: TestStore["db"], { tenantId }: Place): Promise<number> {
+  const closed = sql<{ n: number }>`select count(*)::int as n from messaging_gate
+    where tenant_id = ${tenantId} and not is_open`
+  return (await closed.execute(db)).rows[0]?.n ?? expect.fail()
+}
+
 describeOnPostgres("a hold", () => {
   describe.each(effort<readonly IsolationLevel[]>(["read committed"], levels, levels))("%s", (isolationLevel) => {
     let opened: TestStore
@@ -328,6 +334,48 @@ describeOnPostgres("a hold", () => {
       // With the id, the command would take it for a target that is already filled.
       expect(await moving.status(place)).toMatchObject({ state: "OPEN", transferId: null, isEmpty: false })
       await expect(step(moving, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    })
+
+    test("that is aborted while it waits for a write leaves no gate closed", async () => {
+      const { messaging: store, db } = opened
+      const moving = createMoving(db, { isolationLevel, audit: testAuditLogDeps() })
+      const place = tenantAt(newTenant())
+      const { ana, group } = await fillPlace(store, place)
+      const transferId = random(16)
+      const [leave, left] = pause()
+      const [enterNow, entered] = pause()
+      const writer = db.transaction().execute(async (trx) => {
+        await enter(trx, "device", ana.id)
+        enterNow()
+        await left
+      })
+      await entered
+      const hold = step(moving, place, transferId, "HOLD")
+      await untilWaiting(db, 1)
+      // It does not wait for the write: only closed gates are opened.
+      expect(await step(moving, place, transferId, "ABORT")).toMatchObject({ state: "OPEN" })
+      leave()
+      await writer
+      expect(await hold).toMatchObject({ state: "OPEN", transferId: null })
+      expect(await closedGates(db, place)).toBe(0)
+      const sent = await store.conversations.append(newMessage(group, ana), signReceipt, nowMs + 9, [])
+      expect(sent.is).toBe("appended")
+    })
+
+    test("that ended in the middle of an abort is repaired by another abort, and refuses writes until then", async () => {
+      const { messaging: store, db } = opened
+      const moving = createMoving(db, { isolationLevel, audit: testAuditLogDeps() })
+      const place = tenantAt(newTenant())
+      const full = await fillPlace(store, place)
+      const transferId = random(16)
+      await step(moving, place, transferId, "HOLD")
+      await step(moving, place, transferId, "ABORT")
+      await sql`update messaging_gate set is_open = false where tenant_id = ${place.tenantId}`.execute(db)
+      for (const [name, { isWrite, run }] of attemptsOn(store, full)) {
+        if (isWrite) await expect(run(), name).rejects.toMatchObject(held)
+      }
+      await step(moving, place, transferId, "ABORT")
+      expect(await closedGates(db, place)).toBe(0)
     })
 
     test("completes writes in progress and refuses new ones, so the export is complete", async () => {

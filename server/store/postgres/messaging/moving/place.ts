@@ -18,7 +18,8 @@ const putText = `update messaging_place set state = $3, transfer_id = $4, change
 where app_id = $1 and tenant_id = $2`
 const closeText = `update messaging_gate set is_open = false
 where app_id = $1 and tenant_id = $2 and shard = $3 and is_open`
-const openText = "update messaging_gate set is_open = true where app_id = $1 and tenant_id = $2"
+// A gate that is open is not written: that would wait for the writes that share it.
+const openText = "update messaging_gate set is_open = true where app_id = $1 and tenant_id = $2 and not is_open"
 
 interface StatusRow {
   state: PlaceState | null
@@ -53,7 +54,11 @@ export const takeStep =
       const status = await lockPlace(trx, of.place)
       const decision = decideStep(of.step, status, of.transferId)
       if (decision.is === "refuse") throw new Refused("STATE_CONFLICT")
-      if (decision.is === "there") return false
+      if (decision.is === "there") {
+        // A HOLD whose process ended in the middle of an ABORT left gates closed.
+        if (status.state === "OPEN") await run(trx, openText, placeOf(of.place))
+        return false
+      }
       if (decision.to === "HELD" || decision.to === "RECEIVING") {
         // After the commit no new write begins.
         await makeGates(trx, of.place)
@@ -76,9 +81,19 @@ type Put = Pick<StepOf, "place" | "nowMs"> & Pick<PlaceStatus, "transferId">
 const put = (trx: Database, { place, transferId, nowMs }: Put, state: PlaceState) =>
   run(trx, putText, [...placeOf(place), state, transferId, at(nowMs)])
 
-/** Waits for writes in progress. Closes one gate at a time, so that no gate is locked while another is waited for. */
+/**
+ * Waits for writes in progress. Closes one gate at a time, so that no gate is locked while another is waited for. An
+ * ABORT does not wait for this: gates that close after it are opened again.
+ */
 async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
-  for (const shard of shards) await ask(closeText, [...placeOf(of.place), shard])
+  try {
+    for (const shard of shards) await ask(closeText, [...placeOf(of.place), shard])
+  } finally {
+    await transact(async (trx) => {
+      const { state } = await lockPlace(trx, of.place)
+      if (state === "OPEN") await run(trx, openText, placeOf(of.place))
+    })
+  }
   await transact(async (trx, log) => {
     const { state, transferId, isEmpty } = await lockPlace(trx, of.place)
     // Another call may have taken the step meanwhile.
