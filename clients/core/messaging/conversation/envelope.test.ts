@@ -85,13 +85,13 @@ const own = { isReset: false, asksConfirmation: false, nowSeconds: 9 }
 const entryOf = (entry: TimelineEntry): DraftEffect => ({ do: "entry", entry })
 const text = { ...at, is: "message", from: ben, plaintext: bytes("hello"), outboxId: undefined } as const
 
-/** The fields that differ between two states. */
+/** The fields that differ between two states, by their value after; "gone" for a field or part that was removed. */
 function changed(before: StoredConversation, after: StoredConversation) {
   const fields: Record<string, unknown> = {}
   for (const part of ["record", "local"] as const) {
+    const [was, is]: Record<string, unknown>[] = [{ ...before[part] }, { ...after[part] }]
     if (after[part] === undefined && before[part] !== undefined) fields[part] = "gone"
-    const was: Record<string, unknown> = { ...before[part] }
-    for (const [name, value] of Object.entries(after[part] ?? {})) if (value !== was[name]) fields[name] = value
+    else for (const name in { ...was, ...is }) if (is?.[name] !== was?.[name]) fields[name] = is?.[name] ?? "gone"
   }
   if (before.staged !== undefined && after.staged === undefined) fields.staged = "gone"
   return fields
@@ -284,6 +284,8 @@ describe("a decision about an envelope", () => {
     const frozen = Object.freeze({ ...before })
     const { state, effects: found } = decideEnvelope(frozen, event)
     expect(changed(before, state)).toEqual(changes)
+    // A change is written unless the state is the same object.
+    if (Object.keys(changes).length === 0) expect(state).toBe(frozen)
     expect(found).toEqual(effects)
     // Deterministic.
     expect(decideEnvelope(frozen, event).state).toEqual(state)

@@ -60,6 +60,8 @@ const directive = { kind: DirectiveKind.LEAVE, status: Directive_Status.OPEN }
 
 type Row = readonly [string, StoredConversation, RecoveryEvent, readonly RecoveryStep[], Status?]
 const idle: readonly RecoveryStep[] = ["renewOldLeaf"]
+const lookingForHelp: readonly RecoveryStep[] = ["lookForHelp", "resetIfWanted", "flushIfActive"]
+const farBehind = shown({ epoch: group.epoch + 5_001n, headSeq: 5_007n })
 
 const rows: readonly Row[] = [
   ["a device at the head of the log is settled", active, shown(), idle],
@@ -68,7 +70,21 @@ const rows: readonly Row[] = [
   ["a device without a group reads", away, shown(), ["readLog"]],
   ["a device far behind rejoins", active, shown({ epoch: group.epoch + 5_001n }), ["rejoin"]],
   ["a device at the limit reads the log", active, shown({ epoch: group.epoch + 5_000n, headSeq: 7n }), ["readLog"]],
-  ["a waiting device far behind does nothing", waiting, shown({ epoch: group.epoch + 5_001n }), []],
+  ...[waiting, stateOf(Status.STRANDED)].map(
+    (state): Row => ["a waiting device far behind looks for help", state, farBehind, lookingForHelp],
+  ),
+  [
+    "a restored state far behind rejoins",
+    active,
+    shown({ cursor: { processedSeq: 7n }, epoch: group.epoch + 5_001n, headSeq: 5_007n }),
+    ["rejoin"],
+    Status.ROLLED_BACK,
+  ],
+  ["a rolled back state far behind rejoins", stateOf(Status.ROLLED_BACK), farBehind, ["rejoin"]],
+  ["an equivocation is reported from far behind", equivocated, farBehind, ["reportAndRejoin"]],
+  ["another quarantine far behind waits for the app", stateOf(Status.QUARANTINED), farBehind, []],
+  ["a creating device far behind reads the log", creating, farBehind, ["readLog"]],
+  ["a leaving device far behind reads the log", stateOf(Status.LEAVING), farBehind, ["readLog"]],
   [
     "a restored state sends nothing and rejoins",
     active,
@@ -95,19 +111,14 @@ const rows: readonly Row[] = [
   ],
   ["an equivocation is reported, and the device rejoins", equivocated, logRead(), ["reportAndRejoin"]],
   ["another quarantine waits for the app", stateOf(Status.QUARANTINED), logRead({ directives: [directive] }), []],
-  ["a device that waits looks for help", waiting, logRead(), ["lookForHelp", "resetIfWanted", "flushIfActive"]],
+  ["a device that waits looks for help", waiting, logRead(), lookingForHelp],
   [
     "without a summary it only looks for a reset",
     waiting,
     event("logRead", undefined),
     ["resetIfWanted", "flushIfActive"],
   ],
-  [
-    "a stranded device does the same",
-    stateOf(Status.STRANDED),
-    logRead(),
-    ["lookForHelp", "resetIfWanted", "flushIfActive"],
-  ],
+  ["a stranded device does the same", stateOf(Status.STRANDED), logRead(), lookingForHelp],
   [
     "a closed conversation without other users is removed",
     stateOf(Status.LEAVING, { local: { ...local, group: alone } }),
@@ -182,11 +193,12 @@ const rows: readonly Row[] = [
 
 describe("a decision about the next steps", () => {
   test.each(rows.map((row) => [row[0], row] as const))("%s", (_, [, before, of, steps, status]) => {
-    const { state, effects } = decideRecovery(Object.freeze({ ...before }), of)
+    const frozen = Object.freeze({ ...before })
+    const { state, effects } = decideRecovery(frozen, of)
     expect(effects).toEqual(steps)
     expect(state.record?.status).toBe(status ?? before.record?.status)
-    // A decision that keeps the status writes nothing.
-    if (status === undefined) expect(state).toEqual(before)
+    // A change is written unless the state is the same object.
+    if (status === undefined) expect(state).toBe(frozen)
   })
 
   test("a device that another one replaced in its first commit drops its own group", () => {

@@ -59,9 +59,11 @@ export function decideRecovery(before: StoredConversation, event: RecoveryEvent)
       if (local === undefined || shown === undefined) return to(before, "readLog")
       const isRestored = isBehindCursor(before, shown)
       const state = isRestored ? withRecord(before, { status: Status.ROLLED_BACK }) : before
-      const isActive = state.record?.status === Status.ACTIVE
-      if (shown.epoch - local.group.epoch > maxCommitsBehind) return isActive ? to(state, "rejoin") : to(state)
-      return local.processedSeq < shown.headSeq ? to(state, "readLog") : to(state, ...stepsAfterLog(state, event))
+      const isFarBehind = shown.epoch - local.group.epoch > maxCommitsBehind
+      if (isFarBehind && state.record?.status === Status.ACTIVE) return to(state, "rejoin")
+      // A creating or leaving device reads the log at any distance: only the log ends its status.
+      const isToRead = isFarBehind ? isInTransition(state.record) : local.processedSeq < shown.headSeq
+      return isToRead ? to(state, "readLog") : to(state, ...stepsAfterLog(state, event))
     }
     case "logRead":
       return to(before, ...stepsAfterLog(before, event))
@@ -113,6 +115,9 @@ function stepsAfterLog(
     ...when(isOpen, "renewOldLeaf"),
   ]
 }
+
+const isInTransition = (record: StoredConversation["record"]): boolean =>
+  record?.status === Status.CREATING || record?.status === Status.LEAVING
 
 /**
  * True if the service has recorded a later position of this device: an older state was restored. Its ratchets were
