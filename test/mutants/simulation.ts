@@ -12,6 +12,12 @@ const hostile = (hostility: string) => ({
   row: "makes nobody read what is not theirs",
 })
 
+const heldLeases = {
+  test: "test/simulation/held-leases.test.ts",
+  name: "a revoked device is removed within 5 s though 1 member devices hold leases and commit without pause",
+  row: "member devices hold leases and commit without pause",
+}
+
 /** Faults that a simulation once found, as mutants. */
 export const simulationMutants: readonly Mutant[] = [
   {
@@ -152,5 +158,19 @@ export const simulationMutants: readonly Mutant[] = [
     from: "when(shown === undefined || shown.directives.length > 0,",
     to: "when(isOpen && (shown === undefined || shown.directives.length > 0),",
     ...hostile("equivocation"),
+  },
+  {
+    fault: "members take turns with the lease of a directive",
+    file: "server/kernel/messaging/directive.ts",
+    from: '  return { is: "lease", directive }\n}',
+    to: '  return { is: "lease", directive: { ...directive, lease: { deviceId, untilMs: nowMs + directiveTimesMs.lease } } }\n}',
+    ...heldLeases,
+  },
+  {
+    fault: "a device does not return to a directive that another one has leased",
+    file: `${client}/sending/directives.ts`,
+    from: "    if (leasedMs !== undefined) returnAfter(conversation, leasedMs, returns - 1)\n",
+    to: "",
+    ...heldLeases,
   },
 ]

@@ -3,10 +3,14 @@ import { type AppendDecision, type Attempt, committerOf, decideAppend, decideRep
 import type { Conversation } from "./records.ts"
 import { bytes, conversation, device, directive, fresh, leaf, nowMs } from "./testing/records.ts"
 
-const commit: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n, isDirected: false }
+const commit: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n, membership: null }
 const message: Attempt = { kind: "APPLICATION", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n }
+const unparsed: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n }
+const rejoining = { directives: [{ ...directive, kind: "REJOIN" as const }] }
 const refuse = (reason: string) => ({ is: "refuse", reason }) as AppendDecision
-const online = { directives: [directive], memberOnlineAtMs: nowMs - 1 }
+const removing = { directives: [directive] }
+const removal = { op: "REMOVE", isDirected: true } as const
+const issued = (agoMs: number) => ({ directives: [{ ...directive, issuedAtMs: nowMs - agoMs }] })
 
 test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   ["a commit ends the epoch", {}, commit, { is: "append", seq: 8n, nextEpoch: 4n, acceptedAtMs: nowMs }],
@@ -28,37 +32,35 @@ test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   [
     "but one that carries out a directive",
     { status: "QUARANTINED" },
-    { ...commit, isDirected: true },
+    { ...commit, membership: removal },
     { is: "append" },
   ],
-  [
-    "before it was parsed it may be one",
-    { status: "QUARANTINED" },
-    { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n },
-    { is: "append" },
-  ],
-  ["a revoked device sends nothing", online, { ...commit, deviceId: device(21) }, refuse("DEVICE_REVOKED")],
+  ["before it was parsed it may be one", { status: "QUARANTINED" }, unparsed, { is: "append" }],
+  ["a revoked device sends nothing", removing, { ...commit, deviceId: device(21) }, refuse("DEVICE_REVOKED")],
   [
     "neither does who is leaving, with any device",
     { directives: [{ ...directive, kind: "LEAVE", deviceId: null }] },
     { ...message, deviceId: device(20) },
     refuse("NOT_MEMBER"),
   ],
-  ["messages wait for a removal", online, message, { is: "commitRequired", directive }],
-  ["commits do not", online, commit, { is: "append" }],
+  ["messages wait for a removal", removing, message, { is: "commitRequired", directive }],
+  ["but not in its first 5 seconds", issued(4_999), message, { is: "append" }],
+  ["from then on", issued(5_000), message, { is: "commitRequired" }],
+  ["commits wait", removing, commit, { is: "commitRequired", directive }],
+  ["but not in its first second", issued(999), commit, { is: "append" }],
+  ["from then on", issued(1_000), commit, { is: "commitRequired" }],
   [
-    "not in its first 30 seconds",
-    { ...online, directives: [{ ...directive, issuedAtMs: nowMs - 29_999 }] },
-    message,
-    { is: "append" },
+    "a change that a member asks for waits",
+    removing,
+    { ...commit, membership: { op: "REMOVE", isDirected: false } },
+    { is: "commitRequired" },
   ],
-  [
-    "not when nobody was online since",
-    { ...online, memberOnlineAtMs: directive.issuedAtMs - 1 },
-    message,
-    { is: "append" },
-  ],
-  ["never for a rejoin", { ...online, directives: [{ ...directive, kind: "REJOIN" }] }, message, { is: "append" }],
+  ["a rejoin waits", removing, { ...commit, membership: { op: "REJOIN", isDirected: true } }, { is: "commitRequired" }],
+  ["a removal that the service requests does not", removing, { ...commit, membership: removal }, { is: "append" }],
+  ["a reset does not", removing, { ...commit, isReset: true }, { is: "append" }],
+  ["a commit before it is parsed does not", removing, unparsed, { is: "append" }],
+  ["nothing waits for a rejoin", rejoining, message, { is: "append" }],
+  ["no commit either", rejoining, commit, { is: "append" }],
 ])("%s", (_, change, attempt, expected) => {
   expect(decideAppend({ ...conversation, ...change }, attempt, nowMs)).toMatchObject(expected)
 })

@@ -4,8 +4,10 @@ import type { Reason } from "../errors.ts"
 import type { DeviceId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
 import { isOnTheWayOut, requiredCommit } from "./directive.ts"
+import type { MembershipOp } from "./membership.ts"
 import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
+import type { VerifiedAppend } from "./verified.ts"
 
 /** An earlier response to this idempotency key, or to this content under another key. */
 export interface Answered {
@@ -25,11 +27,21 @@ export interface Attempt {
   readonly expectedEpoch: bigint
   /** The epoch that the message is framed in; undefined before parsing. */
   readonly framedEpoch?: bigint
-  /** The commit carries out a directive, which quarantine allows. */
-  readonly isDirected?: boolean
+  /** The change of members that a commit proves: null for none, undefined before parsing. */
+  readonly membership?: { readonly op: MembershipOp; readonly isDirected: boolean } | null
   /** The commit starts a new group for the conversation; undefined before parsing. */
   readonly isReset?: boolean
 }
+
+/** The attempt that a verified message is. */
+export const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
+  kind: commit === null ? "APPLICATION" : "COMMIT",
+  deviceId,
+  expectedEpoch: epoch,
+  framedEpoch: epoch,
+  membership: commit?.membership ?? null,
+  isReset: commit !== null && commit.resetGroupId !== null,
+})
 
 export type AppendDecision =
   | { readonly is: "append"; readonly seq: bigint; readonly nextEpoch: bigint; readonly acceptedAtMs: number }
@@ -50,11 +62,9 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   if (framed !== attempt.expectedEpoch) return { is: "refuse", reason: "ENVELOPE_INVALID" }
   if (framed > epoch) return { is: "refuse", reason: "FUTURE_EPOCH" }
   if (framed < epoch) return attempt.kind === "COMMIT" ? { is: "conflict" } : { is: "stale" }
-  if (attempt.kind === "APPLICATION") {
-    if (epoch === 0n) return { is: "refuse", reason: "NOT_MEMBER" }
-    const directive = requiredCommit(conversation, nowMs)
-    if (directive !== undefined) return { is: "commitRequired", directive }
-  }
+  if (attempt.kind === "APPLICATION" && epoch === 0n) return { is: "refuse", reason: "NOT_MEMBER" }
+  const directive = mayPrecedeRemovals(attempt) ? undefined : requiredCommit(conversation, attempt.kind, nowMs)
+  if (directive !== undefined) return { is: "commitRequired", directive }
   return {
     is: "append",
     seq: conversation.headSeq + 1n,
@@ -64,8 +74,16 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   }
 }
 
+/**
+ * True for a commit that removes members for a directive, or that begins a group without them; and before parsing, for
+ * any commit. All other items wait for open removals: a member could delay these with commits of its own.
+ */
+const mayPrecedeRemovals = ({ kind, membership, isReset }: Attempt): boolean =>
+  kind === "COMMIT" &&
+  (isReset === true || membership === undefined || (membership?.isDirected === true && membership.op !== "REJOIN"))
+
 function refusedSender(conversation: Conversation, attempt: Attempt): Reason | undefined {
-  const { kind, deviceId, isDirected, isReset } = attempt
+  const { kind, deviceId, membership, isReset } = attempt
   if (conversation.status === "CLOSED") return "CONVERSATION_CLOSED"
   const own = leafOf(conversation.roster, deviceId)
   // Before the first commit the roster is empty: a proof decides who may send it.
@@ -75,9 +93,8 @@ function refusedSender(conversation: Conversation, attempt: Attempt): Reason | u
   if (leaving !== undefined) return leaving
   if (isReset) return undefined
   // The kind of a commit is unknown before parsing; the second call decides.
-  return conversation.status === "QUARANTINED" && (kind === "APPLICATION" || isDirected === false)
-    ? "CONVERSATION_QUARANTINED"
-    : undefined
+  const isOther = kind === "APPLICATION" || (membership !== undefined && membership?.isDirected !== true)
+  return conversation.status === "QUARANTINED" && isOther ? "CONVERSATION_QUARANTINED" : undefined
 }
 
 /** For a device without a leaf. Before parsing, a commit in the current epoch may be a reset. */

@@ -6,7 +6,7 @@ import {
   decideRejoin,
   decideRevocation,
   directivesAfter,
-  holdsLease,
+  mayCarryOut,
   requiredCommit,
 } from "./directive.ts"
 import type { Conversation, Directive } from "./records.ts"
@@ -23,18 +23,24 @@ const besides = (kind: Directive["kind"], deviceId: Directive["deviceId"]) => {
 }
 
 describe("a lease", () => {
-  test("lasts ten seconds, and its holder may renew it", () => {
+  test("lasts two seconds, and nobody can extend it", () => {
     const first = lease(10)
-    expect(first).toMatchObject({
-      is: "lease",
-      directive: { lease: { deviceId: device(10), untilMs: nowMs + 10_000 } },
-    })
+    const untilMs = nowMs + 2_000
+    expect(first).toMatchObject({ is: "lease", directive: { lease: { deviceId: device(10), untilMs } } })
     if (first.is !== "lease") throw new Error("refused")
-    expect(holdsLease(first.directive, device(10))).toBe(true)
-    expect(holdsLease(first.directive, device(20))).toBe(false)
-    expect(lease(10, first.directive)).toMatchObject({ is: "lease" })
-    expect(lease(20, first.directive)).toEqual({ is: "refuse", reason: "DIRECTIVE_LEASED", retryAtMs: nowMs + 10_000 })
-    expect(lease(20, { lease: { deviceId: device(10), untilMs: nowMs } })).toMatchObject({ is: "lease" })
+    const { directive: leased } = first
+    const later = (by: number, ms: number) => decideLease({ ...open, directives: [leased] }, leased.id, device(by), ms)
+    expect(later(10, untilMs - 1)).toEqual({ is: "lease", directive: leased })
+    expect(later(20, untilMs - 1)).toEqual({ is: "refuse", reason: "DIRECTIVE_LEASED", retryAtMs: untilMs })
+    for (const by of [10, 20]) expect(later(by, untilMs)).toEqual({ is: "lease", directive: leased })
+  })
+
+  test("keeps others from committing until it ends, and nobody commits without one", () => {
+    const leased = { ...directive, lease: { deviceId: device(10), untilMs: nowMs } }
+    expect(mayCarryOut(leased, device(20), nowMs - 1)).toBe(false)
+    expect(mayCarryOut(leased, device(20), nowMs)).toBe(true)
+    for (const ms of [nowMs - 1, nowMs]) expect(mayCarryOut(leased, device(10), ms)).toBe(true)
+    expect(mayCarryOut(directive, device(10), nowMs)).toBe(false)
   })
 
   test.each<[string, ReturnType<typeof lease>, string]>([
@@ -131,10 +137,11 @@ describe("a DONE directive", () => {
     }
   })
 
-  test("blocks no message", () => {
-    const online = { ...conversation, memberOnlineAtMs: nowMs }
-    expect(requiredCommit({ ...online, directives: [directive] }, nowMs)).toEqual(directive)
-    expect(requiredCommit({ ...online, directives: [done] }, nowMs)).toBeUndefined()
+  test("blocks nothing", () => {
+    for (const kind of ["COMMIT", "APPLICATION"] as const) {
+      expect(requiredCommit(open, kind, nowMs)).toEqual(directive)
+      expect(requiredCommit({ directives: [done] }, kind, nowMs)).toBeUndefined()
+    }
   })
 
   test("does not prevent another removal or REJOIN of that device", () => {

@@ -26,20 +26,17 @@ export function isOnTheWayOut(directives: readonly Directive[], leaf: Leaf): Rea
 }
 
 /**
- * The directive that must be committed before further messages: the oldest removal that is open longer than the grace
- * period while a member was online. A REJOIN never blocks messages, or one stuck device would block all.
+ * The directive that must be committed before the item: the oldest removal whose grace period has passed. Its sender is
+ * a member, so it can commit the removal itself. A REJOIN never blocks others, or one stuck device would block all.
  */
 export function requiredCommit(
-  { directives, memberOnlineAtMs }: Pick<Conversation, "directives" | "memberOnlineAtMs">,
+  { directives }: Pick<Conversation, "directives">,
+  before: keyof typeof directiveTimesMs.grace,
   nowMs: number,
 ): Directive | undefined {
   return directives.find(
     ({ kind, status, issuedAtMs }) =>
-      kind !== "REJOIN" &&
-      status === "OPEN" &&
-      nowMs >= issuedAtMs + directiveTimesMs.grace &&
-      memberOnlineAtMs !== null &&
-      memberOnlineAtMs >= issuedAtMs,
+      kind !== "REJOIN" && status === "OPEN" && nowMs >= issuedAtMs + directiveTimesMs.grace[before],
   )
 }
 
@@ -47,7 +44,11 @@ export type LeaseDecision =
   | { readonly is: "lease"; readonly directive: Directive }
   | { readonly is: "refuse"; readonly reason: Reason; readonly retryAtMs: number | null }
 
-/** Decides whether a device gets the lease of a directive. The holder may renew it; the target never gets it. */
+/**
+ * Decides whether a device may commit a directive now. The first device gets a lease, which nobody can extend. After it
+ * every member may commit the directive, so that no group of members can delay a removal by taking turns. The removal of
+ * a REJOIN and the addition after it have one lease each.
+ */
 export function decideLease(
   conversation: Pick<Conversation, "directives" | "roster" | "status">,
   directiveId: DirectiveId,
@@ -69,18 +70,16 @@ export function decideLease(
   if (leaving !== undefined) return refuse(leaving)
   if (targetsOf(directive, [own]).length > 0) return refuse("NOT_MEMBER")
   const { lease } = directive
-  if (lease !== null && lease.deviceId !== deviceId && nowMs < lease.untilMs) {
-    return refuse("DIRECTIVE_LEASED", lease.untilMs)
+  if (lease === null) {
+    return { is: "lease", directive: { ...directive, lease: { deviceId, untilMs: nowMs + directiveTimesMs.lease } } }
   }
-  return {
-    is: "lease",
-    directive: { ...directive, lease: { deviceId, untilMs: nowMs + directiveTimesMs.lease } },
-  }
+  if (!mayCarryOut(directive, deviceId, nowMs)) return refuse("DIRECTIVE_LEASED", lease.untilMs)
+  return { is: "lease", directive }
 }
 
-/** True if this device may commit the directive: it has the lease, even one that has just expired. */
-export function holdsLease(directive: Directive, deviceId: DeviceId): boolean {
-  return directive.lease?.deviceId === deviceId
+/** True if the device has leased the directive, or if the lease of another device has ended. */
+export function mayCarryOut({ lease }: Directive, deviceId: DeviceId, nowMs: number): boolean {
+  return lease !== null && (lease.deviceId === deviceId || nowMs >= lease.untilMs)
 }
 
 /**

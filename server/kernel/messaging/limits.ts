@@ -70,7 +70,12 @@ export const lifetimeMs = {
   presigned: 15 * minute,
 } as const
 
-export const directiveTimesMs = { lease: 10 * second, grace: 30 * second } as const
+export const directiveTimesMs = {
+  /** During a lease only its holder may commit the directive. */
+  lease: 2 * second,
+  /** After it an open removal blocks other commits and messages. */
+  grace: { COMMIT: second, APPLICATION: 5 * second },
+} as const
 
 export const heartbeatMs = 20 * second
 

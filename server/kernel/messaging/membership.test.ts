@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { idOf } from "../ids.ts"
 import { maxCount } from "./limits.ts"
 import { decideAdded, decideMembership, type MembershipDecision, type MembershipQuestion, sees } from "./membership.ts"
 import type { Conversation } from "./records.ts"
@@ -7,12 +8,15 @@ import { bytes, conversation, device, directive, fresh, keyPackage, leaf, nowMs,
 const direct: Conversation = { ...conversation, kind: "DIRECT" }
 const leased = { ...directive, lease: { deviceId: device(10), untilMs: nowMs } }
 const rejoin = { ...leased, kind: "REJOIN" } as const
+const rejoinOf = (number: number) => ({ ...rejoin, deviceId: device(number) })
+const leasedBy = (number: number, untilMs: number) => ({ ...directive, lease: { deviceId: device(number), untilMs } })
 const question: MembershipQuestion = {
   conversation,
   requester: { deviceId: device(10), userId: user(1) },
   baseEpoch: 3n,
   baseStateTag: bytes(3),
   change: { is: "add", userIds: [user(3)], deviceIds: [] },
+  nowMs,
 }
 /** The requester's leaf, and more leaves of one other user than one commit may remove. */
 const crowd = [leaf(0, 10), ...Array.from({ length: maxCount.subjectsPerCommit + 1 }, (_, i) => leaf(i + 1, 20))]
@@ -51,6 +55,22 @@ describe("a change of members", () => {
       "a revocation is carried out",
       { conversation: having([leased]), change: carryOut },
       { op: "REMOVE", leaves: [leaf(2, 21)] },
+    ],
+    [
+      "a revocation is carried out after another's lease",
+      { conversation: having([leasedBy(20, nowMs)]), change: carryOut },
+      { op: "REMOVE", leaves: [leaf(2, 21)] },
+    ],
+    ["another change waits for it", { conversation: having([leased]) }, { is: "commitRequired", directive: leased }],
+    [
+      "a rejoin waits for it",
+      { conversation: having([rejoinOf(20), { ...leased, id: idOf("dir", bytes(2, 16)) }]), change: carryOut },
+      { is: "commitRequired", directive: { kind: "REVOCATION" } },
+    ],
+    [
+      "nothing waits in its first second",
+      { conversation: having([{ ...leased, issuedAtMs: nowMs - 999 }]) },
+      { op: "ADD" },
     ],
     [
       "a rejoining device is removed, in quarantine too",
@@ -134,9 +154,10 @@ describe("a change of members", () => {
       { conversation: having([leased], { roster: [leaf(0, 10)] }), change: carryOut },
       "NOTHING_TO_DO",
     ],
+    ["a directive without a lease", { conversation: having([directive]), change: carryOut }, "DIRECTIVE_LEASED"],
     [
       "a directive that another has leased",
-      { conversation: having([directive]), change: carryOut },
+      { conversation: having([leasedBy(20, nowMs + 1)]), change: carryOut },
       "DIRECTIVE_LEASED",
     ],
     ["a directive that is not there", { change: carryOut }, "NOT_FOUND"],

@@ -3,7 +3,7 @@
 import type { Reason } from "../errors.ts"
 import type { DeviceId, DirectiveId, PrincipalId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
-import { holdsLease, isOnTheWayOut, targetsOf } from "./directive.ts"
+import { isOnTheWayOut, mayCarryOut, requiredCommit, targetsOf } from "./directive.ts"
 import { maxCount } from "./limits.ts"
 import type { Conversation, Directive, KeyPackageRecord, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
@@ -23,6 +23,7 @@ export interface MembershipQuestion {
   /** Null at epoch 0. */
   readonly baseStateTag: Uint8Array | null
   readonly change: WantedChange
+  readonly nowMs: number
 }
 
 /** The users and devices whose key packages a change claims. */
@@ -49,6 +50,8 @@ export type MembershipDecision =
     }
   /** The base is another epoch. The error details name the current one. */
   | { readonly is: "epoch"; readonly reason: "STALE_EPOCH" | "FUTURE_EPOCH" }
+  /** A removal must be committed first. */
+  | { readonly is: "commitRequired"; readonly directive: Directive }
   | { readonly is: "refuse"; readonly reason: Reason }
 
 const refuse = (reason: Reason): MembershipDecision => ({ is: "refuse", reason })
@@ -68,6 +71,9 @@ export function decideMembership(question: MembershipQuestion): MembershipDecisi
     return refuse("PROOF_STALE")
   }
   if ((epoch === 0n) !== (change.is === "create")) return refuse(epoch === 0n ? "NOT_MEMBER" : "NOTHING_TO_DO")
+  if (change.is === "carryOut") return decideCarryOut(question, change.directiveId)
+  const required = requiredCommit(conversation, "COMMIT", question.nowMs)
+  if (required !== undefined) return { is: "commitRequired", directive: required }
   switch (change.is) {
     case "create":
       return { is: "add", op: "CREATE", targets: { userIds: conversation.userIds, deviceIds: [] }, directive: null }
@@ -79,8 +85,6 @@ export function decideMembership(question: MembershipQuestion): MembershipDecisi
       return conversation.status === "QUARANTINED"
         ? refuse("CONVERSATION_QUARANTINED")
         : decideRemove(conversation, requester, change)
-    case "carryOut":
-      return decideCarryOut(conversation, requester.deviceId, change.directiveId)
   }
 }
 
@@ -109,11 +113,13 @@ function decideRemove(
   return { is: "remove", op: "REMOVE", leaves, directive: null }
 }
 
-function decideCarryOut(conversation: Conversation, deviceId: DeviceId, id: DirectiveId): MembershipDecision {
+function decideCarryOut({ conversation, requester, nowMs }: MembershipQuestion, id: DirectiveId): MembershipDecision {
   const directive = conversation.directives.find((one) => one.id === id)
   if (directive === undefined) return refuse("NOT_FOUND")
   if (directive.status === "DONE") return refuse("NOTHING_TO_DO")
-  if (!holdsLease(directive, deviceId)) return refuse("DIRECTIVE_LEASED")
+  if (!mayCarryOut(directive, requester.deviceId, nowMs)) return refuse("DIRECTIVE_LEASED")
+  const required = requiredCommit(conversation, "COMMIT", nowMs)
+  if (required !== undefined && directive.kind === "REJOIN") return { is: "commitRequired", directive: required }
   if (directive.status === "REMOVED") {
     const deviceIds = directive.deviceId === null ? [] : [directive.deviceId]
     return { is: "add", op: "REJOIN", targets: { userIds: [], deviceIds }, directive }

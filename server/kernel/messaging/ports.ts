@@ -249,10 +249,7 @@ export interface Conversations {
   ): Promise<{ fromSeq: bigint; toSeq: bigint | null } | undefined>
   /** Raises the cursor, never lowers it: of two concurrent calls the higher wins. "beyond" if the log is shorter. */
   ack(id: ConversationId, deviceId: DeviceId, cursor: Cursor): Promise<Cursor | "beyond">
-  /**
-   * Records a request of a member device: raises `memberOnlineAtMs` and the device's own time if they are over 10 seconds
-   * old.
-   */
+  /** Records the time of a request of a member device, unless the recorded time is at most 10 seconds old. */
   touch(id: ConversationId, deviceId: DeviceId, nowMs: number): Promise<void>
   /** Member devices with a request since that time. */
   online(id: ConversationId, sinceMs: number): Promise<readonly { deviceId: DeviceId; userId: PrincipalId }[]>

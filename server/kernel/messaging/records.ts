@@ -130,8 +130,6 @@ export interface Conversation extends Place {
   readonly directives: readonly Directive[]
   /** Open reports about the current state of the members. */
   readonly forkReports: readonly ForkReport[]
-  /** When a member device last called, accurate to 10 seconds. */
-  readonly memberOnlineAtMs: number | null
   readonly maxLeaves: number
   readonly createdAtMs: number
 }

@@ -28,7 +28,7 @@ import type { AuthorizationSchema } from "@signet/proto/messaging/v1/records"
 import { userOf } from "../../serving/call/call.ts"
 import { deviceOf } from "../../serving/call/calling-device.ts"
 import { detail, detailed } from "../../serving/call/detailed.ts"
-import { otherEpoch } from "./conversation/append/outcome.ts"
+import { commitRequired, otherEpoch } from "./conversation/append/outcome.ts"
 import { seen, unresolved } from "./conversation/seen.ts"
 import { countChange, counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
@@ -79,10 +79,13 @@ export async function authorize(
   const { baseEpoch, baseStateTag, change } = asked
   const { id: deviceId, userId } = deviceOf(context)
   const requester = { deviceId, userId }
-  const decision = decideMembership({ conversation, requester, baseEpoch, baseStateTag, change })
+  const nowMs = deps.clock.nowMs()
+  const decision = decideMembership({ conversation, requester, baseEpoch, baseStateTag, change, nowMs })
   switch (decision.is) {
     case "epoch":
       throw await otherEpoch(deps, conversation, decision.reason, baseEpoch)
+    case "commitRequired":
+      throw commitRequired(conversation, decision.directive)
     case "refuse":
       throw decision.reason === "LIMIT_EXCEEDED" ? tooMany() : new Refused(decision.reason)
     case "remove": {

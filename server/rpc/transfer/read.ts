@@ -258,7 +258,6 @@ function conversationOf(value: Conversation, place: Place): TransferRecord {
       roster: [],
       directives: value.directives.map(directiveOf),
       forkReports: value.forkReports.map(reportOf),
-      memberOnlineAtMs: timeOrNull(value.memberOnlineAtMs),
       maxLeaves: value.maxLeaves,
       createdAtMs: time(value.createdAtMs),
     },

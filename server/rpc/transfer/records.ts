@@ -178,7 +178,6 @@ function conversationShape(of: Conversation): MessageInitShape<typeof Conversati
     state: state === null ? undefined : { ...state, treeHash: orNone(state.treeHash) },
     directives: of.directives.map(directiveShape),
     forkReports: of.forkReports.map(reportShape),
-    memberOnlineAtMs: msOrNone(of.memberOnlineAtMs),
     maxLeaves: of.maxLeaves,
     createdAtMs: ms(of.createdAtMs),
   }

@@ -34,6 +34,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0020_audit_address_and_auth_time": "def4a3b98c0422f39838de1777b0abad4811c92c68dc14f7dd968a4ff808a317",
     "0021_principal_locks": "b89ce5e551ecc01c84e5a5003bdb62d702501575e854384cb6f861c882ac20ac",
     "0022_sealing_keys": "b078a7a00cca1fa3e4c184e9bcd4b9b837078650a728fb8eac120d0a74bc11a1",
+    "0023_directive_leases": "f8c03c5ca3ade8af03e1193ab993561c0e19ab2a1e9b17404b7953819ed2c571",
   })
 })
 

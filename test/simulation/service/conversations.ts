@@ -1,6 +1,6 @@
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import { conversationAfter } from "@signet/kernel/messaging/after"
-import { type AppendDecision, decideAppend, decideReplay } from "@signet/kernel/messaging/append"
+import { type AppendDecision, attemptOf, decideAppend, decideReplay } from "@signet/kernel/messaging/append"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
 import { withReport } from "@signet/kernel/messaging/fork"
@@ -141,7 +141,6 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       const kept = there(id)
       if (!kept.conversation.roster.some((leaf) => leaf.deviceId === deviceId)) return
       kept.seenAtMs.set(deviceId, nowMs)
-      kept.conversation = { ...kept.conversation, memberOnlineAtMs: nowMs }
     },
     async online(id, sinceMs) {
       const { conversation, seenAtMs } = there(id)
@@ -279,15 +278,6 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     }
   }
 }
-
-const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend) => ({
-  kind: commit === null ? ("APPLICATION" as const) : ("COMMIT" as const),
-  deviceId,
-  expectedEpoch: epoch,
-  framedEpoch: epoch,
-  isDirected: commit?.membership?.isDirected ?? false,
-  isReset: commit !== null && commit.resetGroupId !== null,
-})
 
 function answered(envelope: Envelope): { contentHash: Uint8Array; answer: AppendAnswer } {
   const { contentHash, seq, acceptedAtMs, receipt } = envelope

@@ -107,10 +107,11 @@ function stepsAfterLog(
   const hasIntent = pendingIn(record, "intent").length > 0
   return [
     ...steps,
+    // Before own requests: the service accepts no other commits while a removal is open.
+    ...when(shown === undefined || shown.directives.length > 0, "carryOutDirectives"),
     ...when(isOpen && (staged || hasIntent), "carryOutIntents"),
     // Once the former credential has expired, the service accepts no other commit of this leaf.
     ...when(!hasIntent && !equalBytes(local.identityKey, ownKey), "renewLeaf"),
-    ...when(shown === undefined || shown.directives.length > 0, "carryOutDirectives"),
     ...when(isOpen && pendingIn(record, "outbox").length > 0, "flush"),
     ...when(isOpen, "renewOldLeaf"),
   ]

@@ -15,6 +15,7 @@ const told = (reaction: Reaction): string => {
 const staleMessage = "retry readLog / none / CONFLICT_EXHAUSTED"
 const lostCommit = "retry readLog discard / askedAfterFirst / CONFLICT_EXHAUSTED"
 const stalePlan = "retry readLog discard checkEquivocation / backoff / CONFLICT_EXHAUSTED"
+const removalFirst = "retry discard carryOutDirectives readLog / backoff / QUEUED"
 const otherMessage = "reject checkEquivocation"
 const otherCommit = "reject discard checkEquivocation rejoinIfLeafOutdated"
 
@@ -25,7 +26,7 @@ test.each<[FailureReason, string, string]>([
   ["PROOF_STALE", otherMessage, stalePlan],
   ["PROOF_REFUSED", otherMessage, stalePlan],
   ["KEY_PACKAGE_NOT_CLAIMED", otherMessage, stalePlan],
-  ["COMMIT_REQUIRED", "retry carryOutDirectives readLog / backoff / QUEUED", otherCommit],
+  ["COMMIT_REQUIRED", removalFirst, removalFirst],
   ["RATE_LIMITED", "retry / asked / QUEUED", "retry / asked / QUEUED"],
   ["LIMIT_EXCEEDED", "drop", otherCommit],
   ["INVALID_FIELD", "drop", otherCommit],
@@ -37,11 +38,18 @@ test.each<[FailureReason, string, string]>([
   expect(told(reactionTo("commit", refusal(reason)))).toBe(commit)
 })
 
-test.each<SendItemKind>(["message", "commit"])("a %s whose answer is lost is queued", (kind) => {
+test("after COMMIT_REQUIRED a directive carries out no other one; otherwise it is a commit", () => {
+  expect(told(reactionTo("directive", refusal("COMMIT_REQUIRED")))).toBe(otherCommit)
+  for (const reason of ["STALE_EPOCH", "PROOF_STALE", "RATE_LIMITED", "NOT_MEMBER"] as const) {
+    expect(reactionTo("directive", refusal(reason))).toEqual(reactionTo("commit", refusal(reason)))
+  }
+})
+
+test.each<SendItemKind>(["message", "commit", "directive"])("a %s whose answer is lost is queued", (kind) => {
   expect(reactionTo(kind, new ConnectError("gone", Code.Unavailable))).toEqual({ is: "queue" })
 })
 
-test.each<SendItemKind>(["message", "commit"])(
+test.each<SendItemKind>(["message", "commit", "directive"])(
   "a %s that failed on this device is rejected with that error",
   (kind) => {
     expect(reactionTo(kind, new Error("disk"))).toEqual({ is: "reject", steps: [] })

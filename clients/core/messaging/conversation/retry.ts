@@ -2,8 +2,8 @@ import { type FailureReason, failureOf } from "../../errors.ts"
 import type { Random } from "../../ports.ts"
 import { isUnreachable, longestAskedMs, retryDelayMs } from "./backoff.ts"
 
-/** The kind of an appended envelope. */
-export type SendItemKind = "message" | "commit"
+/** The kind of an appended envelope: a message, a commit of an own request, or a commit for a directive. */
+export type SendItemKind = "message" | "commit" | "directive"
 
 /** A step after a refusal. The steps of a reaction run in their order. */
 export type Step =
@@ -58,37 +58,45 @@ const planStale: Reaction = {
   exhausted: "CONFLICT_EXHAUSTED",
 }
 const rateLimited: Reaction = { is: "retry", steps: [], wait: "asked", exhausted: "QUEUED" }
+const removalFirst: Reaction = {
+  is: "retry",
+  steps: ["discard", "carryOutDirectives", "readLog"],
+  wait: "backoff",
+  exhausted: "QUEUED",
+}
+
+const commitRefused: Partial<Record<FailureReason, Reaction>> = {
+  COMMIT_CONFLICT: commitLost,
+  STALE_EPOCH: commitLost,
+  FUTURE_EPOCH: commitLost,
+  PROOF_STALE: planStale,
+  PROOF_REFUSED: planStale,
+  KEY_PACKAGE_NOT_CLAIMED: planStale,
+  RATE_LIMITED: rateLimited,
+}
 
 /** All retries: the reaction to each reason of a refusal. */
 const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Reaction>>>> = {
   message: {
     STALE_EPOCH: epochEnded,
     FUTURE_EPOCH: epochEnded,
-    COMMIT_REQUIRED: {
-      is: "retry",
-      steps: ["carryOutDirectives", "readLog"],
-      wait: "backoff",
-      exhausted: "QUEUED",
-    },
+    COMMIT_REQUIRED: removalFirst,
     RATE_LIMITED: rateLimited,
     LIMIT_EXCEEDED: { is: "drop" },
     INVALID_FIELD: { is: "drop" },
   },
-  commit: {
-    COMMIT_CONFLICT: commitLost,
-    STALE_EPOCH: commitLost,
-    FUTURE_EPOCH: commitLost,
-    PROOF_STALE: planStale,
-    PROOF_REFUSED: planStale,
-    KEY_PACKAGE_NOT_CLAIMED: planStale,
-    RATE_LIMITED: rateLimited,
-  },
+  commit: { ...commitRefused, COMMIT_REQUIRED: removalFirst },
+  // A directive is not repeated for another one: the removal has its own hint.
+  directive: commitRefused,
 }
+
+const otherCommit: Reaction = { is: "reject", steps: ["discard", "checkEquivocation", "rejoinIfLeafOutdated"] }
 
 /** Reactions to a refusal whose reason is not in the table. */
 const otherwise: Readonly<Record<SendItemKind, Reaction>> = {
   message: { is: "reject", steps: ["checkEquivocation"] },
-  commit: { is: "reject", steps: ["discard", "checkEquivocation", "rejoinIfLeafOutdated"] },
+  commit: otherCommit,
+  directive: otherCommit,
 }
 
 export function reactionTo(kind: SendItemKind, error: unknown): Reaction {

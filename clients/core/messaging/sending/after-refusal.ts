@@ -8,14 +8,16 @@ import { handleEquivocation, mayBeEquivocation } from "../receiving/equivocation
 import { catchUp, requestRejoin } from "../receiving/log.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 
-/** An item to send. Only a message needs the additional steps. */
+/** An item to send, with the steps that only its kind needs. */
 export type SendItem =
   | {
-      readonly kind: "commit"
+      readonly kind: "commit" | "directive"
       /**
        * The commit that was sent; undefined if the refusal came before. Another tab may have staged another one since.
        */
       readonly commitHash: Uint8Array | undefined
+      /** Undefined for a directive, which carries out no other ones. */
+      readonly carryOutDirectives?: () => Promise<void>
     }
   | {
       readonly kind: "message"
@@ -71,10 +73,10 @@ async function isSettledBy(
         await catchUp(conversation)
         break
       case "discard":
-        if (item.kind === "commit") await discardStaged(conversation, item.commitHash)
+        if (item.kind !== "message") await discardStaged(conversation, item.commitHash)
         break
       case "carryOutDirectives":
-        if (item.kind === "message") await item.carryOutDirectives()
+        await item.carryOutDirectives?.()
         break
       case "checkEquivocation":
         if (mayBeEquivocation(error) && (await handleEquivocation(conversation))) return true

@@ -20,12 +20,14 @@ export type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "n
  * first, a new one is staged. Runs in the turn of the conversation.
  *
  * @param intentId The stored intent, which the transaction that applies the commit removes.
+ * @param carryOutDirectives Commits the removals for which the service makes other commits wait.
  * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and refusals that no retry can change
  */
 export async function commit(
   conversation: Conversation,
   intentId: string,
   planning: Planning,
+  carryOutDirectives?: () => Promise<void>,
 ): Promise<"done" | "nothing"> {
   /** Counts the claims of key packages, each of which has its own id. */
   let claims = 0
@@ -57,7 +59,13 @@ export async function commit(
         if (isFailure(error, "KEY_PACKAGE_NOT_CLAIMED")) claims++
         throw error
       }),
-    () => ({ kind: "commit", commitHash: sent?.commitHash }),
+    () => {
+      const commitHash = sent?.commitHash
+      // A commit that was staged before, for a request, gives way to the directive.
+      const isDirective = intentId === directiveIntent && (sent === undefined || sent.intentId === intentId)
+      if (isDirective) return { kind: "directive", commitHash }
+      return { kind: "commit", commitHash, ...(carryOutDirectives && { carryOutDirectives }) }
+    },
   )
 }
 

@@ -1,39 +1,79 @@
 import { utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
-import type { Directive } from "@signet/proto/messaging/v1/records"
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type Directive, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context, Conversation } from "../context.ts"
+import { longestAskedMs, pause } from "../conversation/backoff.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
 import { stateTag } from "../mls.ts"
+import type { ConversationState } from "../state/conversation-state.ts"
 import { timelineAfter } from "../state/timeline.ts"
+import { inBackground } from "../sync/background.ts"
 import { commit } from "./commits.ts"
 import { directiveIntent } from "./intent-rows.ts"
 
 const maxRounds = 8
+/** A lease of another device is waited for so often. An honest service grants one for each phase of a directive. */
+const maxReturns = 3
+
+/** Conversations whose directives are looked at again when a lease ends. */
+const returning = new WeakSet<ConversationState>()
 
 /**
  * Carries out the service's directives: removals, and additions of removed devices. A device leases a directive before
- * it commits it. Runs in the turn of the conversation.
+ * it commits it. If another device holds the lease, this device returns when it ends: then every member can commit it.
+ * Runs in the turn of the conversation.
  */
-export async function carryOutDirectives(conversation: Conversation): Promise<void> {
+export async function carryOutDirectives(conversation: Conversation, returns = maxReturns): Promise<void> {
   const { conversations } = conversation.calls
   // A device that is removed and added again takes two rounds.
   for (let round = 0; round < maxRounds; round++) {
     const { directives } = await conversations.listDirectives({ conversationId: conversation.id })
-    const due = directives.filter((directive) => !isAboutUs(conversation, directive))
+    const due = directives.filter((directive) => !isAboutUs(conversation, directive)).sort(removalsFirst)
     let isAnyDone = false
-    for (const directive of due) isAnyDone = (await carryOut(conversation, directive)) || isAnyDone
-    if (!isAnyDone) return
+    let leasedMs: number | undefined
+    for (const directive of due) {
+      const done = await carryOut(conversation, directive)
+      if (done === "done") isAnyDone = true
+      else if (done !== "later") leasedMs = Math.min(done.leasedMs, leasedMs ?? done.leasedMs)
+    }
+    if (isAnyDone) continue
+    if (leasedMs !== undefined) returnAfter(conversation, leasedMs, returns - 1)
+    return
   }
+}
+
+/** The service accepts a rejoin only after the removals. */
+const removalsFirst = (one: Directive, other: Directive): number => rank(one) - rank(other)
+const rank = ({ kind }: Directive): number => (kind === DirectiveKind.REJOIN ? 1 : 0)
+
+function returnAfter(conversation: Conversation, ms: number, returns: number): void {
+  if (returns === 0 || returning.has(conversation)) return
+  returning.add(conversation)
+  inBackground(conversation, conversation.id, async () => {
+    await pause(conversation.clock, ms)
+    returning.delete(conversation)
+    await carryOutIfActive(conversation, returns)
+  })
+}
+
+/** Carries out directives in a turn of its own, if this device can commit. */
+export async function carryOutIfActive(conversation: Conversation, returns?: number): Promise<void> {
+  const { record } = await conversation.stored()
+  if (record?.status === Status.ACTIVE) await conversation.inTurn(() => carryOutDirectives(conversation, returns))
 }
 
 function isAboutUs({ owner, device }: Context, { userId, deviceId }: Directive): boolean {
   return deviceId === "" ? userId === owner.userId : deviceId === device.id
 }
 
-async function carryOut(conversation: Conversation, directive: Directive): Promise<boolean> {
+/** "later": with the next hint or sync. */
+type Outcome = "done" | "later" | { readonly leasedMs: number }
+
+async function carryOut(conversation: Conversation, directive: Directive): Promise<Outcome> {
   const { conversations } = conversation.calls
   const directiveId = directive.id
   try {
@@ -50,15 +90,17 @@ async function carryOut(conversation: Conversation, directive: Directive): Promi
       if (isAdding) await ensureWasIn(conversation, directive)
       return { does: "directive", authorization, isAsked: isTarget(directive) }
     })
-    return done === "done"
+    return done === "done" ? "done" : "later"
   } catch (error) {
-    // Another device has leased or completed it, or it cannot be carried out yet. A pending directive is listed again.
-    if (isFailure(error, "DIRECTIVE_LEASED", "NOT_FOUND", "NOTHING_TO_DO")) return false
-    if (failureOf(error)?.reason === "NO_KEY_PACKAGE") return false
+    if (isFailure(error, "DIRECTIVE_LEASED")) {
+      return { leasedMs: Math.min(failureOf(error)?.retryAfterMs ?? 0, longestAskedMs) }
+    }
+    // Done by another member, or not possible now.
+    if (isFailure(error, "NOT_FOUND", "NOTHING_TO_DO", "NO_KEY_PACKAGE", "COMMIT_REQUIRED")) return "later"
     if (!isMessagingError(error, "ANSWER_REFUSED")) throw error
-    // A refused directive does not block the others.
+    // The other directives are carried out.
     conversation.emit({ is: "failed", conversationId: conversation.id, error })
-    return false
+    return "later"
   }
 }
 

@@ -15,6 +15,7 @@ import { type GroupState, stateTag } from "../mls.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import { deviceSpace } from "../store/store.ts"
 import { commit } from "./commits.ts"
+import { carryOutDirectives } from "./directives.ts"
 import {
   creationPlace,
   type Intent,
@@ -62,10 +63,15 @@ function isRefusedForGood(error: unknown): boolean {
 }
 
 async function carryOutIntent(conversation: Conversation, { id, record }: Intent): Promise<void> {
-  const done = await commit(conversation, id, async ({ group }, attempt) => {
-    const claimId = attempt === 0 ? record.claimId : newClaimId(conversation)
-    return planOf(conversation, group, record, claimId)
-  })
+  const done = await commit(
+    conversation,
+    id,
+    async ({ group }, attempt) => {
+      const claimId = attempt === 0 ? record.claimId : newClaimId(conversation)
+      return planOf(conversation, group, record, claimId)
+    },
+    () => carryOutDirectives(conversation),
+  )
   if (done === "nothing") await giveUp(conversation, { id, record })
 }
 

@@ -46,7 +46,7 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   flushIfActive,
   close: (conversation) => changeRecord(conversation, { status: Status.REMOVED }),
   carryOutIntents: (conversation) => carryOutIntents(conversation),
-  carryOutDirectives,
+  carryOutDirectives: (conversation) => carryOutDirectives(conversation),
   flush: (conversation) => flush(conversation),
   renewLeaf: async (conversation) => renewLeafLater(conversation),
   async renewOldLeaf(conversation) {

@@ -1,4 +1,3 @@
-import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { isFailure, needsSignIn } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { pause, retryDelayMs } from "../conversation/backoff.ts"
@@ -10,7 +9,7 @@ import { refillKeyPackages } from "../joining/key-packages.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
-import { carryOutDirectives } from "../sending/directives.ts"
+import { carryOutIfActive } from "../sending/directives.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { lookAgain } from "../verification/verification.ts"
 import { inBackground, tryingAlone } from "./background.ts"
@@ -107,10 +106,7 @@ export async function follow(context: Context, event: Hint): Promise<void> {
     case "directiveIssued": {
       const conversationId = answeredId("cnv", event.value.conversationId)
       if (!(await context.has(conversationId))) return
-      const conversation = context.conversation(conversationId)
-      const { record } = await conversation.stored()
-      if (record?.status !== Status.ACTIVE) return
-      return conversation.inTurn(() => carryOutDirectives(conversation))
+      return carryOutIfActive(context.conversation(conversationId))
     }
     case "heartbeat":
     case undefined:

@@ -40,7 +40,6 @@ export const conversation: Conversation = {
   roster: [leaf(0, 10), leaf(1, 20), leaf(2, 21)],
   directives: [],
   forkReports: [],
-  memberOnlineAtMs: null,
   maxLeaves: 512,
   createdAtMs: 1,
 }

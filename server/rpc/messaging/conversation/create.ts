@@ -101,7 +101,6 @@ function newConversation(
     roster: [],
     directives: [],
     forkReports: [],
-    memberOnlineAtMs: null,
     maxLeaves: leavesPerConversation,
     createdAtMs: nowMs,
   }

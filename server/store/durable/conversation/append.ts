@@ -1,6 +1,6 @@
 // One append: replay, decision, receipt, envelope and all effects of a commit, in one step without waiting.
 import { conversationAfter, receiptFacts } from "@signet/kernel/messaging/after"
-import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
+import { type AppendDecision, attemptOf, decideAppend } from "@signet/kernel/messaging/append"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome } from "@signet/kernel/messaging/ports"
@@ -77,15 +77,6 @@ export function appendMessage(
   const deliveries = writeCommit({ sql, head }, kept, after.conversation, { append, decision, receipt: receipt.bytes })
   return { outcome, deliveries }
 }
-
-const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
-  kind: commit === null ? "APPLICATION" : "COMMIT",
-  deviceId,
-  expectedEpoch: epoch,
-  framedEpoch: epoch,
-  isDirected: commit?.membership?.isDirected ?? false,
-  isReset: commit !== null && commit.resetGroupId !== null,
-})
 
 /**
  * For an application message the roster has only the caller's leaf, so that a large group is not copied with each

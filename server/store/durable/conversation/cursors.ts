@@ -16,8 +16,7 @@ on conflict (device_id) do update set
 returning processed_seq, processed_epoch`
 const seenText = `insert into cursor (device_id, processed_seq, processed_epoch, seen_at) values (?, 0, 0, ?)
 on conflict (device_id) do update set seen_at = excluded.seen_at
-where seen_at is null or seen_at < excluded.seen_at - 10000
-returning device_id`
+where seen_at is null or seen_at < excluded.seen_at - 10000`
 const onlineText = `select leaf.device_id, leaf.user_id from leaf join cursor on cursor.device_id = leaf.device_id
 where leaf.to_seq is null and cursor.seen_at >= ? order by leaf.leaf_index`
 
@@ -37,8 +36,8 @@ export function raiseCursor(sql: Sql, deviceId: DeviceId, cursor: Cursor): Curso
  * Writes at most once in 10 seconds, so that a busy member does not write with each of its calls. @returns True if it
  * wrote.
  */
-export function markSeen(sql: Sql, deviceId: DeviceId, nowMs: number): boolean {
-  return sql.row(seenText, deviceId, nowMs) !== undefined
+export function markSeen(sql: Sql, deviceId: DeviceId, nowMs: number): void {
+  sql.run(seenText, deviceId, nowMs)
 }
 
 export function onlineSince(sql: Sql, sinceMs: number): readonly { deviceId: DeviceId; userId: PrincipalId }[] {

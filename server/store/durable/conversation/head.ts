@@ -45,7 +45,6 @@ interface HeadRow {
   tree_hash: Uint8Array | null
   directives: string
   fork_reports: string
-  member_online_at: number | null
   prune_at: number | null
 }
 
@@ -61,7 +60,7 @@ const insertText = `insert into head (k, id, app_id, tenant_id, mls_group_id, ki
   created_at, revision, status, epoch, first_seq, directives, fork_reports)
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 0, 1, '[]', '[]')`
 const updateText = `update head set revision = ?, status = ?, epoch = ?, first_seq = ?, state_tag = ?, receipt_hash = ?,
-  group_context = ?, interim_transcript_hash = ?, tree_hash = ?, directives = ?, fork_reports = ?, member_online_at = ?,
+  group_context = ?, interim_transcript_hash = ?, tree_hash = ?, directives = ?, fork_reports = ?,
   prune_at = ?, mls_group_id = ?`
 const lastText = "select seq, accepted_at from log order by seq desc limit 1"
 const rosterText = `select leaf_index, device_id, user_id, credential_hash, joined_epoch from leaf
@@ -100,7 +99,6 @@ export function createHead(sql: Sql): Head {
         state?.treeHash ?? null,
         toText(conversation.directives),
         toText(conversation.forkReports),
-        conversation.memberOnlineAtMs,
         pruneAtMs,
         conversation.mlsGroupId,
       )
@@ -138,7 +136,6 @@ function load(sql: Sql): Kept | undefined {
     roster: sql.rows<LeafRow>(rosterText).map(leafOf),
     directives: fromText(row.directives),
     forkReports: fromText(row.fork_reports),
-    memberOnlineAtMs: row.member_online_at,
     maxLeaves: row.max_leaves,
     createdAtMs: row.created_at,
   }

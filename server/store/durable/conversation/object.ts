@@ -164,11 +164,7 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
     const kept = this.#kept()
     // A read at a held place is not an error, although its time is not recorded.
     if (kept === undefined || !this.isOpen() || leafOf(kept.conversation.roster, deviceId) === undefined) return
-    if (!markSeen(this.sql, deviceId, nowMs)) return
-    const before = kept.conversation.memberOnlineAtMs
-    if (before !== null && before >= nowMs - 10_000) return
-    this.sql.run("update head set member_online_at = ?", nowMs)
-    this.#head.grow({ ...kept.conversation, memberOnlineAtMs: nowMs })
+    markSeen(this.sql, deviceId, nowMs)
   }
 
   online(sinceMs: number): Awaited<ReturnType<Conversations["online"]>> {

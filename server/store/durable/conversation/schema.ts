@@ -24,7 +24,6 @@ export const conversationSteps = [
     tree_hash blob,
     directives text not null,
     fork_reports text not null,
-    member_online_at integer,
     -- When the oldest envelope may have had its time; null while there is none.
     prune_at integer,
     check ((epoch = 0) = (state_tag is null))

@@ -207,7 +207,6 @@ const headOf = (of: Conversation): Readonly<Record<string, Value>> => ({
   tree_hash: of.state?.treeHash ?? null,
   directives: toText(of.directives),
   fork_reports: toText(of.forkReports),
-  member_online_at: of.memberOnlineAtMs,
   // Due when the object is opened, which then computes the real time.
   prune_at: of.headSeq === 0n ? null : of.headAtMs,
 })

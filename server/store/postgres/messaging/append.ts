@@ -2,7 +2,7 @@
 // nothing.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { conversationAfter, receiptFacts } from "@signet/kernel/messaging/after"
-import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
+import { type AppendDecision, attemptOf, decideAppend } from "@signet/kernel/messaging/append"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
@@ -70,15 +70,6 @@ async function appendInTurn(
     return replay
   }
 }
-
-const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
-  kind: commit === null ? "APPLICATION" : "COMMIT",
-  deviceId,
-  expectedEpoch: epoch,
-  framedEpoch: epoch,
-  isDirected: commit?.membership?.isDirected ?? false,
-  isReset: commit !== null && commit.resetGroupId !== null,
-})
 
 /**
  * Locks the conversation. For an application message the roster has only the caller's leaf, which is all that its

@@ -1,7 +1,7 @@
 import type { AppId, ConversationId, DeviceId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import type { Conversation, Directive, EpochState, ForkReport, Leaf } from "@signet/kernel/messaging/records"
-import { at, atOrNull, bytes, bytesOrNull, msOrNull } from "../sql.ts"
+import { at, bytes, bytesOrNull } from "../sql.ts"
 import { tenantOf } from "./access.ts"
 
 const columns = [
@@ -24,7 +24,6 @@ const columns = [
   "tree_hash",
   "directives",
   "fork_reports",
-  "member_online_at",
   "max_leaves",
   "created_at",
 ] as const
@@ -49,7 +48,6 @@ export interface ConversationRow {
   tree_hash: Uint8Array | null
   directives: Directive[]
   fork_reports: ReportJson[]
-  member_online_at: Date | null
   max_leaves: number
   created_at: Date
 }
@@ -102,7 +100,6 @@ export const conversationOf = (
   roster,
   directives: row.directives,
   forkReports: row.fork_reports.map(reportOf),
-  memberOnlineAtMs: msOrNull(row.member_online_at),
   maxLeaves: row.max_leaves,
   createdAtMs: row.created_at.getTime(),
 })
@@ -198,7 +195,6 @@ export const insertColumns = [
   "head_at",
   "directives",
   "fork_reports",
-  "member_online_at",
   "max_leaves",
   "created_at",
 ] as const
@@ -218,7 +214,6 @@ export const insertValues = (conversation: Conversation): readonly unknown[] => 
   at(conversation.headAtMs),
   "[]",
   "[]",
-  atOrNull(conversation.memberOnlineAtMs),
   conversation.maxLeaves,
   at(conversation.createdAtMs),
 ]

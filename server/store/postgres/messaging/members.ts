@@ -26,11 +26,7 @@ insert into device_cursor as kept (conversation_id, device_id, processed_seq, pr
 select conversation_id, device_id, 0, 0, $3::timestamptz from conversation_leaf join entered on id = conversation_id
 where conversation_id = $1 and device_id = $2 and to_seq is null
 on conflict (conversation_id, device_id) do update set seen_at = excluded.seen_at
-where kept.seen_at is null or kept.seen_at < $3::timestamptz - interval '10 seconds'
-returning device_id`
-const memberSeenText = `${entered}
-update conversation set member_online_at = $2 from entered
-where conversation.id = entered.id and (member_online_at is null or member_online_at < $2::timestamptz - interval '10 seconds')`
+where kept.seen_at is null or kept.seen_at < $3::timestamptz - interval '10 seconds'`
 const onlineText = `select leaf.device_id, leaf.user_id from conversation_leaf leaf
 join device_cursor cursor on cursor.conversation_id = leaf.conversation_id and cursor.device_id = leaf.device_id
 where leaf.conversation_id = $1 and leaf.to_seq is null and cursor.seen_at >= $2 order by leaf.leaf_index`
@@ -59,8 +55,7 @@ export function members({ ask }: Access): Members {
 
     // A read at a held place is not an error, although its time is not recorded.
     async touch(id, deviceId, nowMs) {
-      const seen = await ask(seenText, [id, deviceId, at(nowMs)])
-      if (seen.length > 0) await ask(memberSeenText, [id, at(nowMs)])
+      await ask(seenText, [id, deviceId, at(nowMs)])
     },
 
     async online(id, sinceMs) {

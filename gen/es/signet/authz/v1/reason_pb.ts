@@ -1007,7 +1007,7 @@ export const Reason = {
   IDEMPOTENCY_MISMATCH: 426,
 
   /**
-   * 400. A directive must be committed first; the details have it.
+   * 400. A removal must be committed first; the details have the directive.
    *
    * @generated from enum value: COMMIT_REQUIRED = 427;
    */
@@ -1035,7 +1035,7 @@ export const Reason = {
   NOTHING_TO_DO: 430,
 
   /**
-   * 400. Another device holds the lease of the directive, or the caller has no lease.
+   * 400. Another device holds the lease of the directive, or no device has leased it.
    *
    * @generated from enum value: DIRECTIVE_LEASED = 431;
    */

@@ -129,7 +129,7 @@ export const StaleEpochSchema: GenMessage<StaleEpoch> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_conflict, 1);
 
 /**
- * Detail of COMMIT_REQUIRED: the service accepts no other message before a directive is committed.
+ * Detail of COMMIT_REQUIRED: the service accepts no other message or commit before a removal is committed.
  *
  * @generated from message signet.messaging.v1.CommitRequired
  */
@@ -142,7 +142,7 @@ export type CommitRequired = Message<"signet.messaging.v1.CommitRequired"> & {
   conversationId: string;
 
   /**
-   * Oldest open directive. Lease it, or wait for the device that holds the lease.
+   * Oldest open removal. Lease and commit it, or wait for the device that holds the lease.
    *
    * @generated from field: signet.messaging.v1.Directive directive = 2;
    */

@@ -608,7 +608,8 @@ export type Directive = Message<"signet.messaging.v1.Directive"> & {
   deviceId: string;
 
   /**
-   * Time of issue. 30 seconds later the directive blocks other messages, if a member was online to carry it out.
+   * Time of issue. A removal (REVOCATION, LEAVE) blocks other commits after `directive_commit_grace`, and application
+   * messages after `directive_grace`.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 6;
    */
@@ -622,7 +623,7 @@ export type Directive = Message<"signet.messaging.v1.Directive"> & {
   leasedTo: string;
 
   /**
-   * Expiry time of the lease (exclusive).
+   * Expiry time of the lease (exclusive). Afterwards every member can commit the directive.
    *
    * @generated from field: google.protobuf.Timestamp leased_until = 8;
    */

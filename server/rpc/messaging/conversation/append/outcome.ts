@@ -85,7 +85,8 @@ function jitterMs({ random }: Pick<MessagingDeps, "random">): number {
 
 const commitSoonMs = 1_000
 
-function commitRequired({ id }: Conversation, directive: Directive): Refused {
+/** COMMIT_REQUIRED, with the directive to commit first. */
+export function commitRequired({ id }: Conversation, directive: Directive): Refused {
   return detailed(
     new Refused("COMMIT_REQUIRED", { metadata: { retry_after: String(commitSoonMs / 1_000) } }),
     detail(CommitRequiredSchema, {

@@ -109,7 +109,6 @@ const conversation = inserting<ConversationRecord>("conversation", [
   bytea("tree_hash", ({ record }) => record.conversation.state?.treeHash ?? null),
   { name: "directives", type: "jsonb", of: ({ record }) => record.conversation.directives },
   { name: "fork_reports", type: "jsonb", of: ({ record }) => record.conversation.forkReports.map(reportJson) },
-  time("member_online_at", ({ record }) => record.conversation.memberOnlineAtMs),
   integer("max_leaves", ({ record }) => record.conversation.maxLeaves),
   // Checked soon: the sweep then computes when pruning is due.
   time("prune_at", ({ record: { conversation: one } }) => (one.headSeq === 0n ? null : one.headAtMs)),

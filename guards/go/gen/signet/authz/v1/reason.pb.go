@@ -308,7 +308,7 @@ const (
 	Reason_FUTURE_EPOCH Reason = 425
 	// 409. The idempotency key or claim id was used for another request.
 	Reason_IDEMPOTENCY_MISMATCH Reason = 426
-	// 400. A directive must be committed first; the details have it.
+	// 400. A removal must be committed first; the details have the directive.
 	Reason_COMMIT_REQUIRED Reason = 427
 	// 400. Members disagree on the conversation's state.
 	Reason_CONVERSATION_QUARANTINED Reason = 428
@@ -316,7 +316,7 @@ const (
 	Reason_CONVERSATION_CLOSED Reason = 429
 	// 400. The change is already in effect.
 	Reason_NOTHING_TO_DO Reason = 430
-	// 400. Another device holds the lease of the directive, or the caller has no lease.
+	// 400. Another device holds the lease of the directive, or no device has leased it.
 	Reason_DIRECTIVE_LEASED Reason = 431
 	// 400. The service no longer stores the log from that sequence number on.
 	Reason_LOG_PRUNED Reason = 432

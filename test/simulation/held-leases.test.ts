@@ -1,0 +1,23 @@
+import { expect, test } from "vitest"
+import { effort } from "../support/effort.ts"
+import { removalMs } from "./held-leases.ts"
+
+/** What docs/reference/messaging.md promises with one honest device online. */
+const boundMs = 5_000
+/** In the first two, another device is first to lease the directive. */
+const seeds = [
+  1,
+  3,
+  ...effort(
+    [],
+    [2, 4, 5],
+    Array.from({ length: 20 }, (_, i) => i + 6),
+  ),
+]
+
+test.each([0, 1, 3, ...effort([], [20], [20, 100])])(
+  "a revoked device is removed within 5 s though %i member devices hold leases and commit without pause",
+  async (hostile) => {
+    for (const seed of seeds) expect(await removalMs({ seed, hostile }), `seed ${seed}`).toBeLessThan(boundMs)
+  },
+)
