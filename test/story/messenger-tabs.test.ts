@@ -1,8 +1,21 @@
 // One device in several tabs: one store, a messenger in each, and all orders of their writes.
+import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import {
+  type ConversationRecord,
+  ConversationRecord_PendingConsumeSchema,
+  ConversationRecord_QuarantineSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { ReportForkResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { ConsumeWelcomeResponseSchema } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import type { Conversation } from "../../clients/core/messaging/context.ts"
+import { consume } from "../../clients/core/messaging/joining/welcomes.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { changeRecord, reportQuarantine } from "../../clients/core/messaging/receiving/log.ts"
+import type { RecordChanges } from "../../clients/core/messaging/state/stored-conversation.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore, Space } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
@@ -184,3 +197,45 @@ async function logOf(conversationId: string): Promise<Envelope[]> {
 const fail = (): never => {
   throw new Error("not there")
 }
+
+/** A conversation of one device in two tabs. `during` is what the second tab writes while the first one waits. */
+async function recordOfTwo(name: string, during: (record: ConversationRecord) => RecordChanges) {
+  const one = await messengers.newcomer(name)
+  const { id } = await one.messenger.createGroupConversation([ben.person.userId])
+  const open = async () => {
+    const { context } = await openContext(...messengers.optionsFor(one.person, one))
+    return context.conversation(id)
+  }
+  const [here, there] = [await open(), await open()]
+  const write = async <T>(answer: T) => {
+    await changeRecord(there, during)
+    return answer
+  }
+  const { conversations, welcomes } = here.calls
+  const waiting: Conversation = {
+    ...here,
+    calls: {
+      ...here.calls,
+      conversations: { ...conversations, reportFork: () => write(create(ReportForkResponseSchema)) },
+      welcomes: { ...welcomes, consumeWelcome: () => write(create(ConsumeWelcomeResponseSchema)) },
+    },
+  }
+  return { here: waiting, record: async () => (await (await open()).stored()).record }
+}
+
+test("a report of a quarantine that another tab ended meanwhile does not restore it", async () => {
+  const { here, record } = await recordOfTwo("amy", () => ({ status: Status.ACTIVE, quarantine: undefined }))
+  const quarantine = create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS", seq: 2n })
+  await changeRecord(here, () => ({ status: Status.QUARANTINED, quarantine }))
+  await reportQuarantine(here)
+  const { status, quarantine: left } = (await record()) ?? expect.fail("no record")
+  expect([status, left]).toEqual([Status.ACTIVE, undefined])
+})
+
+test("a welcome that another tab joined by meanwhile stays to be consumed", async () => {
+  const pending = (welcomeId: string) => create(ConversationRecord_PendingConsumeSchema, { welcomeId })
+  const { here, record } = await recordOfTwo("abe", () => ({ pendingConsume: pending("wel_2") }))
+  await changeRecord(here, () => ({ pendingConsume: pending("wel_1") }))
+  await consume(here)
+  expect(await record()).toMatchObject({ pendingConsume: { welcomeId: "wel_2" } })
+})

@@ -120,11 +120,12 @@ async function send(conversation: Conversation, plaintext: Uint8Array): Promise<
 }
 
 async function leave(conversation: Conversation): Promise<void> {
-  groupToSend(await conversation.stored())
+  const before = await conversation.stored()
+  groupToSend(before)
   const { directive } = await conversation.calls.conversations.leaveConversation({ conversationId: conversation.id })
   // Without a directive there was no other member, and the conversation is closed.
   const status = directive === undefined ? Status.REMOVED : Status.LEAVING
-  await changeRecord(conversation, { status })
+  await changeRecord(conversation, (record) => (record.status === before.record?.status ? { status } : undefined))
 }
 
 async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {

@@ -227,7 +227,7 @@ async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welco
 
 async function consumeAgain(context: Context, { id: welcomeId, conversationId }: Welcome): Promise<void> {
   const pendingConsume = create(PendingConsumeSchema, { welcomeId, idempotencyKey: context.random.bytes(16) })
-  await changeRecord(context.conversation(conversationId), { pendingConsume })
+  await changeRecord(context.conversation(conversationId), () => ({ pendingConsume }))
   await consume(context.conversation(conversationId))
 }
 
@@ -242,7 +242,9 @@ export async function consume(conversation: Conversation): Promise<void> {
     // The welcome was consumed by a call whose answer was lost, or it is void or expired: nothing is left to delete.
     if (!isFailure(error, "NOT_FOUND", "WELCOME_ALREADY_CONSUMED")) throw error
   }
-  await changeRecord(conversation, { pendingConsume: undefined })
+  await changeRecord(conversation, ({ pendingConsume: now }) =>
+    now?.welcomeId === welcomeId ? { pendingConsume: undefined } : undefined,
+  )
 }
 
 function refused(message: string): MessagingError {

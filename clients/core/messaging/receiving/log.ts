@@ -1,4 +1,4 @@
-import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import {
   Directive_Status,
   DirectiveKind,
@@ -83,7 +83,7 @@ async function acknowledge(conversation: Conversation, local: NonNullable<Stored
 export async function reportQuarantine(conversation: Conversation): Promise<void> {
   const { quarantine } = (await conversation.stored()).record ?? {}
   if (quarantine === undefined || quarantine.isReported) return
-  const { epoch, seq, fault, stateTag } = quarantine
+  const { epoch, seq, fault, stateTag, reason } = quarantine
   try {
     await conversation.calls.conversations.reportFork({ conversationId: conversation.id, epoch, seq, fault, stateTag })
   } catch (error) {
@@ -91,7 +91,9 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
     // A report that the service refuses, because its log differs now, is not repeated.
     if (isUnreachable(error) || failureOf(error) === undefined) return
   }
-  await changeRecord(conversation, { quarantine: { ...quarantine, isReported: true } })
+  await changeRecord(conversation, ({ quarantine: now }) =>
+    now?.seq === seq && now.reason === reason ? { quarantine: { ...now, isReported: true } } : undefined,
+  )
 }
 
 /**
@@ -128,5 +130,15 @@ export const decideOn = (conversation: Conversation, event: RecoveryEvent): Prom
     return { next: state, result: effects }
   })
 
-export const changeRecord = (conversation: Conversation, changes: RecordChanges): Promise<void> =>
-  conversation.change(async (stored) => ({ next: withRecord(stored, changes), result: undefined }))
+/**
+ * Changes fields of the stored record. `changesOf` gets the record as it is now, which another tab may have changed
+ * during a call to the service; undefined changes nothing.
+ */
+export const changeRecord = (
+  conversation: Conversation,
+  changesOf: (record: ConversationRecord) => RecordChanges | undefined,
+): Promise<void> =>
+  conversation.change(async (stored) => {
+    const changes = stored.record && changesOf(stored.record)
+    return { next: changes ? withRecord(stored, changes) : stored, result: undefined }
+  })

@@ -44,7 +44,10 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   lookForHelp: async (conversation, shown) => shown && lookForHelp(conversation, shown),
   resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),
   flushIfActive,
-  close: (conversation) => changeRecord(conversation, { status: Status.REMOVED }),
+  close: (conversation) =>
+    changeRecord(conversation, ({ status }) =>
+      status === Status.ACTIVE || status === Status.LEAVING ? { status: Status.REMOVED } : undefined,
+    ),
   carryOutIntents: (conversation) => carryOutIntents(conversation),
   carryOutDirectives: (conversation) => carryOutDirectives(conversation),
   flush: (conversation) => flush(conversation),
