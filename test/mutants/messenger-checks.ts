@@ -6,7 +6,8 @@ const inPlace = {
   test: `${client}/checks/commit.test.ts`,
   row: "a commit %s is refused, whatever its receipt says",
 }
-const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: "a store of %s does not open" }
+const header = `${client}/store/store-header.ts`
+const store = { file: header, test: `${client}/open.test.ts`, row: "a store of %s does not open" }
 const frame = {
   file: `${client}/receiving/incoming.ts`,
   test: "test/story/messenger-envelopes.test.ts",
@@ -102,7 +103,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
   {
     ...store,
     fault: "a later version's store is read as this one's",
-    from: "if (header.formatVersion > 1)",
+    from: "if (header.formatVersion > formatVersion)",
     to: "if (header.formatVersion < 1)",
     name: "a store of a later version does not open",
   },

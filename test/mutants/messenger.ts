@@ -8,6 +8,7 @@ const answers = "test/attack/messenger-answers.test.ts"
 const members = "test/attack/messenger-members.test.ts"
 const resets = "test/attack/messenger-resets.test.ts"
 const state = "test/story/messenger-state.test.ts"
+const flips = "test/attack/messenger-flipped-bytes.test.ts"
 const own = "test/attack/messenger-own-messages.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
@@ -134,6 +135,30 @@ export const messengerMutants: readonly Mutant[] = [
     name: "a used welcome that is replayed lets nobody back in",
   },
   {
+    fault: "a header that does not decode is thrown as it came",
+    file: `${client}/store/store-header.ts`,
+    from: 'throw tampered("it does not decode", cause)',
+    to: "throw cause",
+    test: flips,
+    name: "a flipped byte in a stored row of any kind is a typed error, or changes nothing",
+  },
+  {
+    fault: "the issuer in the header is not compared with the credential",
+    file: `${client}/open.ts`,
+    from: "if (device.id !== undefined) checkIssuer",
+    to: 'if (device.id === "") checkIssuer',
+    test: flips,
+    name: "a flipped byte in a stored row of any kind is a typed error, or changes nothing",
+  },
+  {
+    fault: "a header has fields that nobody knows",
+    file: `${client}/store/store-header.ts`,
+    from: "if (header.$unknown !== undefined) throw",
+    to: "if (header.storeId === undefined) throw",
+    test: flips,
+    name: "a flipped byte in a stored row of any kind is a typed error, or changes nothing",
+  },
+  {
     fault: "an unanswered question about an own message counts as a refusal",
     file: `${client}/sending/accepted.ts`,
     from: "if (failureOf(error) === undefined || isUnreachable(error) ||",
@@ -209,7 +234,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a store opens for whoever comes",
-    file: `${client}/open.ts`,
+    file: `${client}/store/store-header.ts`,
     from: "if (!isTheirs)",
     to: "if (header.storeId.length === 0)",
     test: state,

@@ -53,7 +53,14 @@ test.each([
 async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>) {
   const options = optionsWith({})
   const { appId, userId } = options.session
-  const own = { formatVersion: 1, storeId: new Uint8Array(16), boxBackend: "test", appId, userId }
+  const own = {
+    formatVersion: 1,
+    storeId: new Uint8Array(16),
+    boxBackend: "test",
+    appId,
+    userId,
+    issuer: "https://auth.example",
+  }
   const value = toBinary(StoreHeaderSchema, create(StoreHeaderSchema, { ...own, ...header }))
   await options.store.transact(deviceSpace, 0n, [{ op: "create", table: "header", key: "store", value }])
   return openContext(options, { suite, verify })
@@ -65,6 +72,9 @@ test.each<[string, MessageInitShape<typeof StoreHeaderSchema>, string]>([
   ["a tenant, for a session without one", { tenantId: idOf("ten", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
   ["another secret box", { boxBackend: "another" }, "SECURE_STORE_CHANGED"],
   ["a later version", { formatVersion: 2 }, "STATE_NEWER_VERSION"],
+  ["a version that never was", { formatVersion: 0 }, "STATE_TAMPERED"],
+  ["a shorter id", { storeId: new Uint8Array(15) }, "STATE_TAMPERED"],
+  ["no issuer", { issuer: "" }, "STATE_TAMPERED"],
 ])("a store of %s does not open", async (_, header, reason) => {
   await expect(openWith(header)).rejects.toMatchObject({ name: "MessagingError", reason })
 })

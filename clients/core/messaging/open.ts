@@ -1,7 +1,6 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import type { Verify } from "@signet/canonical/ed25519"
 import { rememberVerdicts } from "@signet/canonical/verdict-cache"
-import { type StoreHeader, StoreHeaderSchema } from "@signet/proto/client/v1/records"
+import type { StoreHeader } from "@signet/proto/client/v1/records"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { SecretBox, SecretScope } from "../secret-box.ts"
 import { checkServiceUrl } from "../service-url.ts"
@@ -14,16 +13,17 @@ import { becomeDevice } from "./device/binding.ts"
 import { openDevice } from "./device/device.ts"
 import { openIssuer } from "./device/issuer.ts"
 import { giveWay } from "./device/start-anew.ts"
-import { isMessagingError, MessagingError } from "./errors.ts"
+import { isMessagingError } from "./errors.ts"
 import { createEvents, type Events, type TimelineEntry } from "./events.ts"
 import type { MessengerOptions } from "./messenger.ts"
 import { type Engine, openEngine } from "./mls.ts"
 import { refusingAs } from "./refusing.ts"
-import { issuerIn, type Owner, ownerOf } from "./session.ts"
+import { type Owner, ownerOf } from "./session.ts"
 import { bindRecords } from "./state/bind-records.ts"
 import { openConversations } from "./state/conversations.ts"
 import { sealedRows } from "./store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
+import { checkIssuer, openHeader } from "./store/store-header.ts"
 
 /** The primitives that a platform provides. */
 export interface Primitives {
@@ -65,6 +65,7 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     storageClass: storageClassOf(secretBox, store),
     renewToken: () => session.renewToken(),
   })
+  if (device.id !== undefined) checkIssuer(header, device.identity().credential)
   const verify = rememberVerdicts(primitives.verify)
   const calls = makeCalls({ transport: options.transport, session, device: () => device.caller(), clock, random })
   const issuerKeys = openIssuer(
@@ -150,40 +151,6 @@ function hearing(events: Events): Pick<Context, "hear" | "recordEntries"> {
       return { entries, end }
     },
   }
-}
-
-/** Compares the store's header, its owner and secret box, which its first opening writes. */
-async function openHeader({ store, secretBox, session, random }: MessengerOptions, owner: Owner): Promise<StoreHeader> {
-  const place = { table: "header", key: "store" } as const
-  for (;;) {
-    const { generation, values } = await store.read(deviceSpace, [place])
-    const [found] = values
-    if (found !== undefined) return checkHeader(fromBinary(StoreHeaderSchema, found), secretBox, owner)
-    const issuer = issuerIn(await session.accessToken())
-    if (issuer === undefined) throw new MessagingError("ANSWER_REFUSED", "the access token names no issuer")
-    const header = create(StoreHeaderSchema, {
-      formatVersion: 1,
-      storeId: random.bytes(16),
-      boxBackend: secretBox.describe().backend,
-      appId: owner.appId,
-      tenantId: owner.tenantId ?? "",
-      userId: owner.userId,
-      issuer,
-    })
-    const op = { op: "create", ...place, value: toBinary(StoreHeaderSchema, header) } as const
-    if ((await store.transact(deviceSpace, generation, [op])) === "ok") return header
-  }
-}
-
-function checkHeader(header: StoreHeader, box: SecretBox, owner: Owner): StoreHeader {
-  if (header.formatVersion > 1) throw new MessagingError("STATE_NEWER_VERSION", "a later version wrote this store")
-  const isTheirs =
-    header.userId === owner.userId && header.appId === owner.appId && header.tenantId === (owner.tenantId ?? "")
-  if (!isTheirs) throw new MessagingError("WRONG_USER", "this store is another user's, app's or tenant's")
-  if (header.boxBackend !== box.describe().backend) {
-    throw new MessagingError("SECURE_STORE_CHANGED", "another secret box sealed this store")
-  }
-  return header
 }
 
 function scopeOf({ appId, tenantId, userId }: Owner, { storeId }: StoreHeader): SecretScope {
