@@ -5,6 +5,7 @@ import { connectErrorOf } from "@signet/guard/errors"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import {
+  BackendEvent_Outcome,
   GetSessionResponseSchema,
   IssueCredentialRequestSchema,
   IssueCredentialResponseSchema,
@@ -13,8 +14,10 @@ import {
   SignDeviceListRequestSchema,
   SignDeviceListResponseSchema,
   GetSessionResponse_State as State,
+  WriteAuditEventsRequestSchema,
   WriteAuditEventsResponseSchema,
 } from "@signet/proto/authority/v1/authority_service"
+import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { beforeEach, expect, test } from "vitest"
 import { PermanentlyRefused } from "../../store/durable/effects.ts"
 import { createAuthService } from "./auth-service.ts"
@@ -114,10 +117,23 @@ test.each<[string, Reason, Record<string, string>, boolean]>([
   }
 })
 
-test("an accepted event is no error", async () => {
+test("an event is sent with its place, session, subjects, target and request", async () => {
   answering(WriteAuditEventsResponseSchema, {})
-  await effects.audit([event])
+  const people = { actorPrincipalId: ann, subjectPrincipalId: ben, subjectIdentityId: id("idn"), sessionId: id("ses") }
+  const request = { id: "r-1", route: "signet.messaging.v1.DeviceService/ListDevices", ipTruncated: "192.0.2.0/24" }
+  const target = { type: "device", id: device }
+  await effects.audit([{ ...event, ...people, outcome: "DENIED", reason: "MISSING_SCOPE", target, request }])
   expect(requests).toHaveLength(1)
+  const { route, ipTruncated } = request
+  expect(sent(WriteAuditEventsRequestSchema).events).toMatchObject([
+    {
+      ...{ id: event.id, kind: event.kind, ...place, ...people },
+      ...{ outcome: BackendEvent_Outcome.DENIED, reason: WireReason.MISSING_SCOPE },
+      ...{ targetType: "device", targetId: device, requestId: "r-1", route, ipTruncated },
+    },
+  ])
+  await effects.audit([{ ...event, appId: null, tenantId: null }])
+  expect(sent(WriteAuditEventsRequestSchema).events).toMatchObject([{ appId: "", tenantId: "", sessionId: "" }])
 })
 
 const times = { notBeforeMs: 0, notAfterMs: 1_000 }
