@@ -5,9 +5,11 @@ import { parseSigned } from "@signet/canonical/signed"
 import { DeviceListBodyV1Schema } from "@signet/proto/credential/v1/device_list"
 import { SafetyQrV1Schema } from "@signet/proto/credential/v1/safety_qr"
 import type { ListDeviceListsResponse, ListDevicesResponse } from "@signet/proto/messaging/v1/device_service"
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
+import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
@@ -201,12 +203,18 @@ test("the device list alone reveals a new device, too", async () => {
   expect(kinds()).toEqual(["keysChanged"])
 })
 
+/** Ann's messenger that refuses to send to changed keys. It is closed after the test. */
+async function openStrict(): Promise<Messenger> {
+  const [options, primitives] = messengers.optionsFor(ann.person, ann)
+  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  onTestFinished(() => strict.close())
+  return strict
+}
+
 test("with the strict setting nothing is sent to changed keys until they are verified again", async () => {
   await compare(ann, ben)
   await secondDevice()
-  const [options, primitives] = messengers.optionsFor(ann.person, ann)
-  const { createMessengerWith } = await import("../../clients/core/messaging/create-messenger.ts")
-  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  const strict = await openStrict()
   await strict.sync()
   await expect(strict.send(id, utf8("secret"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
   const { safetyNumber } = await strict.verification.of(ben.person.userId)
@@ -216,9 +224,7 @@ test("with the strict setting nothing is sent to changed keys until they are ver
 
 test("with the strict setting a message that was stored before keys changed waits for the verification, too", async () => {
   await compare(ann, ben)
-  const [options, primitives] = messengers.optionsFor(ann.person, ann)
-  const { createMessengerWith } = await import("../../clients/core/messaging/create-messenger.ts")
-  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  const strict = await openStrict()
   await strict.encryptMessage(id, utf8("stored"))
   const second = await secondDevice()
   await strict.sync().catch(() => undefined)

@@ -6,7 +6,7 @@ import { concat, utf8 } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { Attachment_Status, type AttachmentSchema } from "@signet/proto/messaging/v1/records"
-import { describe, expect, test, vi } from "vitest"
+import { afterEach, describe, expect, test, vi } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
 import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
@@ -53,6 +53,8 @@ test.each(sizes)("%d bytes decrypt to the same bytes, with any part size", async
     expect(await readAll(opened(sealed, somewhere, partSize))).toEqual({ bytes: plaintext, reason: undefined })
   }
 })
+
+afterEach(() => void vi.restoreAllMocks())
 
 test("any range across chunk boundaries decrypts to the same bytes", async () => {
   let seed = 7
@@ -417,7 +419,6 @@ test("copies of the file key and of the padded plaintext are wiped", async () =>
   await sealedAttachment(plaintextOf(2 * chunk))
   const keys = importKey.mock.calls.map(([, key]) => key)
   const padded = encrypt.mock.calls.map(([, , plaintext]) => plaintext)
-  vi.restoreAllMocks()
   expect(keys).toEqual([new Uint8Array(32)])
   expect(padded).toEqual([new Uint8Array(chunk), new Uint8Array(chunk)])
 })

@@ -129,9 +129,10 @@ test("a lock that was prolonged outlives the object's first alarm", async () => 
   await counts.fail(key, { failures: 1, seconds: 1, lockSeconds: 600, mostLockSeconds: 600 }, nowMs)
   const { lockedUntilMs } = await counts.take([], [key], nowMs)
   expect(lockedUntilMs).toBe(nowMs + 600_000)
-  await counts.take([{ key: marker, window }], [], nowMs)
-  // Once its alarm has erased the marker's count, the earlier alarm of the key has rung, too.
-  const isErased = async () => (await counts.take([{ key: marker, window }], [], nowMs)).counted[0]?.granted
+  // Once the marker's alarm has erased its count, the alarm of the key, due two seconds earlier, has rung, too.
+  const marked = { key: marker, window: { limit: 1, seconds: 3 } }
+  await counts.take([marked], [], nowMs)
+  const isErased = async () => (await counts.take([marked], [], nowMs)).counted[0]?.granted
   await expect.poll(isErased, { timeout: 20_000 }).toBe(true)
   expect((await counts.take([], [key], nowMs)).lockedUntilMs).toBe(lockedUntilMs)
 })
