@@ -11,10 +11,12 @@ import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/fu
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { newAudit, newMessage, nowMs, random, signReceipt } from "../../postgres/messaging/testing/world.ts"
+import type { DurableEnv } from "../env.ts"
 import { toText } from "../plain.ts"
 import { createDurableStore } from "../store.ts"
 import { type StartedObjects, startObjects } from "../testing/start.ts"
 import { durableMoving } from "./moving.ts"
+import type { Residence } from "./residence.ts"
 
 const isShort = effort(true, false, false)
 
@@ -189,6 +191,39 @@ test.skipIf(isShort)(
   },
   60_000,
 )
+
+test("a notice of a hold that arrives after its abort changes no object", async () => {
+  const place = newPlace()
+  const full = await fillPlace(store, place)
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { CONVERSATIONS } = objects.env
+  const late: DurableEnv["CONVERSATIONS"] = {
+    getByName: (name) =>
+      new Proxy(CONVERSATIONS.getByName(name), {
+        get: (object, method) =>
+          method === "setPlace"
+            ? async (residence: Residence) => {
+                reached.resolve()
+                await released.promise
+                return object.setPlace(residence)
+              }
+            : Reflect.get(object, method),
+      }),
+  }
+  const slow = durableMoving({ ...objects.env, CONVERSATIONS: late }, { nowMs: () => Date.now() })
+  const transferId = random(16)
+  const hold = step(slow, place, transferId, "HOLD")
+  await reached.promise
+  expect(await step(moving, place, transferId, "ABORT")).toMatchObject({ state: "OPEN", transferId: null })
+  released.resolve()
+  expect(await hold).toMatchObject({ state: "OPEN" })
+  const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
+  expect(sent.is).toBe("appended")
+  // A later hold reaches them all.
+  await step(moving, place, random(16), "HOLD")
+  const again = store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
+  await expect(again).rejects.toMatchObject(held)
+}, 60_000)
 
 test.skipIf(isShort)(
   "another place is unchanged",

@@ -18,7 +18,7 @@ export async function notifyObjects(
   for (;;) {
     const page = await ask(() => place().nextWalk())
     if (page === undefined) return true
-    const isDirty = await notifyPage(env, { ...of, state: page.state }, page)
+    const isDirty = await notifyPage(env, { ...of, state: page.state, turn: page.turn }, page)
     await ask(() => place().walked(page, isDirty, clock.nowMs()))
     if (clock.nowMs() >= clock.untilMs) return false
   }

@@ -14,15 +14,18 @@ export const transferSteps = [
     id integer primary key check (id = 1), state text not null, phase text not null, after text not null,
     is_dirty integer not null, audit text not null
   )`,
+  // Rises with each state.
+  "alter table transfer add column turn integer not null default 0",
 ] as const
 
 /** The state that objects get. Objects of a GIVEN place stay held. */
 export type ObjectState = Exclude<PlaceState, "HOLDING" | "GIVEN">
 
-/** The next objects to notify, and their new state. */
-export type WalkPage =
-  | { readonly phase: "users"; readonly ids: readonly PrincipalId[]; readonly state: ObjectState }
-  | { readonly phase: "conversations"; readonly ids: readonly ConversationId[]; readonly state: ObjectState }
+/** The next objects to notify, their new state, and its turn. */
+export type WalkPage = { readonly state: ObjectState; readonly turn: number } & (
+  | { readonly phase: "users"; readonly ids: readonly PrincipalId[] }
+  | { readonly phase: "conversations"; readonly ids: readonly ConversationId[] }
+)
 
 const usersAtOnce = 20
 const conversationsAtOnce = 50
@@ -39,11 +42,15 @@ export function transferOf(sql: Sql): PlaceStatus {
 /** The id of no transfer is stored as no bytes. */
 const put = (sql: Sql, state: PlaceState, transferId: Uint8Array | null, nowMs: number): void =>
   sql.run(
-    "insert or replace into transfer (id, state, transfer_id, changed_at) values (1, ?, ?, ?)",
+    `insert into transfer (id, state, transfer_id, changed_at, turn) values (1, ?, ?, ?, 1)
+    on conflict (id) do update set state = excluded.state, transfer_id = excluded.transfer_id,
+      changed_at = excluded.changed_at, turn = turn + (state <> excluded.state)`,
     state,
     transferId ?? new Uint8Array(),
     nowMs,
   )
+
+const turnOf = (sql: Sql): number => sql.row<{ turn: number }>("select turn from transfer")?.turn ?? 0
 
 export interface StepAsked {
   readonly step: Exclude<TransferStep, "ERASE">
@@ -91,8 +98,9 @@ export function nextWalk(sql: Sql): WalkPage | undefined {
   const row = sql.row<WalkRow>("select * from walk")
   if (row === undefined) return undefined
   const { phase, state } = row
-  if (phase === "users") return { phase, state, ids: after<PrincipalId>(sql, "user", row.after, usersAtOnce) }
-  return { phase, state, ids: after<ConversationId>(sql, "conversation", row.after, conversationsAtOnce) }
+  const turn = turnOf(sql)
+  if (phase === "users") return { phase, state, turn, ids: after<PrincipalId>(sql, "user", row.after, usersAtOnce) }
+  return { phase, state, turn, ids: after<ConversationId>(sql, "conversation", row.after, conversationsAtOnce) }
 }
 
 const after = <Id extends string>(sql: Sql, table: string, id: string, limit: number): Id[] =>
@@ -111,7 +119,7 @@ export function walked(
 ) {
   const row = sql.row<WalkRow>("select * from walk")
   // A concurrent call came first.
-  if (row === undefined || row.state !== page.state || row.phase !== page.phase) return
+  if (row === undefined || page.turn !== turnOf(sql) || row.phase !== page.phase) return
   const dirty = isDirty || row.is_dirty === 1
   const last = page.ids.at(-1)
   if (last !== undefined) return sql.run("update walk set after = ?, is_dirty = ?", last, dirty)

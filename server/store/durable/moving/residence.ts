@@ -14,6 +14,8 @@ export interface Residence {
   readonly place: Place
   readonly transferId: Uint8Array
   readonly state: Exclude<PlaceState, "HOLDING" | "GIVEN">
+  /** Rises with each state of the place, so that a late notice of an earlier one is recognized. Absent in imports. */
+  readonly turn?: number
 }
 
 /** The result of setting an object's state. */

@@ -10,7 +10,12 @@ export interface Residency {
   isOpen(): boolean
   /** True if the object's data may be read by what lists devices. */
   isReadable(): boolean
-  /** Changes the state. `arrived` runs in the same transaction if that opens imported data. @returns False if it has it. */
+  /**
+   * Changes the state, unless this notice is older than the newest. `arrived` runs in the same transaction if that opens
+   * imported data.
+   *
+   * @returns False if the state stays.
+   */
   change(to: Residence, arrived: () => void): boolean
   /** Runs the import, if this object is blank or is receiving this transfer. @returns True if it is. */
   importing(of: Omit<Residence, "state">, work: () => void): boolean
@@ -51,7 +56,12 @@ export function createResidency(of: {
 
     change(to, arrived) {
       const before = state()
-      if (before === to.state) return false
+      const [turn, toTurn] = [current()?.turn ?? 0, to.turn ?? 0]
+      if (toTurn < turn) return false
+      if (before === to.state) {
+        if (toTurn > turn) keep(to, () => putResidence(of.sql, to))
+        return false
+      }
       keep(to, () => {
         putResidence(of.sql, to)
         if (before === "RECEIVING" && to.state === "OPEN") arrived()
