@@ -170,6 +170,12 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     )
     const popup = tab.evaluate(() => window.app.popup({ connection: "okta" }))
     expect(await popup).toMatch(/^CONNECTION_UNKNOWN/)
+    await expect.poll(() => tab.context().pages().length).toBe(1)
+    const blocked = tab.evaluate(() => {
+      window.open = () => null
+      return window.app.popup()
+    })
+    expect(await blocked).toMatch(/^POPUP_BLOCKED/)
     for (const returnTo of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
       expect(await tab.evaluate((to) => window.app.redirect({ returnTo: to }), returnTo)).toMatch(
         /^RETURN_PATH_INVALID/,
