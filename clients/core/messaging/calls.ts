@@ -13,9 +13,9 @@ import { provenCalls } from "./proven-calls.ts"
 import type { MessagingSession } from "./session.ts"
 
 const proofHeader = "signet-device-proof"
-/** A token that came from a cache and is too old, or from before the device was registered. */
+/** Refusals that a new token resolves: a cached token has expired, or is from before the device's registration. */
 const staleTokens = ["TOKEN_EXPIRED", "DEVICE_REQUIRED"] as const
-/** A service that has not answered by then answers no more: the call is made again, the same. Milliseconds. */
+/** The time limit of a call in milliseconds. After it, the same call is repeated. */
 const answerMs = 120_000
 
 /** The messaging service, called as this session and this device. */
@@ -27,7 +27,7 @@ export interface Calls {
   readonly attachments: Client<typeof AttachmentService>
 }
 
-/** What signs the calls of a device. */
+/** Signs the calls of a device. */
 export interface DeviceSigner {
   /** 16 bytes. */
   readonly id: Uint8Array
@@ -37,7 +37,7 @@ export interface DeviceSigner {
 export interface CallOptions {
   readonly transport: Transport
   readonly session: Pick<MessagingSession, "accessToken" | "renewToken">
-  /** Asked at each call: undefined before the device is registered. */
+  /** Called for each call. Returns undefined before the device is registered. */
   readonly device: () => DeviceSigner | undefined
   readonly clock: Clock
   readonly random: Random
@@ -54,7 +54,7 @@ export function makeCalls(options: CallOptions): Calls {
   }
 }
 
-/** The transport, with a token on each call, and a fresh device proof where the contract asks for one. */
+/** Adds a token to each call of a transport, and a new device proof where the contract requires one. */
 function asDevice(options: CallOptions): Transport {
   const { transport, session } = options
   const headersOf = async (given: HeadersInit | undefined, token: string, method?: Method, message?: Message) => {

@@ -46,7 +46,7 @@ export interface UploadInfo {
 interface Upload {
   readonly id: string
   readonly manifest: AttachmentManifest
-  /** The AEAD tags of all chunks: a chunk that does not get the same tag again was changed. */
+  /** The AEAD tags of all chunks. A different tag in a later reading means that the source has changed. */
   readonly tags: Uint8Array
   readonly cipher: ChunkCipher
   readonly layout: Layout
@@ -94,7 +94,7 @@ async function begin(
   const { random, clock } = conversation
   const manifest = create(AttachmentManifestSchema, {
     version: 1,
-    // Chosen here, and not the `att_…` id of the service: that one is the `locator`.
+    // Chosen by this client. The service's `att_…` id is the `locator`.
     attachmentId: random.bytes(16),
     conversationId: bytesOfId("cnv", conversation.id),
     key: random.bytes(32),
@@ -178,7 +178,7 @@ async function uploadParts(
         conversationId: conversation.id,
         size: BigInt(total),
         sha256: manifest.ciphertextSha256,
-        // The same for every attempt: it is the same attachment.
+        // Equal for every attempt, so that the service creates one attachment.
         idempotencyKey: manifest.attachmentId,
       },
       call,

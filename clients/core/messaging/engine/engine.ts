@@ -35,7 +35,7 @@ export interface Engine {
   process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
   encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>
   decrypt(state: GroupState, message: Uint8Array): Promise<Decrypted>
-  /** The generation of a message of the current epoch. Only a message that this device made is known to name it truly. */
+  /** The generation of a message of the current epoch, from its sender data. Authentic only for an own message. */
   generationOf(state: GroupState, message: Uint8Array): Promise<number>
   decodeState(encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState>
 }
