@@ -15,6 +15,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ForkJoinPool;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.AfterAll;
@@ -28,7 +29,8 @@ import org.junit.jupiter.api.TestFactory;
  * ({@code +}).
  *
  * <p>Arguments: the folder of the sources, the folder of the classes, the folder of the tests' classes, and, for a part of
- * them, the test. The exit status is 1 when a mutant survives.
+ * them, the test. With the system property {@code every}, each mutant of that many. The exit status is 1 when a mutant
+ * survives.
  */
 public final class Mutants {
   /** Some vectors wait: more threads than processors. */
@@ -49,7 +51,10 @@ public final class Mutants {
   public static void main(String[] args) throws Exception {
     var mutants = new Mutants(Path.of(args[0]), Path.of(args[1]), Path.of(args[2]));
     var survivors = new ConcurrentLinkedQueue<String>();
-    var all = read().stream().filter(one -> args.length < 4 || one.test().equals(args[3])).toList();
+    var named = read().stream().filter(one -> args.length < 4 || one.test().equals(args[3])).toList();
+    for (var one : named) position(one, Files.readString(mutants.sources.resolve(one.file())));
+    var every = Integer.getInteger("every", 1);
+    var all = IntStream.range(0, named.size()).filter(i -> i % every == 0).mapToObj(named::get).toList();
     new ForkJoinPool(THREADS)
         .submit(() -> all.parallelStream().forEach(mutant -> report(mutants, mutant, survivors)))
         .get();
@@ -90,13 +95,16 @@ public final class Mutants {
     return String.join("\n", part.toList());
   }
 
+  private static int position(Mutant mutant, String source) {
+    var at = source.indexOf(mutant.find());
+    if (at >= 0 && source.indexOf(mutant.find(), at + 1) < 0) return at;
+    throw new IllegalArgumentException(mutant.name() + ": not once in " + mutant.file());
+  }
+
   /** The first vector that fails; null when none does. */
   private String run(Mutant mutant) throws Exception {
     var source = Files.readString(sources.resolve(mutant.file()));
-    var at = source.indexOf(mutant.find());
-    if (at < 0 || source.indexOf(mutant.find(), at + 1) >= 0) {
-      throw new IllegalArgumentException(mutant.name() + ": not once in " + mutant.file());
-    }
+    var at = position(mutant, source);
     var folder = Files.createTempDirectory("signet-mutant-");
     try {
       var changed = folder.resolve("source").resolve(mutant.file());
