@@ -12,6 +12,8 @@ import { findPostgresBinaries } from "./postgres-binaries.ts"
 export interface PostgresServer {
   /** URL of its administration database. */
   url: string
+  /** The same by Unix socket, where a statement takes less CPU time than by TCP. */
+  socketUrl: string
   stop(): Promise<void>
 }
 
@@ -63,8 +65,10 @@ export async function startPostgres(
   const command = [path.join(binaries, "postgres"), "-D", data, ...flags]
   const child = spawn("/bin/sh", ["-c", keeper, "sh", ...command], { ...options, stdio: ["pipe", "ignore", "pipe"] })
   await untilReady(child)
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    url,
+    socketUrl: `${url}?host=${encodeURIComponent(folder)}`,
     async stop() {
       const ended = child.exitCode === null ? once(child, "exit") : undefined
       child.stdin?.end()

@@ -20,8 +20,8 @@ declare module "vitest" {
   }
 }
 
-/** `url`: a database whose user may create others. `template`: the name of a migrated database. */
-export type PostgresAnswer = { url: string; template: string } | { missing: string }
+/** A database whose user may create others, by TCP and by Unix socket, and the name of a migrated database. */
+export type PostgresAnswer = { url: string; socketUrl: string; template: string } | { missing: string }
 /** Path of a tar with a migrated data folder. */
 export interface PgliteAnswer {
   dump: string
@@ -42,7 +42,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     }
     postgres ??= preparePostgres()
     const ready = await postgres
-    return ready ? { url: ready.server.url, template: ready.template } : { missing: "no PostgreSQL was found" }
+    if (ready === undefined) return { missing: "no PostgreSQL was found" }
+    const { url, socketUrl } = ready.server
+    return { url, socketUrl, template: ready.template }
   }
   const server = createServer((request, response) => {
     // Test files return after seconds, when a kept-alive connection may be closing.
@@ -70,7 +72,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 /** Uses DATABASE_URL's server if set, else our own, and creates a migrated template. */
 async function preparePostgres(): Promise<Postgres | undefined> {
   const given = process.env.DATABASE_URL
-  const server = given ? { url: given, stop: async () => {} } : await startPostgres()
+  const server = given ? { url: given, socketUrl: given, stop: async () => {} } : await startPostgres()
   if (server === undefined) return undefined
   const template = `signet_template_${process.pid}`
   try {

@@ -104,7 +104,7 @@ async function openPgliteCopy(): Promise<OpenDatabase> {
 async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
   const database = await createTestDatabase()
   const { maxConnections = 10, statementSeconds } = options
-  const opened = openPostgres(database.url, { maxConnections, ...(statementSeconds && { statementSeconds }) })
+  const opened = openPostgres(database.socketUrl, { maxConnections, ...(statementSeconds && { statementSeconds }) })
   return {
     db: opened.db,
     connections: opened.connections,
@@ -115,18 +115,30 @@ async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
   }
 }
 
-/** Creates a separate database on the test server, for programs that take a DATABASE_URL. Migrated by default. */
-export async function createTestDatabase({ migrated = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+export interface TestDatabase {
+  /** For programs that take a DATABASE_URL. */
+  url: string
+  /** The same by Unix socket if the tests started the server. */
+  socketUrl: string
+  drop(): Promise<void>
+}
+
+/** Creates a separate database on the test server. Migrated by default. */
+export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   if ("missing" in postgres) throw new Error(postgres.missing)
   const name = `signet_test_${randomUUID().replaceAll("-", "")}`
-  const admin = openPostgres(postgres.url, { maxConnections: 1 })
+  const admin = openPostgres(postgres.socketUrl, { maxConnections: 1 })
   // Copying files is faster here, and does not write the whole copy to the log.
   const from = migrated ? ` template ${postgres.template} strategy file_copy` : ""
   await admin.db.executeQuery(CompiledQuery.raw(`create database ${name}${from}`))
-  const url = new URL(postgres.url)
-  url.pathname = `/${name}`
+  const named = (server: string) => {
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    return url.href
+  }
   return {
-    url: url.href,
+    url: named(postgres.url),
+    socketUrl: named(postgres.socketUrl),
     async drop() {
       await admin.db.executeQuery(CompiledQuery.raw(`drop database if exists ${name} with (force)`))
       await admin.close()
