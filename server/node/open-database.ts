@@ -6,7 +6,7 @@ import type { Config } from "./config.ts"
 /**
  * Opens PostgreSQL if a database is configured, else PGlite in the data folder.
  *
- * @param onError Called for errors outside a query, as of an idle connection that breaks.
+ * @param onError Called for errors outside a query, for example when an idle connection breaks.
  */
 export function openDatabase(
   config: Pick<Config, "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "dataFolder">,

@@ -10,7 +10,7 @@ import type { Background } from "./background.ts"
 /** The limits, and this process's cache of refused keys. */
 export interface Limiter {
   readonly limits: Limits
-  readonly memory: RefusalCache
+  readonly refused: RefusalCache
   /** Called for every refusal, with the name and kind of the limit. */
   readonly onRefused?: (name: string, kind: "window" | "lockout") => void
 }

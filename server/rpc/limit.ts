@@ -90,7 +90,7 @@ export async function limited<R extends Route>(
     appendHeaders(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
-    limiter.memory.remember(part.text, untilMs)
+    limiter.refused.remember(part.text, untilMs)
     const reportedMs = Math.max(reportedUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
     if (refused === undefined || reportedMs > refused.untilMs) refused = { part, untilMs: reportedMs }
   }
@@ -152,12 +152,12 @@ function knownRefusal(
   nowMs: number,
 ): Refused | undefined {
   const lock = lockOf(context, options.lock)
-  const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock.text, nowMs)
+  const lockedUntilMs = lock === undefined ? null : limiter.refused.until(lock.text, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let refused: { part: Part; untilMs: number } | undefined
   const parts = partsOf(limiter.limits, route, subjects)
   for (const part of parts) {
-    const known = limiter.memory.until(part.text, nowMs)
+    const known = limiter.refused.until(part.text, nowMs)
     if (known === null) continue
     appendHeaders(context, part, { left: 0, fullAtMs: known, nowMs })
     const reportedMs = reportedUntilMs(parts, part, known, nowMs)
@@ -187,7 +187,7 @@ export async function failed(deps: CountingDeps, context: HandlerContext, guesse
   const lock = lockOf(context, guessed)
   const policy = limiter.limits.lockouts[guessed.of]
   const lockedUntilMs =
-    limiter.memory.until(lock.text, nowMs) ??
+    limiter.refused.until(lock.text, nowMs) ??
     (await deps.store.limits.fail(deps.secrets.hash(purpose, lock.text), policy, nowMs))
   if (lockedUntilMs !== null) throw lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
 }
@@ -236,7 +236,7 @@ function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | u
  * guessed address need not be anybody's.
  */
 function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
-  limiter.memory.remember(lock.text, untilMs)
+  limiter.refused.remember(lock.text, untilMs)
   for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
   limiter.onRefused?.(lock.of, "lockout")
   return audited(refusedUntil(untilMs, nowMs, lock.reason), {

@@ -24,13 +24,13 @@ beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
-  const seated = await messengers.newcomer("mallory")
-  id = (await seated.messenger.createGroupConversation([ann.person.userId])).id
-  const { seq } = await seated.messenger.sendAttachment(id, new Blob([new Uint8Array(10)]), { fileName: "a file" })
-  const opened = await openContext(...messengers.optionsFor(seated.person, seated))
+  const hers = await messengers.newcomer("mallory")
+  id = (await hers.messenger.createGroupConversation([ann.person.userId])).id
+  const { seq } = await hers.messenger.sendAttachment(id, new Blob([new Uint8Array(10)]), { fileName: "a file" })
+  const opened = await openContext(...messengers.optionsFor(hers.person, hers))
   mallory = opened.context
   const place = { space: id, table: "attachment", key: keyOfSeq(seq) } as const
-  const [row] = (await seated.store.read(id, [place])).values
+  const [row] = (await hers.store.read(id, [place])).values
   good = await mallory.rows.read(place, AttachmentManifestSchema, row ?? expect.fail("no row"))
   await ann.messenger.sync()
 })

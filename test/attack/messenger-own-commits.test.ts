@@ -1,5 +1,5 @@
 // A service with its receipt key accepts a device's own commit and signs that it led to another state. Other members
-// would be told another history under that receipt, so the device does not follow its own commit.
+// would receive a fork under that receipt, so the device does not apply its own commit.
 import type { MessageShape } from "@bufbuild/protobuf"
 import { decode } from "@signet/canonical/canonical"
 import { parseSigned } from "@signet/canonical/signed"

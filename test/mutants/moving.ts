@@ -30,7 +30,7 @@ export const movingMutants: readonly Mutant[] = [
     name: "steps are idempotent, and refused for another transfer",
   },
   {
-    fault: "a source that has let go opens again",
+    fault: "a source that has FINISHed opens again",
     file: "server/kernel/messaging/moving.ts",
     from: 'if ((state === "HOLDING" || state === "HELD") && isOurs) return { is: "go", to: "OPEN", transferId: null }',
     to: 'if ((state === "HOLDING" || state === "HELD" || state === "GIVEN") && isOurs) return { is: "go", to: "OPEN", transferId: null }',

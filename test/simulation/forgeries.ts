@@ -1,4 +1,4 @@
-// Papers that a service can make which holds its keys, and should not.
+// Credentials and proofs that a service with its keys can issue, and should not.
 import { create } from "@bufbuild/protobuf"
 import { decode } from "@signet/canonical/canonical"
 import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"

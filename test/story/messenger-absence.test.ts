@@ -52,8 +52,8 @@ const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })
 
 /** Opens it in a new process, after a new sign-in of its user. */
-async function backAgain(seated: OpenedMessenger): Promise<OpenedMessenger> {
-  return messengers.open(await seated.person.again(), { store: seated.store, box: seated.box, clock })
+async function backAgain(opened: OpenedMessenger): Promise<OpenedMessenger> {
+  return messengers.open(await opened.person.again(), { store: opened.store, box: opened.box, clock })
 }
 
 /** @param ben The tests of a device that returns in time share one. */

@@ -68,14 +68,14 @@ interface Tab extends OpenedMessenger {
   readonly heard: string[]
 }
 
-function hearing(seated: OpenedMessenger): Tab {
+function hearing(opened: OpenedMessenger): Tab {
   const heard: string[] = []
-  seated.messenger.subscribe((event) => {
+  opened.messenger.subscribe((event) => {
     if (event.is === "status") heard.push(event.status)
     else if (event.is !== "entry") heard.push(event.is)
     else if (event.entry.is === "message") heard.push(new TextDecoder().decode(event.entry.plaintext))
   })
-  return { ...seated, heard }
+  return { ...opened, heard }
 }
 
 async function tabs(name: string, changes: readonly Partial<MessagingStore>[]): Promise<Tab[]> {

@@ -136,7 +136,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     random,
     limiter: {
       limits: options.limits ?? structuredClone(relaxed),
-      memory: createRefusalCache(),
+      refused: createRefusalCache(),
     },
     refusals: createRefusalAudit({ append: appendTo(store.store), clock, random }, () => {}),
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },

@@ -10,7 +10,7 @@ const textOf = async (storage: ByteStorage, name: string) => {
 
 /** @param open Opens a new, empty store. */
 export function storageSuite(name: string, open: () => Promise<ByteStorage>): void {
-  describe(`a storage (${name})`, () => {
+  describe(`a byte store (${name})`, () => {
     test("is empty at first", async () => {
       const storage = await open()
       expect(await storage.read("a")).toBeUndefined()

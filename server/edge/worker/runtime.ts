@@ -74,7 +74,7 @@ function openRuntime(): Runtime {
     clock,
     random,
     secrets: createSecrets(settings.secrets),
-    limiter: limits && { limits, memory: createRefusalCache() },
+    limiter: limits && { limits, refused: createRefusalCache() },
     limits: createCounts(env.COUNTERS),
     leavesPerConversation: settings.leavesPerConversation,
     issuer,

@@ -27,8 +27,8 @@ const opened: MessagingStore[] = []
 const heard: string[][] = []
 const at = (id: number) => opened[id] ?? Promise.reject(new Error("not opened"))
 
-/** What crosses into Node is a text: the reason first. */
-async function telling<T>(work: () => Promise<T>): Promise<T> {
+/** Rethrows an error with its reason first: only the text crosses into Node. */
+async function withReason<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -48,17 +48,17 @@ function done(request: IDBOpenDBRequest): Promise<void> {
 
 window.stores = {
   open: (database) =>
-    telling(async () => {
+    withReason(async () => {
       const store = await openIdbStore(database)
       const id = opened.push(store) - 1
       heard[id] = []
       store.watch?.((space) => heard[id]?.push(space))
       return { id, durability: store.durability }
     }),
-  read: (id, ...args) => telling(async () => (await at(id)).read(...args)),
-  list: (id, ...args) => telling(async () => (await at(id)).list(...args)),
-  spaces: (id) => telling(async () => (await at(id)).spaces()),
-  transact: (id, ...args) => telling(async () => (await at(id)).transact(...args)),
+  read: (id, ...args) => withReason(async () => (await at(id)).read(...args)),
+  list: (id, ...args) => withReason(async () => (await at(id)).list(...args)),
+  spaces: (id) => withReason(async () => (await at(id)).spaces()),
+  transact: (id, ...args) => withReason(async () => (await at(id)).transact(...args)),
   close: async (id) => (await at(id)).close(),
   remove: (database) => done(indexedDB.deleteDatabase(database)),
   async keptOfView(id) {

@@ -1,4 +1,4 @@
-// A device whose engine is OpenMLS: papers and calls are those of any client that is generated from the contract.
+// A device whose engine is OpenMLS. Its credential, proofs and calls are those of any client that is generated from the contract.
 import type { Transport } from "@connectrpc/connect"
 import { decode } from "@signet/canonical/canonical"
 import { hash, stateTagOf } from "@signet/canonical/hash"

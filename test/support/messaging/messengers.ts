@@ -92,9 +92,9 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
     optionsFor,
     open,
     async newcomer(name, setup) {
-      const seated = await open(await server.person(name), setup)
-      await seated.messenger.sync()
-      return seated
+      const newcomer = await open(await server.person(name), setup)
+      await newcomer.messenger.sync()
+      return newcomer
     },
     async close() {
       for (const messenger of opened) await messenger.close()

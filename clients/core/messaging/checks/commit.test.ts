@@ -57,8 +57,8 @@ const committer: Member = { leaf: 0, credential: world.credentialBytes, signatur
 const bobs: Fields = { userId: bob, deviceId: id(0x68) }
 const keyPackageReference = world.bytes32(0xb1)
 
-/** A receipt and proof for exactly this addition. */
-async function papersFor(added: readonly Member[], op: MembershipOp): Promise<VerifiedCommit> {
+/** A verified commit that adds these members, with its proof. Its receipt is not read. */
+async function verifiedCommitFor(added: readonly Member[], op: MembershipOp): Promise<VerifiedCommit> {
   const isFirst = op === MembershipOp.CREATE
   const { baseStateTag: _, ...fields } = world.proofFields
   const subjects = added.map(({ credential }) => ({
@@ -96,7 +96,7 @@ interface Into {
 
 async function add(newcomer: Member, { members = [committer], on = verification, op = MembershipOp.ADD }: Into = {}) {
   const change = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
-  checkChange(on, await papersFor([newcomer], op), members, change)
+  checkChange(on, await verifiedCommitFor([newcomer], op), members, change)
 }
 
 test("a new member with valid credential and proof is added", async () => {
@@ -129,7 +129,7 @@ const bent = ({ credential, ...rest }: Member): Member => {
 
 test("a commit adds no member and renews no leaf beyond its proof", async () => {
   const newcomer = await member(1, bobs)
-  const ghost = await papersFor([await member(1, { ...bobs, serial: 9n })], MembershipOp.ADD)
+  const ghost = await verifiedCommitFor([await member(1, { ...bobs, serial: 9n })], MembershipOp.ADD)
   const adding = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
   const code = (reason: string) => expect.objectContaining({ code: reason })
   expect(() => checkChange(verification, ghost, [committer], adding)).toThrow(code("GHOST_MEMBER"))
@@ -218,7 +218,7 @@ const { proofHash } = world.receiptFields
 const otherGroup = Uint8Array.of(...id(1), ...id(2))
 const { op: _, ...proofFields } = world.proofFields
 
-/** Verifies a commit of epoch 1, after the changes, with a receipt for it. */
+/** Makes a commit in epoch 1 with its receipt, each with the given faults, and verifies it. */
 async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD, ...faults }: Elsewhere) {
   const [a, b] = [await ourSeat(suite, "A"), await ourSeat(suite, "B")]
   const room = await openRoom(a, world.mlsGroupId)

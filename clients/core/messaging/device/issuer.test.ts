@@ -6,12 +6,12 @@ import { openIssuer } from "./issuer.ts"
 
 const seconds = (of: bigint) => Number(of) * 1_000
 
-type SessionStore = (signed: Uint8Array) => Promise<Uint8Array>
+type KeepKeySet = (signed: Uint8Array) => Promise<Uint8Array>
 
 function issuerAt(
   clock: { nowMs: number },
   fetched: Uint8Array,
-  { kept = keySetBytes, keep = async (signed) => signed }: { kept?: Uint8Array; keep?: SessionStore } = {},
+  { kept = keySetBytes, keep = async (signed) => signed }: { kept?: Uint8Array; keep?: KeepKeySet } = {},
 ) {
   const roots = [root.publicKey]
   const fetch = async () => fetched

@@ -58,7 +58,7 @@ export function leafElements({ capabilities, extensions }: LeafNode): number {
 }
 
 /**
- * Checks one leaf by RFC 9420 section 7.3: keys, signature and capabilities.
+ * Checks one leaf by RFC 9420 section 7.3: keys, signature and capabilities. `credentialOf` checks its credential.
  *
  * @param place The group and the leaf index that the leaf of a commit or an update is signed for.
  * @throws EngineRefused MLS_BAD_LEAF, MLS_TOO_LARGE, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required

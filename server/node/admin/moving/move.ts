@@ -132,7 +132,7 @@ export async function abortMove({ source, target }: Pick<MoveOptions, "source" |
   const transferId = startedTransfer(before)
   if (transferId === undefined || before.state === "MOVED") throw new Error("No transfer is in progress at the source.")
   if (before.state === "GIVEN") {
-    throw new Error("The source has let go, and the target may be open: finish the move.")
+    throw new Error("The source has FINISHed this transfer and the target may be open: run `messaging move` again.")
   }
   let there = await target.status()
   if (there.state === "OPEN" && isSame(there.transferId, transferId)) {

@@ -8,7 +8,7 @@ import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 let world: MessagingWorld
 beforeAll(async () => {
   world = await openMessagingWorld()
-  Object.assign(world.deps, { limiter: { limits: defaultLimits, memory: createRefusalCache() } })
+  Object.assign(world.deps, { limiter: { limits: defaultLimits, refused: createRefusalCache() } })
 })
 afterAll(() => world.close())
 
