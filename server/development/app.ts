@@ -1,17 +1,11 @@
 // The app of the development profile, and its clients at the stand-in provider.
-
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
-import type { Store } from "@signet/kernel/ports"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
+import { developmentAppId, fixed, madeAtMs } from "./app-id.ts"
 
 const day = 86_400
-export const madeAtMs = Date.UTC(2026, 0, 1)
-/** Constant on every machine and start, so that examples can contain the ids. */
-export const fixed = (last: number | "p") => new TextEncoder().encode(`signetdev${last}`)
-
-export const developmentAppId = newId("app", madeAtMs, fixed(0))
 
 /** An issuer of the development profile: a stand-in provider with its own users. */
 export interface DevelopmentIssuer {
@@ -165,14 +159,4 @@ export function buildProviderClients(
       updatedAtMs: madeAtMs,
     }
   })
-}
-
-/**
- * @throws Error if the database contains the development profile's app, into which any process on a loopback port can
- * sign users in.
- */
-export async function refuseDevelopmentData(store: Store): Promise<void> {
-  const app = await store.transaction((tx) => tx.apps.findApp(developmentAppId))
-  if (app !== undefined)
-    throw new Error("the database holds the development profile's app: production needs another one")
 }

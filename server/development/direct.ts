@@ -1,7 +1,8 @@
 // ID tokens without a browser, for a quick start and for tests.
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
-import { type DevelopmentClient, developmentAppId } from "./app.ts"
+import type { DevelopmentClient } from "./app.ts"
+import { developmentAppId } from "./app-id.ts"
 import type { IdpKey } from "./idp-key.ts"
 import { claimsOf, type Person, parsePerson, subjectOf } from "./person.ts"
 import { parseFields } from "./raw-http.ts"

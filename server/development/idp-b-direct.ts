@@ -1,6 +1,6 @@
 // Answers of the stand-in for IDP_B without a browser, for a quick start and for tests.
 import { createHash, randomBytes, randomUUID } from "node:crypto"
-import { developmentAppId } from "./app.ts"
+import { developmentAppId } from "./app-id.ts"
 import type { IdpBClient } from "./idp-b-clients.ts"
 import { firstAuthorizationOf, type IdpBPerson, idpBClaimsOf, idpBSubjectOf, parseIdpBPerson } from "./idp-b-person.ts"
 import type { IdpBState } from "./idp-b-state.ts"

@@ -4,7 +4,8 @@ import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
-import { developmentAppId, developmentClients, fixed, madeAtMs } from "./app.ts"
+import { developmentClients } from "./app.ts"
+import { developmentAppId, fixed, madeAtMs } from "./app-id.ts"
 
 /** The path at which the stand-in is mounted: the URL of its only project. */
 export const idpCPath = "/dev/idp-c"

@@ -1,5 +1,5 @@
 // The page that a magic link opens. It shows a button, because mail scanners open links but press no buttons.
-import { developmentAppId } from "./app.ts"
+import { developmentAppId } from "./app-id.ts"
 
 /** @param scriptNonce CSP nonce of the page's only script. */
 export function linkPage(scriptNonce: string): string {

@@ -1,5 +1,5 @@
 import { isPublicKey } from "@signet/canonical/ed25519"
-import { developmentAppId } from "@signet/development/app"
+import { developmentAppId } from "@signet/development/app-id"
 import type { AddedBackend } from "@signet/development/backend"
 import type { ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { IssuerKeyRing } from "../keys/issuer-keys.ts"

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
-import { refuseDevelopmentData } from "@signet/development/app"
+import { refuseDevelopmentData } from "@signet/development/app-id"
 import type { AddedBackend } from "@signet/development/backend"
 import type { KeyRing } from "@signet/kernel/keys/ports"
 import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
@@ -166,7 +166,7 @@ function createDeps(
     secrets,
     clock,
     random,
-    limiter: limits && { limits, memory: createRefusalCache(), onRefused: metrics.onLimited },
+    limiter: limits && { limits, refused: createRefusalCache(), onRefused: metrics.onLimited },
     refusals,
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },
