@@ -2,7 +2,7 @@ import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import { acceptManifest } from "../attachments/manifest.ts"
+import { acceptManifest, layoutIn } from "../attachments/manifest.ts"
 import { checkReceiptSeen } from "../checks/commit.ts"
 import { personOf } from "../checks/credential.ts"
 import { parseContent } from "../content.ts"
@@ -71,8 +71,9 @@ interface OpenedContent {
 }
 type Shown = Pick<Extract<EnvelopeEvent, { on: "opened" }>, "entry" | "manifest">
 
-/** The timeline entry of an own message, and its manifest: this device wrote both. */
-export const ownContent = (at: At, content: OpenedContent): Shown => contentOf(at, content, (manifest) => manifest)
+/** The timeline entry of an own message, and its manifest. This device wrote both, so only the sizes are checked. */
+export const ownContent = (at: At, content: OpenedContent): Shown =>
+  contentOf(at, content, (manifest) => layoutIn(manifest) && manifest)
 
 /** The timeline entry of a message, and the manifest of an attachment. @param accept undefined for a refused manifest */
 function contentOf(
