@@ -71,16 +71,20 @@ const newKeyFrom = ({ what, wasVerified, ...person }: NativeNewKey): NewKey => (
   wasVerified,
 })
 
+const lateFrom = ({ isLate }: NativeEntry) => (isLate === true ? ({ isLate } as const) : {})
+
 export function entryFrom(native: NativeEntry): TimelineEntry {
   const at = { seq: BigInt(native.seq), atMs: native.atMs }
   switch (native.is) {
     case "message": {
       const { from, plaintext, outboxId } = native
-      return { ...at, is: "message", from: personFrom(from), plaintext: fromBase64(needed(plaintext)), outboxId }
+      const of = { plaintext: fromBase64(needed(plaintext)), outboxId, ...lateFrom(native) }
+      return { ...at, is: "message", from: personFrom(from), ...of }
     }
     case "attachment": {
       const { from, fileName, mediaType, size, outboxId } = native
-      const of = { fileName: needed(fileName), mediaType: needed(mediaType), size: needed(size), outboxId }
+      const file = { fileName: needed(fileName), mediaType: needed(mediaType), size: needed(size) }
+      const of = { ...file, outboxId, ...lateFrom(native) }
       return { ...at, is: "attachment", from: personFrom(from), ...of }
     }
     case "membership": {
@@ -90,6 +94,8 @@ export function entryFrom(native: NativeEntry): TimelineEntry {
     }
     case "unreadable":
       return { ...at, is: "unreadable", reason: needed(native.reason) }
+    case "missing":
+      return { ...at, is: "missing", from: personFrom(native.from), count: needed(native.count) }
     case "gap":
       return { ...at, is: "gap", afterSeq: BigInt(needed(native.afterSeq)) }
     case "reset":

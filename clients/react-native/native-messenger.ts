@@ -42,10 +42,17 @@ export interface NativeEntry {
   readonly seq: string
   readonly atMs: number
   readonly is: string
-  /** For a message: its author and content. For a reset: the member who began the new group, if known. */
+  /**
+   * For a message: its author and content. For missing messages: their author. For a reset: the member who began the
+   * new group, if known.
+   */
   readonly from?: NativePerson
   readonly plaintext?: string
   readonly outboxId?: string
+  /** For a message or an attachment. */
+  readonly isLate?: boolean
+  /** For missing messages. */
+  readonly count?: number
   /** For an attachment, with `from`. */
   readonly fileName?: string
   readonly mediaType?: string

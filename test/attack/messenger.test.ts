@@ -276,6 +276,33 @@ test("a log that is sent twice or in reverse order changes nothing", async () =>
   expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
 })
 
+test("a message that the service delivers late is read once, and a warning precedes the message that skipped it", async () => {
+  const room = await meet()
+  const from = { userId: mallory.userId, deviceId: mallory.id }
+  for (const text of ["one", "two", "three"]) await mallory.send(room, text)
+  const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 0n })
+  const [one, two, three] = envelopes.slice(-3)
+  if (one === undefined || two === undefined || three === undefined) throw new Error("not sent")
+  const tell = async (...log: Envelope[]) => {
+    transport.lie = { of: room.id, log }
+    await ann.messenger.sync()
+  }
+  const at = (one: Envelope, seq: bigint): Envelope => ({ ...one, seq })
+  await tell(at(three, one.seq))
+  await tell(at(one, two.seq), at(two, three.seq))
+  const told = (await ann.messenger.timeline(room.id)).map((entry) =>
+    entry.is === "message" ? [Buffer.from(entry.plaintext).toString(), entry.isLate] : entry,
+  )
+  expect(told).toEqual([
+    expect.objectContaining({ is: "missing", seq: one.seq, from, count: 2 }),
+    ["three", undefined],
+    ["one", true],
+    ["two", true],
+  ])
+  await tell(at(one, three.seq + 1n))
+  expect((await ann.messenger.timeline(room.id)).at(-1)).toMatchObject({ is: "unreadable", reason: "REPLAY" })
+})
+
 test("a message that cannot be decrypted is skipped, and the next one is read", async () => {
   const room = await meet()
   const staged = await mallory.stageText(room, "something else")
@@ -284,7 +311,8 @@ test("a message that cannot be decrypted is skipped, and the next one is read", 
   await mallory.append({ ...staged, payload: { case: "application", value: bent } })
   await mallory.send(room, "the next one")
   await ann.messenger.sync()
-  expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "message"])
+  // The bent message has used a generation.
+  expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "missing", "message"])
 })
 
 test("a group is not joined with the GroupInfo of an earlier epoch", async () => {

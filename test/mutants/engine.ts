@@ -50,7 +50,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "demand(wanted >= ratchet.generation,",
     to: "demand(true,",
     test: `${engine}/defects-state.test.ts`,
-    name: "E9: a skipped generation is deleted, and a stolen state decrypts no consumed message",
+    name: "E9: a stolen state has only the keys of skipped generations, and decrypts no consumed message",
   },
   {
     fault: "the secrets of skipped generations are not wiped",
@@ -58,7 +58,7 @@ export const engineMutants: readonly Mutant[] = [
     from: "const spent = [...opened.spent]",
     to: "const spent: Uint8Array[] = []",
     test: `${engine}/defects-state.test.ts`,
-    name: "E9: a skipped generation is deleted, and a stolen state decrypts no consumed message",
+    name: "E9: a stolen state has only the keys of skipped generations, and decrypts no consumed message",
   },
   {
     fault: "the epoch is wiped when a commit is staged, before it is accepted",

@@ -38,8 +38,8 @@ export const simulatedTabMutants: readonly Mutant[] = [
   {
     fault: "a tab encrypts a message again that another one has sent since",
     file: `${client}/sending/outbox.ts`,
-    from: "    if (waiting[0]?.record.epoch === local.group.epoch) return { result: undefined }\n",
-    to: "",
+    from: "if (waiting.length === 0 || waiting[0]?.record.epoch === local.group.epoch) return",
+    to: "if (waiting.length === 0) return",
     ...orders,
     name: "a message each after an epoch ended",
   },

@@ -21,10 +21,10 @@ const heldLeases = {
 /** Faults that a simulation once found, as mutants. */
 export const simulationMutants: readonly Mutant[] = [
   {
-    fault: "a message that was written after an epoch's end goes out behind older ones, with an earlier key",
+    fault: "a message of a new epoch is encrypted before the older ones that wait",
     file: "clients/core/messaging/sending/outbox.ts",
-    from: "      const again = await encrypted(",
-    to: "      if (record.epoch === seat.group.epoch) continue\n      const again = await encrypted(",
+    from: "const { local, due, wipe, emit } = await renewed(conversation, stored, before)",
+    to: "const { local, due, wipe, emit } = { local: before, due: [], wipe: [], emit: [] }",
     test,
     name: "messages that were written in two epochs are sent in an order that opens",
   },
@@ -172,5 +172,12 @@ export const simulationMutants: readonly Mutant[] = [
     from: "    if (leasedMs !== undefined) returnAfter(conversation, leasedMs, returns - 1)\n",
     to: "",
     ...heldLeases,
+  },
+  {
+    fault: "keys of skipped messages are not kept",
+    file: `${client}/engine/secret-tree.ts`,
+    from: "    if (generation >= wanted - maxSkipped.sender) skipped.push({ leaf, generation, ...(await keyOf(kit, ratchet)) })\n",
+    to: "",
+    ...hostile("late messages"),
   },
 ]

@@ -19,7 +19,15 @@ import type { Seeded } from "./seeded.ts"
 import type { SimulatedService } from "./service/service.ts"
 import type { Witness } from "./watched.ts"
 
-const all = ["ghost member", "dropped commit", "equivocation", "replay", "old group info", "bent parts"] as const
+const all = [
+  "ghost member",
+  "dropped commit",
+  "equivocation",
+  "replay",
+  "late messages",
+  "old group info",
+  "bent parts",
+] as const
 /** What a service does that has turned. */
 export type Hostility = (typeof all)[number]
 export const hostilities: readonly Hostility[] = all
@@ -121,6 +129,18 @@ const bends: Record<Hostility, Bend> = {
       const again = { ...at, message, contentHash, epoch, senderDeviceId, kind: Envelope_Kind.APPLICATION }
       for (const one of envelopes) one.seq += 1n
       return [again, ...envelopes]
+    })
+  },
+
+  async "late messages"({ random }, _, truth) {
+    return bentLog(truth, (envelopes) => {
+      const isMessage = (one: Envelope | undefined) => one?.kind === Envelope_Kind.APPLICATION
+      const pairs = [...envelopes.keys()].filter((i) => isMessage(envelopes[i]) && isMessage(envelopes[i + 1]))
+      if (pairs.length === 0) return undefined
+      const at = random.pick(pairs)
+      const [one, other] = envelopes.slice(at, at + 2)
+      if (one === undefined || other === undefined) return undefined
+      return envelopes.toSpliced(at, 2, { ...other, seq: one.seq }, { ...one, seq: other.seq })
     })
   },
 

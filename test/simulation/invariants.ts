@@ -36,6 +36,8 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
     if (isHonest && (await isLost(cast, kept, able))) continue
     if (isHonest) found.push(...allRead(kept, able))
     else found.push(...heardAgain(cast, kept, able))
+    // Keys of skipped messages are kept, so the order of delivery makes no message unreadable.
+    if (hostility === "late messages") found.push(...unreadableIn(kept, able))
     // Who was told of another commit than the one that removed it, is told nothing any more.
     const asked = isHonest ? able : able.filter((one) => isMember(kept.conversation, one))
     for (const one of asked) found.push(...(await converged(cast, kept, one)))
@@ -106,6 +108,13 @@ function readOnce({ watching, written }: Cast, kept: Kept, known: readonly Known
   return found
 }
 
+const unreadableIn = (kept: Kept, known: readonly Known[]): string[] =>
+  known.flatMap((one) =>
+    timelineOf(one, kept).flatMap((entry) =>
+      entry.is === "unreadable" ? [`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`] : [],
+    ),
+  )
+
 /** Every message that was said while a device was in, it has; and nothing that it could not open. */
 function allRead(kept: Kept, known: readonly Known[]): string[] {
   const found: string[] = []
@@ -115,8 +124,9 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
     const isSaid = ({ is }: TimelineEntry) => is === "message" || is === "attachment"
     const bySeq = new Map(entries.filter(isSaid).map((entry) => [entry.seq, entry]))
     const gaps = entries.filter((entry) => entry.is === "gap")
+    found.push(...unreadableIn(kept, [one]))
     for (const entry of entries) {
-      if (entry.is === "unreadable") found.push(`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`)
+      if (entry.is === "missing") found.push(`${one.device.name} misses ${entry.count} messages before ${entry.seq}`)
     }
     // Whoever never followed the welcome that it came in by, was let in without noticing.
     const isNoticed = ({ toSeq }: Kept["spans"][number]) =>

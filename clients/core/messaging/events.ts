@@ -24,6 +24,8 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       readonly plaintext: Uint8Array
       /** For an own message: the id that `encryptMessage` or `send` returned. */
       readonly outboxId: string | undefined
+      /** The service delivered a later message of the sender first. A `missing` entry has counted this one. */
+      readonly isLate?: true
     }
   /** A file. `openAttachment` reads it by this `seq`. */
   | {
@@ -37,6 +39,8 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       readonly size: number
       /** For an own attachment: the id that `sendAttachment` returned. */
       readonly outboxId: string | undefined
+      /** As for a message. */
+      readonly isLate?: true
     }
   | {
       readonly is: "membership"
@@ -46,6 +50,11 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
     }
   /** A message that cannot be decrypted. */
   | { readonly is: "unreadable"; readonly reason: string }
+  /**
+   * A warning: the sender wrote `count` messages before its next one, and this device could not read them. The service
+   * withheld them, or delivers them later with `isLate`; or they are the `unreadable` ones before it.
+   */
+  | { readonly is: "missing"; readonly from: Person; readonly count: number }
   /** The device was no member, and cannot read the messages between `afterSeq` and `seq`. */
   | { readonly is: "gap"; readonly afterSeq: bigint }
   /**
@@ -59,7 +68,7 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
     }
   /**
    * A warning: devices of known users have keys that this device had not seen. It precedes all messages of those
-   * devices. Only this kind and `gap` may have the `seq` of another entry, which follows them.
+   * devices. Only this kind, `missing` and `gap` may have the `seq` of another entry, which follows them.
    */
   | { readonly is: "newKeys"; readonly devices: readonly NewKey[] }
 )

@@ -62,6 +62,8 @@ test.each<[string, (engine: Engine) => Partial<Engine>]>([
           plaintext: utf8("after"),
           aad,
           sender: { leaf: 0, credential: aad, signatureKey: aad },
+          skipped: 0,
+          isLate: false,
           next: state,
           finish: () => {},
         })),
@@ -110,7 +112,7 @@ test("an encoded state that is altered, truncated, mixed or of another version i
   expect(await decoding({ epoch, secrets })).toBe("accepted")
   expect(await decoding({ epoch, secrets: old.secrets })).toBe("STATE_TAMPERED")
   expect(await decoding({ epoch: old.epoch, secrets })).toBe("STATE_TAMPERED")
-  expect(await decoding({ epoch, secrets: Uint8Array.of(2, ...secrets.slice(1)) })).toBe("STATE_NEWER_VERSION")
+  expect(await decoding({ epoch, secrets: Uint8Array.of(3, ...secrets.slice(1)) })).toBe("STATE_NEWER_VERSION")
   expect(await decoding({ epoch, secrets: Uint8Array.of(...secrets, 0) })).toBe("STATE_TAMPERED")
   for (let length = 0; length < secrets.length; length += 7) {
     expect(await decoding({ epoch, secrets: secrets.slice(0, length) })).toBe("STATE_TAMPERED")

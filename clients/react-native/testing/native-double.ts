@@ -134,12 +134,14 @@ function entryTo(entry: TimelineEntry): NativeEntry {
   const at = { seq: seq.toString(), atMs, is }
   switch (entry.is) {
     case "message": {
-      const { from, plaintext, outboxId } = entry
-      return { ...at, from, plaintext: toBase64(plaintext), ...(outboxId !== undefined && { outboxId }) }
+      const { from, plaintext, outboxId, isLate } = entry
+      const of = { ...(outboxId !== undefined && { outboxId }), ...(isLate && { isLate }) }
+      return { ...at, from, plaintext: toBase64(plaintext), ...of }
     }
     case "attachment": {
-      const { from, fileName, mediaType, size, outboxId } = entry
-      return { ...at, from, fileName, mediaType, size, ...(outboxId !== undefined && { outboxId }) }
+      const { from, fileName, mediaType, size, outboxId, isLate } = entry
+      const of = { ...(outboxId !== undefined && { outboxId }), ...(isLate && { isLate }) }
+      return { ...at, from, fileName, mediaType, size, ...of }
     }
     case "membership": {
       const { committer, added, removed } = entry
@@ -147,6 +149,8 @@ function entryTo(entry: TimelineEntry): NativeEntry {
     }
     case "unreadable":
       return { ...at, reason: entry.reason }
+    case "missing":
+      return { ...at, from: entry.from, count: entry.count }
     case "gap":
       return { ...at, afterSeq: entry.afterSeq.toString() }
     case "reset":

@@ -67,6 +67,7 @@ function lineOf(event: MessengerEvent): string {
     case "entry":
       if (event.entry.is === "reset") return "the conversation goes on in a new group: compare the safety number"
       if (event.entry.is === "newKeys") return `new keys: ${event.entry.devices.map(({ userId }) => userId).join(", ")}`
+      if (event.entry.is === "missing") return `${event.entry.count} messages of ${event.entry.from.userId} are missing`
       if (event.entry.is !== "message") return `(${event.entry.is})`
       return `${event.entry.from.userId}: ${new TextDecoder().decode(event.entry.plaintext)}`
     case "status":

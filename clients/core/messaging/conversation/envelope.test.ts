@@ -84,6 +84,7 @@ const epoch = {
 const own = { isReset: false, asksConfirmation: false, nowSeconds: 9 }
 const entryOf = (entry: TimelineEntry): DraftEffect => ({ do: "entry", entry })
 const text = { ...at, is: "message", from: ben, plaintext: bytes("hello"), outboxId: undefined } as const
+const missing = { ...at, is: "missing", from: ben, count: 2 } as const
 
 /** The fields that differ between two states, by their value after; "gone" for a field or part that was removed. */
 function changed(before: StoredConversation, after: StoredConversation) {
@@ -141,6 +142,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
       on: "opened",
       arrival: message(),
       entry: text,
+      missing: undefined,
       manifest: undefined,
       ownItem: undefined,
       next: { group: nextGroup, wipe },
@@ -149,9 +151,32 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     [entryOf(text), wiped],
   ],
   [
+    "a message that reveals missing ones is behind their warning",
+    active,
+    {
+      on: "opened",
+      arrival: message(),
+      entry: text,
+      missing,
+      manifest: undefined,
+      ownItem: undefined,
+      next: { group: nextGroup, wipe },
+    },
+    { group: nextGroup, processedSeq: 7n },
+    [entryOf(missing), entryOf(text), wiped],
+  ],
+  [
     "an own message leaves the outbox, and moves the position but not the ratchet",
     active,
-    { on: "opened", arrival: message(), entry: text, manifest: undefined, ownItem: "obx_1", next: undefined },
+    {
+      on: "opened",
+      arrival: message(),
+      entry: text,
+      missing: undefined,
+      manifest: undefined,
+      ownItem: "obx_1",
+      next: undefined,
+    },
     { processedSeq: 7n },
     [entryOf(text), { do: "changePending", change: { table: "outbox", key: "obx_1" } }],
   ],

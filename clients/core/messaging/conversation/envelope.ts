@@ -53,10 +53,11 @@ function afterArrival(state: StoredConversation, { envelope, source, isOwn }: Ar
 
 function afterOpened(
   state: StoredConversation,
-  { arrival, entry, manifest, ownItem, next }: Of<"opened">,
+  { arrival, entry, missing, manifest, ownItem, next }: Of<"opened">,
 ): EnvelopeDecision {
   const { seq } = arrival.envelope
-  const effects: DraftEffect[] = [{ do: "entry", entry }]
+  const effects: DraftEffect[] = missing === undefined ? [] : [{ do: "entry", entry: missing }]
+  effects.push({ do: "entry", entry })
   if (manifest !== undefined) effects.push({ do: "putManifest", seq, manifest })
   if (ownItem !== undefined) effects.push({ do: "changePending", change: removeOutboxItem(ownItem) })
   if (next !== undefined) effects.push({ do: "wipe", wipe: next.wipe })

@@ -49,6 +49,8 @@ export type EnvelopeEvent = { readonly arrival: Arrival } & (
   | {
       readonly on: "opened"
       readonly entry: TimelineEntry
+      /** Earlier messages of the sender that were not read. */
+      readonly missing: TimelineEntry | undefined
       readonly manifest: AttachmentManifest | undefined
       /** The outbox item of an own message; then the ratchet has not moved. */
       readonly ownItem: string | undefined

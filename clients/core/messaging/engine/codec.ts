@@ -1,7 +1,7 @@
 import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
-import type { Ratchet, SecretTree } from "./secret-tree.ts"
+import { maxSkipped, type Ratchet, type SecretTree, type SkippedKey } from "./secret-tree.ts"
 import { closed, epochSecretList, type GroupState, opened } from "./state.ts"
 import { decodeStrictly } from "./strict.ts"
 import { treeHash } from "./tree.ts"
@@ -9,6 +9,8 @@ import { decodeStoredTree, encodeTree } from "./tree-bytes.ts"
 import { decodeGroupContext, encodeGroupContext } from "./ts-mls.ts"
 
 const formatVersion = 1
+/** The version of secrets with skipped keys. */
+const skippedVersion = 2
 const maxContextBytes = 64 * 1024
 
 /**
@@ -19,7 +21,10 @@ const maxContextBytes = 64 * 1024
 export interface EncodedState {
   /** The ratchet tree, written once per epoch: about 200 bytes and the credential per member. */
   readonly epoch: Uint8Array
-  /** The rest, written with every message: about 700 bytes, and 40 for each member that has sent in this epoch. */
+  /**
+   * The rest, written with every message: about 700 bytes, 40 for each member that has sent in this epoch, and 36 for
+   * each skipped key.
+   */
   readonly secrets: Uint8Array
 }
 
@@ -33,8 +38,9 @@ export function encodeSecrets(state: GroupState): Uint8Array {
   const { context, confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
   const ratchets = [...secretTree.ratchets].sort(byNumber)
   const contextBytes = encodeGroupContext(context)
+  const { skipped } = secretTree
   return concat(
-    Uint8Array.of(formatVersion),
+    Uint8Array.of(skipped.length > 0 ? skippedVersion : formatVersion),
     u32(contextBytes.length),
     contextBytes,
     confirmationTag,
@@ -44,6 +50,8 @@ export function encodeSecrets(state: GroupState): Uint8Array {
     ...encodeKeyed([...secretTree.subtrees]),
     u32(ratchets.length),
     ...ratchets.flatMap(([leaf, ratchet]) => [u32(leaf), u32(ratchet.generation), ratchet.secret]),
+    ...(skipped.length > 0 ? [u32(skipped.length)] : []),
+    ...skipped.flatMap(({ leaf, generation, key, nonce }) => [u32(leaf), u32(generation), key, nonce]),
   )
 }
 
@@ -56,7 +64,9 @@ export function encodeSecrets(state: GroupState): Uint8Array {
 export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState> {
   const epoch = reader(encoded.epoch)
   const secrets = reader(encoded.secrets)
-  for (const part of [epoch, secrets]) demand(part.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
+  demand(epoch.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
+  const version = secrets.u8()
+  demand(version === formatVersion || version === skippedVersion, "STATE_NEWER_VERSION", "another version")
   const context = decodeStrictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
   const confirmationTag = secrets.take(32)
   const tree = decodeStoredTree(epoch.rest())
@@ -68,8 +78,9 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   const privateKeys = new Map(decodeKeyed(secrets))
   const subtrees = new Map(decodeKeyed(secrets))
   const ratchets = new Map(decodeRatchets(secrets))
+  const skipped = version === skippedVersion ? [...decodeSkipped(secrets, ratchets)] : []
   demand(secrets.rest().length === 0, "STATE_TAMPERED", "bytes after the end")
-  const secretTree: SecretTree = { width: tree.nodes.length, subtrees, ratchets }
+  const secretTree: SecretTree = { width: tree.nodes.length, subtrees, ratchets, skipped }
   return closed({ context, confirmationTag, tree, ownLeaf, privateKeys, epochSecrets, secretTree, identityKey })
 }
 
@@ -106,6 +117,17 @@ function* decodeRatchets(part: Reader): Generator<[number, Ratchet]> {
     previous = leaf
     const generation = part.u32()
     yield [leaf, { generation, secret: part.take(32) }]
+  }
+}
+
+function* decodeSkipped(part: Reader, ratchets: ReadonlyMap<number, Ratchet>): Generator<SkippedKey> {
+  const count = part.u32()
+  demand(count > 0 && count <= maxSkipped.group, "STATE_TAMPERED", "the number of skipped keys")
+  for (let i = 0; i < count; i++) {
+    const [leaf, generation] = [part.u32(), part.u32()]
+    const next = ratchets.get(leaf)?.generation ?? 0
+    demand(generation < next, "STATE_TAMPERED", "a skipped key of a generation to come")
+    yield { leaf, generation, key: part.take(16), nonce: part.take(12) }
   }
 }
 

@@ -5,7 +5,7 @@ import { decodeRatchetTree, encodeRatchetTree } from "ts-mls/ratchetTree.js"
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
-import { acceptCommit, discardCommit, encodeSecrets, type GroupState } from "../mls.ts"
+import { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, type GroupState } from "../mls.ts"
 import { bareSeat, bareSuite, decoded } from "../testing/bare-seat.ts"
 import { contains, refusal, roomOf } from "../testing/cast.ts"
 import { testKit } from "../testing/forge.ts"
@@ -64,7 +64,7 @@ test("two messages of one restored state do not share a nonce", async () => {
   expect(ciphertexts[0]).not.toEqual(ciphertexts[1])
 })
 
-test("E9: a skipped generation is deleted, and a stolen state decrypts no consumed message", async () => {
+test("E9: a stolen state has only the keys of skipped generations, and decrypts no consumed message", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const messages = [await a.encrypt("zero"), await a.encrypt("one"), await a.encrypt("two"), await a.encrypt("three")]
@@ -76,11 +76,66 @@ test("E9: a skipped generation is deleted, and a stolen state decrypts no consum
   expect(secretsOf(before).every(isZero)).toBe(true)
   const stolen = encodeSecrets(opening.next)
   expect(secrets.some((secret) => contains(stolen, secret))).toBe(false)
-  for (const message of messages.slice(0, 3)) {
-    expect(await refusal(b.engine.decrypt(opening.next, message))).toBe("REPLAY")
-  }
+  expect([opening.skipped, opening.isLate]).toEqual([2, false])
+  expect(await refusal(b.engine.decrypt(opening.next, first))).toBe("REPLAY")
   const last = await b.engine.decrypt(opening.next, messages[3] ?? new Uint8Array())
-  expect(text(last.plaintext)).toBe("three")
+  expect([text(last.plaintext), last.skipped]).toEqual(["three", 0])
+})
+
+test("a skipped message is decrypted once, also by a restored state", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const messages = [await a.encrypt("zero"), await a.encrypt("one"), await a.encrypt("two")]
+  const [zero = aad, one = aad, two = aad] = messages
+  let state = (await b.engine.decrypt(b.current(), two)).next
+  const stored = { epoch: encodeEpoch(state), secrets: encodeSecrets(state) }
+  state = await b.engine.decodeState(stored, b.identity.key)
+  expect(encodeSecrets(state)).toEqual(stored.secrets)
+  // The last byte is in the tag, so the key is used in vain, and stays.
+  const bent = one.with(-1, 255 - (one.at(-1) ?? 0))
+  expect(await refusal(b.engine.decrypt(state, bent))).toBe("MLS_UNDECRYPTABLE")
+  for (const [message, expected] of [
+    [one, "one"],
+    [zero, "zero"],
+  ] as const) {
+    const kept = opened(state).secretTree.skipped
+    const late = await b.engine.decrypt(state, message)
+    expect([text(late.plaintext), late.isLate, late.skipped]).toEqual([expected, true, 0])
+    late.finish()
+    const used = kept.filter((key) => !opened(late.next).secretTree.skipped.includes(key))
+    expect(used.flatMap(({ key, nonce }) => [isZero(key), isZero(nonce)])).toEqual([true, true])
+    state = late.next
+    expect(await refusal(b.engine.decrypt(state, message))).toBe("REPLAY")
+  }
+  expect(opened(state).secretTree.skipped).toEqual([])
+  expect(encodeSecrets(state)[0]).toBe(1)
+})
+
+test("keys of at most 256 skipped generations of a sender are kept, and of at most 1024 of a group", async () => {
+  const kit = testKit(suite)
+  let tree = makeSecretTree(8 * 2 - 1, suite.random(32))
+  const skip = async (leaf: number, generation: number) => {
+    const before = tree.skipped
+    const taken = await takeKey(kit, tree, leaf, generation)
+    const deleted = before.filter((one) => !taken.next.skipped.includes(one))
+    expect(deleted.every(({ key, nonce }) => taken.spent.includes(key) && taken.spent.includes(nonce))).toBe(true)
+    tree = taken.next
+    return deleted.length
+  }
+  const generationsOf = (leaf: number) =>
+    tree.skipped.filter((one) => one.leaf === leaf).map(({ generation }) => generation)
+  await skip(0, 300)
+  expect([generationsOf(0).length, generationsOf(0)[0], generationsOf(0).at(-1)]).toEqual([256, 44, 299])
+  expect(await refusal(takeKey(kit, tree, 0, 43))).toBe("REPLAY")
+  // Two more of this sender replace its two oldest.
+  expect(await skip(0, 303)).toBe(2)
+  expect([generationsOf(0)[0], generationsOf(0).at(-1)]).toEqual([46, 302])
+  for (const leaf of [1, 2, 3]) expect(await skip(leaf, 256)).toBe(0)
+  expect(tree.skipped).toHaveLength(1_024)
+  expect(await skip(4, 10)).toBe(10)
+  expect([tree.skipped.length, generationsOf(0).length, generationsOf(4).length]).toEqual([1_024, 246, 10])
+  const all = secretsOf(tree)
+  expect(tree.skipped.every(({ key, nonce }) => all.includes(key) && all.includes(nonce))).toBe(true)
 })
 
 test("message sizes are padded to 256 bytes, to powers of two, and to steps of 32 KiB", async () => {
@@ -175,6 +230,18 @@ test("E11: the bare engine retains past epochs although configured for none; our
   const encoded = encodeSecrets(b.current())
   expect(old.some((secret) => contains(encoded, secret))).toBe(false)
   expect(await refusal(b.engine.decrypt(b.current(), late))).toBe("REPLAY")
+})
+
+test("E11: the end of an epoch wipes the keys of its skipped messages", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const withheld = await a.encrypt("withheld")
+  await b.decrypt(await a.encrypt("delivered"))
+  const { skipped } = opened(b.current()).secretTree
+  expect(skipped).toHaveLength(1)
+  await b.process((await a.update()).commit)
+  expect(skipped.every(({ key, nonce }) => isZero(key) && isZero(nonce))).toBe(true)
+  expect(await refusal(b.engine.decrypt(b.current(), withheld))).toBe("REPLAY")
 })
 
 test("private keys of replaced nodes are deleted", async () => {

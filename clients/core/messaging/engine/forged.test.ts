@@ -381,6 +381,31 @@ test("an encoded state with repeated or unordered keys or ratchets is refused", 
   expect(await decoding(swapped(secretTree.ratchets.get(1)?.secret, 40))).toBe("STATE_TAMPERED")
 })
 
+test("stored skipped keys of another number, of a generation to come, or of another version are refused", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  await a.encrypt("skipped")
+  await b.decrypt(await a.encrypt("read"))
+  const epoch = encodeEpoch(b.current())
+  const secrets = encodeSecrets(b.current())
+  const decoding = (bytes: Uint8Array) => refusal(b.engine.decodeState({ epoch, secrets: bytes }, b.identity.key))
+  // At the end: the count, the leaf, the generation, 16 bytes and 12 bytes.
+  const row = 4 + 4 + 16 + 12
+  const withU32 = (back: number, value: number) => {
+    const bytes = Buffer.from(secrets)
+    bytes.writeUInt32BE(value, bytes.length - back)
+    return bytes
+  }
+  expect([secrets[0], await decoding(secrets)]).toEqual([2, "accepted"])
+  expect(await decoding(secrets.subarray(0, -1))).toBe("STATE_TAMPERED")
+  expect(await decoding(Buffer.concat([secrets, secrets.subarray(-row)]))).toBe("STATE_TAMPERED")
+  for (const count of [0, 2, 1_025]) expect(await decoding(withU32(row + 4, count))).toBe("STATE_TAMPERED")
+  expect(await decoding(withU32(row - 4, 2))).toBe("STATE_TAMPERED")
+  expect(await decoding(withU32(row, 1))).toBe("STATE_TAMPERED")
+  expect(await decoding(secrets.with(0, 3))).toBe("STATE_NEWER_VERSION")
+  expect(await decoding(secrets.with(0, 1))).toBe("STATE_TAMPERED")
+})
+
 test("an empty commit, or one that contradicts its Welcome, cannot be staged", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const { engine, current } = seat("A")

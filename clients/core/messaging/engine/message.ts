@@ -46,6 +46,10 @@ export interface Decrypted extends Turned {
   readonly aad: Uint8Array
   /** The sender, authenticated by its ratchet and by its leaf's signature. */
   readonly sender: Member
+  /** Number of the sender's earlier messages of this epoch that were skipped: they were not decrypted. */
+  readonly skipped: number
+  /** True for a message that was skipped before. */
+  readonly isLate: boolean
 }
 
 /**
@@ -145,7 +149,15 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
   // Every member can name this leaf as the sender. Only this device can have signed for it.
   demand(!isOwn, "OWN_UNKNOWN", "a message of this leaf that this state has not made")
   const sender = memberOf(leafIndex, node)
-  return { ...turned(inside, taken), plaintext: content.applicationData, aad: authenticatedData, sender }
+  const { skipped, isLate } = taken
+  return {
+    ...turned(inside, taken),
+    plaintext: content.applicationData,
+    aad: authenticatedData,
+    sender,
+    skipped,
+    isLate,
+  }
 }
 
 async function openSenderData(kit: Kit, secret: Uint8Array, message: PrivateMessage): Promise<SenderData> {

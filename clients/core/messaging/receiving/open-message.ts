@@ -31,18 +31,20 @@ export async function openMessage(
   const own = withHash(outbox, hash("content", message))
   if (own !== undefined) {
     const content = { bytes: own.record.plaintext, from: personOf(ownCredential(group)), outboxId: own.id }
-    return { on: "opened", arrival, ...ownContent(at, content), ownItem: own.id, next: undefined }
+    return { on: "opened", arrival, ...ownContent(at, content), missing: undefined, ownItem: own.id, next: undefined }
   }
   const decrypted = await engine
     .decrypt(group, message)
     .catch((error: unknown) => throwOwn(engine, group, { message, outbox }, error))
-  const { plaintext, aad, sender, next, finish } = decrypted
+  const { plaintext, aad, sender, next, finish, skipped, isLate } = decrypted
   const frame = parseEnvelopeAad(aad, { conversationId: conversation, kind: EnvelopeKind.APPLICATION })
   checkReceiptSeen(frame.lastReceiptHash, receipt)
-  const content = { bytes: plaintext, from: personOf(sender.credential), outboxId: undefined }
+  const from = personOf(sender.credential)
+  const content = { bytes: plaintext, from, outboxId: undefined, isLate }
   const senderCredentialHash = hash("device-credential", sender.credential)
   const opened = contentOf(at, content, (manifest) => acceptManifest(manifest, { conversation, senderCredentialHash }))
-  return { on: "opened", arrival, ...opened, ownItem: undefined, next: { group: next, wipe: finish } }
+  const missing = skipped === 0 ? undefined : ({ ...at, is: "missing", from, count: skipped } as const)
+  return { on: "opened", arrival, ...opened, missing, ownItem: undefined, next: { group: next, wipe: finish } }
 }
 
 /**
@@ -68,6 +70,8 @@ interface OpenedContent {
   readonly bytes: Uint8Array
   readonly from: Person
   readonly outboxId: string | undefined
+  /** Default: false. */
+  readonly isLate?: boolean
 }
 type Shown = Pick<Extract<EnvelopeEvent, { on: "opened" }>, "entry" | "manifest">
 
@@ -78,17 +82,18 @@ export const ownContent = (at: At, content: OpenedContent): Shown =>
 /** The timeline entry of a message, and the manifest of an attachment. @param accept undefined for a refused manifest */
 function contentOf(
   at: At,
-  { bytes, from, outboxId }: OpenedContent,
+  { bytes, from, outboxId, isLate }: OpenedContent,
   accept: (manifest: AttachmentManifest) => AttachmentManifest | undefined,
 ): Shown {
   const content = parseContent(bytes)
+  const late = isLate === true ? ({ isLate } as const) : {}
   if (content.is === "text") {
-    const entry = { ...at, is: "message", from, plaintext: content.plaintext, outboxId } as const
+    const entry = { ...at, is: "message", from, plaintext: content.plaintext, outboxId, ...late } as const
     return { entry, manifest: undefined }
   }
   const manifest = content.is === "attachment" ? accept(content.manifest) : undefined
   if (manifest === undefined) return { entry: { ...at, is: "unreadable", reason: "CONTENT_REFUSED" }, manifest }
   const { fileName, mediaType, plaintextSize } = manifest
-  const entry = { ...at, is: "attachment", from, fileName, mediaType, size: Number(plaintextSize), outboxId } as const
-  return { entry, manifest }
+  const shown = { fileName, mediaType, size: Number(plaintextSize), outboxId, ...late }
+  return { entry: { ...at, is: "attachment", from, ...shown }, manifest }
 }

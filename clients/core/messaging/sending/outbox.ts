@@ -17,7 +17,7 @@ import { catchUp } from "../receiving/log.ts"
 import { refusingAs } from "../refusing.ts"
 import type { ConversationState } from "../state/conversation-state.ts"
 import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
-import { type LocalGroup, ownCredential } from "../state/stored-conversation.ts"
+import { type LocalGroup, ownCredential, type StoredConversation } from "../state/stored-conversation.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { ensureCompared } from "../verification/noticing.ts"
@@ -58,8 +58,11 @@ type MakeContent = (local: LocalGroup) => { readonly content: Uint8Array; readon
 
 async function encryptContent(conversation: Conversation, make: MakeContent): Promise<OutgoingEnvelope> {
   return conversation.change(async (stored) => {
-    const local = groupToSend(stored)
-    if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, local.group)
+    const before = groupToSend(stored)
+    if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, before.group)
+    // Earlier messages come first in the ratchet, too. Otherwise this one would be encrypted again after them, and
+    // members would report its first generation as missing.
+    const { local, due, wipe, emit } = await renewed(conversation, stored, before)
     const { content, ops } = make(local)
     const newest = pendingIn(stored.record, "outbox").at(-1)
     const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
@@ -69,8 +72,9 @@ async function encryptContent(conversation: Conversation, make: MakeContent): Pr
     return {
       next: { ...stored, local: { ...local, group } },
       ops,
-      due: [putOutboxItem({ id, record })],
-      wipe: [finish],
+      due: [...due, putOutboxItem({ id, record })],
+      wipe: [...wipe, finish],
+      emit,
       result: outgoing(conversation.id, { id, record }),
     }
   })
@@ -181,38 +185,46 @@ function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean
   return !equalBytes(content.manifest.senderCredentialHash, hash("device-credential", ownCredential(group)))
 }
 
-/**
- * Encrypts the stored messages of a previous epoch in the current one.
- *
- * The transaction checks the first message again, because another tab may have encrypted and sent them since.
- * Ciphertext of the current epoch never changes, so two tabs that send one message get one position.
- */
+/** Encrypts the stored messages of a previous epoch in the current one. */
 async function reencrypt(conversation: Conversation): Promise<void> {
   await conversation.change(async (stored) => {
-    let local = groupToSend(stored)
-    const waiting = await outboxIn(conversation, conversation.id, stored)
-    if (waiting[0]?.record.epoch === local.group.epoch) return { result: undefined }
-    if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, local.group)
-    const due: PendingChange[] = []
-    const wipe: (() => void)[] = []
-    const emit: MessengerEvent[] = []
-    // All of them in order, including messages of this epoch, whose ratchet generations would otherwise precede earlier
-    // ones.
-    for (const { id, record } of waiting) {
-      if (isOfFormerCredential(record.plaintext, local)) {
-        due.push(removeOutboxItem(id))
-        const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
-        emit.push({ is: "failed", conversationId: conversation.id, error })
-        continue
-      }
-      const again = await encrypted(conversation, local, record.plaintext)
-      again.record.writtenAtMs = record.writtenAtMs
-      due.push(putOutboxItem({ id, record: again.record }))
-      wipe.push(again.finish)
-      local = { ...local, group: again.group }
-    }
-    return { next: { ...stored, local }, due, wipe, emit, result: undefined }
+    const { local, ...changes } = await renewed(conversation, stored, groupToSend(stored))
+    return changes.due.length === 0
+      ? { result: undefined }
+      : { next: { ...stored, local }, ...changes, result: undefined }
   })
+}
+
+/**
+ * The stored messages of a previous epoch, encrypted in the current one. Inside a change.
+ *
+ * The change checks the first message again, because another tab may have encrypted and sent them since. Ciphertext of
+ * the current epoch never changes, so two tabs that send one message get one position.
+ */
+async function renewed(conversation: Conversation, stored: StoredConversation, before: LocalGroup) {
+  let local = before
+  const due: PendingChange[] = []
+  const wipe: (() => void)[] = []
+  const emit: MessengerEvent[] = []
+  const waiting = await outboxIn(conversation, conversation.id, stored)
+  if (waiting.length === 0 || waiting[0]?.record.epoch === local.group.epoch) return { local, due, wipe, emit }
+  if (conversation.refusesChangedKeys) await ensureCompared(conversation, stored.record, local.group)
+  // All of them in order, including messages of this epoch, whose ratchet generations would otherwise precede earlier
+  // ones.
+  for (const { id, record } of waiting) {
+    if (isOfFormerCredential(record.plaintext, local)) {
+      due.push(removeOutboxItem(id))
+      const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
+      emit.push({ is: "failed", conversationId: conversation.id, error })
+      continue
+    }
+    const again = await encrypted(conversation, local, record.plaintext)
+    again.record.writtenAtMs = record.writtenAtMs
+    due.push(putOutboxItem({ id, record: again.record }))
+    wipe.push(again.finish)
+    local = { ...local, group: again.group }
+  }
+  return { local, due, wipe, emit }
 }
 
 /** Removes a message that the service will never accept, because it blocks the later ones. */

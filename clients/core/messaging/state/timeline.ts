@@ -8,13 +8,16 @@ import type { MessagingStore, Op, Space } from "../store/store.ts"
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
 /**
- * The key of an entry's row. `gap` and `newKeys` entries sort after all rows of lower sequence numbers, and before the
- * entry with their own.
+ * The key of an entry's row. `gap`, `newKeys` and `missing` entries sort after all rows of lower sequence numbers, and
+ * before the entry with their own.
  */
 function keyOf({ is, seq }: TimelineEntry): string {
-  if (is !== "newKeys" && is !== "gap") return keyOfSeq(seq)
-  return `${keyOfSeq(seq - 1n)}:${is === "gap" ? "gap" : "keys"}`
+  const before = is === "gap" || is === "newKeys" || is === "missing" ? suffixes[is] : undefined
+  return before === undefined ? keyOfSeq(seq) : `${keyOfSeq(seq - 1n)}:${before}`
 }
+
+/** In the order of the entries of one sequence number. */
+const suffixes = { gap: "gap", newKeys: "keys", missing: "missing" } as const
 
 const precedesEntry = (key: string): boolean => key.includes(":")
 
@@ -86,12 +89,12 @@ function recordEntryOf(
 ): NonNullable<Parameters<typeof create<typeof TimelineRecordSchema>>[1]>["entry"] {
   switch (entry.is) {
     case "message": {
-      const { from, plaintext, outboxId = "" } = entry
-      return { case: "message", value: { ...from, plaintext, outboxId } }
+      const { from, plaintext, outboxId = "", isLate = false } = entry
+      return { case: "message", value: { ...from, plaintext, outboxId, isLate } }
     }
     case "attachment": {
-      const { from, fileName, mediaType, size, outboxId = "" } = entry
-      return { case: "attachment", value: { ...from, fileName, mediaType, size: BigInt(size), outboxId } }
+      const { from, fileName, mediaType, size, outboxId = "", isLate = false } = entry
+      return { case: "attachment", value: { ...from, fileName, mediaType, size: BigInt(size), outboxId, isLate } }
     }
     case "membership": {
       const { committer, added, removed } = entry
@@ -99,6 +102,8 @@ function recordEntryOf(
     }
     case "unreadable":
       return { case: "unreadable", value: { reason: entry.reason } }
+    case "missing":
+      return { case: "missing", value: { ...entry.from, count: entry.count } }
     case "gap":
       return { case: "gap", value: { afterSeq: entry.afterSeq } }
     case "reset":
@@ -115,12 +120,14 @@ function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
   const person = ({ userId, deviceId }: Person): Person => ({ userId, deviceId })
   switch (entry.case) {
     case "message": {
-      const { plaintext, outboxId } = entry.value
-      return { ...at, is: "message", from: person(entry.value), plaintext, outboxId: outboxId || undefined }
+      const { plaintext, outboxId, isLate } = entry.value
+      const own = { outboxId: outboxId || undefined, ...(isLate && { isLate }) }
+      return { ...at, is: "message", from: person(entry.value), plaintext, ...own }
     }
     case "attachment": {
-      const { fileName, mediaType, size, outboxId } = entry.value
-      const shown = { fileName, mediaType, size: Number(size), outboxId: outboxId || undefined }
+      const { fileName, mediaType, size, outboxId, isLate } = entry.value
+      const own = { outboxId: outboxId || undefined, ...(isLate && { isLate }) }
+      const shown = { fileName, mediaType, size: Number(size), ...own }
       return { ...at, is: "attachment", from: person(entry.value), ...shown }
     }
     case "membership": {
@@ -130,6 +137,8 @@ function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
     }
     case "unreadable":
       return { ...at, is: "unreadable", reason: entry.value.reason }
+    case "missing":
+      return { ...at, is: "missing", from: person(entry.value), count: entry.value.count }
     case "gap":
       return { ...at, is: "gap", afterSeq: entry.value.afterSeq }
     case "reset":
