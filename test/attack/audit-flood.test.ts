@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
-import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
@@ -12,7 +11,7 @@ let clients: Clients
 let world: AdministeredWorld
 beforeAll(async () => {
   // With one connection, the deferred events of a call are written before the next call is answered.
-  server = await startTestServer({ store: storyStore, maxConnections: 1, isClockStopped: true })
+  server = await startTestServer({ store: "pglite", isClockStopped: true })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
   clients = clientsOver(connect(server.url))
