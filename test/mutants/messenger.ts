@@ -8,6 +8,7 @@ const answers = "test/attack/messenger-answers.test.ts"
 const members = "test/attack/messenger-members.test.ts"
 const resets = "test/attack/messenger-resets.test.ts"
 const state = "test/story/messenger-state.test.ts"
+const leaving = "test/story/messenger-leaving.test.ts"
 const flips = "test/attack/messenger-flipped-bytes.test.ts"
 const own = "test/attack/messenger-own-messages.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
@@ -158,6 +159,41 @@ export const messengerMutants: readonly Mutant[] = [
     to: "return isLastResort ? [used] : [{ ...used, key: welcomeId }]",
     test: welcomes,
     name: "a used welcome that is replayed lets nobody back in",
+  },
+  {
+    fault: "the user's other device keeps what waits after a leave",
+    file: `${client}/conversation/leaving.ts`,
+    from: 'isRead ? [{ do: "dropOutbox" }] : []',
+    to: "isRead ? [] : []",
+    test: leaving,
+    name: "reports a queued message of the other one, which comes back leaving",
+    row: "reports a queued message of the other one, which comes back %s",
+  },
+  {
+    fault: "a message that was accepted before a leave is reported as unsent",
+    file: `${client}/receiving/draft.ts`,
+    from: "(done.includes(key) ? [] : [key])",
+    to: "[key]",
+    test: leaving,
+    name: "has delivered what the service accepted before, also to the removed",
+    row: "has delivered what the service accepted before, also to the %s",
+  },
+  {
+    fault: "a removed device keeps what waits",
+    file: `${client}/conversation/envelope.ts`,
+    from: 'status === Status.REMOVED ? [{ do: "dropOutbox" }] : []',
+    to: "status === Status.REMOVED ? [] : []",
+    test: leaving,
+    name: "reports a queued message of the other one, which comes back removed",
+    row: "reports a queued message of the other one, which comes back %s",
+  },
+  {
+    fault: "a refusal after the user's leave is a message that waits",
+    file: `${client}/conversation/retry.ts`,
+    from: '{ is: "reject", steps: ["followLeave"] }',
+    to: '{ is: "reject", steps: [] }',
+    test: leaving,
+    name: "sends nothing with the other one: the message is rejected at once, and an event says so",
   },
   {
     fault: "a header that does not decode is thrown as it came",

@@ -19,6 +19,9 @@ test("a message whose answer was lost before a rejoin is in the log once", () =>
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }))
+test.skipIf(effort(true, false, false))("messages of a user who has left with another device are unsent", () =>
+  expectSound(7081, { features: earlier }),
+)
 test.skipIf(effort(true, false, false))("what another tab has sent meanwhile is not refused here", () =>
   expectSound(6036, { features: earlier }),
 )

@@ -16,6 +16,7 @@ import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
+import { closeHere, followLeave } from "./sending/leaving.ts"
 import { deliver, encryptMessage, type OutgoingEnvelope, type SentMessage } from "./sending/outbox.ts"
 import { flushIfActive, listOutbox, type QueuedMessage, queueText } from "./sending/queue.ts"
 import { type ConversationSummary, summaryOf } from "./state/stored-conversation.ts"
@@ -60,7 +61,10 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     openAttachment: (conversationId, seq) => openAttachment(context.conversation(conversationId), seq),
     uploads: (conversationId) => listUploads(context.conversation(conversationId)),
     cancelUpload: (conversationId, uploadId) => cancelUpload(context.conversation(conversationId), uploadId),
-    leave: (conversationId) => leave(context.conversation(conversationId)),
+    async leave(conversationId) {
+      const conversation = context.conversation(conversationId)
+      await conversation.inTurn(() => leave(conversation))
+    },
     async rejoin(conversationId) {
       const conversation = context.conversation(conversationId)
       const { record } = await conversation.stored()
@@ -120,12 +124,18 @@ async function send(conversation: Conversation, plaintext: Uint8Array): Promise<
 }
 
 async function leave(conversation: Conversation): Promise<void> {
+  const { calls, id: conversationId } = conversation
+  // Messages that wait are delivered before the leave, if the service accepts them now.
+  await trying(conversation, conversationId, () => flushIfActive(conversation))
   const before = await conversation.stored()
   groupToSend(before)
-  const { directive } = await conversation.calls.conversations.leaveConversation({ conversationId: conversation.id })
+  const { directive } = await calls.conversations.leaveConversation({ conversationId })
   // Without a directive there was no other member, and the conversation is closed.
-  const status = directive === undefined ? Status.REMOVED : Status.LEAVING
-  await changeRecord(conversation, (record) => (record.status === before.record?.status ? { status } : undefined))
+  if (directive === undefined) return closeHere(conversation)
+  await changeRecord(conversation, (record) =>
+    record.status === before.record?.status ? { status: Status.LEAVING } : undefined,
+  )
+  await trying(conversation, conversationId, async () => void (await followLeave(conversation)))
 }
 
 async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {

@@ -113,7 +113,10 @@ export type MessengerEvent =
     }
   /** An own message is stored, and waits for the conversation's group. An `entry` event follows when it is sent. */
   | { readonly is: "queued"; readonly conversationId: string; readonly outboxId: string }
-  /** A queued own message will never be sent: the peer is no longer a user of the app, or the service refuses it. */
+  /**
+   * A stored own message will never be sent: the peer is no longer a user of the app, the service refuses it, the user
+   * has left with this device or another one, or this device was removed.
+   */
   | { readonly is: "unsent"; readonly conversationId: string; readonly outboxId: string; readonly error: unknown }
   /** Background work failed, and is retried. */
   | { readonly is: "failed"; readonly conversationId: string | undefined; readonly error: unknown }

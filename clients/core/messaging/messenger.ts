@@ -135,7 +135,10 @@ export interface Messenger {
   /** Interrupted uploads. */
   uploads(conversationId: string): Promise<UploadInfo[]>
   cancelUpload(conversationId: string, uploadId: string): Promise<void>
-  /** Requests the removal of the user's devices, which other members commit. Nothing can be sent from then on. */
+  /**
+   * Requests the removal of the user's devices, which other members commit. None of them can send from then on. Each
+   * message that waits, also on the other devices, is delivered before (`entry`) or reported as `unsent`.
+   */
   leave(conversationId: string): Promise<void>
   /** Requests that members remove this device and add it again, after a quarantine or a rollback. */
   rejoin(conversationId: string): Promise<void>

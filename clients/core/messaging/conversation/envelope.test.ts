@@ -234,7 +234,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     active,
     verified(commit(), { is: "removed", committer: ben, removed: [ann] }),
     { status: Status.REMOVED, local: "gone" },
-    [wiped, entryOf({ ...at, is: "membership", committer: ben, added: [], removed: [ann] })],
+    [wiped, entryOf({ ...at, is: "membership", committer: ben, added: [], removed: [ann] }), { do: "dropOutbox" }],
   ],
   [
     "a device that waits to be added again keeps waiting when it is removed",

@@ -110,7 +110,9 @@ function leaveBy(
 ): EnvelopeDecision {
   if (outcome.is === "removed") {
     const status = isAway(before.record) ? Status.WAITING : Status.REMOVED
-    return to(withoutGroup(withRecord(before, { status })), membership(at, outcome.committer, [], outcome.removed))
+    const entry = membership(at, outcome.committer, [], outcome.removed)
+    const dropped: DraftEffect[] = status === Status.REMOVED ? [{ do: "dropOutbox" }] : []
+    return to(withoutGroup(withRecord(before, { status })), entry, ...dropped)
   }
   const waiting = withRecord(before, {
     ...resetAt(at, outcome.mlsGroupId, outcome.asksConfirmation),

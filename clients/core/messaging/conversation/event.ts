@@ -76,6 +76,8 @@ export type DraftPart =
   | { readonly do: "storeEntry"; readonly entry: TimelineEntry }
   | { readonly do: "putManifest"; readonly seq: bigint; readonly manifest: AttachmentManifest }
   | { readonly do: "changePending"; readonly change: PendingChange }
+  /** Drops every message that waits, and reports it as unsent. */
+  | { readonly do: "dropOutbox" }
   /** Announces keys that were never seen in the conversation. */
   | { readonly do: "seeKeys"; readonly before: StoredConversation; readonly group: GroupState; readonly at: At }
   /** Marks verified users whose keys nobody has compared. */

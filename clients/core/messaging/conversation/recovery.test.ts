@@ -57,6 +57,7 @@ const event = (on: "shown" | "logRead", shown: Summary | undefined, key = ownKey
 const shown = (more?: Summary) => event("shown", more ?? {})
 const logRead = (more?: Summary, key?: Uint8Array) => event("logRead", more ?? {}, key)
 const directive = { kind: DirectiveKind.LEAVE, status: Directive_Status.OPEN }
+const ownLeave = { ...directive, userId: ownUserId }
 
 type Row = readonly [string, StoredConversation, RecoveryEvent, readonly RecoveryStep[], Status?]
 const idle: readonly RecoveryStep[] = ["renewOldLeaf"]
@@ -138,6 +139,14 @@ const rows: readonly Row[] = [
     [],
   ],
   ["a device that is leaving sends nothing", stateOf(Status.LEAVING, {}, { due: [message] }), logRead(), []],
+  ["a device whose user has left sends nothing", active, logRead({ directives: [ownLeave] }), ["followLeave"]],
+  [
+    "a leaving device looks again while messages wait",
+    stateOf(Status.LEAVING, {}, { due: [message] }),
+    logRead({ directives: [ownLeave] }),
+    ["followLeave"],
+  ],
+  ["a leaving device without messages waits", stateOf(Status.LEAVING), logRead({ directives: [ownLeave] }), []],
   [
     "a device without a group sends nothing",
     stateOf(Status.ACTIVE, { local: undefined }, { due: [message] }),

@@ -6,6 +6,7 @@ import { usersIn } from "../checks/roster.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import { type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Decision } from "./event.ts"
+import { isLeaving } from "./leaving.ts"
 import { isAway, isEquivocation } from "./status.ts"
 
 /** A step of `sync` for one conversation. The steps run in their order, in the turn of the conversation. */
@@ -19,6 +20,8 @@ export type RecoveryStep =
   | "lookForHelp"
   | "resetIfWanted"
   | "flushIfActive"
+  /** Stops sending, because the user has left. */
+  | "followLeave"
   /** Marks the conversation as removed. */
   | "close"
   | "carryOutIntents"
@@ -101,6 +104,10 @@ function stepsAfterLog(
     const isAlone = local && usersIn(local.group).every((userId) => userId === ownUserId)
     return [...steps, ...when((isActive || status === Status.LEAVING) && isAlone, "close")]
   }
+  const isWaiting = pendingIn(record, "outbox").length > 0
+  if (shown && isLeaving(shown, ownUserId)) {
+    return [...steps, ...when(isActive || (status === Status.LEAVING && isWaiting), "followLeave")]
+  }
   if (local === undefined || (!isActive && status !== Status.CREATING)) return steps
   // A quarantined conversation accepts only the commits that directives request: that is how its quarantine ends.
   const isOpen = shown === undefined || shown.status === Conversation_Status.ACTIVE
@@ -112,7 +119,7 @@ function stepsAfterLog(
     ...when(isOpen && (staged || hasIntent), "carryOutIntents"),
     // Once the former credential has expired, the service accepts no other commit of this leaf.
     ...when(!hasIntent && !equalBytes(local.identityKey, ownKey), "renewLeaf"),
-    ...when(isOpen && pendingIn(record, "outbox").length > 0, "flush"),
+    ...when(isOpen && isWaiting, "flush"),
     ...when(isOpen, "renewOldLeaf"),
   ]
 }

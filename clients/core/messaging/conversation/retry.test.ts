@@ -32,7 +32,7 @@ test.each<[FailureReason, string, string]>([
   ["INVALID_FIELD", "drop", otherCommit],
   ["UNAVAILABLE", "queue", "queue"],
   ["PLACE_HELD", "queue", "queue"],
-  ["NOT_MEMBER", otherMessage, otherCommit],
+  ["NOT_MEMBER", "reject followLeave", otherCommit],
 ])("after %s a message: %s; a commit: %s", (reason, message, commit) => {
   expect(told(reactionTo("message", refusal(reason)))).toBe(message)
   expect(told(reactionTo("commit", refusal(reason)))).toBe(commit)

@@ -20,6 +20,8 @@ export type Step =
    * send.
    */
   | "checkEquivocation"
+  /** Stops sending if the user has left, or this device was removed. */
+  | "followLeave"
   /** Requests a rejoin if the service rejects the key of our leaf, and this device has a newer credential. */
   | "rejoinIfLeafOutdated"
 
@@ -82,6 +84,7 @@ const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Rea
     FUTURE_EPOCH: epochEnded,
     COMMIT_REQUIRED: removalFirst,
     RATE_LIMITED: rateLimited,
+    NOT_MEMBER: { is: "reject", steps: ["followLeave"] },
     LIMIT_EXCEEDED: { is: "drop" },
     INVALID_FIELD: { is: "drop" },
   },

@@ -1,9 +1,11 @@
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import type { Context, Conversation } from "../context.ts"
 import type { DraftPart } from "../conversation/event.ts"
+import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
+import { dropAll } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/conversation-state.ts"
-import type { PendingChange } from "../state/pending-rows.ts"
+import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
@@ -53,6 +55,12 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
     case "changePending":
       draft.due.push(effect.change)
       return
+    case "dropOutbox": {
+      const { due, emit } = dropAll(draft.conversationId, waitingIn(draft), notSent())
+      draft.due.push(...due)
+      draft.warnings.push(...emit)
+      return
+    }
     case "seeKeys":
       draft.entries.push(...(await draft.keys.see(effect.before, effect.group, effect.at)))
       return
@@ -66,6 +74,15 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
       draft.wipe.push(effect.wipe)
   }
 }
+
+/** The messages that wait after the decisions so far. */
+function waitingIn({ stored, due }: Draft): string[] {
+  const done = due.filter(({ table, bytes }) => table === "outbox" && bytes === undefined).map(({ key }) => key)
+  return pendingIn(stored.record, "outbox").flatMap(({ key }) => (done.includes(key) ? [] : [key]))
+}
+
+const notSent = (): MessagingError =>
+  new MessagingError("CONVERSATION_NOT_ACTIVE", "not sent: this device is no member of the conversation any more")
 
 /** The transaction of a draft. */
 export async function changeOf<Result>(

@@ -7,6 +7,7 @@ import { MessagingError } from "../errors.ts"
 import { handleEquivocation, mayBeEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, requestRejoin } from "../receiving/log.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
+import { followLeave } from "./leaving.ts"
 
 /** An item to send, with the steps that only its kind needs. */
 export type SendItem =
@@ -80,6 +81,9 @@ async function isSettledBy(
         break
       case "checkEquivocation":
         if (mayBeEquivocation(error) && (await handleEquivocation(conversation))) return true
+        break
+      case "followLeave":
+        if (await followLeave(conversation)) return true
         break
       case "rejoinIfLeafOutdated":
         if (isLeafOutdated(conversation, await conversation.stored(), error)) {

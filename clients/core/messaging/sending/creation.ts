@@ -23,12 +23,13 @@ import { isUnreachable } from "../conversation/backoff.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId, isId } from "../ids.ts"
+import { pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { creationPlace, type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
 import { newGroup } from "./new-group.ts"
-import { dropAll } from "./queue.ts"
+import { dropAll } from "./outbox-rows.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
 /** The other members of a new conversation. */
@@ -192,7 +193,8 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
   await context.conversation(conversationId).change(async (stored) => {
     if (stored.record?.creationId !== id) return { result: undefined }
     const over = create(ConversationRecordSchema, { ...stored.record, status: Status.REMOVED, creationId: "" })
-    const { due, emit } = dropAll(conversationId, stored.record, error)
+    const waiting = pendingIn(stored.record, "outbox").map(({ key }) => key)
+    const { due, emit } = dropAll(conversationId, waiting, error)
     const ops: Op[] = [{ op: "remove", ...creationPlace(id) }]
     return { next: { ...stored, record: over }, ops, due, emit, result: undefined }
   })

@@ -5,6 +5,7 @@ import { type Directive, DirectiveKind } from "@signet/proto/messaging/v1/record
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context, Conversation } from "../context.ts"
 import { longestAskedMs, pause } from "../conversation/backoff.ts"
+import { isLeaving } from "../conversation/leaving.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
@@ -14,6 +15,7 @@ import { timelineAfter } from "../state/timeline.ts"
 import { inBackground } from "../sync/background.ts"
 import { commit } from "./commits.ts"
 import { directiveIntent } from "./intent-rows.ts"
+import { followLeave } from "./leaving.ts"
 
 const maxRounds = 8
 /** A lease of another device is waited for so often. An honest service grants one for each phase of a directive. */
@@ -32,6 +34,10 @@ export async function carryOutDirectives(conversation: Conversation, returns = m
   // A device that is removed and added again takes two rounds.
   for (let round = 0; round < maxRounds; round++) {
     const { directives } = await conversations.listDirectives({ conversationId: conversation.id })
+    if (isLeaving({ directives }, conversation.owner.userId)) {
+      await followLeave(conversation)
+      return
+    }
     const due = directives.filter((directive) => !isAboutUs(conversation, directive)).sort(removalsFirst)
     let isAnyDone = false
     let leasedMs: number | undefined

@@ -3,6 +3,7 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { type OutboxRecord, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import type { Conversation } from "../context.ts"
 import type { Storage } from "../deps.ts"
+import type { MessengerEvent } from "../events.ts"
 import { type PendingChange, readPending } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import type { Space } from "../store/store.ts"
@@ -32,3 +33,13 @@ export const removeOutboxItem = (id: string): PendingChange => ({ table: "outbox
 
 export const withHash = (waiting: readonly OutboxItem[], contentHash: Uint8Array): OutboxItem | undefined =>
   waiting.find(({ record }) => equalBytes(record.contentHash, contentHash))
+
+/** Drops messages that are never sent, and reports each of them. */
+export const dropAll = (
+  conversationId: string,
+  outboxIds: readonly string[],
+  error: unknown,
+): { readonly due: readonly PendingChange[]; readonly emit: readonly MessengerEvent[] } => ({
+  due: outboxIds.map(removeOutboxItem),
+  emit: outboxIds.map((outboxId) => ({ is: "unsent", conversationId, outboxId, error })),
+})

@@ -270,8 +270,11 @@ async function unlessWaiting(conversation: Conversation, outboxId: string, cause
 /** Finds the entry of a sent message that another tab has processed. */
 async function findSent(conversation: Conversation, outboxId: string): Promise<TimelineEntry> {
   const found = await sentEntry(conversation, outboxId)
-  if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
-  return found
+  if (found !== undefined) return found
+  const isWaiting = (await readOutbox(conversation)).some(({ id }) => id === outboxId)
+  // Dropped, because the user has left.
+  if (!isWaiting) groupToSend(await conversation.stored())
+  throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
 }
 
 async function sentEntry(conversation: Conversation, outboxId: string): Promise<TimelineEntry | undefined> {

@@ -6,13 +6,11 @@ import { contentOfText, parseContent } from "../content.ts"
 import type { Conversation } from "../context.ts"
 import { isQueueing } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
-import type { MessengerEvent } from "../events.ts"
 import { maxPlaintextBytes } from "../mls.ts"
-import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
-import type { StoredConversation } from "../state/stored-conversation.ts"
+import { pendingIn } from "../state/pending-rows.ts"
 import { nextId } from "./ordered-id.ts"
 import { flush } from "./outbox.ts"
-import { putOutboxItem, readOutbox, removeOutboxItem } from "./outbox-rows.ts"
+import { putOutboxItem, readOutbox } from "./outbox-rows.ts"
 
 /** An own message that is stored and sent later. */
 export interface QueuedMessage {
@@ -81,17 +79,4 @@ export async function listOutbox(conversation: Conversation): Promise<OutboxEntr
       state: record.message.length === 0 ? "queued" : "sending",
     }
   })
-}
-
-/** Drops all queued messages of a conversation that was permanently refused. */
-export function dropAll(
-  conversationId: string,
-  record: StoredConversation["record"],
-  error: unknown,
-): { readonly due: readonly PendingChange[]; readonly emit: readonly MessengerEvent[] } {
-  const ids = pendingIn(record, "outbox").map(({ key }) => key)
-  return {
-    due: ids.map(removeOutboxItem),
-    emit: ids.map((outboxId) => ({ is: "unsent", conversationId, outboxId, error })),
-  }
 }

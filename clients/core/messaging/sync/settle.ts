@@ -1,13 +1,13 @@
-import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
 import type { Conversation } from "../context.ts"
 import type { RecoveryStep } from "../conversation/recovery.ts"
 import { type Ambient, nowSeconds } from "../deps.ts"
 import { consume } from "../joining/welcomes.ts"
 import { handleEquivocation, reportAndRejoin } from "../receiving/equivocation.ts"
-import { catchUp, changeRecord, decideOn, lookForHelp, requestRejoin } from "../receiving/log.ts"
+import { catchUp, decideOn, lookForHelp, requestRejoin } from "../receiving/log.ts"
 import { carryOutDirectives } from "../sending/directives.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
+import { closeHere, followLeave } from "../sending/leaving.ts"
 import { flush } from "../sending/outbox.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
@@ -44,10 +44,8 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   lookForHelp: async (conversation, shown) => shown && lookForHelp(conversation, shown),
   resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),
   flushIfActive,
-  close: (conversation) =>
-    changeRecord(conversation, ({ status }) =>
-      status === Status.ACTIVE || status === Status.LEAVING ? { status: Status.REMOVED } : undefined,
-    ),
+  followLeave,
+  close: closeHere,
   carryOutIntents: (conversation) => carryOutIntents(conversation),
   carryOutDirectives: (conversation) => carryOutDirectives(conversation),
   flush: (conversation) => flush(conversation),

@@ -1,0 +1,51 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { ConversationSchema, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
+import { describe, expect, test } from "vitest"
+import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
+import type { DraftPart } from "./event.ts"
+import { decideClose, decideLeave, isLeaving } from "./leaving.ts"
+
+const stateOf = (status: Status, processedSeq: bigint | undefined = 6n): StoredConversation => ({
+  record: create(ConversationRecordSchema, { status }),
+  local: processedSeq === undefined ? undefined : ({ processedSeq } as LocalGroup),
+  staged: undefined,
+})
+const drop: DraftPart = { do: "dropOutbox" }
+
+describe("a leave", () => {
+  test.each<[string, StoredConversation, bigint, Status, readonly DraftPart[]]>([
+    ["ends sending, and reports what waits", stateOf(Status.ACTIVE), 6n, Status.LEAVING, [drop]],
+    ["reports nothing before the log is read", stateOf(Status.ACTIVE), 7n, Status.LEAVING, []],
+    ["reports what waits once the log is read", stateOf(Status.LEAVING), 6n, Status.LEAVING, [drop]],
+    ["changes nothing after the removal", stateOf(Status.REMOVED), 6n, Status.REMOVED, []],
+    ["changes nothing while the device waits to be added", stateOf(Status.WAITING), 6n, Status.WAITING, []],
+    ["changes nothing for a device in quarantine", stateOf(Status.QUARANTINED), 6n, Status.QUARANTINED, []],
+  ])("%s", (_, before, headSeq, status, effects) => {
+    const decision = decideLeave(Object.freeze(before), headSeq)
+    expect(decision.state.record?.status).toBe(status)
+    expect(decision.effects).toEqual(effects)
+  })
+
+  test.each([
+    [Status.ACTIVE, Status.REMOVED, [drop]],
+    [Status.LEAVING, Status.REMOVED, [drop]],
+    [Status.WAITING, Status.WAITING, []],
+  ])("a closed conversation of status %s becomes %s", (status, after, effects) => {
+    const decision = decideClose(stateOf(status))
+    expect(decision.state.record?.status).toBe(after)
+    expect(decision.effects).toEqual(effects)
+  })
+})
+
+type Directive = NonNullable<MessageInitShape<typeof ConversationSchema>["directives"]>[number]
+const own = { kind: DirectiveKind.LEAVE, status: Directive_Status.OPEN, userId: "prn_ann" }
+test.each<[string, Directive, boolean]>([
+  ["the user's leave", own, true],
+  ["another user's leave", { ...own, userId: "prn_ben" }, false],
+  ["a leave that was carried out", { ...own, status: Directive_Status.DONE }, false],
+  ["a revocation", { ...own, kind: DirectiveKind.REVOCATION }, false],
+  ["a rejoin", { ...own, kind: DirectiveKind.REJOIN }, false],
+])("%s ends sending: %s", (_, directive, expected) => {
+  expect(isLeaving(create(ConversationSchema, { directives: [directive] }), "prn_ann")).toBe(expected)
+})

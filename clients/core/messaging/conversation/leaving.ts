@@ -1,0 +1,36 @@
+// Decides what ends when a user leaves. Pure: `sending/leaving.ts` performs it.
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import {
+  Directive_Status,
+  DirectiveKind,
+  type Conversation as ServiceConversation,
+} from "@signet/proto/messaging/v1/records"
+import { type StoredConversation, withRecord } from "../state/stored-conversation.ts"
+import type { Decision, DraftPart } from "./event.ts"
+
+/** True if the user has asked to leave, with any device: from then on the service refuses messages of all of them. */
+export const isLeaving = ({ directives }: Pick<ServiceConversation, "directives">, ownUserId: string): boolean =>
+  directives.some(
+    ({ kind, status, userId }) =>
+      kind === DirectiveKind.LEAVE && status === Directive_Status.OPEN && userId === ownUserId,
+  )
+
+/**
+ * Ends sending after a leave. A message that waits was not accepted, if the log was read to the end that it had when the
+ * leave was shown: it is reported as unsent.
+ */
+export function decideLeave(before: StoredConversation, headSeq: bigint): Decision<DraftPart> {
+  const { local } = before
+  if (!isMember(before) || local === undefined) return { state: before, effects: [] }
+  const isRead = local.processedSeq >= headSeq
+  return { state: withRecord(before, { status: Status.LEAVING }), effects: isRead ? [{ do: "dropOutbox" }] : [] }
+}
+
+/** Ends membership without a commit: the service has closed the conversation, which has no other user. */
+export const decideClose = (before: StoredConversation): Decision<DraftPart> =>
+  isMember(before)
+    ? { state: withRecord(before, { status: Status.REMOVED }), effects: [{ do: "dropOutbox" }] }
+    : { state: before, effects: [] }
+
+const isMember = ({ record }: StoredConversation): boolean =>
+  record?.status === Status.ACTIVE || record?.status === Status.LEAVING
