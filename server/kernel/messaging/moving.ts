@@ -3,6 +3,7 @@
 import type { AuditEvent } from "../audit/event.ts"
 import { Refused } from "../errors.ts"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "../ids.ts"
+import { equalBytes } from "./bytes.ts"
 import type {
   AttachmentRecord,
   ClaimRecord,
@@ -55,7 +56,7 @@ const refuse: StepDecision = { is: "refuse" }
  */
 export function decideStep(step: TransferStep, place: PlaceStatus, transferId: Uint8Array): StepDecision {
   const go = (to: PlaceState): StepDecision => ({ is: "go", to, transferId })
-  const isOurs = place.transferId !== null && isSame(place.transferId, transferId)
+  const isOurs = place.transferId !== null && equalBytes(place.transferId, transferId)
   const { state, isEmpty } = place
   switch (step) {
     case "HOLD":
@@ -88,9 +89,9 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
  * to compare the copy.
  */
 export const mayExport = ({ state, transferId: current }: PlaceStatus, transferId: Uint8Array): boolean =>
-  (state === "HELD" || state === "GIVEN" || state === "RECEIVING") && current !== null && isSame(current, transferId)
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
+  (state === "HELD" || state === "GIVEN" || state === "RECEIVING") &&
+  current !== null &&
+  equalBytes(current, transferId)
 
 /** Delay before a client's retry. The retry may reach the target, because the operator switches the address. */
 const retryAfterSeconds = 1

@@ -1,6 +1,7 @@
 // The subscribers of an object: the objects of devices with open streams.
 import type { DeviceId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
+import { inParallel } from "./in-parallel.ts"
 import type { Sql } from "./sql.ts"
 
 export interface Listeners {
@@ -18,7 +19,6 @@ export const listenerSteps = [
 
 /** Longer than a device's object takes to renew; see server/edge/worker/streams. */
 const leaseMs = 600_000
-const maxConcurrent = 64
 
 export function createListeners(of: {
   sql: Sql
@@ -48,11 +48,7 @@ export function createListeners(of: {
         waiting.clear()
         type Row = { device_id: string }
         const rows = sql.rows<Row>("select device_id from listener where until_ms > ?", of.nowMs())
-        const next = rows.values()
-        const work = async () => {
-          for (const { device_id } of next) await sendTo(device_id, hints)
-        }
-        await Promise.all(Array.from({ length: Math.min(maxConcurrent, rows.length) }, work))
+        await inParallel(rows, ({ device_id }) => sendTo(device_id, hints))
       }
     } finally {
       isSending = false

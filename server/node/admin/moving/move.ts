@@ -1,6 +1,8 @@
 // Moves a place: hold, copy, compare, finish, open, release. It can be interrupted and restarted at any step. An abort
 // before the source is FINISHed restores the previous state.
+
 import { randomBytes } from "node:crypto"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { emptyTally, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
 import type { Backend, StatusSeen } from "./backend.ts"
 import { createHeads } from "./heads.ts"
@@ -30,7 +32,7 @@ export interface MoveOptions {
 export async function move({ source, target, onProgress = () => {}, onOpen }: MoveOptions): Promise<Moved> {
   const before = { source: await source.status(), target: await target.status() }
   const transferId = startedTransfer(before.source) ?? new Uint8Array(randomBytes(16))
-  const isOpened = before.target.state === "OPEN" && isSame(before.target.transferId, transferId)
+  const isOpened = before.target.state === "OPEN" && equalBytes(before.target.transferId, transferId)
   const report = (step: Progress["step"], { records, conversations }: Copied) =>
     onProgress({ step, records, conversations })
 
@@ -61,8 +63,6 @@ function startedTransfer({ state, transferId }: StatusSeen): Uint8Array | undefi
   if (state === "MOVED") return transferId.length > 0 ? transferId : undefined
   return state === "HOLDING" || state === "HELD" || state === "GIVEN" ? transferId : undefined
 }
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
 interface Copied {
   readonly records: number
@@ -135,10 +135,10 @@ export async function abortMove({ source, target }: Pick<MoveOptions, "source" |
     throw new Error("The source has FINISHed this transfer and the target may be open: run `messaging move` again.")
   }
   let there = await target.status()
-  if (there.state === "OPEN" && isSame(there.transferId, transferId)) {
+  if (there.state === "OPEN" && equalBytes(there.transferId, transferId)) {
     throw new Error("The target is already open, and two backends cannot serve one scope: finish the move.")
   }
-  if (there.state === "RECEIVING" && isSame(there.transferId, transferId)) {
+  if (there.state === "RECEIVING" && equalBytes(there.transferId, transferId)) {
     while (!there.isEmpty) there = await target.change(transferId, "ERASE")
     await target.change(transferId, "ABORT")
   }

@@ -1,5 +1,7 @@
 // Erases a moved place: attachments after their bytes, then conversations, then users with their devices.
+
 import { Refused } from "@signet/kernel/errors"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { Moving, PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
@@ -7,7 +9,6 @@ import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
 import { keyName, pairName, placeName, userName } from "../names.ts"
 import { listAttachments } from "./export.ts"
-import { isSameBytes } from "./residence.ts"
 
 const atOnce = 50
 
@@ -38,7 +39,7 @@ async function eraseObject(erase: () => Promise<boolean>): Promise<void> {
 }
 
 const mayErase = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
-  state === "MOVED" || (state === "RECEIVING" && of !== null && isSameBytes(of, transferId))
+  state === "MOVED" || (state === "RECEIVING" && of !== null && equalBytes(of, transferId))
 
 /** @returns True if there were any. */
 async function eraseConversations(env: DurableEnv, place: Place): Promise<boolean> {

@@ -1,7 +1,9 @@
 // Sends records to their objects. Each object accepts them while it receives this transfer, and refuses another
 // place's.
+
 import { Refused } from "@signet/kernel/errors"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
 import type { AttachmentRecord, Conversation } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
@@ -11,7 +13,7 @@ import { keyName, pairName, placeName, userName } from "../names.ts"
 import type { ConversationRecord } from "./conversation.ts"
 import type { ClaimGiven, DeviceRecord } from "./device.ts"
 import { invalid, requireOwn } from "./own.ts"
-import { isSameBytes, type Residence } from "./residence.ts"
+import type { Residence } from "./residence.ts"
 import type { UserRecord } from "./user.ts"
 
 type Of = Omit<Residence, "state">
@@ -30,7 +32,7 @@ export const importPage =
     const of: Of = { place, transferId }
     const index = () => env.PLACES.getByName(placeName(place))
     const { state, transferId: ours } = await ask(() => index().status())
-    if (state !== "RECEIVING" || ours === null || !isSameBytes(ours, transferId)) throw new Refused("STATE_CONFLICT")
+    if (state !== "RECEIVING" || ours === null || !equalBytes(ours, transferId)) throw new Refused("STATE_CONFLICT")
     await requireOwn(env, place, records)
     const sorted = await sort(env, of, records)
     const made = records.flatMap((one) => (one.is === "conversation" ? [one.conversation] : []))
@@ -89,7 +91,7 @@ async function sort(env: DurableEnv, of: Of, records: readonly StoredRecord[]): 
           record.packages.map(async ({ deviceId, ref }) => {
             const inPage = records.find(
               (one) =>
-                one.is === "keyPackage" && isSameBytes(one.keyPackage.ref, ref) && one.keyPackage.deviceId === deviceId,
+                one.is === "keyPackage" && equalBytes(one.keyPackage.ref, ref) && one.keyPackage.deviceId === deviceId,
             )
             if (inPage?.is === "keyPackage") return inPage.keyPackage
             return ask(() => env.DEVICES.getByName(deviceId).findPackage(of.place, ref))

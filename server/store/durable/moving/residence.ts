@@ -33,9 +33,6 @@ export function findResidence(sql: Sql): Residence | undefined {
 export const putResidence = (sql: Sql, residence: Residence): void =>
   sql.run("insert or replace into residence (id, told) values (1, ?)", toText(residence))
 
-export const isSameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, i) => byte === b[i])
-
 const heldMessage = "PLACE_HELD"
 
 /** Thrown by an object's method that would write or read data of a held place: `ask` turns it into a refusal. */

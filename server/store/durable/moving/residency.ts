@@ -1,7 +1,8 @@
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { isReadable, isWritable, type PlaceState } from "@signet/kernel/messaging/moving"
 import { placeName } from "../names.ts"
 import type { Sql } from "../sql.ts"
-import { findResidence, isSameBytes, putResidence, type Residence } from "./residence.ts"
+import { findResidence, putResidence, type Residence } from "./residence.ts"
 
 /** The residence of one object, read once and then kept in memory. */
 export interface Residency {
@@ -74,7 +75,7 @@ export function createResidency(of: {
       const isBlank = of.isBlank()
       const isOurs =
         there?.state === "RECEIVING" &&
-        isSameBytes(there.transferId, transfer.transferId) &&
+        equalBytes(there.transferId, transfer.transferId) &&
         placeName(there.place) === placeName(transfer.place)
       if (!isBlank && !isOurs) return false
       const residence: Residence = { ...transfer, state: "RECEIVING" }

@@ -1,5 +1,6 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { isWritable, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { Timed } from "../alarm.ts"
@@ -15,7 +16,6 @@ import {
   type WalkPage,
   walked,
 } from "../moving/place.ts"
-import { isSameBytes } from "../moving/residence.ts"
 import { userName } from "../names.ts"
 import { StoredObject } from "../object.ts"
 import { fromText, toText } from "../plain.ts"
@@ -109,7 +109,7 @@ export abstract class PlaceObject extends StoredObject {
   /** As `admit`, for imported records. */
   admitAll(transferId: Uint8Array, userIds: readonly PrincipalId[], conversations: readonly Indexed[]): boolean {
     const { state, transferId: of } = this.status()
-    if (state !== "RECEIVING" || of === null || !isSameBytes(of, transferId)) return false
+    if (state !== "RECEIVING" || of === null || !equalBytes(of, transferId)) return false
     for (const userId of userIds) this.#add("user", userId)
     for (const { id, createdAtMs } of conversations) this.addConversation(id, createdAtMs)
     return true

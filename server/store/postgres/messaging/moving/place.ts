@@ -1,5 +1,6 @@
 // The state of a place, and the steps of a move.
 import { Refused } from "@signet/kernel/errors"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { decideStep, type Moving, type PlaceState, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../../sql.ts"
@@ -97,7 +98,7 @@ async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
   await transact(async (trx, log) => {
     const { state, transferId, isEmpty } = await lockPlace(trx, of.place)
     // Another call may have taken the step meanwhile.
-    if (transferId === null || Buffer.compare(transferId, of.transferId) !== 0) return
+    if (transferId === null || !equalBytes(transferId, of.transferId)) return
     if (state === "HOLDING") await put(trx, of, "HELD")
     else if (state !== "RECEIVING") return
     else if (!isEmpty) return reopen(trx, of)
@@ -117,6 +118,6 @@ export function requireState(
   states: readonly PlaceState[],
   ours: Uint8Array | null,
 ): void {
-  const isOurs = ours === null || (transferId !== null && Buffer.compare(transferId, ours) === 0)
+  const isOurs = ours === null || (transferId !== null && equalBytes(transferId, ours))
   if (!states.includes(state) || !isOurs) throw new Refused("STATE_CONFLICT")
 }
