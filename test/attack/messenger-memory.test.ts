@@ -4,27 +4,21 @@ import { create } from "@bufbuild/protobuf"
 import { StagedCommitSchema } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
-import { secretsOf } from "../../clients/core/messaging/engine/secret-tree.ts"
-import { epochSecretList, opened } from "../../clients/core/messaging/engine/state.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Engine, type GroupState, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
+import { isZero, secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
-import {
-  type Messengers,
-  messengersOn,
-  type OpenedMessenger,
-  systemClock,
-  textsIn,
-} from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let movedMs = 0
+const { clock, pass } = movedClock(() => server)
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 3 })
@@ -42,17 +36,11 @@ interface Step {
   readonly kept: readonly Uint8Array[]
 }
 
-function secretsIn(state: GroupState | undefined): Uint8Array[] {
-  if (state === undefined) return []
-  const { epochSecrets, secretTree, privateKeys } = opened(state)
-  return [...epochSecretList(epochSecrets), ...secretsOf(secretTree), ...privateKeys.values()]
-}
-
 /** An engine that remembers what each step consumes. */
 function watched(engine: Engine, steps: Step[]): Engine {
   const remember = <Made>(does: string, before: GroupState, made: Made, after?: GroupState): Made => {
-    const kept = secretsIn(after)
-    steps.push({ does, consumed: secretsIn(before).filter((secret) => !kept.includes(secret)), kept })
+    const kept = after === undefined ? [] : [...secretsIn(after)]
+    steps.push({ does, consumed: [...secretsIn(before)].filter((secret) => !kept.includes(secret)), kept })
     return made
   }
   return {
@@ -75,8 +63,6 @@ function watched(engine: Engine, steps: Step[]): Engine {
   }
 }
 
-const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
-
 interface Watched extends Pick<OpenedMessenger, "store" | "box"> {
   readonly person: SignedIn
   readonly messenger: Messenger
@@ -87,7 +73,6 @@ interface Watched extends Pick<OpenedMessenger, "store" | "box"> {
 async function newcomer(name: string): Promise<Watched> {
   const steps: Step[] = []
   const person = await server.person(name)
-  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
   const [store, box] = [openMemoryStore(), testBox()]
   const [options, primitives] = messengers.optionsFor(person, { store, box, clock })
   const openEngine: typeof primitives.openEngine = async (given) => watched(uncheckedEngine(given), steps)
@@ -142,10 +127,7 @@ test("a reset wipes the group that it replaces, on the device that makes it and 
   const [ofCat, ofDan] = [keptBy(cat.wiped()), keptBy(dan.wiped())]
   await cat.messenger.rejoin(id)
   // No member counts as online after a minute.
-  movedMs += 61_000
-  server.advance(61_000)
-  await server.messaging.issuerKeys.tick()
-  await server.keys.tick()
+  await pass()
   await cat.messenger.createDirectConversation(dan.person.userId)
   expect(namesOf(cat.wiped())).toEqual(["decrypt", "add"])
   expect(ofCat.every(isZero)).toBe(true)
@@ -155,8 +137,8 @@ test("a reset wipes the group that it replaces, on the device that makes it and 
 })
 
 test("a wiped messenger keeps no secret of a group or of a commit that is under way", async () => {
-  const eve = await newcomer("eve")
-  const { id } = await eve.messenger.createGroupConversation([])
+  const [eve, fay] = [await newcomer("eve"), await newcomer("fay")]
+  const { id } = await eve.messenger.createGroupConversation([fay.person.userId])
   const { context } = await openContext(...messengers.optionsFor(eve.person, eve))
   const nextState = new Uint8Array(64).fill(1)
   const conversation = context.conversation(id)
@@ -165,7 +147,7 @@ test("a wiped messenger keeps no secret of a group or of a commit that is under 
     return { next: { ...stored, staged }, result: undefined }
   })
   const { local, staged } = await conversation.stored()
-  const secrets = [...secretsIn(local?.group), staged?.nextState ?? expect.fail("no commit")]
+  const secrets = [...secretsIn(local?.group ?? expect.fail("no group")), staged?.nextState ?? expect.fail("no commit")]
   expect(secrets.some(isZero)).toBe(false)
   await context.wipeAll()
   expect(secrets.every(isZero)).toBe(true)

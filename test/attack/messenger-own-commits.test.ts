@@ -14,7 +14,8 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -24,8 +25,7 @@ let transport: LyingTransport
 let ann: OpenedMessenger
 let ben: OpenedMessenger
 let cam: OpenedMessenger
-let movedMs = 0
-const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+const { clock, pass } = movedClock(() => server)
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
@@ -61,10 +61,7 @@ async function leaveAlone(): Promise<void> {
   const [conversation] = (await ann.messenger.conversations()).filter(({ isDirect }) => isDirect)
   await ann.messenger.rejoin(conversation?.id ?? "")
   // No member counts as online after a minute.
-  movedMs += 61_000
-  server.advance(61_000)
-  await server.messaging.issuerKeys.tick()
-  await server.keys.tick()
+  await pass()
 }
 
 const group = () => ann.messenger.createGroupConversation([ben.person.userId])

@@ -6,13 +6,8 @@ import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import {
-  type Messengers,
-  messengersOn,
-  type OpenedMessenger,
-  systemClock,
-  textsIn,
-} from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { describeStory } from "../support/postgres.ts"
 
@@ -22,8 +17,7 @@ describeStory("an own message", (kind) => {
   let server: MessagingServer
   let messengers: Messengers
   let ben: OpenedMessenger
-  let movedMs = 0
-  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+  const { clock, pass } = movedClock(() => server)
   beforeAll(async () => {
     server = await startMessagingServer({ store: kind })
     messengers = messengersOn(server, { keyPackages: 4 })
@@ -47,14 +41,6 @@ describeStory("an own message", (kind) => {
     transport.bend = { method: "AppendMessage", answer }
     await expect(messenger.send(id, utf8("unanswered"))).rejects.toMatchObject({ reason: "QUEUED" })
     transport.bend = undefined
-  }
-
-  /** Moves the clock by longer than a member counts as online. */
-  async function pass(): Promise<void> {
-    movedMs += 61_000
-    server.advance(61_000)
-    await server.messaging.issuerKeys.tick()
-    await server.keys.tick()
   }
 
   /** The device after its revocation and a new sign-in, which replaces it. */

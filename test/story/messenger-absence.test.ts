@@ -12,13 +12,8 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
-import {
-  type Messengers,
-  messengersOn,
-  type OpenedMessenger,
-  systemClock,
-  textsIn,
-} from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -26,9 +21,8 @@ const day = 86_400_000
 
 let server: MessagingServer
 let messengers: Messengers
-let movedMs = 0
-/** The clock of all messengers. */
-const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+const time = movedClock(() => server)
+const { clock } = time
 
 let here: OpenedMessenger
 beforeAll(async () => {
@@ -41,12 +35,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-async function pass(days: number): Promise<void> {
-  movedMs += days * day
-  server.advance(days * day)
-  await server.messaging.issuerKeys.tick()
-  await server.keys.tick()
-}
+const pass = (days: number) => time.pass(days * day)
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })

@@ -5,20 +5,14 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { isLong } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import {
-  type Messengers,
-  messengersOn,
-  type OpenedMessenger,
-  systemClock,
-  textsIn,
-} from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
-let movedMs = 0
-const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+const { clock, pass } = movedClock(() => server)
 
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
@@ -31,14 +25,6 @@ afterAll(async () => {
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const newcomer = (name: string) => messengers.newcomer(name, { clock })
-
-/** Moves the clock, by default by longer than a member counts as online. */
-async function pass(ms = 61_000): Promise<void> {
-  movedMs += ms
-  server.advance(ms)
-  await server.messaging.issuerKeys.tick()
-  await server.keys.tick()
-}
 
 /** Another device of the same person, who has lost the first one with its store. */
 async function replaced({ person }: Pick<OpenedMessenger, "person">): Promise<OpenedMessenger> {

@@ -7,6 +7,7 @@ import { keySetFields, root } from "../../../../proto/canonical/testing/world.ts
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
+import { isZero } from "../testing/secrets.ts"
 import { testBox } from "../testing/test-box.ts"
 import { openDevice } from "./device.ts"
 import { allKeysOf } from "./device-record.ts"
@@ -86,7 +87,6 @@ async function withKeys() {
   await device.change((before) => create(DeviceRecordSchema, { ...before, key, formerKeys: [former], nextKey }))
   return { device, read, keys: [key, former, nextKey].map(({ publicKey }) => publicKey) }
 }
-const isZero = (seed: Uint8Array) => seed.every((byte) => byte === 0)
 
 test("forgetting a device wipes its current, former and next keys", async () => {
   const { device, keys } = await withKeys()

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import type { Suite } from "../crypto/suite.ts"
-import type { GroupState } from "../mls.ts"
 import { roomOf } from "../testing/cast.ts"
 import { forgeWelcome } from "../testing/forge.ts"
 import { type OurSeat, ourSeat, testEngine } from "../testing/our-seat.ts"
 import type { CommitMessages } from "../testing/seat.ts"
-import { secretsOf } from "./secret-tree.ts"
-import { epochSecretList, opened } from "./state.ts"
+import { secretsIn } from "../testing/secrets.ts"
+import { opened } from "./state.ts"
 
 // After an operation, a device's memory has no secrets but those of the resulting state. The suite below records every
 // secret that it derives, decrypts or computes with.
@@ -50,11 +49,6 @@ function watched(): { readonly suite: Suite; readonly seen: Map<Uint8Array, stri
       },
     },
   }
-}
-
-function secretsIn(state: GroupState): Set<Uint8Array> {
-  const { epochSecrets, secretTree, privateKeys } = opened(state)
-  return new Set([...epochSecretList(epochSecrets), ...secretsOf(secretTree), ...privateKeys.values()])
 }
 
 /**
