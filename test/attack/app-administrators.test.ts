@@ -40,8 +40,8 @@ describe("an app's administrator", () => {
         { appId: world.other.id, providerClient: { ...client, clientId: "draw-android", ...of } },
         world.as("otherAdmin"),
       )
-    for (const of of [{ clientId }, { audiences: ["draw-android", clientId] }]) {
-      expect(await refusal(create(of))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
+    for (const fields of [{ clientId }, { audiences: ["draw-android", clientId] }]) {
+      expect(await refusal(create(fields))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
     }
     const { providerClient } = await create({})
     const change = { appId: world.other.id, providerClientId: providerClient?.id ?? "" }

@@ -117,8 +117,8 @@ const flows: Record<string, Flow> = {
       if (!done) await messenger.addMembers(id, [cid.person.userId])
       await cid.messenger.sync()
       await ben.messenger.sync()
-      for (const of of [messenger, ben.messenger, cid.messenger]) {
-        expect(await membersOf(of, id)).toEqual(people(ann, ben, cid))
+      for (const reader of [messenger, ben.messenger, cid.messenger]) {
+        expect(await membersOf(reader, id)).toEqual(people(ann, ben, cid))
       }
       await cid.messenger.send(id, utf8(text))
       await messenger.sync()

@@ -81,7 +81,7 @@ test("context tokens are separate for each actor and job", async () => {
 test("the cache does not exceed its capacity", async () => {
   const { asked, answers, contexts } = issuer({ cacheSize: 1 })
   answers.next = () => Response.json(good)
-  for (const of of [() => contexts.own(), () => contexts.of(user, "token"), () => contexts.own()]) await of()
+  for (const ask of [() => contexts.own(), () => contexts.of(user, "token"), () => contexts.own()]) await ask()
   expect(asked).toHaveLength(3)
   await contexts.own()
   expect(asked).toHaveLength(3)
