@@ -102,6 +102,7 @@ export const identityClientMutants: readonly Mutant[] = [
     ...decisions,
     from: "message.sessionId === sessionId ? reread(state, { reason: message.reason }) : stay(state)",
     to: "logOut(state, message.reason)",
+    test: "clients/core/live-session-tabs.test.ts",
     name: "is accepted only if valid",
   },
   {
@@ -109,6 +110,7 @@ export const identityClientMutants: readonly Mutant[] = [
     ...live,
     from: "if (isRefusedAgain(machine.state, clock.nowMs())) return refused",
     to: "",
+    test: "clients/core/live-session-refresh.test.ts",
     name: "rejects all of them",
   },
   {
