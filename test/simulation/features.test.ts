@@ -15,6 +15,9 @@ test("two tabs of one store are one device, whichever of them freezes, and where
 test("a message whose answer was lost before a rejoin is in the log once", () =>
   expectSound(24, { features: ["rejoins"] }))
 
+test("a device whose app has used a conversation's id before its welcome expired is added again", () =>
+  expectSound(20008, { features: ["hints", "renewal", "rejoins"] }))
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>

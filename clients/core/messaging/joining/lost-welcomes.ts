@@ -35,6 +35,8 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
   if (!(await context.has(id))) return true
   const conversation = context.conversation(id)
   const record = await conversation.record()
+  // The app has used the id, for example with `outbox`, and nothing is stored.
+  if (record === undefined) return true
   // Another device's first commit was accepted. An own staged commit may be that commit, so it is sent again.
   if (record?.status === Status.CREATING) return (await conversation.stored()).staged === undefined
   return record?.status === Status.WAITING || record?.status === Status.STRANDED || record?.status === Status.REMOVED
