@@ -7,6 +7,7 @@ const checkpoints = "server/kernel/audit/verify-checkpoints.ts"
 const rows = "server/kernel/audit/row.ts"
 const store = "server/store/postgres/audit/audit-chain.test.ts"
 const sealing = "server/node/admin/sealing-keys.test.ts"
+const sealedTampering = "server/node/admin/sealing-keys-tampering.test.ts"
 const tampering = "server/store/postgres/audit/audit-tampering.test.ts"
 
 /** Mutants of the verification of audit chains, and of the erasure of personal data. */
@@ -113,7 +114,7 @@ export const auditMutants: readonly Mutant[] = [
     file: checkpoints,
     from: "|| (by.until !== null && checkpoint.number >= by.until.checkpoint)",
     to: "",
-    test: sealing,
+    test: sealedTampering,
     name: "with the old key can neither create a checkpoint nor move the start of a chain",
   },
   {
@@ -121,7 +122,7 @@ export const auditMutants: readonly Mutant[] = [
     file: "server/store/postgres/audit/audit-verify.ts",
     from: "bytes(row.stamp))?.until === null",
     to: "bytes(row.stamp)) !== undefined",
-    test: sealing,
+    test: sealedTampering,
     name: "with the old key can neither create a checkpoint nor move the start of a chain",
   },
   {
@@ -129,7 +130,7 @@ export const auditMutants: readonly Mutant[] = [
     file: "server/store/postgres/audit/audit-verify.ts",
     from: "eventId === undefined || until !== null ? []",
     to: "eventId !== null ? []",
-    test: sealing,
+    test: sealedTampering,
     name: "that restores the earlier state of the keys is detected",
   },
   {

@@ -11,7 +11,7 @@ export const folders = ["server/kernel", "server/guard", "proto/canonical", "ser
 export const furtherTests: readonly string[] = [
   "server/providers/*.test.ts",
   "server/keys/*.test.ts",
-  "server/node/admin/sealing-keys.test.ts",
+  "server/node/admin/seal*.test.ts",
   "server/store/postgres/audit-*.test.ts",
 ]
 
