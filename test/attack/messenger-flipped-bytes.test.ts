@@ -178,6 +178,8 @@ test("a flipped byte in a stored row of any kind is a typed error, or changes no
       const after = await picture(withRow(ann.store, { ...row, value })).catch((error: unknown) =>
         expect.fail(`${row.table} ${row.key}, byte ${at}: ${String(error)}`),
       )
+      // The issuer's URL ends the header: nothing that works offline needs it.
+      if (isHeader && at >= row.value.length - 8) expect(after.open).toHaveProperty("error")
       for (const [name, look] of Object.entries(after)) {
         if ("error" in look) errors++
         else expect(look, `${name} with another byte ${at} of ${row.table} ${row.key}`).toEqual(before[name])

@@ -1,6 +1,7 @@
 // A device's own messages: the log has each of them once. A service that repeats one learns nothing and stops nothing; an
 // older copy of the store is still detected.
 import { Code, ConnectError } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
@@ -128,24 +129,28 @@ describeStory("an own message", (kind) => {
     expect(await textsIn(ben, id)).toEqual(["stored"])
   })
 
-  test("is not encrypted again while nobody knows whether the service accepted it", async () => {
-    const { ann, transport } = await newcomer("ann, who hears nothing")
-    const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
-    await sendUnanswered(ann, transport, id)
-    transport.lie = { of: id, log: [] }
-    await ann.messenger.rejoin(id)
-    await ben.messenger.sync()
-    transport.lie = undefined
-    const answer = () => {
-      throw new ConnectError("the answer is lost again", Code.Unavailable)
-    }
-    transport.bend = { method: "AppendMessage", answer }
-    await ann.messenger.sync()
-    expect((await ann.messenger.conversation(id))?.status).toBe("waiting")
-    transport.bend = undefined
-    for (const one of [ann, ben]) await one.messenger.sync()
-    expect(await textsIn(ben, id)).toEqual(["unanswered"])
-  })
+  test.each(["", "PLACE_HELD", "RATE_LIMITED"])(
+    "is not encrypted again after %s: nobody knows whether the service accepted it",
+    async (reason) => {
+      const { ann, transport } = await newcomer(`ann, who hears ${reason || "nothing"}`)
+      const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+      await sendUnanswered(ann, transport, id)
+      transport.lie = { of: id, log: [] }
+      await ann.messenger.rejoin(id)
+      await ben.messenger.sync()
+      transport.lie = undefined
+      const answer = () => {
+        const details = reason === "" ? [] : [{ desc: ErrorInfoSchema, value: { domain: "signet", reason } }]
+        throw new ConnectError("no answer again", Code.Unavailable, undefined, details)
+      }
+      transport.bend = { method: "AppendMessage", answer }
+      await ann.messenger.sync()
+      expect((await ann.messenger.conversation(id))?.status).toBe("waiting")
+      transport.bend = undefined
+      for (const one of [ann, ben]) await one.messenger.sync()
+      expect(await textsIn(ben, id)).toEqual(["unanswered"])
+    },
+  )
 
   test("that the service names a read position for is refused: its entry would replace another one", async () => {
     const { ann, transport } = await newcomer("ann, who is deceived")

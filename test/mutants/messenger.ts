@@ -216,8 +216,8 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/store/store-header.ts`,
     from: "if (header.$unknown !== undefined) throw",
     to: "if (header.storeId === undefined) throw",
-    test: flips,
-    name: "a flipped byte in a stored row of any kind is a typed error, or changes nothing",
+    test: `${client}/open.test.ts`,
+    name: "a store with a header field that nobody knows does not open",
   },
   {
     fault: "an unanswered question about an own message counts as a refusal",
@@ -225,7 +225,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (failureOf(error) === undefined || isUnreachable(error) ||",
     to: "if (failureOf(error) === undefined ||",
     test: own,
-    name: "is not encrypted again while nobody knows whether the service accepted it",
+    name: "is not encrypted again after PLACE_HELD: nobody knows whether the service accepted it",
+    row: "is not encrypted again after %s: nobody knows whether the service accepted it",
   },
   {
     fault: "an own message is shown where another entry is",

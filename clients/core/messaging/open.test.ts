@@ -50,7 +50,7 @@ test.each([
 })
 
 /** Opens a store that has this header. */
-async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>) {
+async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>, more: readonly number[] = []) {
   const options = optionsWith({})
   const { appId, userId } = options.session
   const own = {
@@ -61,7 +61,10 @@ async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>) {
     userId,
     issuer: "https://auth.example",
   }
-  const value = toBinary(StoreHeaderSchema, create(StoreHeaderSchema, { ...own, ...header }))
+  const value = Uint8Array.from([
+    ...toBinary(StoreHeaderSchema, create(StoreHeaderSchema, { ...own, ...header })),
+    ...more,
+  ])
   await options.store.transact(deviceSpace, 0n, [{ op: "create", table: "header", key: "store", value }])
   return openContext(options, { suite, verify })
 }
@@ -77,6 +80,11 @@ test.each<[string, MessageInitShape<typeof StoreHeaderSchema>, string]>([
   ["no issuer", { issuer: "" }, "STATE_TAMPERED"],
 ])("a store of %s does not open", async (_, header, reason) => {
   await expect(openWith(header)).rejects.toMatchObject({ name: "MessagingError", reason })
+})
+
+test("a store with a header field that nobody knows does not open", async () => {
+  // Field 99, a varint.
+  await expect(openWith({}, [0x98, 0x06, 1])).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
 test("a token without an issuer creates no store", async () => {
