@@ -1,4 +1,5 @@
 // Attacks on sealed values and stamps by a writer to the database.
+import { randomBytes } from "node:crypto"
 import { sealRow } from "@signet/kernel/audit/row"
 import { expect, test, vi } from "vitest"
 import { describeOnPostgres } from "../../../test/support/postgres.ts"
@@ -89,6 +90,17 @@ describeOnPostgres("a writer to the database", () => {
       [...[head.shard, head.seq, head.hash], Buffer.from(old.stamp(JSON.stringify(start)))],
     )
     expect(await world.verify(newKey)).toEqual(["LINK_CHANGED"])
+  })
+
+  test("gets no stamp from a rotation for a start of a chain that they forged", async () => {
+    const world = await startWorld()
+    await world.first.checkpoint()
+    const forgeText = `insert into audit_start (shard, seq, hash, dropped_at, stamp)
+      select shard, seq, hash, now(), $1 from audit_link order by seq limit 1`
+    await run(world.db, forgeText, [randomBytes(32)])
+    expect(await world.verify(oldKey)).toContain("LINK_CHANGED")
+    await rotated(world)
+    expect(await world.verify(newKey)).toContain("LINK_CHANGED")
   })
 
   test("that restores the earlier state of the keys is detected", async () => {

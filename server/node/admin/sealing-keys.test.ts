@@ -79,13 +79,50 @@ describeOnPostgres("a rotation of the sealing key", () => {
     const rotation = world.command("rotate", oldKey, newKey).finally(() => {
       hasEnded = true
     })
-    const waitingText = "select from pg_stat_activity where query like $1 and datname = current_database()"
-    const isWaiting = async () => (await run(world.db, waitingText, ["select virtualxid%"])).length > 0
-    await expect.poll(async () => hasEnded || (await isWaiting()), { timeout: 60_000 }).toBe(true)
-    held.resolve()
-    await Promise.all([writing, rotation])
+    // A command that waits looks again; one that waits for nothing looks less often before it ends.
+    const looks = new Set<string>()
+    const lookText = `select query_start::text as at from pg_stat_activity
+      where query like 'select virtualxid%' and datname = current_database()`
+    const isWaiting = async () => {
+      for (const { at } of await run<{ at: string }>(world.db, lookText, [])) looks.add(at)
+      return looks.size > 2
+    }
+    try {
+      await expect.poll(async () => hasEnded || (await isWaiting()), { timeout: 60_000 }).toBe(true)
+      expect(hasEnded).toBe(false)
+      expect((await listSealingKeys(world.db)).map(({ status }) => status)).toContain("PREVIOUS")
+    } finally {
+      held.resolve()
+      await Promise.all([writing, rotation])
+    }
     const { json } = await world.command("list", newKey)
     expect(json).toEqual(expect.objectContaining({ underAnotherKey: 0, unopened: {} }))
+  })
+
+  test("keeps a value that changes while it is re-sealed", async () => {
+    const world = await startWorld()
+    await world.first.close()
+    const client = idOf("pcl", "one")
+    const [changed, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const writing = world.db.transaction().execute(async (trx) => {
+      const text = "update provider_client set client_secret_sealed = $1 where id = $2"
+      await run(trx, text, [Buffer.from("written meanwhile"), client])
+      changed.resolve()
+      await held.promise
+    })
+    await changed.promise
+    const resealing = resealAll(world.db, (_, sealed) => new Uint8Array([...sealed, 0]))
+    const blockedText = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    const isBlocked = async () => (await run(world.db, blockedText, [])).length > 0
+    try {
+      await expect.poll(isBlocked, { timeout: 60_000 }).toBe(true)
+    } finally {
+      held.resolve()
+      await Promise.all([writing, resealing])
+    }
+    const readText = "select client_secret_sealed as sealed from provider_client where id = $1"
+    const [row] = await run<{ sealed: Uint8Array }>(world.db, readText, [client])
+    expect(Buffer.from(row?.sealed ?? []).toString()).toBe("written meanwhile")
   })
 
   test("continues after a kill, and a half re-sealed table stays readable", async () => {
