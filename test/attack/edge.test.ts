@@ -4,6 +4,7 @@ import { newId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { run } from "../../server/store/postgres/sql.ts"
 import { bearer } from "../support/clients.ts"
 import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
@@ -153,6 +154,29 @@ describe.runIf(isWorthIt)("the Worker", () => {
     expect(await ended).toMatch(/DEVICE_REVOKED|SESSION_REVOKED/)
     leaving.abort()
     expect(await why(lost.calls.conversations.listConversations({}))).toMatch(/DEVICE_REVOKED|SESSION_REVOKED/)
+  })
+
+  test("audits a denial with the platform's address of the caller, and none that the caller claims", async () => {
+    const token = await forged(alice, { scp: [] })
+    const deny = async (headers: Record<string, string>) => {
+      const answer = await fetch(`${server.messagingUrl}/signet.messaging.v1.DeviceService/ListDevices`, {
+        method: "POST",
+        body: "{}",
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          "x-forwarded-for": "198.51.100.9",
+          ...headers,
+        },
+      })
+      expect(answer.status).toBe(403)
+    }
+    const text = "select ip_truncated as at from audit_event where route like '%DeviceService/ListDevices' order by id"
+    const networks = async () => (await run<{ at: string | null }>(server.node.store.db, text, [])).map(({ at }) => at)
+    await deny({ "cf-connecting-ip": "192.0.2.7" })
+    await expect.poll(networks, { timeout: 30_000 }).toEqual(["192.0.2.0/24"])
+    await deny({})
+    await expect.poll(networks, { timeout: 30_000 }).toEqual(["192.0.2.0/24", null])
   })
 
   test("logs no token, key or message", () => {

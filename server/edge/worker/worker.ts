@@ -82,8 +82,6 @@ function openFront({ settings, client, issuerKeys, deps, streams }: Runtime, reg
       issuerKeys.signer("RECEIPT")
       return true
     },
-    // The platform overwrites a header that a caller sends.
-    addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
   })
 }
 

@@ -14,9 +14,10 @@ export interface Arrived {
   readonly left: () => void
 }
 
-/** @param address The client's; null when it is unknown. */
-export function arrivedOf(request: Request, address: string | null): Arrived {
+export function arrivedOf(request: Request): Arrived {
   const id = crypto.randomUUID()
+  // The platform overwrites this header if a caller sends it. A caller may send any other.
+  const address = request.headers.get("cf-connecting-ip")
   const call = {
     requestId: id,
     ipTruncated: address === null ? null : truncateAddress(address),

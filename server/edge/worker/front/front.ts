@@ -20,8 +20,6 @@ interface FrontOptions extends UnaryOptions {
   readonly isAllowedOrigin: (origin: string) => Promise<boolean>
   /** Checks the service's dependencies. A failure, or an answer after more than two seconds, counts as false. */
   readonly isReady: () => Promise<boolean>
-  /** The client's address; null when it is unknown. */
-  readonly addressOf: (request: Request) => string | null
 }
 
 /** Answers a request. Never throws. */
@@ -60,7 +58,7 @@ export function createFront(options: FrontOptions): Front {
   }
 
   return async (request) => {
-    const arrived = arrivedOf(request, options.addressOf(request))
+    const arrived = arrivedOf(request)
     const crossed = await crossOrigin(request.method, (name) => request.headers.get(name), options.isAllowedOrigin)
     const answer = crossed.isPreflight
       ? new Response(null, { status: 204 })

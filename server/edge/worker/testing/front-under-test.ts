@@ -12,7 +12,6 @@ export function frontUnderTest(options: UnderTestOptions) {
     },
     isAllowedOrigin: async (origin) => origin === "https://app.example",
     isReady: async () => true,
-    addressOf: () => "203.0.113.7",
   })
   return { front, faults, reached }
 }

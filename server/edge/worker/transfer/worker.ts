@@ -63,8 +63,6 @@ function openFront(): Front {
     onFault: report,
     isAllowedOrigin: async () => false,
     isReady: async () => true,
-    // The platform overwrites a header that a caller sends.
-    addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
   })
 }
 
