@@ -1,10 +1,12 @@
+import { createServer, type RequestListener } from "node:http"
+import type { AddressInfo } from "node:net"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { errorToJson } from "@connectrpc/connect/protocol-connect"
 import { connectErrorOf } from "@signet/guard/errors"
 import { createServiceToken } from "@signet/guard/service-token"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { AuthorityService, GetSessionResponseSchema } from "@signet/proto/authority/v1/authority_service"
-import { beforeEach, expect, test } from "vitest"
+import { beforeEach, expect, onTestFinished, test } from "vitest"
 import { type CallAuth, createCallAuth } from "./call.ts"
 
 type Answer = () => Response | Promise<Response>
@@ -95,4 +97,25 @@ test.each<[string, Answer, Reason]>([
   expect(error).toMatchObject({ reason })
   // The auth service's text is in the cause, for the operator, and not in the message.
   expect(JSON.stringify(error)).not.toContain("sgsec_")
+})
+
+test("a redirect is not followed: no other server sees the request", async () => {
+  const serve = async (listener: RequestListener) => {
+    const server = createServer(listener)
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const seen: (string | undefined)[] = []
+  const other = await serve(({ url }, response) => {
+    seen.push(url)
+    response.end()
+  })
+  const auth = await serve((_, response) => response.writeHead(307, { location: `${other}/elsewhere` }).end())
+  call = createCallAuth({ url: auth, token: async () => "token", fetch })
+  await expect(ask()).rejects.toMatchObject({ reason: "UNAVAILABLE" })
+  expect(seen).toEqual([])
 })
