@@ -1,6 +1,6 @@
 // Attempts by one app's administrators on shared resources, and by removed members on what they once had.
 import { generateKeyPairSync } from "node:crypto"
-import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { Membership_Status, Platform, Provider } from "@signet/proto/auth/v1/records"
 import { ClientAuthMethod } from "@signet/proto/auth/v1/service_account_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
@@ -92,6 +92,22 @@ describe("an invitation that grants a scope of the auth service", () => {
       const accept = clients.account.acceptInvitation({ code: invited.code }, bearer(member.token))
       expect(await refusal(accept)).toMatch(/INVITATION_INVALID/)
     }
+  })
+
+  test("for a known person is refused once its inviter lost the scope, and they gain none", async () => {
+    const { admin, account } = clients
+    const by = world.as("admin")
+    const { inviter, of } = await invite()
+    const { token, principalId } = await signIn(server, clients, "known", { app: world.app })
+    const at = { appId: world.app.id, tenantId: world.tenant.id, principalId }
+    const { code } = await admin.inviteMember({ ...at, scopes }, bearer(inviter.token))
+    await admin.updateMembership({ ...of, membership: {}, updateMask: { paths: ["scopes"] } }, by)
+    expect(await refusal(account.acceptInvitation({ code }, bearer(token)))).toMatch(/INVITATION_INVALID/)
+    const { memberships } = await admin.listMemberships({ appId: world.app.id, principalId }, by)
+    const active = memberships.filter(({ status }) => status === Membership_Status.ACTIVE)
+    expect(active.map((one) => ({ tenantId: one.tenantId, scopes: one.scopes }))).toEqual([
+      { tenantId: "", scopes: [] },
+    ])
   })
 
   test("grants only the scopes that the inviter still holds", async () => {

@@ -3,7 +3,7 @@
 import { createClient } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
 import { Step, TransferService } from "@signet/proto/transfer/v1/transfer_service"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { accountProblem } from "../../server/kernel/machine/service-account.ts"
 import { refusal } from "../support/clients.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
@@ -81,4 +81,16 @@ test("an app's administrator cannot grant the scope", () => {
   }
   const grounds = { app, authAudience: "auth", makerScopes: new Set(["auth.service_accounts.write"]) }
   expect(accountProblem(asked, grounds)).toEqual({ reason: "SCOPE_NOT_GRANTED", field: "scopes" })
+})
+
+test("a token of the auth service's audience may not transfer where messaging has its own", async () => {
+  const messagingAudience = "svc-messaging"
+  const other = await startMessagingServer({ store: storyStore, messagingAudience })
+  onTestFinished(() => other.close())
+  const token = await (await moverOf(other, messagingAudience))()
+  const client = createClient(TransferService, connectTo(other.url))
+  const place = { appId: other.app.id, tenantId: "" }
+  expect((await client.getPlace({ place }, as(token))).status).toBeDefined()
+  const forAuth = other.keys.sign("at+jwt", { ...claimsOf(token), aud: "auth" })
+  expect(await refusal(client.getPlace({ place }, as(forAuth)))).toBe("Unauthenticated AUDIENCE_MISMATCH")
 })
