@@ -99,6 +99,19 @@ describe("an object", () => {
     await reset()
   })
 
+  test("is not erased before its entries are delivered, once each", async () => {
+    const [lane, name] = [freshId("dev"), freshId("dev")]
+    await objects.world({ refused: [lane] })
+    await probe(name).send([entry(lane, "kept")], true)
+    await probe(name).setPlace({ place, transferId: random(16), state: "MOVED" })
+    expect(await probe(name).eraseAll(place)).toBe(false)
+    expect(await probe(name).rowsOf("select lane from outbox")).toEqual([{ lane }])
+    await objects.world({ refused: [] })
+    expect(await probe(name).eraseAll(place)).toBe(true)
+    expect((await delivered(lane)).map(({ body }) => body)).toEqual(["kept"])
+    expect(await probe(name).blank()).toBe(true)
+  })
+
   test("migrates when it wakes, and refuses older code", async () => {
     const name = freshId("dev")
     await probe(name).rowsOf("insert into kept (text) values ('old')")

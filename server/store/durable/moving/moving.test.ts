@@ -5,7 +5,7 @@ import { idOf } from "@signet/kernel/ids"
 import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
@@ -312,6 +312,36 @@ describe.skipIf(isShort)("an administrator who moves their own place", () => {
     expect(await moving.exportPage(asked)).toEqual({ records: [], next: null })
   })
 })
+
+test("attachments are found in their own place only", async () => {
+  const victims = newPlace()
+  const { whole, begunFile } = await fillPlace(store, victims)
+  const ids = [whole.id, begunFile.id]
+  const foundIn = async (place: Place) => (await moving.attachmentsOf(place, ids)).map(({ id }) => id)
+  expect((await foundIn(victims)).toSorted()).toEqual(ids.toSorted())
+  const others = [newPlace(), tenantAt(null), { ...victims, appId: idOf("app", random(16)) }]
+  for (const place of others) expect(await foundIn(place)).toEqual([])
+})
+
+test("a place is not erased while its objects have undelivered audit events", async () => {
+  const place = newPlace()
+  const { group, ana, whole, begunFile } = await fillPlace(store, place)
+  onTestFinished(async () => void (await objects.world({ faults: 0 })))
+  await objects.world({ faults: 1_000_000 })
+  const event = newAudit("messaging_place.changed")
+  await store.conversations.append(newMessage(group, ana), signReceipt, nowMs + 9, [event])
+  const transferId = random(16)
+  for (const name of ["HOLD", "FINISH", "RELEASE"] as const) await step(moving, place, transferId, name)
+  const bytesDeleted = [whole.id, begunFile.id]
+  const erasing = { place, transferId, bytesDeleted, audit: newAudit("messaging_place.changed") }
+  await expect(moving.erase(erasing)).rejects.toMatchObject({ reason: "UNAVAILABLE" })
+  await expect(moving.erase({ ...erasing, bytesDeleted: [] })).rejects.toMatchObject({ reason: "UNAVAILABLE" })
+  expect((await moving.status(place)).isEmpty).toBe(false)
+  await objects.world({ faults: 0 })
+  await erased(moving, place, transferId)
+  const told = (await objects.world()).audit.filter(({ id }) => id === event.id)
+  expect(told).toEqual([event])
+}, 60_000)
 
 test("every table of an object is exported, or excluded with a reason", () => {
   const folder = join(import.meta.dirname, "..")
