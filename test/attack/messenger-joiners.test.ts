@@ -311,17 +311,17 @@ test.each<[string, Fault, string | RegExp]>([
     },
     "THIRD_USER",
   ],
-  ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is not whole"],
-  ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is not whole"],
+  ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is incomplete"],
+  ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is incomplete"],
   [
     "whose tree is another one",
     { chunk: (tree) => ({ chunk: tree.with(20, (tree[20] ?? 0) ^ 1), size: tree.length }) },
-    "the tree is another one than the welcome names",
+    "the tree is not the one that the welcome names",
   ],
   [
     "whose tree never ends",
     { chunk: (tree) => ({ chunk: tree.subarray(0, 1), size: 4_000_000 }) },
-    "the tree is not whole",
+    "the tree is incomplete",
   ],
 ])("a welcome %s is refused", async (_, fault, expected) => {
   expect(await joining(fault)).toMatch(expected)

@@ -265,8 +265,8 @@ export const messengerCheckMutants: readonly Mutant[] = [
   {
     ...verification,
     fault: "a conversation that one is not in has a code",
-    from: "if (local === undefined) throw",
-    to: "if (local !== undefined && local.processedSeq < 0n) throw",
+    from: "if (local === undefined)\n        throw",
+    to: "if (local !== undefined && local.processedSeq < 0n)\n        throw",
     test: frame.test,
     name: "a removed member applies no envelope, and has no verification code",
   },

@@ -140,7 +140,7 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a chunk is given out that did not pass",
     file: `${client}/attachments/chunk-cipher.ts`,
-    from: 'throw new MessagingError("ATTACHMENT_TAMPERED", "a chunk is not the one that was sent", { cause })',
+    from: 'throw new MessagingError("ATTACHMENT_TAMPERED", "a chunk does not match its tag", { cause })',
     to: "return ciphertext.slice(0, -16)",
     ...hostile("bent parts"),
   },

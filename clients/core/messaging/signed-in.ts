@@ -27,7 +27,7 @@ export async function messagingSession(
     const given = await token
     const now = session.current
     const isTheirs = now.is === "signedIn" && now.user.principalId === userId && now.user.tenantId === tenantId
-    if (!isTheirs) throw new MessagingError("WRONG_USER", "somebody else is signed in now, or nobody")
+    if (!isTheirs) throw new MessagingError("WRONG_USER", "another user is signed in, or nobody")
     return given
   }
   return {

@@ -29,7 +29,7 @@ export async function sendAttachment(
   return sendContent(conversation, ({ group }) => {
     const isOurs = equalBytes(hash("device-credential", ownCredential(group)), manifest.senderCredentialHash)
     // The key is bound to the sender's credential, so recipients would reject the manifest under another one.
-    if (!isOurs) throw new MessagingError("ATTACHMENT_GONE", "the credential has been renewed meanwhile")
+    if (!isOurs) throw new MessagingError("ATTACHMENT_GONE", "the device credential was renewed since the upload began")
     return { content, ops: [removeUpload(id)] }
   })
 }

@@ -65,7 +65,7 @@ export async function chunkCipher(
         return new Uint8Array(await crypto.subtle.decrypt(parametersOf(index), fileKey, ciphertext))
       } catch (cause) {
         if (cause instanceof RangeError) throw cause
-        throw new MessagingError("ATTACHMENT_TAMPERED", "a chunk is not the one that was sent", { cause })
+        throw new MessagingError("ATTACHMENT_TAMPERED", "a chunk does not match its tag", { cause })
       }
     },
   }

@@ -27,7 +27,8 @@ export function ciphertextIn(
         if (stored?.index !== index) {
           stored = undefined
           const bytes = await fetchPart(index, signal)
-          if (bytes.length !== Math.min(partSize, size - index * partSize)) throw tampered("a part of another size")
+          if (bytes.length !== Math.min(partSize, size - index * partSize))
+            throw tampered("an attachment part has another size")
           stored = { index, bytes }
         }
         const start = at - index * partSize
@@ -57,8 +58,8 @@ export function remoteCiphertext(context: Context, attachmentId: string, size: n
 }
 
 function partSizeOf(attachment: Attachment | undefined, size: number): number {
-  if (attachment?.status !== Attachment_Status.COMPLETE) throw tampered("it is not whole any more")
-  if (attachment.size !== BigInt(size) || !isPartSize(attachment.partSize)) throw tampered("it has another size")
+  if (attachment?.status !== Attachment_Status.COMPLETE) throw tampered("the header is truncated")
+  if (attachment.size !== BigInt(size) || !isPartSize(attachment.partSize)) throw tampered("the size differs")
   return attachment.partSize
 }
 

@@ -40,7 +40,8 @@ export function openedAttachment(
   ciphertext: () => Promise<Ciphertext>,
 ): OpenedAttachment {
   const layout = layoutIn(manifest)
-  if (layout === undefined) throw new MessagingError("ATTACHMENT_TAMPERED", "sizes that do not fit")
+  if (layout === undefined)
+    throw new MessagingError("ATTACHMENT_TAMPERED", "the manifest's sizes contradict each other")
   const { fileName, mediaType } = manifest
   const size = layout.plaintextSize
   const stream = (options: ReadOptions = {}) =>
@@ -123,7 +124,7 @@ async function* pieces(
     waiting = opened.subarray(Math.max(0, from - start), Math.max(0, to - start))
   }
   // The sender knows the key and could encrypt other bytes later: the hash ensures that all members read the same file.
-  if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256)) throw tampered("not what its sender hashed")
+  if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256)) throw tampered("the content hash differs")
   if (waiting !== undefined && waiting.length > 0) yield waiting
 }
 
@@ -134,14 +135,14 @@ async function cipherOf(
   header: Uint8Array,
 ): Promise<ChunkCipher> {
   const prefix = prefixIn(header)
-  if (!equalBytes(header, headerOf(layout.chunkSize, manifest.salt, prefix))) throw tampered("another header")
+  if (!equalBytes(header, headerOf(layout.chunkSize, manifest.salt, prefix))) throw tampered("the header differs")
   return chunkCipher(manifest, place, layout, prefix)
 }
 
 function checkPadding(layout: Layout, index: number, opened: Uint8Array): void {
   const { from } = chunkAt(layout, index)
   const padding = opened.subarray(Math.max(0, layout.plaintextSize - from))
-  if (padding.some((byte) => byte !== 0)) throw tampered("something else than zeros after its end")
+  if (padding.some((byte) => byte !== 0)) throw tampered("the padding has bytes other than zero")
 }
 
 const tampered = (message: string) => new MessagingError("ATTACHMENT_TAMPERED", message)

@@ -22,7 +22,7 @@ export async function withRetries<T>(
     } catch (cause) {
       signal?.throwIfAborted()
       if (isFailure(cause, "RESOURCE_UNRESOLVED")) {
-        throw new MessagingError("ATTACHMENT_GONE", "the service does not have it any more", { cause })
+        throw new MessagingError("ATTACHMENT_GONE", "the service no longer stores the attachment", { cause })
       }
       const retryAfterMs = isFailure(cause, "RATE_LIMITED") ? failureOf(cause)?.retryAfterMs : undefined
       if (retryAfterMs === undefined && !isUnreachable(cause)) throw cause

@@ -75,4 +75,4 @@ function isTagged(sealed: Uint8Array, tags: Uint8Array, index: number): boolean 
 }
 
 const changed = (cause?: unknown) =>
-  new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file is not the one that it was", { cause })
+  new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file's content has changed since the upload began", { cause })

@@ -89,7 +89,8 @@ async function begin(
   if (!isFileName(fileName)) throw new MessagingError("ATTACHMENT_INVALID", "invalid file name")
   if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "invalid media type")
   const layout = layoutOf(source.size, chunkBytes)
-  if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "over the limit of the service")
+  if (layout === undefined)
+    throw new MessagingError("ATTACHMENT_TOO_LARGE", "the file exceeds the service's size limit")
   const { group } = groupToSend(await conversation.stored())
   const { random, clock } = conversation
   const manifest = create(AttachmentManifestSchema, {
@@ -133,7 +134,7 @@ async function resumeUpload(conversation: Conversation, source: AttachmentSource
   const layout = layoutIn(manifest)
   if (layout === undefined) throw new MessagingError("STATE_TAMPERED", "the stored sizes are inconsistent")
   if (layout.plaintextSize !== source.size) {
-    throw new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file has another size than before")
+    throw new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file's size has changed since the upload began")
   }
   return {
     id,
@@ -216,7 +217,7 @@ function checkCreated(attachment: Attachment | undefined, { ciphertextSize }: La
   const isUnique = new Set(missingParts).size === missingParts.length
   const isInRange = missingParts.every((index) => index < partCount)
   if (attachment === undefined || !isSizeConsistent || !isUnique || !isInRange) {
-    throw new MessagingError("ANSWER_REFUSED", "wrong parts")
+    throw new MessagingError("ANSWER_REFUSED", "the service answered with other parts of the upload")
   }
   return attachment
 }

@@ -166,9 +166,9 @@ test.each<[string, Parameters<typeof change>, string]>([
   ["an empty directive", ["directive", one, [], []], "changes nothing"],
   ["an addition that removes", ["add", {}, [deviceB], [newcomer]], "were to be added"],
   ["a reset that removes", ["reset", {}, [deviceB], [newcomer]], "were to be added"],
-  ["a removal that leaves a requested device", ["remove", one, [deviceB], []], "stays"],
-  ["a removal that adds", ["remove", both, [deviceB, deviceC], [newcomer]], "stays"],
-  ["an empty removal of a requested user", ["remove", both, [], []], "stays"],
+  ["a removal that leaves a requested device", ["remove", one, [deviceB], []], "is still a member"],
+  ["a removal that adds", ["remove", both, [deviceB, deviceC], [newcomer]], "is still a member"],
+  ["an empty removal of a requested user", ["remove", both, [], []], "is still a member"],
   [
     "a newcomer that the proof does not name",
     ["add", {}, [], [{ ...newcomer, keyPackageRef: bytes32(2) }]],

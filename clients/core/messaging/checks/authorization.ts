@@ -106,7 +106,7 @@ export function checkAuthorizedChange(
     throw refused("the service removes a device where devices were to be added")
   }
   const isLeft = [...roster.values()].some((member) => isAsked(member) && !removed.includes(member))
-  if (does === "remove" && (isLeft || added.length > 0)) throw refused("a device that was to be removed stays")
+  if (does === "remove" && (isLeft || added.length > 0)) throw refused("a device to remove is still a member")
   const hashAt = credentialHashes(group)
   checkEffect(proof.body, {
     added,

@@ -58,7 +58,7 @@ type Stored = Pick<StoredConversation, "record" | "local">
 export function groupToRead({ record, local }: Stored): LocalGroup {
   if (record === undefined) throw unknownConversation()
   if (local !== undefined && isReading(record)) return local
-  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device does not read the conversation now")
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device cannot read the conversation now")
 }
 
 /** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
@@ -73,7 +73,7 @@ function groupTo(act: "sends" | "commits", { record, local }: Stored): LocalGrou
     throw new MessagingError("STATE_ROLLBACK", "the stored state is older than one that was used")
   }
   if (local !== undefined && rules[record.status]?.[act] === true) return local
-  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device can send nothing to the conversation now")
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device cannot send to the conversation now")
 }
 
 export function unknownConversation(): MessagingError {

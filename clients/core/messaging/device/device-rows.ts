@@ -10,7 +10,7 @@ export async function writeDeviceRows({ store }: Pick<Storage, "store">, ops: re
     const { generation } = await store.read(deviceSpace, [])
     const done = await store.transact(deviceSpace, generation, ops)
     if (done === "ok") return
-    if (done === "EXISTS") throw new MessagingError("STATE_TAMPERED", "this row is there already")
+    if (done === "EXISTS") throw new MessagingError("STATE_TAMPERED", "the row exists already")
   }
-  throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+  throw new MessagingError("STATE_TAMPERED", "the store rejects every write")
 }

@@ -98,7 +98,7 @@ async function ensureTheirs(context: Context, userId: string, { id, credential }
   }
   const found = await refusingAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
   const isTheirs = idOf("prn", found.userId) === userId && idOf("dev", found.deviceId) === id
-  if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a device that is somebody else's")
+  if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "the service answered with a device of another user")
 }
 
 async function withFreshKeys<T>({ issuer }: Pick<Trust, "issuer">, work: () => T): Promise<T> {

@@ -169,7 +169,7 @@ const keyMismatch = "DEVICE_PROOF_KEY_MISMATCH"
 
 function throwIfReplaced(cause: unknown): never {
   if (!isKeyRefused(cause)) throw cause
-  throw new MessagingError("DEVICE_ENDED", "the service has another key for this device", { cause })
+  throw new MessagingError("DEVICE_ENDED", "the service stores another key for this device", { cause })
 }
 
 function throwIfEnded(cause: unknown): never {

@@ -80,21 +80,21 @@ test("a written state is read back, with a staged commit and without a group", a
 })
 
 test.each<[string, Partial<StoredConversation>, () => Promise<Op>, string]>([
-  ["without its record", {}, async () => gone(named.record), "without its record"],
-  ["without its tree", {}, async () => gone(named.tree), "different moments"],
-  ["with another tree", {}, () => rows.putBytes({ space, ...named.tree }, encodeEpoch(other)), "different moments"],
-  ["without its staged commit", { staged }, async () => gone(named.staged), "different moments"],
+  ["without its record", {}, async () => gone(named.record), "has no record"],
+  ["without its tree", {}, async () => gone(named.tree), "different generations"],
+  ["with another tree", {}, () => rows.putBytes({ space, ...named.tree }, encodeEpoch(other)), "different generations"],
+  ["without its staged commit", { staged }, async () => gone(named.staged), "different generations"],
   [
     "with a staged commit that its record does not name",
     {},
     () => rows.put({ space, ...named.staged }, StagedCommitSchema, staged),
-    "different moments",
+    "different generations",
   ],
   [
     "with another staged commit",
     { staged },
     () => rows.put({ space, ...named.staged }, StagedCommitSchema, { commitHash: world.bytes32(4) }),
-    "different moments",
+    "different generations",
   ],
   [
     "with a record of another generation",
@@ -136,7 +136,7 @@ test("a missing list of members, or one of another generation, is refused", asyn
   const before = await rowOf(named.members)
   expect((await door().summary()).memberUserIds).toEqual([owner.userId])
   await overwrite(gone(named.members))
-  await expect(door().summary()).rejects.toMatchObject(tampered("members is gone"))
+  await expect(door().summary()).rejects.toMatchObject(tampered("members is missing"))
   const later = { ...local, group: other, treeHash: treeHashOf({ group: other }) }
   await write({ local: later })
   await overwrite({ op: "put", ...named.members, value: before })

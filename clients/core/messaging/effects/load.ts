@@ -40,7 +40,7 @@ export async function load(deps: LoadNeeds, conversationId: string): Promise<Loa
   const { generation, values } = await store.read(space, [named.record, named.state, named.tree, named.staged])
   const [recordRow, stateRow, treeRow, stagedRow] = values
   if (recordRow === undefined) {
-    if (stateRow !== undefined) throw tampered("a state without its record")
+    if (stateRow !== undefined) throw tampered("the state has no record")
     return { generation, stored: nothingStored }
   }
   const found = await rows.read({ space, ...named.record }, ConversationRecordSchema, recordRow)
@@ -52,7 +52,7 @@ export async function load(deps: LoadNeeds, conversationId: string): Promise<Loa
   const tree = treeRow && (await rows.readBytes({ space, ...named.tree }, treeRow))
   const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
   const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
-  if (!isWhole || !isStaged) throw tampered("rows of different moments")
+  if (!isWhole || !isStaged) throw tampered("the rows are of different generations")
   const local = await refusingAs("STATE_TAMPERED", () => localGroupOf(engine, snapshot, tree))
   return { generation, stored: { record, local, staged } }
 }
@@ -104,6 +104,6 @@ export async function openMembers(
   generation: bigint,
   row: Uint8Array | undefined,
 ): Promise<readonly string[]> {
-  if (row === undefined) throw tampered("the list of members is gone")
+  if (row === undefined) throw tampered("the list of members is missing")
   return (await rows.read(membersPlace(space, generation), MemberListSchema, row)).userIds
 }

@@ -50,6 +50,6 @@ export async function transact(
   ops: readonly Op[],
 ): Promise<"committed" | "lost"> {
   const done = await store.transact(conversationId, generation, ops)
-  if (done === "EXISTS") throw new MessagingError("KEY_PACKAGE_REUSED", "this key package was used before")
+  if (done === "EXISTS") throw new MessagingError("KEY_PACKAGE_REUSED", "the key package was used before")
   return done === "GENERATION_MISMATCH" ? "lost" : "committed"
 }

@@ -96,7 +96,7 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, repor
           if (!(await state.hasMoved(generation))) throw error
         }
       }
-      throw tampered("other processes wrote between each two reads")
+      throw tampered("other processes changed the store during every attempt to read")
     },
     replace(loaded) {
       cached = loaded

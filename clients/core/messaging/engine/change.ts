@@ -20,9 +20,9 @@ export function changesOf(proposals: readonly Proposal[]): Changes {
   for (const proposal of proposals) {
     if ("add" in proposal) adds.push(proposal.add.keyPackage)
     else if ("remove" in proposal) removes.push(proposal.remove.removed)
-    else throw new EngineRefused("MLS_BAD_PROPOSALS", "V1 knows adds and removes only")
+    else throw new EngineRefused("MLS_BAD_PROPOSALS", "V1 has add and remove proposals only")
   }
-  demand(adds.length === 0 || removes.length === 0, "MLS_BAD_PROPOSALS", "one kind of change a commit")
+  demand(adds.length === 0 || removes.length === 0, "MLS_BAD_PROPOSALS", "a commit either adds or removes")
   return { adds, removes }
 }
 
@@ -68,14 +68,15 @@ export async function applyChanges(
     }
     added.push(addLeaf(next, leafNode))
   }
-  if (adds.length > 0) demand([...leaves(next)].length <= maxLeaves, "MLS_GROUP_FULL", "more leaves than allowed")
+  if (adds.length > 0)
+    demand([...leaves(next)].length <= maxLeaves, "MLS_GROUP_FULL", "the tree exceeds the maximum number of leaves")
   return { tree: next, added, removed }
 }
 
 function memberToRemove(tree: Tree, leaf: number, committer: number): Member {
   const node = leafAt(tree, leaf)
-  demand(node !== undefined, "MLS_BAD_PROPOSALS", "nobody is there to remove")
-  demand(leaf !== committer, "MLS_BAD_PROPOSALS", "a committer cannot remove itself")
+  demand(node !== undefined, "MLS_BAD_PROPOSALS", "the leaf to remove is blank")
+  demand(leaf !== committer, "MLS_BAD_PROPOSALS", "the committer cannot remove itself")
   return memberOf(leaf, node)
 }
 

@@ -64,9 +64,13 @@ export function encodeSecrets(state: GroupState): Uint8Array {
 export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState> {
   const epoch = reader(encoded.epoch)
   const secrets = reader(encoded.secrets)
-  demand(epoch.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
+  demand(epoch.u8() === formatVersion, "STATE_NEWER_VERSION", "the encoded state has an unknown version")
   const version = secrets.u8()
-  demand(version === formatVersion || version === skippedVersion, "STATE_NEWER_VERSION", "another version")
+  demand(
+    version === formatVersion || version === skippedVersion,
+    "STATE_NEWER_VERSION",
+    "the encoded state has an unknown version",
+  )
   const context = decodeStrictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
   const confirmationTag = secrets.take(32)
   const tree = decodeStoredTree(epoch.rest())
@@ -79,7 +83,7 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   const subtrees = new Map(decodeKeyed(secrets))
   const ratchets = new Map(decodeRatchets(secrets))
   const skipped = version === skippedVersion ? [...decodeSkipped(secrets, ratchets)] : []
-  demand(secrets.rest().length === 0, "STATE_TAMPERED", "bytes after the end")
+  demand(secrets.rest().length === 0, "STATE_TAMPERED", "the encoded state has bytes after its end")
   const secretTree: SecretTree = { width: tree.nodes.length, subtrees, ratchets, skipped }
   return closed({ context, confirmationTag, tree, ownLeaf, privateKeys, epochSecrets, secretTree, identityKey })
 }
@@ -103,7 +107,7 @@ function* decodeKeyed(part: Reader): Generator<[number, Uint8Array]> {
   let previous = -1
   for (let count = part.u32(); count > 0; count--) {
     const key = part.u32()
-    demand(key > previous, "STATE_TAMPERED", "numbers ascend")
+    demand(key > previous, "STATE_TAMPERED", "the row numbers do not ascend")
     previous = key
     yield [key, part.take(32)]
   }
@@ -113,7 +117,7 @@ function* decodeRatchets(part: Reader): Generator<[number, Ratchet]> {
   let previous = -1
   for (let count = part.u32(); count > 0; count--) {
     const leaf = part.u32()
-    demand(leaf > previous, "STATE_TAMPERED", "numbers ascend")
+    demand(leaf > previous, "STATE_TAMPERED", "the row numbers do not ascend")
     previous = leaf
     const generation = part.u32()
     yield [leaf, { generation, secret: part.take(32) }]
@@ -143,7 +147,7 @@ function reader(bytes: Uint8Array): Reader {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let offset = 0
   const advance = (length: number) => {
-    demand(offset + length <= bytes.length, "STATE_TAMPERED", "ends too soon")
+    demand(offset + length <= bytes.length, "STATE_TAMPERED", "the encoded state is truncated")
     offset += length
     return offset - length
   }

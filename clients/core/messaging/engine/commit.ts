@@ -68,7 +68,7 @@ export async function stageAdd(
   keyPackages: readonly Uint8Array[],
   options: CommitOptions,
 ): Promise<StagedCommit> {
-  demand(keyPackages.length > 0, "MLS_BAD_PROPOSALS", "somebody has to be added")
+  demand(keyPackages.length > 0, "MLS_BAD_PROPOSALS", "an add commit needs an addition")
   const adds = keyPackages.map(readKeyPackage)
   const proposals = adds.map((keyPackage): Proposal => ({ proposalType: "add", add: { keyPackage } }))
   return stage(kit, opened(state), proposals, { adds, removes: [] }, options)
@@ -81,7 +81,7 @@ export async function stageRemove(
   leaves: readonly number[],
   options: CommitOptions,
 ): Promise<StagedCommit> {
-  demand(leaves.length > 0, "MLS_BAD_PROPOSALS", "somebody has to be removed")
+  demand(leaves.length > 0, "MLS_BAD_PROPOSALS", "a remove commit needs a removal")
   const proposals = leaves.map((removed): Proposal => ({ proposalType: "remove", remove: { removed } }))
   return stage(kit, opened(state), proposals, { adds: [], removes: leaves }, options)
 }
@@ -173,7 +173,7 @@ async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identit
   demand(old !== undefined, "MLS_BAD_SENDER", "not a member")
   if (identity !== undefined) {
     const same = kit.deviceOf(identity.credential) === kit.deviceOf(credentialOf(old))
-    demand(same, "MLS_BAD_LEAF", "a leaf stays with its device")
+    demand(same, "MLS_BAD_LEAF", "a leaf cannot move to another device")
   }
   const steps = filteredPath(tree, ownLeaf)
   const sealTo = steps.map((step) => step.recipients.map((node) => encryptionKeyAt(tree, node)))

@@ -65,7 +65,7 @@ test.each<
         encryptedPathSecret: encryptedPathSecret.map(({ kemOutput }) => ({ kemOutput, ciphertext: suite.random(48) })),
       })),
     }),
-    "does not open",
+    "does not decrypt",
   ],
   [
     "that repeats a key",
@@ -106,7 +106,7 @@ test.each<
       const kit = { ...testKit(suite), deviceOf: () => "whichever" }
       return pathIn((await stageUpdate(kit, current(), { aad, identity: other })).commit)
     },
-    "stays with its device",
+    "cannot move",
   ],
   ["made for another leaf", (_, { seat }) => pathOf(seat("C")), "not signed by its own key"],
 ])("a path %s is refused", async (_, bend, why) => {
@@ -179,9 +179,13 @@ const bendLeaf = (nodes: Nodes, leaf: number, change: object) =>
 
 test.each<[string, (nodes: Nodes) => Nodes, string]>([
   ["as it is", (nodes) => nodes, "nothing"],
-  ["with a forged parent key", (nodes) => bendParent(nodes, 3, { hpkePublicKey: suite.random(32) }), "vouches"],
-  ["with a random parent hash", (nodes) => bendParent(nodes, 1, { parentHash: suite.random(32) }), "vouches"],
-  ["that hides an unmerged leaf", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [] }), "vouches"],
+  [
+    "with a forged parent key",
+    (nodes) => bendParent(nodes, 3, { hpkePublicKey: suite.random(32) }),
+    "valid parent hash",
+  ],
+  ["with a random parent hash", (nodes) => bendParent(nodes, 1, { parentHash: suite.random(32) }), "valid parent hash"],
+  ["that hides an unmerged leaf", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [] }), "valid parent hash"],
   ["with an unmerged leaf that is blank", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 7] }), "member below"],
   [
     "with an unmerged leaf outside its subtree",
@@ -194,7 +198,7 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
   [
     "with a leaf that does not support the suite",
     (nodes) => bendLeaf(nodes, 5, able(nodes, { ciphersuites: [] })),
-    "this suite",
+    "the cipher suite",
   ],
   [
     "with a leaf of 33 capabilities",
@@ -219,7 +223,7 @@ test.each<[string, (nodes: Nodes) => Nodes, string]>([
   [
     "with a leaf at the index of a parent",
     (nodes) => nodes.map((node, at) => nodes[at === 3 ? 4 : at] ?? node),
-    "other way",
+    "wrong type",
   ],
 ])("a tree %s is refused before its signatures are verified", async (_, bend, why) => {
   const { seat } = await seasoned()
@@ -241,16 +245,16 @@ test("a tree with another hash, or with a parent that no leaf vouches for, is re
   await two.room.update("A")
   await check(two, 1, [])
   // Only A vouches for the root, but A is listed as unmerged.
-  await expect(check(two, 1, [0])).rejects.toThrow("vouches")
+  await expect(check(two, 1, [0])).rejects.toThrow("valid parent hash")
   const four = await roomOf(suite, "A", "B", "C")
   await four.room.remove("A", ["B"])
   await four.room.add("A", [await ourSeat(suite, "B2")])
   await check(four, 3, [1])
   // Listed instead of B, which was added later.
-  await expect(check(four, 3, [0])).rejects.toThrow("vouches")
+  await expect(check(four, 3, [0])).rejects.toThrow("valid parent hash")
   const { tree, context } = opened(two.seat("A").current())
   const other = { ...context, treeHash: suite.random(32) }
-  await expect(checkTree(kit, tree, other)).rejects.toThrow("not the tree that the group agreed on")
+  await expect(checkTree(kit, tree, other)).rejects.toThrow("the tree hash differs from that of the group")
 })
 
 test("a tree in which an intermediate parent does not list an unmerged leaf is refused", async () => {

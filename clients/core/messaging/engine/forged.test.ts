@@ -67,7 +67,7 @@ test.each<[string, WelcomeForgery, string, string]>([
     "to a group that requires what cannot be read",
     { info: ({ groupContext }) => ({ groupContext: { ...groupContext, extensions: [unreadable] } }) },
     "MLS_MALFORMED",
-    "does not decode",
+    "do not decode",
   ],
   ["from a blank leaf", { info: () => ({ signer: 3 }) }, "MLS_BAD_WELCOME", "signer's leaf"],
   ["that another key signed", { signedWith: suite.random(32) }, "MLS_BAD_SIGNATURE", "not signed by its signer"],
@@ -75,10 +75,10 @@ test.each<[string, WelcomeForgery, string, string]>([
     "with another confirmation tag",
     { info: () => ({ confirmationTag: suite.random(32) }) },
     "MLS_BAD_CONFIRMATION",
-    "leads",
+    "confirmation tag",
   ],
   ["with two secrets", { welcome: ({ secrets }) => ({ secrets: [...secrets, ...secrets] }) }, "MLS_BAD_WELCOME", "one"],
-  ["with no secret", { welcome: () => ({ secrets: [] }) }, "MLS_BAD_WELCOME", "not one secret"],
+  ["with no secret", { welcome: () => ({ secrets: [] }) }, "MLS_BAD_WELCOME", "exactly one secret"],
   [
     "with a pre-shared key",
     { secrets: () => ({ psks: [{ psktype: "external", pskId: utf8("id"), pskNonce: new Uint8Array(32) }] }) },
@@ -139,7 +139,10 @@ test("a device neither adds itself nor joins with the secret of another key pack
     a.engine.join({ ...made, ...input, secret, identityKey: identity.key })
   const itself = { info: () => ({ signer: 2 }), signedWith: identity.key }
   const forged = await forgeWelcome(suite, a.current(), made.keyPackage, itself)
-  await expect(join(forged)).rejects.toMatchObject({ reason: "MLS_BAD_WELCOME", message: "nobody adds itself" })
+  await expect(join(forged)).rejects.toMatchObject({
+    reason: "MLS_BAD_WELCOME",
+    message: "the signer of a Welcome is another member",
+  })
   const honest = await forgeWelcome(suite, a.current(), made.keyPackage, {})
   const other = await a.engine.newKeyPackage(identity, lifetime)
   const mixed = Uint8Array.of(...made.secret.subarray(0, 33), ...other.secret.subarray(33))
@@ -166,7 +169,7 @@ test("a device whose leaf has another credential, with its own key, does not joi
   }))
   const added = encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage })
   const { welcome, tree } = await forgeWelcome(suite, seat("A").current(), bytes, { added })
-  await expect(joining.join(welcome, tree)).rejects.toThrow("our key package is not in the tree")
+  await expect(joining.join(welcome, tree)).rejects.toThrow("the key package's leaf is not in the tree")
 })
 
 /** Returns B's reaction to A's commit that adds this key package. */
@@ -189,7 +192,7 @@ const able = (change: Partial<LeafNode["capabilities"]>) =>
 
 test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, string]>([
   // A valid key package fails last, at the forged commit's confirmation tag.
-  ["that is unaltered", () => ({}), "MLS_BAD_CONFIRMATION", "somewhere else"],
+  ["that is unaltered", () => ({}), "MLS_BAD_CONFIRMATION", "confirmation tag"],
   ["of another suite", () => ({ cipherSuite: otherSuite }), "MLS_WRONG_SUITE", "one cipher suite"],
   ["with a short init key", () => ({ initKey: suite.random(31) }), "MLS_BAD_KEY_PACKAGE", "32 bytes"],
   [
@@ -198,7 +201,12 @@ test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, stri
     "MLS_BAD_KEY_PACKAGE",
     "the same",
   ],
-  ["with as many capabilities as a leaf may have", able({ proposals: many(32 - 5) }), "MLS_BAD_CONFIRMATION", "else"],
+  [
+    "with as many capabilities as a leaf may have",
+    able({ proposals: many(32 - 5) }),
+    "MLS_BAD_CONFIRMATION",
+    "confirmation tag",
+  ],
   ["with more capabilities", able({ proposals: many(33 - 5) }), "MLS_TOO_LARGE", "than a key package may have"],
   [
     "with more extensions",
@@ -214,7 +222,7 @@ test.each<[string, (keyPackage: KeyPackage) => Partial<KeyPackage>, string, stri
     "an Ed25519 key",
   ],
   ["without this version", able({ versions: [] }), "MLS_BAD_LEAF", "this version"],
-  ["without this suite", able({ ciphersuites: [] }), "MLS_BAD_LEAF", "this suite"],
+  ["without this suite", able({ ciphersuites: [] }), "MLS_BAD_LEAF", "the cipher suite"],
   ["without credentials", able({ credentials: [] }), "MLS_BAD_LEAF", "basic credentials"],
   [
     "with an extension that its capabilities omit",

@@ -75,22 +75,26 @@ export async function join(kit: Kit, input: JoinInput): Promise<Joined> {
 
   const tree = treeOf(info, input.tree)
   const adder = leafAt(tree, info.signer)
-  demand(adder !== undefined, "MLS_BAD_WELCOME", "nobody is at the signer's leaf")
+  demand(adder !== undefined, "MLS_BAD_WELCOME", "the signer's leaf is blank")
   const signed = await verifyGroupInfoSignature(info, adder.signaturePublicKey, kit.cs.signature)
   demand(signed, "MLS_BAD_SIGNATURE", "the GroupInfo is not signed by its signer")
   await checkTree(kit, tree, context)
 
   const ownLeaf = findOwn(tree, keyPackage)
-  demand(ownLeaf !== info.signer, "MLS_BAD_WELCOME", "nobody adds itself")
+  demand(ownLeaf !== info.signer, "MLS_BAD_WELCOME", "the signer of a Welcome is another member")
   const privateKeys = new Map([[ownLeaf * 2, keys.leafKey]])
   const own = await kit.suite.dhKeyPair(keys.leafKey)
-  demand(equal(own.publicKey, keyPackage.leafNode.hpkePublicKey), "MLS_BAD_WELCOME", "not our key package's secret")
+  demand(
+    equal(own.publicKey, keyPackage.leafNode.hpkePublicKey),
+    "MLS_BAD_WELCOME",
+    "the secrets do not belong to this key package",
+  )
   await learnPath(kit, tree, ownLeaf, info.signer, groupSecrets.pathSecret, privateKeys)
 
   const { joinerSecret } = groupSecrets
   const [schedule, encryptionSecret] = await deriveKeySchedule(joinerSecret, new Uint8Array(32), context, kit.cs.kdf)
   const tag = await kit.suite.mac(schedule.confirmationKey, context.confirmedTranscriptHash)
-  demand(equal(tag, info.confirmationTag), "MLS_BAD_CONFIRMATION", "the Welcome leads somewhere else")
+  demand(equal(tag, info.confirmationTag), "MLS_BAD_CONFIRMATION", "the Welcome's confirmation tag does not match")
   wipe([joinerSecret, keys.initKey])
   const state = closed({
     context,
@@ -121,14 +125,18 @@ async function openGroupSecrets(
 ): Promise<GroupSecrets> {
   const ours = welcome.secrets.filter((secret) => equal(secret.newMember, reference))
   const [entry] = ours
-  demand(entry !== undefined && ours.length === 1, "MLS_BAD_WELCOME", "not one secret for our key package")
+  demand(
+    entry !== undefined && ours.length === 1,
+    "MLS_BAD_WELCOME",
+    "the Welcome does not have exactly one secret for this key package",
+  )
   const { kemOutput: enc, ciphertext } = entry.encryptedGroupSecrets
   const info = sealingInfo("Welcome", welcome.encryptedGroupInfo)
   const bytes = await kit.hpke.open(initKey, info, { enc, ciphertext }, initPublicKey).catch(undecryptable)
   const secrets = decodeStrictly(bytes, maxBytes.keyPackage, decodeGroupSecrets, encodeGroupSecrets)
   bytes.fill(0)
   demand(secrets.psks.length === 0, "MLS_BAD_WELCOME", "V1 has no pre-shared keys")
-  demand(secrets.joinerSecret.length === 32, "MLS_BAD_WELCOME", "a joiner secret has 32 bytes")
+  demand(secrets.joinerSecret.length === 32, "MLS_BAD_WELCOME", "the joiner secret does not have 32 bytes")
   return secrets
 }
 
@@ -148,7 +156,7 @@ function undecryptable(cause: unknown): never {
 function treeOf(info: GroupInfo, given: Uint8Array | undefined): Tree {
   const carried = info.extensions.find((extension) => extension.extensionType === "ratchet_tree")?.extensionData
   const bytes = given ?? carried
-  demand(bytes !== undefined, "MLS_BAD_WELCOME", "no tree came with this Welcome")
+  demand(bytes !== undefined, "MLS_BAD_WELCOME", "the Welcome has no tree")
   return decodeTree(bytes)
 }
 
@@ -156,7 +164,7 @@ function findOwn(tree: Tree, { leafNode }: KeyPackage): number {
   for (const [leaf, node] of leaves(tree)) {
     if (equal(node.hpkePublicKey, leafNode.hpkePublicKey) && sameLeaf(node, leafNode)) return leaf
   }
-  throw new EngineRefused("MLS_BAD_WELCOME", "our key package is not in the tree")
+  throw new EngineRefused("MLS_BAD_WELCOME", "the key package's leaf is not in the tree")
 }
 
 /** Derives the private keys from the committer's path secret, and checks each against its public key in the tree. */

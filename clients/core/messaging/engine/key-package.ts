@@ -117,9 +117,9 @@ export async function checkKeyPackage(
   const elements = leafElements(leafNode) + keyPackage.extensions.length
   demand(elements <= maxLeafElements, "MLS_TOO_LARGE", "more capabilities and extensions than a key package may have")
   const { notBefore, notAfter } = leafNode.lifetime
-  demand(notAfter - notBefore <= maxLifetimeSeconds, "MLS_BAD_KEY_PACKAGE", "lives too long")
+  demand(notAfter - notBefore <= maxLifetimeSeconds, "MLS_BAD_KEY_PACKAGE", "the key package's lifetime is too long")
   const at = BigInt(atSeconds)
-  demand(notBefore <= at && at < notAfter, "MLS_BAD_KEY_PACKAGE", "outside its lifetime")
+  demand(notBefore <= at && at < notAfter, "MLS_BAD_KEY_PACKAGE", "the key package is outside its lifetime")
   await checkLeaf(kit, leafNode, place)
   const valid = await verifyKeyPackage(keyPackage, kit.cs.signature)
   demand(valid, "MLS_BAD_SIGNATURE", "the key package is not signed by its leaf's key")

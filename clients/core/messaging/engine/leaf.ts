@@ -78,7 +78,7 @@ export async function checkLeaf(
   )
   const { capabilities } = node
   demand(capabilities.versions.includes("mls10"), "MLS_BAD_LEAF", "does not speak this version")
-  demand(capabilities.ciphersuites.includes(suiteName), "MLS_BAD_LEAF", "does not speak this suite")
+  demand(capabilities.ciphersuites.includes(suiteName), "MLS_BAD_LEAF", "the leaf does not support the cipher suite")
   demand(capabilities.credentials.includes("basic"), "MLS_BAD_LEAF", "does not read basic credentials")
   const needed = [...place.extensions, ...node.extensions].map((extension) =>
     extensionTypeToNumber(extension.extensionType),

@@ -108,17 +108,17 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
   const { context, tree, epochSecrets, ownLeaf } = inside
   const { privateMessage } = strictMessage(bytes, maxBytes.application, "mls_private_message")
   const { groupId, epoch, contentType, authenticatedData, ciphertext } = privateMessage
-  demand(equal(groupId, context.groupId), "MLS_WRONG_GROUP", "of another group")
-  demand(epoch >= context.epoch, "REPLAY", "of an epoch that has ended")
-  demand(epoch === context.epoch, "EPOCH_GAP", "of an epoch that has not begun")
+  demand(equal(groupId, context.groupId), "MLS_WRONG_GROUP", "the message is of another group")
+  demand(epoch >= context.epoch, "REPLAY", "the message is of an earlier epoch")
+  demand(epoch === context.epoch, "EPOCH_GAP", "the message is of a later epoch")
   demand(contentType === "application", "MLS_WRONG_WIRE_FORMAT", "handshakes are public messages")
 
   const { leafIndex, generation, reuseGuard } = await openSenderData(kit, epochSecrets.senderData, privateMessage)
   const node = leafAt(tree, leafIndex)
-  demand(node !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  demand(node !== undefined, "MLS_BAD_SENDER", "the sender's leaf is blank")
   const isOwn = leafIndex === ownLeaf
   const isMade = isOwn && generation < nextGeneration(inside.secretTree, ownLeaf)
-  demand(!isMade, "OWN_REPLAY", "a message that this state has made")
+  demand(!isMade, "OWN_REPLAY", "this device has sent another message with this generation")
   const taken = await takeKey(kit, inside.secretTree, leafIndex, generation)
   const aad = encodePrivateContentAAD({ groupId, epoch, contentType, authenticatedData })
   const nonce = guarded(taken.nonce, reuseGuard)
@@ -147,7 +147,7 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
   )
   demand(signed, "MLS_BAD_SIGNATURE", "not signed by its sender")
   // Every member can name this leaf as the sender. Only this device can have signed for it.
-  demand(!isOwn, "OWN_UNKNOWN", "a message of this leaf that this state has not made")
+  demand(!isOwn, "OWN_UNKNOWN", "a message of this leaf that this device has not sent")
   const sender = memberOf(leafIndex, node)
   const { skipped, isLate } = taken
   return {
@@ -162,9 +162,9 @@ export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): P
 
 async function openSenderData(kit: Kit, secret: Uint8Array, message: PrivateMessage): Promise<SenderData> {
   const isSized = message.encryptedSenderData.length === sealedSenderBytes
-  demand(isSized, "MLS_MALFORMED", "not the length of sender data")
+  demand(isSized, "MLS_MALFORMED", "the sender data has another length")
   const senderData = await decryptSenderData(message, secret, kit.cs).catch(undecryptable)
-  demand(senderData !== undefined, "MLS_MALFORMED", "no sender data")
+  demand(senderData !== undefined, "MLS_MALFORMED", "the sender data is missing")
   return senderData
 }
 

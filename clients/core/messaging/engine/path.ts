@@ -56,7 +56,11 @@ export async function linkPath(
   for (let i = steps.length - 1; i >= 0; i--) {
     const step = steps[i]
     const hpkePublicKey = keys[i]
-    demand(step !== undefined && hpkePublicKey !== undefined, "MLS_BAD_PATH", "one key a step")
+    demand(
+      step !== undefined && hpkePublicKey !== undefined,
+      "MLS_BAD_PATH",
+      "the path does not have one key for each node",
+    )
     const parent: ParentNode = { hpkePublicKey, parentHash, unmergedLeaves: [] }
     setNode(tree, step.node, { nodeType: "parent", parent })
     parentHash = await parentHashOf(kit, tree, parent, step.copath)

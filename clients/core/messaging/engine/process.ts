@@ -68,7 +68,11 @@ export async function processCommit(
   const commitSecret = path?.commitSecret ?? new Uint8Array(32)
   const epoch = await advance(kit, before, { content, signature }, await treeHash(kit, tree), commitSecret)
   wipe([epoch.joinerSecret, epoch.welcomeSecret])
-  demand(equal(epoch.confirmationTag, confirmationTag), "MLS_BAD_CONFIRMATION", "the commit leads somewhere else")
+  demand(
+    equal(epoch.confirmationTag, confirmationTag),
+    "MLS_BAD_CONFIRMATION",
+    "the commit's confirmation tag does not match",
+  )
   const next = closed({
     ...inside,
     context: epoch.context,
@@ -83,14 +87,14 @@ export async function processCommit(
 
 function commitOf(inside: Inside, message: PublicMessage): { content: FramedContentCommit; sender: number } {
   const { content } = message
-  demand(equal(content.groupId, inside.context.groupId), "MLS_WRONG_GROUP", "of another group")
-  demand(content.epoch >= inside.context.epoch, "REPLAY", "of an epoch that has ended")
-  demand(content.epoch === inside.context.epoch, "EPOCH_GAP", "of an epoch that has not begun")
+  demand(equal(content.groupId, inside.context.groupId), "MLS_WRONG_GROUP", "the message is of another group")
+  demand(content.epoch >= inside.context.epoch, "REPLAY", "the message is of an earlier epoch")
+  demand(content.epoch === inside.context.epoch, "EPOCH_GAP", "the message is of a later epoch")
   demand(content.contentType === "commit", "MLS_BAD_PROPOSALS", "proposals travel inside commits only")
   demand(content.sender.senderType === "member", "MLS_BAD_SENDER", "only members commit")
   const sender = content.sender.leafIndex
-  demand(leafAt(inside.tree, sender) !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
-  demand(sender !== inside.ownLeaf, "MLS_BAD_SENDER", "our own commits are accepted, not processed")
+  demand(leafAt(inside.tree, sender) !== undefined, "MLS_BAD_SENDER", "the sender's leaf is blank")
+  demand(sender !== inside.ownLeaf, "MLS_BAD_SENDER", "an own commit is accepted, not processed")
   return { content, sender }
 }
 
@@ -105,7 +109,7 @@ async function authenticate(
   try {
     await unprotectPublicMessage(epochSecrets.membership, context, tree.nodes, message, kit.cs)
   } catch (cause) {
-    throw new EngineRefused("MLS_BAD_SIGNATURE", "not from the member that it names", { cause })
+    throw new EngineRefused("MLS_BAD_SIGNATURE", "the commit is not signed by the member that it names", { cause })
   }
   return auth
 }
@@ -121,7 +125,7 @@ function byValue(content: FramedContentCommit) {
 function checkKind({ adds }: Changes, content: FramedContentCommit): void {
   const hasPath = content.commit.path !== undefined
   if (adds.length === 0) demand(hasPath, "MLS_BAD_PATH", "a commit without adds carries a path")
-  else demand(!hasPath, "MLS_BAD_PROPOSALS", "adds and a path are two commits")
+  else demand(!hasPath, "MLS_BAD_PROPOSALS", "a commit with adds has no path")
 }
 
 async function describe(
@@ -133,7 +137,7 @@ async function describe(
   { added, removed }: Applied,
 ): Promise<CommitChange> {
   const old = leafAt(inside.tree, sender)
-  demand(old !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  demand(old !== undefined, "MLS_BAD_SENDER", "the sender's leaf is blank")
   const committer = memberOf(sender, old)
   const { path } = content.commit
   const newcomers = adds.map(async (keyPackage, i) => ({

@@ -87,7 +87,7 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
   let left = most[kind]
 
   function number(size: number): number {
-    demand(at + size <= bytes.length, "MLS_MALFORMED", "does not decode")
+    demand(at + size <= bytes.length, "MLS_MALFORMED", "the bytes do not decode")
     let value = 0
     for (const end = at + size; at < end; at++) value = value * 256 + (bytes[at] ?? 0)
     return value
@@ -96,7 +96,7 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
   /** Reads a vector length (section 2.1.2), whose first two bits give its own size. */
   function length(): number {
     const first = number(1)
-    demand(first < 0xc0, "MLS_MALFORMED", "does not decode")
+    demand(first < 0xc0, "MLS_MALFORMED", "the bytes do not decode")
     return first < 0x40 ? first : first < 0x80 ? (first % 0x40) * 256 + number(1) : (first % 0x40) * 2 ** 24 + number(3)
   }
 
@@ -111,7 +111,7 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
       }
     } else if ("cases" in shape) {
       const inner = shape.cases[number(shape.selector)]
-      demand(inner !== undefined, "MLS_MALFORMED", "does not decode")
+      demand(inner !== undefined, "MLS_MALFORMED", "the bytes do not decode")
       walk(inner)
     } else for (const each of shape) walk(each)
   }

@@ -28,7 +28,7 @@ export function decodeStrictly<T>(
   encode: (value: T) => Uint8Array,
   kind?: Kind,
 ): T {
-  demand(bytes.length <= limit, "MLS_TOO_LARGE", "over the size limit")
+  demand(bytes.length <= limit, "MLS_TOO_LARGE", "the message exceeds the size limit")
   if (kind) requireFew(bytes, kind)
   const copy = copyOf(bytes)
   const { value, encoded } = attempt(() => {
@@ -44,9 +44,9 @@ function attempt<T>(decode: () => T | undefined): T {
   try {
     decoded = decode()
   } catch (cause) {
-    throw new EngineRefused("MLS_MALFORMED", "does not decode", { cause })
+    throw new EngineRefused("MLS_MALFORMED", "the bytes do not decode", { cause })
   }
-  demand(decoded !== undefined, "MLS_MALFORMED", "does not decode")
+  demand(decoded !== undefined, "MLS_MALFORMED", "the bytes do not decode")
   return decoded
 }
 

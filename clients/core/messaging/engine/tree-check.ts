@@ -21,7 +21,11 @@ export async function checkTree(
   group: { readonly groupId: Uint8Array; readonly extensions: readonly Extension[]; readonly treeHash: Uint8Array },
 ): Promise<void> {
   checkShape(tree)
-  demand(equal(await treeHash(kit, tree), group.treeHash), "MLS_BAD_TREE", "not the tree that the group agreed on")
+  demand(
+    equal(await treeHash(kit, tree), group.treeHash),
+    "MLS_BAD_TREE",
+    "the tree hash differs from that of the group",
+  )
   takenNames(kit, tree)
   for (const [index, parent] of parents(tree)) checkUnmerged(tree, index, parent)
   await checkParentHashes(kit, tree)
@@ -39,7 +43,7 @@ function* parents(tree: Tree): Generator<[number, ParentNode]> {
 function checkShape(tree: Tree): void {
   for (const [index, node] of tree.nodes.entries()) {
     const fits = node === undefined || (node.nodeType === "leaf") === isLeafIndex(index)
-    demand(fits, "MLS_BAD_TREE", "a leaf where a parent belongs, or the other way round")
+    demand(fits, "MLS_BAD_TREE", "a node has the wrong type for its index")
   }
 }
 
@@ -79,7 +83,8 @@ async function checkParentHashes(kit: Kit, tree: Tree): Promise<void> {
     hashes.set(side, expected)
     if (equal(carried, expected) && isLastMerged(tree, index, side, parent)) vouched.add(above)
   }
-  for (const [index] of parents(tree)) demand(vouched.has(index), "MLS_BAD_TREE", "nobody vouches for a parent")
+  for (const [index] of parents(tree))
+    demand(vouched.has(index), "MLS_BAD_TREE", "a parent node has no valid parent hash")
 }
 
 function parentHashOfLeaf(leaf: { readonly leafNodeSource: string; readonly parentHash?: Uint8Array }) {

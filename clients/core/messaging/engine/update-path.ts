@@ -16,10 +16,10 @@ import type { UpdatePath } from "./ts-mls.ts"
 export async function checkPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath): Promise<void> {
   const before = leafAt(tree, sender)
   const after = path.leafNode
-  demand(before !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  demand(before !== undefined, "MLS_BAD_SENDER", "the sender's leaf is blank")
   await checkLeaf(kit, after, { ...inside.context, leaf: sender })
   const [was, is] = [before, after].map((leaf) => kit.deviceOf(credentialOf(leaf)))
-  demand(was === is, "MLS_BAD_LEAF", "a leaf stays with its device")
+  demand(was === is, "MLS_BAD_LEAF", "a leaf cannot move to another device")
   for (const [leaf, node] of leaves(tree)) {
     const same = leaf !== sender && equal(node.signaturePublicKey, after.signaturePublicKey)
     demand(!same, "MLS_BAD_LEAF", "the new signature key belongs to another member")
@@ -64,10 +64,10 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
 
   const info = pathInfo(inside.context, await treeHash(kit, tree))
   const sealed = path.nodes[ours.step]?.encryptedPathSecret[ours.position]
-  demand(sealed !== undefined, "MLS_BAD_PATH", "nothing is sealed to us")
+  demand(sealed !== undefined, "MLS_BAD_PATH", "the path has no secret for this device")
   const message = { enc: sealed.kemOutput, ciphertext: sealed.ciphertext }
   const secret = await kit.hpke.open(ours.privateKey, info, message, ourPublicKey).catch((cause: unknown) => {
-    throw new EngineRefused("MLS_BAD_PATH", "our path secret does not open", { cause })
+    throw new EngineRefused("MLS_BAD_PATH", "the path secret for this device does not decrypt", { cause })
   })
   demand(secret.length === 32, "MLS_BAD_PATH", "a path secret has 32 bytes")
   const known = steps.slice(ours.step).map((step) => step.node)
@@ -91,5 +91,5 @@ function findOurs(inside: Inside, steps: readonly PathStep[]) {
     const privateKey = inside.privateKeys.get(recipient)
     if (privateKey !== undefined) return { step, position, recipient, privateKey }
   }
-  throw new EngineRefused("MLS_BAD_PATH", "the path passes us by")
+  throw new EngineRefused("MLS_BAD_PATH", "the path shares no node with this device")
 }

@@ -66,7 +66,7 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
       const conversation = context.conversation(conversationId)
       const { record } = await catchUp(conversation)
       const isStillIn = record?.status === Status.ACTIVE && !(await handleEquivocation(conversation))
-      if (isStillIn) throw refused("the device is in already")
+      if (isStillIn) throw refused("the device is already a member")
     }
   }
   try {
@@ -105,7 +105,7 @@ async function report(
 async function join(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
   const keyPackage = await findKeyPackage(context, welcome)
-  if (keyPackage === undefined) throw new MessagingError("KEY_PACKAGE_REUSED", "this key package is not here any more")
+  if (keyPackage === undefined) throw new MessagingError("KEY_PACKAGE_REUSED", "the key package is no longer stored")
   const { engine, random } = context
   const tree = await fetchTree(context, welcome)
   const joined = await engine.join({
@@ -215,13 +215,13 @@ async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welco
   for (let offset = 0, end = 1; offset < end; ) {
     const { chunk, size } = await calls.conversations.getTree({ conversationId, treeHash, offset })
     const isWhole = chunk.length > 0 && size <= maxTreeBytes && chunks.length < maxTreeChunks
-    if (!isWhole) throw refused("the tree is not whole")
+    if (!isWhole) throw refused("the tree is incomplete")
     chunks.push(chunk)
     offset += chunk.length
     end = size
   }
   const tree = concat(...chunks)
-  if (hex(hash("tree-blob", tree)) !== treeHash) throw refused("the tree is another one than the welcome names")
+  if (hex(hash("tree-blob", tree)) !== treeHash) throw refused("the tree is not the one that the welcome names")
   return tree
 }
 

@@ -82,7 +82,7 @@ function waitingIn({ stored, due }: Draft): string[] {
 }
 
 const notSent = (): MessagingError =>
-  new MessagingError("CONVERSATION_NOT_ACTIVE", "not sent: this device is no member of the conversation any more")
+  new MessagingError("CONVERSATION_NOT_ACTIVE", "not sent: this device is no longer a member of the conversation")
 
 /** The transaction of a draft. */
 export async function changeOf<Result>(

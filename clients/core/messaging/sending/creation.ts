@@ -59,7 +59,7 @@ export async function carryOutCreations(context: Context): Promise<void> {
 
 async function carryOutCreation(context: Context, intent: Intent): Promise<string> {
   const { record } = intent
-  if (record.change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
+  if (record.change.case !== "create") throw new MessagingError("STATE_TAMPERED", "the row is no creation")
   const { peerUserId } = record.change.value
   const begun: Op = { op: "remove", ...creationPlace(intent.id) }
   try {
@@ -86,7 +86,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
         return { next: { ...stored, record: known }, ops: [begun], result: undefined }
       }
       // Only this device may make the first commit of its new group: another committer would choose the members.
-      if (peerUserId === "") throw refused("a group that somebody else has begun")
+      if (peerUserId === "") throw refused("another device has created the group")
       return { next: { ...stored, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
     })
     await finishCreation(context.conversation(id), intent.id)
@@ -106,7 +106,7 @@ type Created = Pick<CreateConversationResponse, "conversation" | "authorization"
  * Requests the conversation, new or existing. No authorization at epoch 0 means that no other user can be added yet.
  */
 async function askToCreate(context: Context, { id, record: { change, claimId } }: Intent): Promise<Created> {
-  if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
+  if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "the row is no creation")
   const { peerUserId, userIds, idempotencyKey } = change.value
   const waiting = await waitingUnder(context, id)
   if (waiting !== undefined) return askAgain(context.conversation(waiting), claimId)
@@ -250,7 +250,7 @@ function checkedConversation(
     isId("cnv", made.id) &&
     equalBytes(made.mlsGroupId.subarray(0, 16), bytesOfId("cnv", made.id)) &&
     (!isDirect || made.userIds.toSorted().join() === [owner.userId, peerUserId].sort().join())
-  if (!fits) throw refused("not the conversation that was asked for")
+  if (!fits) throw refused("the answer is about another conversation")
   return made
 }
 
@@ -270,12 +270,12 @@ async function checkHeld(
     if (record?.creationId === intentId) return
     // Another tab that has created the conversation by this intent has removed the intent in the same transaction.
     const [begun] = (await store.read(deviceSpace, [creationPlace(intentId)])).values
-    if (begun !== undefined) throw refused("a conversation that is here already")
+    if (begun !== undefined) throw refused("the conversation exists on this device already")
     return
   }
   const users = [...(record?.directUserIds ?? []), ...(local === undefined ? [] : usersIn(local.group))]
   const isTheirs = record?.isDirect === true && users.every((user) => user === owner.userId || user === peerUserId)
-  if (!isTheirs) throw refused("a conversation with somebody else")
+  if (!isTheirs) throw refused("the conversation is with another user")
 }
 
 const refused = (message: string): MessagingError => new MessagingError("ANSWER_REFUSED", message)

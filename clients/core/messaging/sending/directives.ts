@@ -125,7 +125,7 @@ async function ensureWasIn({ store, rows, id: conversationId }: Conversation, di
   for await (const entry of timelineAfter(store, rows, conversationId, 0n)) {
     if (entry.is === "membership" && entry.removed.some(isTarget(directive))) return
   }
-  throw new MessagingError("ANSWER_REFUSED", "somebody is to be let in again who was never in")
+  throw new MessagingError("ANSWER_REFUSED", "the directive adds a device that was never a member")
 }
 
 /** Deterministic for this device and directive, so that retries claim no further key package. */

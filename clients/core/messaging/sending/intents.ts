@@ -161,7 +161,7 @@ async function planOf(
  */
 function nothingLeft(group: GroupState, change: IntentRecord["change"]): "nothing" {
   const isDone = change.case !== "remove" || ![...rosterOf(group).values()].some(isOneOf(change.value))
-  if (!isDone) throw new MessagingError("ANSWER_REFUSED", "somebody who was to be removed is in")
+  if (!isDone) throw new MessagingError("ANSWER_REFUSED", "a user or device to remove is still a member")
   return "nothing"
 }
 

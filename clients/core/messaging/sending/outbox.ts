@@ -214,7 +214,10 @@ async function renewed(conversation: Conversation, stored: StoredConversation, b
   for (const { id, record } of waiting) {
     if (isOfFormerCredential(record.plaintext, local)) {
       due.push(removeOutboxItem(id))
-      const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
+      const error = new MessagingError(
+        "ATTACHMENT_GONE",
+        "the device credential was renewed before the message was sent",
+      )
       emit.push({ is: "failed", conversationId: conversation.id, error })
       continue
     }
@@ -274,7 +277,7 @@ async function findSent(conversation: Conversation, outboxId: string): Promise<T
   const isWaiting = (await readOutbox(conversation)).some(({ id }) => id === outboxId)
   // Dropped, because the user has left.
   if (!isWaiting) groupToSend(await conversation.stored())
-  throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
+  throw new MessagingError("QUEUED", "stored, and not in the log yet")
 }
 
 async function sentEntry(conversation: Conversation, outboxId: string): Promise<TimelineEntry | undefined> {

@@ -115,5 +115,5 @@ async function change<Result>(
     reporter.own(stored, next, ops)
     return result
   }
-  throw tampered("other processes wrote between each two tries")
+  throw tampered("other processes changed the store during every attempt to write")
 }

@@ -56,7 +56,7 @@ export async function readPending<Desc extends DescMessage>(
   return Promise.all(
     due.map(async ({ key, generation }, i) => {
       const sealed = values[i]
-      if (sealed === undefined) throw new MessagingError("STATE_TAMPERED", "something that waits to be done is gone")
+      if (sealed === undefined) throw new MessagingError("STATE_TAMPERED", "a pending row is missing")
       return { id: key, record: await rows.read({ space, table, key, generation }, schema, sealed) }
     }),
   )

@@ -87,6 +87,6 @@ function reading<T>(work: () => T): T {
     return work()
   } catch (cause) {
     if (!(cause instanceof CanonicalError)) throw cause
-    throw new MessagingError("STATE_TAMPERED", "the state is not what was written", { cause })
+    throw new MessagingError("STATE_TAMPERED", "the stored state is not canonical", { cause })
   }
 }

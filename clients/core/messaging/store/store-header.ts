@@ -61,7 +61,7 @@ function checkHeader(header: StoreHeader, box: SecretBox, owner: Owner): StoreHe
   if (header.issuer === "") throw tampered("issuer is empty")
   const isTheirs =
     header.userId === owner.userId && header.appId === owner.appId && header.tenantId === (owner.tenantId ?? "")
-  if (!isTheirs) throw new MessagingError("WRONG_USER", "this store is another user's, app's or tenant's")
+  if (!isTheirs) throw new MessagingError("WRONG_USER", "the store belongs to another user, app or tenant")
   if (header.boxBackend !== box.describe().backend) {
     throw new MessagingError("SECURE_STORE_CHANGED", "another secret box sealed this store")
   }

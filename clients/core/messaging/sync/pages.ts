@@ -20,5 +20,5 @@ export async function allPages<Item>(fetch: (pageToken: string) => Promise<Page<
     if (nextPageToken === "") return all
     pageToken = nextPageToken
   }
-  throw new MessagingError("ANSWER_REFUSED", "a list that never ends")
+  throw new MessagingError("ANSWER_REFUSED", "the service answers a list without an end")
 }

@@ -51,14 +51,15 @@ export async function readDevices(
   const active = entries.map(({ deviceId, credentialHash }) => {
     // The signed list contains the credential's hash, so its own signature is not verified.
     const credential = credentials.get(hex(credentialHash))
-    if (credential === undefined) throw new MessagingError("ANSWER_REFUSED", "a listed device is not shown")
+    if (credential === undefined)
+      throw new MessagingError("ANSWER_REFUSED", "the service does not return a listed device")
     const body = credentialBody(credential)
     const isTheirs =
       equalBytes(body.deviceId, deviceId) &&
       equalBytes(body.userId, bytesOfId("prn", userId)) &&
       equalBytes(body.appId, context.owner.app) &&
       holds(body.tenantId, context.owner.tenant)
-    if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a listed device is somebody else's")
+    if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a listed device belongs to another user")
     return { userId, deviceId: idOf("dev", deviceId), key: body.leafSignatureKey }
   })
   return { head, active }
@@ -92,7 +93,8 @@ async function newestList(
       throw new CanonicalError("LIST_ROLLBACK")
     }
     if (head.version === page.newestVersion) return newest
-    if (head.version <= after) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
+    if (head.version <= after)
+      throw new MessagingError("ANSWER_REFUSED", "the service names a device list and does not return it")
     after = head.version
   }
 }

@@ -102,7 +102,7 @@ async function seenBefore(
     const bytes = sealed && (await rows.readBytes(place, sealed))
     // Without this check, an attacker who deletes the row or restores an older one could hide a change of keys.
     if (bytes === undefined || !equalBytes(sha256(bytes), record.seenKeysHash)) {
-      throw new MessagingError("STATE_TAMPERED", "the keys that were seen are of another moment than the record")
+      throw new MessagingError("STATE_TAMPERED", "the stored keys do not match the record")
     }
     const { devices } = fromBinary(SeenKeysSchema, bytes)
     return byDevice(devices)

@@ -69,12 +69,12 @@ export async function ensureCompared(
   group: GroupState,
 ): Promise<void> {
   if (record?.asksConfirmation) {
-    throw new MessagingError("KEYS_CHANGED", "the group was replaced since the keys were compared: compare again")
+    throw new MessagingError("KEYS_CHANGED", "the group was replaced after the comparison: compare the keys again")
   }
   const users = [...new Set(deviceKeysIn(context, group).map(({ userId }) => userId))]
   for (const userId of (await recordsOf(context, users)).keys()) {
     if (statusOf(await readPeer(context, userId)) === "changed") {
-      throw new MessagingError("KEYS_CHANGED", "a member's keys are others than those that were compared")
+      throw new MessagingError("KEYS_CHANGED", "a member has keys that were not compared")
     }
   }
 }

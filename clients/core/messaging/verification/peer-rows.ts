@@ -141,5 +141,5 @@ export async function changePeer(
     const op = await rows.put(place, VerificationRecordSchema, after)
     if ((await store.transact(deviceSpace, generation, [op, ...ops])) === "ok") return
   }
-  throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+  throw new MessagingError("STATE_TAMPERED", "the store rejects every write")
 }

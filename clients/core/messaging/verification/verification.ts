@@ -92,7 +92,7 @@ export function verification(context: Context): Verification {
       const now = await numberOf(parts, userId)
       // Only spaces and line breaks are ignored. Lookalike digits of other scripts do not match.
       if (compared.replaceAll(/[ \n]/g, "") !== now.number.replaceAll(" ", "")) {
-        throw new MessagingError("COMPARISON_FAILED", "this is not the number")
+        throw new MessagingError("COMPARISON_FAILED", "the safety number differs")
       }
       await accepted(userId, now, "number")
       return describe(context, userId, now)
@@ -111,7 +111,8 @@ export function verification(context: Context): Verification {
     },
     async groupCode(conversationId) {
       const { local } = await context.conversation(conversationId).stored()
-      if (local === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
+      if (local === undefined)
+        throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device is not a member of the conversation")
       return digits(epochAuthenticator(local.group))
     },
   }
@@ -295,7 +296,7 @@ async function accept(
       // A list that was read later has not been compared, in whatever order the answers arrived.
       const isNewest = listFault !== "" || before.listVersion <= (head?.version ?? 0n)
       if (!isNewest || before.listFault !== listFault) {
-        throw new MessagingError("COMPARISON_FAILED", "there is a later list than the one that was compared")
+        throw new MessagingError("COMPARISON_FAILED", "a device list newer than the compared one exists")
       }
       return create(VerificationRecordSchema, {
         ...before,
