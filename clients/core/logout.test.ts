@@ -48,9 +48,10 @@ async function worldOf(place: "cookie" | "box", isAnybody = true) {
   const busy: typeof lock = {
     run: (work) => (state.isBusy ? Promise.reject(new SignetError("LOCK_BUSY", "busy")) : lock.run(work)),
   }
+  const parts = { config: of, client, sessions, live }
   return {
-    ...{ sessions, record, told, ended, state, live },
-    ...createLogout({ config: of, client, sessions, live, lock: busy }),
+    ...{ sessions, record, told, ended, state, live, parts },
+    ...createLogout({ ...parts, lock: busy }),
     isDue: async () => (await sessions.loadNote("logout")) !== undefined,
   }
 }
@@ -119,3 +120,30 @@ test("a failed removal is reported, and the session has ended locally", async ()
   await expect(world.logout()).rejects.toMatchObject({ reason: "STORE_FAILED" })
   expect([tries, world.ended]).toEqual([1, ["LOGGED_OUT"]])
 })
+
+test.each([
+  ["fails", () => Promise.reject(new SignetError("STORE_FAILED", "full"))],
+  ["never ends, as in a tab that is closed,", () => new Promise<never>(() => {})],
+] as const)(
+  "a sign-out whose removal of the session %s has recorded that a cookie is to be ended",
+  async (_, remove) => {
+    const world = await worldOf("cookie")
+    world.state.isUp = false
+    const called = Promise.withResolvers<void>()
+    const { remove: really } = world.sessions
+    world.sessions.remove = () => {
+      called.resolve()
+      return remove()
+    }
+    world.logout().catch(() => undefined)
+    await called.promise
+    expect(await world.isDue()).toBe(true)
+    // The session is forgotten all the same, as by a browser that clears it.
+    await really("any")
+    world.state.isUp = true
+    const next = createLogout({ ...world.parts, lock: memoryLock() })
+    await next.finish()
+    await next.finish()
+    expect([world.told.length, await world.isDue()]).toEqual([1, false])
+  },
+)

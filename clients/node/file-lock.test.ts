@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as later } from "node:timers/promises"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { createFileLock } from "./file-lock.ts"
 
 function folder(): string {
@@ -90,6 +91,36 @@ test("an overtaken holder does not release its successor's lock", async () => {
       "another process holds this lock",
     )
   })
+})
+
+test("a process that is overtaken before it creates its number does not get the lock beside the holder", async () => {
+  const path = folder()
+  const third = join(path, "000000000003")
+  writeFileSync(first(path), "released")
+  const { writeFile } = fs.promises
+  const isNew = (file: unknown) => String(file).endsWith(".new")
+  const writing = vi.spyOn(fs.promises, "writeFile").mockImplementation(async (...given) => {
+    // This process has read that 1 is the highest number. Others take and release 2, and one holds 3 and has deleted 2.
+    if (isNew(given[0])) writeFileSync(third, JSON.stringify({ host: hostname(), pid: process.pid, began: "" }))
+    return writeFile(...given)
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    writing.mockRestore()
+    syncBuiltinESMExports()
+  })
+  let runs = 0
+  const lock = createFileLock(path, { waitMs: 50 })
+  const work = async () => ++runs
+  await expect(lock.run(work)).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  expect(runs).toBe(0)
+  expect(writing.mock.calls.filter(([file]) => isNew(file))).toHaveLength(1)
+  expect(readdirSync(path).sort()).toEqual(["000000000001", "000000000003"])
+  writing.mockRestore()
+  syncBuiltinESMExports()
+  writeFileSync(third, "released")
+  expect(await lock.run(work)).toBe(1)
+  expect(readdirSync(path)).toEqual(["000000000004"])
 })
 
 test("a killed process loses the lock", async () => {

@@ -160,6 +160,33 @@ test("a browser that lost its keys opens nothing with new ones", async () => {
   expect(kept.get(name)).toEqual(before)
 })
 
+test("a stored key that scripts can extract is refused and left as it is", async () => {
+  const raw = crypto.getRandomValues(new Uint8Array(32))
+  const random = vi.spyOn(crypto, "getRandomValues").mockImplementationOnce((into) => {
+    new Uint8Array(into?.buffer ?? expect.fail("no buffer")).set(raw)
+    return into
+  })
+  await boxIn("none").createKey(scope)
+  random.mockRestore()
+  const [[name = "", value] = []] = [...kept]
+  const { keys, canary } = value as { keys: { id: string; key: CryptoKey }[]; canary: Uint8Array }
+  const [{ id, key } = expect.fail("no key")] = keys
+  const sealed = await boxIn("none").seal(scope, "row", bytes)
+  const usages = key.usages
+  const planted = await crypto.subtle.importKey("raw", raw, key.algorithm.name, true, usages)
+  const put = { keys: [{ id, key: planted }], canary }
+  kept.set(name, put)
+  const box = boxIn("none")
+  const refused = { name: "SecretBoxError", reason: "SECURE_STORE_CHANGED" }
+  await expect(box.createKey(scope)).rejects.toMatchObject(refused)
+  await expect(box.seal(scope, "row", bytes)).rejects.toMatchObject(refused)
+  await expect(box.open(scope, "row", sealed)).rejects.toMatchObject(refused)
+  await expect(box.rotate(scope)).rejects.toMatchObject(refused)
+  await expect(box.hold?.(scope).seal("row", bytes)).rejects.toMatchObject(refused)
+  expect([...kept]).toEqual([[name, put]])
+  expect(kept.get(name)).toBe(put)
+})
+
 test("a page outside of a secure context is refused before anything else", async () => {
   vi.stubGlobal("isSecureContext", false)
   await expect(boxIn("none").createKey(scope)).rejects.toMatchObject({ reason: "INSECURE_CONTEXT" })
