@@ -1,5 +1,6 @@
 // The unlock agent as the command starts it: a separate process, with real sockets and files.
-
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import {
   chmodSync,
   chownSync,
@@ -21,9 +22,11 @@ import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
+import { hiddenAgent } from "../hidden.ts"
 import { type FakeOptions, fakeCli } from "../testing/fake-cli.ts"
+import type { AgentOrder } from "./agent.ts"
 import { findKey, lockAgent, startAgent } from "./agent-client.ts"
 import { type AgentPlace, agentPlaceOf } from "./folder.ts"
 
@@ -93,6 +96,35 @@ describe("the agent", () => {
     expect(await held()).toBe(keyText)
     await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 8_000, interval: 100 })
     expect(await held()).toBe("")
+  })
+
+  test.each([
+    ["the system's clock, as after a sleep of the machine,", "Date"],
+    ["the monotonic clock, although the system's clock was set back,", "performance"],
+  ])("ends when its time is over by %s", async (_, clock) => {
+    // SIGUSR2 moves one clock by an hour.
+    const preload = `const real = ${clock}.now.bind(${clock})
+      process.on("SIGUSR2", () => {
+        Object.defineProperty(${clock}, "now", { value: () => real() + 3_600_000 })
+        process.stdout.write("moved\\n")
+      })`
+    mkdirSync(place.folder, { mode: 0o700 })
+    const source = `data:text/javascript,${encodeURIComponent(preload)}`
+    const child = spawn(process.execPath, ["--import", source, program, hiddenAgent], {
+      stdio: ["pipe", "pipe", "inherit"],
+    })
+    onTestFinished(() => void child.kill("SIGKILL"))
+    const exited = once(child, "exit")
+    const order: AgentOrder = { ...place, id: "id", sealed: "the sealed key", minutes: 30 }
+    child.stdin.end(JSON.stringify(order))
+    expect(String(await once(child.stdout, "data"))).toBe("ready\n")
+    expect(await said("find id")).toBe("the sealed key")
+    child.kill("SIGUSR2")
+    expect(String(await once(child.stdout, "data"))).toBe("moved\n")
+    // A connection is enough: the agent looks at its clocks, and does not answer.
+    expect(await said("find id").catch(() => "")).toBe("")
+    expect(await exited).toEqual([0, null])
+    expect(readdirSync(place.folder)).toEqual([])
   })
 
   test.runIf(isLong)("has the key in no file, argument, environment or memory", async () => {
