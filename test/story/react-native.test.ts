@@ -4,7 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
-import { createMessenger, type NativeMessenger, type ReactNativeMessenger } from "../../clients/react-native/index.ts"
+import {
+  createMessenger,
+  type NativeEvent,
+  type NativeMessenger,
+  type ReactNativeMessenger,
+} from "../../clients/react-native/index.ts"
 import { nativeDouble } from "../../clients/react-native/testing/native-double.ts"
 import { createTaint, type Taint, taintedSuite } from "../../clients/react-native/testing/taint.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
@@ -91,6 +96,49 @@ test("two phones write to each other, and no secret crosses into JavaScript", as
     expect(taint.count).toBeGreaterThan(400)
     expect(taint.in(transcript)).toEqual([])
   }
+})
+
+test("two messengers of one native side hear only their own events", async () => {
+  const people = [await messengers.newcomer("fay with two sign-ins"), await messengers.newcomer("gus of the same app")]
+  const { native } = nativeDouble({
+    open: async ({ session }) => people[Number(session)]?.messenger ?? expect.fail("no such sign-in"),
+    safetyNumber: async () => safetyNumber,
+  })
+  const bridge = new Set<(event: NativeEvent) => void>()
+  const both: NativeMessenger = {
+    ...native,
+    onEvent(listener) {
+      bridge.add(listener)
+      return native.onEvent(listener)
+    },
+  }
+  const messaging = { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] }
+  const opened = [0, 1].map((session) => createMessenger(both, { messaging, session: String(session) }))
+  const [fay = expect.fail(), gus = expect.fail()] = await Promise.all(opened)
+  const heard: Record<"fay" | "gus", string[]> = { fay: [], gus: [] }
+  fay.subscribe((event) => heard.fay.push(event.is))
+  gus.subscribe((event) => heard.gus.push(event.is))
+
+  const { id } = await gus.createGroupConversation([people[0]?.person.userId ?? ""])
+  await gus.send(id, utf8("not yet for fay"))
+  expect(heard.gus).toContain("entry")
+  expect(heard.fay).toEqual([])
+  const before = [...heard.gus]
+  await fay.sync()
+  expect(heard.fay).toContain("entry")
+  expect(heard.gus).toEqual(before)
+
+  const [ofFay, ofGus] = [heard.fay.length, heard.gus.length]
+  const { handle } = await native.open({
+    baseUrl: server.url,
+    issuerRootKeys: [],
+    session: "0",
+    whenKeysChange: "warn",
+  })
+  for (const listener of bridge) for (const to of [handle, "unknown", ""]) listener({ handle: to, is: "lagged" })
+  expect([heard.fay.length, heard.gus.length]).toEqual([ofFay, ofGus])
+  for (const listener of bridge) listener({ handle: "m1", is: "lagged" })
+  expect([heard.fay.slice(ofFay), heard.gus.slice(ofGus)]).toEqual([["lagged"], []])
 })
 
 test("a native side that leaks a key is detected", async () => {
