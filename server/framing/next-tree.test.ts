@@ -1,13 +1,16 @@
-import { toHex } from "@signet/canonical/bytes"
+import { randomBytes } from "node:crypto"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { concat, toHex } from "@signet/canonical/bytes"
 import { beforeAll, expect, test } from "vitest"
 import { effort } from "../../test/support/effort.ts"
 import { seed } from "../../test/support/random.ts"
-import { type Commit, parseCommit } from "./commit.ts"
+import { type Commit, parseCommit, type UpdatePath } from "./commit.ts"
 import { parseGroupInfo } from "./group-info.ts"
 import { firstTree, treeAfter, treeBytes } from "./next-tree.ts"
 import { recordHistory } from "./testing/recording.ts"
 import { parseTree, type RatchetTree } from "./tree.ts"
-import { treeHash } from "./tree-hash.ts"
+import { subtreeHashes, treeHash } from "./tree-hash.ts"
+import { vectorBytes } from "./writer.ts"
 
 const size = effort({ steps: 40, members: 14 }, { steps: 120, members: 30 }, { steps: 800, members: 80 })
 
@@ -82,4 +85,50 @@ test("a key of the tree cannot be added again, and a blank leaf cannot be remove
     expect(treeAfter({ ...before, leaves: others }, { ...commit, sender: index })).toBeUndefined()
     expect(treeAfter(before, { ...commit, removes: [4_000] })).toBeUndefined()
   }
+})
+
+/** The path with the parent hash that fits its keys (RFC 9420 section 7.9). @param after The tree after the commit. */
+function rehashed(after: RatchetTree, sender: number, path: UpdatePath): UpdatePath {
+  const hashes = subtreeHashes(after.nodes)
+  const ancestor = (level: number) => after.nodes[((sender >> level) << (level + 1)) + 2 ** level - 1]
+  const levels = [...hashes.keys()].filter((level) => level > 0 && ancestor(level) !== undefined)
+  expect(levels).toHaveLength(path.nodes.length)
+  let parentHash: Uint8Array = new Uint8Array()
+  for (const [i, level] of [...levels.entries()].reverse()) {
+    const { encryptionKey } = path.nodes[i] ?? expect.fail("no node")
+    const sibling = hashes[level - 1]?.[(sender >> (level - 1)) ^ 1] ?? expect.fail("no sibling")
+    parentHash = sha256(concat(...[encryptionKey, parentHash, sibling].map((part) => vectorBytes(part))))
+  }
+  return { ...path, leafNode: { ...path.leafNode, source: { kind: "commit", parentHash } } }
+}
+
+test("a path with a key that the tree has in use is refused at every node, although its parent hash fits", () => {
+  let longest = 0
+  for (const { before, commit } of steps) {
+    const { sender, path } = commit
+    if (path === undefined || commit.adds.length + commit.removes.length > 0) continue
+    longest = Math.max(longest, path.nodes.length)
+    const after = treeAfter(before, commit) ?? expect.fail("does not fit")
+    expect(rehashed(after, sender, path).leafNode.source).toEqual(path.leafNode.source)
+    const members = [...before.leaves]
+    const another = members.find(([leaf]) => leaf !== sender)?.[1]
+    const used = {
+      another: another?.encryptionKey,
+      anotherSignature: another?.signatureKey,
+      own: before.leaves.get(sender)?.encryptionKey,
+      ownNext: path.leafNode.encryptionKey,
+      parent: before.nodes.find((node) => node?.kind === "parent")?.encryptionKey,
+    }
+    for (const i of path.nodes.keys()) {
+      const withKey = (encryptionKey: Uint8Array) => {
+        const nodes = path.nodes.map((node, at) => (at === i ? { ...node, encryptionKey } : node))
+        return treeAfter(before, { ...commit, path: rehashed(after, sender, { ...path, nodes }) })
+      }
+      expect(withKey(new Uint8Array(randomBytes(32)))).toBeDefined()
+      for (const [of, key] of Object.entries(used)) {
+        if (key !== undefined) expect([of, i, withKey(key) !== undefined]).toEqual([of, i, false])
+      }
+    }
+  }
+  expect(longest).toBeGreaterThan(1)
 })

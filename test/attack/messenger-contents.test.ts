@@ -103,6 +103,24 @@ test("a file name that is a path or contains deceptive characters is dropped", a
   for (const entry of entries) expect(entry).toMatchObject({ is: "attachment", fileName: "" })
 })
 
+/** The directional marks, embeddings, overrides and isolates of Unicode's Bidirectional Algorithm. */
+const directional = [0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069]
+const nameWith = (code: number) => `invoice${String.fromCodePoint(code)}fdp.exe`
+
+test("a file name with any character that changes the direction of text is dropped", async () => {
+  const entries = await shown(...directional.map((code) => manifest({ fileName: nameWith(code) })))
+  const names = entries.map((entry) => (entry.is === "attachment" ? entry.fileName : entry.is))
+  expect(names).toEqual(directional.map(() => ""))
+})
+
+test.each(directional.map((code) => [code.toString(16), nameWith(code)]))(
+  "a file name with U+%s, which changes the direction of text, is not sent",
+  async (_, fileName) => {
+    const sending = ann.messenger.sendAttachment(id, new Blob([new Uint8Array(10)]), { fileName })
+    await expect(sending).rejects.toMatchObject({ reason: "ATTACHMENT_INVALID" })
+  },
+)
+
 test("an invalid media type is dropped", async () => {
   const types = ["text/html; charset=utf-8", "TEXT/HTML", "image", "../x", "a/b\r\nset-cookie: c=d"]
   const entries = await shown(...types.map((mediaType) => manifest({ mediaType })))

@@ -109,6 +109,29 @@ test("a device that loses the answer, and whose user signs in again, is the same
   await goesOn({ ...ann, person: await ann.person.again() })
 })
 
+test("a device that could not retire the key packages of its former key does so at the next sync", async () => {
+  let retirements = 0
+  const { unary, stream } = messengers.transport
+  const transport: Transport = {
+    stream,
+    async unary(method, ...call) {
+      if (method.name !== "RetireKeyPackages") return unary(method, ...call)
+      if (retirements++ === 0) throw new ConnectError("out of reach", Code.Unavailable)
+      return unary(method, ...call)
+    },
+  }
+  const isMarked = async () => (await contextOf(ann)).device.marks.hasFormerKeyPackages
+  await expect(renewCredential(await contextOf(ann, { transport }))).rejects.toThrow("out of reach")
+  expect([retirements, await isMarked()]).toEqual([1, true])
+  // A new process: it knows only the stored state.
+  const { messenger } = await messengers.open(ann.person, { ...ann, transport })
+  await messenger.sync()
+  expect([retirements, await isMarked()]).toEqual([2, false])
+  await messenger.sync()
+  expect(retirements).toBe(2)
+  await goesOn(ann)
+})
+
 test("a device that returns when its former key is no longer accepted signs with the new one", async () => {
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   const signed: string[] = []
