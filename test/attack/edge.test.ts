@@ -4,7 +4,6 @@ import { newId } from "@signet/kernel/ids"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { run } from "../../server/store/postgres/sql.ts"
 import { bearer } from "../support/clients.ts"
 import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
@@ -171,8 +170,16 @@ describe.runIf(isWorthIt)("the Worker", () => {
       })
       expect(answer.status).toBe(403)
     }
-    const text = "select ip_truncated as at from audit_event where route like '%DeviceService/ListDevices' order by id"
-    const networks = async () => (await run<{ at: string | null }>(server.node.store.db, text, [])).map(({ at }) => at)
+    const filter = {
+      ...{ appId: null, tenantId: null, contextId: null, kinds: [], principalId: null, outcome: null },
+      ...{ targetType: null, targetId: null, fromMs: null, untilMs: null },
+    }
+    const networks = async () => {
+      const page = { size: 100, before: null }
+      const events = await server.node.deps.store.transaction((tx) => tx.audit.list(filter, page))
+      const denials = events.filter(({ request }) => request.route.endsWith("DeviceService/ListDevices"))
+      return denials.map(({ request }) => request.ipTruncated).toReversed()
+    }
     await deny({ "cf-connecting-ip": "192.0.2.7" })
     await expect.poll(networks, { timeout: 30_000 }).toEqual(["192.0.2.0/24"])
     await deny({})
