@@ -95,8 +95,12 @@ describeOnPostgres("a writer to the database", () => {
   test("gets no stamp from a rotation for a start of a chain that they forged", async () => {
     const world = await startWorld()
     await world.first.checkpoint()
-    const forgeText = `insert into audit_start (shard, seq, hash, dropped_at, stamp)
-      select shard, seq, hash, now(), $1 from audit_link order by seq limit 1`
+    // As if the chain's first event had been dropped after its time.
+    const forgeText = `with head as (select shard, seq, hash, event_id from audit_link order by seq limit 1),
+      forged as (insert into audit_start (shard, seq, hash, dropped_at, stamp)
+        select shard, seq, hash, now(), $1 from head),
+      unlinked as (delete from audit_link where event_id = (select event_id from head))
+      delete from audit_event where id = (select event_id from head)`
     await run(world.db, forgeText, [randomBytes(32)])
     expect(await world.verify(oldKey)).toContain("LINK_CHANGED")
     await rotated(world)
