@@ -161,4 +161,12 @@ export const administrationMutants: readonly Mutant[] = [
     to: "{ invitation, appId: invitation.appId, principalId: principal.id, membership, tenantMembership, nowMs }",
     name: "an invitation is answered in its own app, and accepted only while its tenant is active",
   },
+  {
+    fault: "a known person accepts the invitation of an inviter who lost the scope",
+    file: "server/rpc/account/invitations.ts",
+    from: "await withCurrentAuthority(deps, tx, await lockInvitation(self, codeText))",
+    to: "await lockInvitation(self, codeText)",
+    test: "test/attack/app-administrators.test.ts",
+    name: "for a known person is refused once its inviter lost the scope, and they gain none",
+  },
 ]

@@ -8,6 +8,7 @@ import { commandMutants } from "./command.ts"
 import { conversationMutants } from "./conversations.ts"
 import { credentialCheckMutants } from "./credential-checks.ts"
 import { deviceMutants } from "./devices.ts"
+import { edgeMutants } from "./edge.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
 import { guardCheckMutants } from "./guard-checks.ts"
@@ -59,6 +60,7 @@ export const mutants: readonly Mutant[] = [
   ...simulatedTabMutants,
   ...localStoreMutants,
   ...movingMutants,
+  ...edgeMutants,
   ...tokenEndpointMutants,
   ...credentialCheckMutants,
   ...guardCheckMutants,
