@@ -105,7 +105,7 @@ describeStory("an envelope key", (kind) => {
       const request = { serviceAccountId: machine.account.id, x: fresh.x, y: fresh.y, mailboxes, proof }
       const call = clients.services.addEnvelopeKey(request, bearer(reader.token))
       expect(await refusal(call)).toBe("PermissionDenied MISSING_SCOPE")
-      const nobody = { ...request, serviceAccountId: machine.account.id.replace(/.$/, "0") }
+      const nobody = { ...request, serviceAccountId: machine.account.id.replace(/.$/, (c) => (c === "0" ? "1" : "0")) }
       const elsewhere = { ...nobody, proof: await proveEnvelopeKey(fresh, nobody.serviceAccountId) }
       const missing = clients.services.addEnvelopeKey(elsewhere, bearer(admin.token))
       expect(await refusal(missing)).toBe("PermissionDenied RESOURCE_UNRESOLVED")

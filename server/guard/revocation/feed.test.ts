@@ -12,6 +12,8 @@ import { createIssuer, encode, ids } from "../testing/issuer.ts"
 
 afterEach(stopFollowing)
 
+const otherSession = ids.session.replace(/.$/, (c) => (c === "1" ? "2" : "1"))
+
 const freshness = (maxStalenessMs: number, onStale: "DENY" | "INTROSPECT" | "ALLOW"): Requirement => ({
   is: "kinds",
   of: ["USER"],
@@ -58,7 +60,7 @@ test("while the feed makes no progress for two minutes, strict routes deny, othe
 
 test("a reader that was suspended for two minutes rejects earlier answers, and knows nothing until it has asked", async () => {
   const { feed, token, decide, revoke, pass, forge, sign, statement, setIntrospection } = followedIssuer()
-  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  const [held, other] = [token(), token({ sid: otherSession })]
   await feed.refresh()
   const strict = freshness(60_000, "DENY")
   // An answer that was in transit when the reader was suspended.
@@ -79,7 +81,7 @@ test("a reader that was suspended for two minutes rejects earlier answers, and k
 
 test("an isolate that was suspended for two minutes asks the issuer before it decides", async () => {
   const { token, decide, revoke, pass, setDown } = followedIssuer({ askEveryMs: 2_000 })
-  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  const [held, other] = [token(), token({ sid: otherSession })]
   expect(await decide(held)).toBe("allow")
   revoke({})
   pass(120_000)
@@ -94,7 +96,7 @@ test("an isolate that was suspended for two minutes asks the issuer before it de
 
 test("a log shorter than before is rejected, and known entries remain", async () => {
   const { feed, token, decide, pass, revoke, restore, setIntrospection } = followedIssuer()
-  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  const [held, other] = [token(), token({ sid: otherSession })]
   revoke({ kind: "TOKEN", key: "jti_other" }, {})
   await feed.refresh()
   restore({ head: 1, entries: [] })
@@ -113,7 +115,7 @@ test("a log shorter than before is rejected, and known entries remain", async ()
 
 test("a new log's first statement is read whole, though it is below the position in the former log", async () => {
   const { feed, token, decide, revoke, restore, forge, sign, statement, asked } = followedIssuer()
-  const other = token({ sid: ids.session.replace(/.$/, "1") })
+  const other = token({ sid: otherSession })
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" }, { kind: "TOKEN", key: "jti_3" })
   await feed.refresh()
   restore({ name: "log-b", head: 0, entries: [] })
