@@ -1,13 +1,15 @@
-// npm run simulate -- [--seed N] [--count N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all] [--trace]
+// npm run simulate -- [--seed N] [--count N | --minutes N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all] [--trace]
+import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
 import { parseFeatures } from "./features.ts"
-import { isHostility } from "./hostile.ts"
+import { hostilities, isHostility } from "./hostile.ts"
 import { simulate } from "./simulate.ts"
 
 const { values } = parseArgs({
   options: {
-    seed: { type: "string", default: "1" },
+    seed: { type: "string" },
     count: { type: "string", default: "1" },
+    minutes: { type: "string" },
     steps: { type: "string", default: "60" },
     hostility: { type: "string" },
     with: { type: "string" },
@@ -15,16 +17,44 @@ const { values } = parseArgs({
   },
 })
 const { hostility } = values
-if (hostility !== undefined && !isHostility(hostility)) throw new Error(`no such hostility: ${hostility}`)
+if (hostility !== undefined && !isHostility(hostility)) {
+  fail(`There is no hostility ${hostility}. There are: ${hostilities.join(", ")}.`)
+}
+const minutes = values.minutes === undefined ? undefined : positive("minutes", values.minutes)
 const features = values.with === undefined ? [] : parseFeatures(values.with)
-const first = Number(values.seed)
-for (let seed = first; seed < first + Number(values.count); seed++) {
-  const asked = { seed, steps: Number(values.steps), features, ...(hostility === undefined ? {} : { hostility }) }
+// With --minutes and without --seed, other seeds each time. Each line has its seed, so a run can be repeated.
+const first =
+  values.seed !== undefined ? positive("seed", values.seed) : minutes === undefined ? 1 : randomInt(1, 1_000_000_000)
+const last = first + positive("count", values.count) - 1
+const endsAt = performance.now() + (minutes ?? 0) * 60_000
+const isDue = (seed: number) => (minutes === undefined ? seed <= last : performance.now() < endsAt)
+const failed: number[] = []
+let seed = first
+for (; isDue(seed); seed++) {
+  const asked = {
+    seed,
+    steps: positive("steps", values.steps),
+    features,
+    ...(hostility === undefined ? {} : { hostility }),
+  }
   const startedAt = performance.now()
   const { violations, trace, fingerprint, lies } = await simulate(asked)
   if (values.trace) console.log(trace.join("\n"))
   const took = Math.round(performance.now() - startedAt)
   console.log(`seed ${seed}: ${trace.length} things done, ${lies} lies, ${took} ms, ${fingerprint}`)
   for (const violation of violations) console.log(`  ${violation}`)
-  if (violations.length > 0) process.exitCode = 1
+  if (violations.length > 0) failed.push(seed)
+}
+if (minutes !== undefined) console.log(`${seed - first} seeds, ${failed.length} failed: ${failed.join(", ") || "none"}`)
+if (failed.length > 0) process.exitCode = 1
+
+function positive(name: string, text: string): number {
+  const number = Number(text)
+  if (number > 0 && (Number.isSafeInteger(number) || name === "minutes")) return number
+  fail(`--${name} ${text} is no positive ${name === "minutes" ? "number" : "whole number"}.`)
+}
+
+function fail(message: string): never {
+  console.error(message)
+  process.exit(2)
 }
