@@ -36,7 +36,7 @@ function pageWith(window: { open: () => object | null }) {
 }
 
 test("the provider's page gets no reference to the page that opened it", async () => {
-  const seen: { opener: unknown; origin: string }[] = []
+  const seen: { isReferred: boolean; origin: string }[] = []
   const outcomes = createBroadcast("a place callback")
   let closes = 0
   const popup = {
@@ -46,7 +46,7 @@ test("the provider's page gets no reference to the page that opened it", async (
     location: {
       set href(to: string) {
         const { origin, searchParams } = new URL(to)
-        seen.push({ opener: popup.opener, origin })
+        seen.push({ isReferred: popup.opener !== null, origin })
         const state = searchParams.get("state") ?? ""
         const failed = { is: "failed", reason: "PROVIDER_REFUSED", message: "no", metadata: {} } as const
         outcomes.post(encodeOutcome({ ...failed, state }))
@@ -57,7 +57,7 @@ test("the provider's page gets no reference to the page that opened it", async (
   await expect(page.signInWithPopup()).rejects.toMatchObject({ reason: "PROVIDER_REFUSED" })
   outcomes.suspend()
   page.close()
-  expect([seen, closes]).toEqual([[{ opener: null, origin: "https://idp.example" }], 1])
+  expect([seen, closes]).toEqual([[{ isReferred: false, origin: "https://idp.example" }], 1])
 })
 
 test("a browser that opens no window is reported", async () => {

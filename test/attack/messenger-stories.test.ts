@@ -8,12 +8,13 @@ import type { ConversationId } from "@signet/kernel/ids"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import {
+  type GetConversationResponse,
   type ListConversationsResponse,
   type ListMessagesResponse,
   ReportForkRequest_Fault,
 } from "@signet/proto/messaging/v1/conversation_service"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
@@ -32,6 +33,10 @@ let ann: OpenedMessenger
 let transport: LyingTransport
 /** The refusal of every append, as if the service had another receipt or no longer knew the leaf's key. */
 let refusal: readonly [reason: string, code: string] | undefined
+/** The end of a conversation's log as these methods show it to Ann; undefined for the real one. */
+let shown: { of: string; headSeq: bigint; methods: readonly string[]; log: readonly Envelope[] } | undefined
+/** The conversations in which Ann has asked to rejoin. */
+let rejoins: string[]
 const otherReceipt = ["ENVELOPE_INVALID", "AAD_WRONG_RECEIPT"] as const
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
@@ -39,13 +44,15 @@ beforeAll(async () => {
   mallory = await newDevice(messengers.transport, await server.person("mallory"))
   await mallory.register()
   await mallory.upload(2)
-  transport = lyingTransport(refusing(messengers.transport))
+  transport = lyingTransport(refusing(shortening(messengers.transport)))
   ann = await messengers.newcomer("ann", { transport })
 })
 beforeEach(() => {
   transport.lie = undefined
   transport.bend = undefined
   refusal = undefined
+  shown = undefined
+  rejoins = []
 })
 afterAll(async () => {
   await messengers?.close()
@@ -62,6 +69,27 @@ function refusing(transport: Transport): Transport {
       return Promise.reject(
         new ConnectError("refused", Code.InvalidArgument, undefined, [{ desc: ErrorInfoSchema, value }]),
       )
+    },
+  }
+}
+
+function shortening(transport: Transport): Transport {
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, header, input, values) {
+      if (method.name === "RequestRejoin" && "conversationId" in input) rejoins.push(String(input.conversationId))
+      const answer = await transport.unary(method, signal, timeoutMs, header, input, values)
+      if (!shown?.methods.includes(method.name)) return answer
+      const { of, headSeq, log } = shown
+      const { message } = answer
+      if (method.name === "ListMessages") {
+        if ("conversationId" in input && input.conversationId === of)
+          Object.assign(message, { headSeq, envelopes: [...log] })
+        return answer
+      }
+      const { conversation } = message as Partial<GetConversationResponse>
+      if (conversation?.id === of) conversation.headSeq = headSeq
+      return answer
     },
   }
 }
@@ -259,4 +287,48 @@ test("a device whose leaf key the service refuses rejoins if it has a newer cred
   refusal = undefined
   await letIn(room, eve)
   expect((await eve.messenger.conversation(room.id))?.status).toBe("active")
+})
+
+describe("a log that is shorter than what Ann has processed", () => {
+  /** Ann has read two messages, and the service announces a third one. */
+  async function announced(): Promise<{ readonly room: Room; readonly seq: bigint }> {
+    const room = await meet()
+    await mallory.send(room, "first")
+    await mallory.send(room, "second")
+    await ann.messenger.sync()
+    expect(await written(room)).toEqual(["first", "second"])
+    await mallory.send(room, "third")
+    return { room, seq: (await ann.messenger.conversation(room.id))?.processedSeq ?? expect.fail("no conversation") }
+  }
+
+  test("makes her ask to rejoin, and no envelope at a number given anew is applied", async () => {
+    const { room, seq } = await announced()
+    const methods = ["ListMessages", "GetConversation"]
+    shown = { of: room.id, headSeq: seq - 1n, methods, log: [] }
+    await ann.messenger.sync()
+    const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
+    expect([new Set(rejoins), directives.length]).toEqual([new Set([room.id]), 1])
+    rejoins = []
+    expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", processedSeq: seq })
+    const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: seq })
+    const log = envelopes.map((one) => ({ ...one, seq }))
+    expect(log).toHaveLength(1)
+    shown = { of: room.id, headSeq: seq, methods, log }
+    await ann.messenger.sync()
+    expect([rejoins, await written(room)]).toEqual([[], ["first", "second"]])
+    expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", processedSeq: seq })
+    shown = undefined
+    await letIn(room)
+    expect(await statusOf(room)).toBe("active")
+  })
+
+  test("in a stale page alone changes nothing: the conversation itself is asked for, too", async () => {
+    const { room, seq } = await announced()
+    shown = { of: room.id, headSeq: seq - 1n, methods: ["ListMessages"], log: [] }
+    await ann.messenger.sync()
+    expect([rejoins, await statusOf(room)]).toEqual([[], "active"])
+    shown = undefined
+    await ann.messenger.sync()
+    expect([rejoins, await written(room)]).toEqual([[], ["first", "second", "third"]])
+  })
 })
