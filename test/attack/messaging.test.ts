@@ -390,6 +390,20 @@ describe("a directive", () => {
     expect(await refusal(bob.calls.conversations.leaseDirective({ conversationId, directiveId }))).toBe("NOT_FOUND")
   })
 
+  test("lets a member renew its credential first, once for each credential", async () => {
+    const group = await alice.createGroup([bob.userId, carol.userId])
+    await carol.join()
+    const { directive } = await carol.calls.conversations.leaveConversation({ conversationId: group.id })
+    server.advance(1_000)
+    const update = async () => refusal(alice.append(await alice.stageUpdate(group)))
+    expect(await update()).toBe("COMMIT_REQUIRED")
+    await alice.renew(newLeafKey())
+    await alice.commit(await alice.stageUpdate(group, alice.identity))
+    expect(await update()).toBe("COMMIT_REQUIRED")
+    await alice.carryOut(group, directive?.id ?? "")
+    expect(await update()).toBe("taken")
+  })
+
   test("is never created for a direct conversation: its members are fixed", async () => {
     const { conversation } = await alice.create({ case: "direct", value: { peerUserId: dave.userId } })
     const conversationId = conversation?.id ?? expect.fail("not created")

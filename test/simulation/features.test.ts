@@ -18,6 +18,9 @@ test("a message whose answer was lost before a rejoin is in the log once", () =>
 test("a device whose app has used a conversation's id before its welcome expired is added again", () =>
   expectSound(20008, { features: ["hints", "renewal", "rejoins"] }))
 
+test("a device whose credential expired while it was away renews its leaf before it commits a removal", () =>
+  expectSound(30119, { features: ["hints", "tabs", "renewal", "attachments"] }))
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>

@@ -57,6 +57,13 @@ test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   ],
   ["a rejoin waits", removing, { ...commit, membership: { op: "REJOIN", isDirected: true } }, { is: "commitRequired" }],
   ["a removal that the service requests does not", removing, { ...commit, membership: removal }, { is: "append" }],
+  ["a former credential is renewed before it", removing, { ...commit, renewsLeaf: true }, { is: "append" }],
+  [
+    "but with no other change",
+    removing,
+    { ...commit, renewsLeaf: true, membership: { op: "ADD", isDirected: false } },
+    { is: "commitRequired" },
+  ],
   ["a reset does not", removing, { ...commit, isReset: true }, { is: "append" }],
   ["a commit before it is parsed does not", removing, unparsed, { is: "append" }],
   ["nothing waits for a rejoin", rejoining, message, { is: "append" }],

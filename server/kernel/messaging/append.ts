@@ -29,6 +29,8 @@ export interface Attempt {
   readonly framedEpoch?: bigint
   /** The change of members that a commit proves: null for none, undefined before parsing. */
   readonly membership?: { readonly op: MembershipOp; readonly isDirected: boolean } | null
+  /** The commit replaces a former credential of its committer. */
+  readonly renewsLeaf?: boolean
   /** The commit starts a new group for the conversation; undefined before parsing. */
   readonly isReset?: boolean
 }
@@ -40,6 +42,7 @@ export const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt 
   expectedEpoch: epoch,
   framedEpoch: epoch,
   membership: commit?.membership ?? null,
+  renewsLeaf: commit?.renewsLeaf ?? false,
   isReset: commit !== null && commit.resetGroupId !== null,
 })
 
@@ -75,12 +78,15 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
 }
 
 /**
- * True for a commit that removes members for a directive, or that begins a group without them; and before parsing, for
- * any commit. All other items wait for open removals: a member could delay these with commits of its own.
+ * True for a commit that removes members for a directive, that begins a group without them, or without which its sender
+ * cannot commit a removal; and before parsing, for any commit. All other items wait for open removals: a member could
+ * delay these with commits of its own.
  */
-const mayPrecedeRemovals = ({ kind, membership, isReset }: Attempt): boolean =>
-  kind === "COMMIT" &&
-  (isReset === true || membership === undefined || (membership?.isDirected === true && membership.op !== "REJOIN"))
+function mayPrecedeRemovals({ kind, membership, renewsLeaf, isReset }: Attempt): boolean {
+  if (kind !== "COMMIT") return false
+  if (membership === undefined || isReset === true) return true
+  return membership === null ? renewsLeaf === true : membership.isDirected && membership.op !== "REJOIN"
+}
 
 function refusedSender(conversation: Conversation, attempt: Attempt): Reason | undefined {
   const { kind, deviceId, membership, isReset } = attempt

@@ -36,6 +36,8 @@ export interface VerifiedCommit {
     /** H("membership-proof", proof). */
     readonly proofHash: Uint8Array
   } | null
+  /** True if the commit replaces a former credential in the committer's leaf by the device's newest one. */
+  readonly renewsLeaf: boolean
   readonly roster: readonly Leaf[]
   readonly groupInfo: Uint8Array
   /** H("group-info", groupInfo). */

@@ -1,4 +1,4 @@
-import { utf8 } from "@signet/canonical/bytes"
+import { equalBytes, utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Directive, DirectiveKind } from "@signet/proto/messaging/v1/records"
@@ -39,6 +39,7 @@ export async function carryOutDirectives(conversation: Conversation, returns = m
       return
     }
     const due = directives.filter((directive) => !isAboutUs(conversation, directive)).sort(removalsFirst)
+    if (due.length > 0) await renewOutdatedLeaf(conversation)
     let isAnyDone = false
     let leasedMs: number | undefined
     for (const directive of due) {
@@ -50,6 +51,13 @@ export async function carryOutDirectives(conversation: Conversation, returns = m
     if (leasedMs !== undefined) returnAfter(conversation, leasedMs, returns - 1)
     return
   }
+}
+
+/** The service accepts no directive's commit from a leaf whose credential has expired, and its renewal before removals. */
+async function renewOutdatedLeaf(conversation: Conversation): Promise<void> {
+  const { local } = await conversation.stored()
+  const isOutdated = local !== undefined && !equalBytes(local.identityKey, conversation.device.identity().signatureKey)
+  if (isOutdated) await commit(conversation, directiveIntent, async () => "update")
 }
 
 /** The service accepts a rejoin only after the removals. */
@@ -103,7 +111,7 @@ async function carryOut(conversation: Conversation, directive: Directive): Promi
     }
     // Done by another member, or not possible now.
     if (isFailure(error, "NOT_FOUND", "NOTHING_TO_DO", "NO_KEY_PACKAGE", "COMMIT_REQUIRED")) return "later"
-    if (!isMessagingError(error, "ANSWER_REFUSED")) throw error
+    if (!isMessagingError(error, "ANSWER_REFUSED") && !isFailure(error, "CREDENTIAL_REFUSED")) throw error
     // The other directives are carried out.
     conversation.emit({ is: "failed", conversationId: conversation.id, error })
     return "later"

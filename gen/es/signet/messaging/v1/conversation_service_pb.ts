@@ -337,7 +337,8 @@ export type Limits = Message<"signet.messaging.v1.Limits"> & {
   envelopesPerPage: number;
 
   /**
-   * Time after which an open removal (REVOCATION, LEAVE) blocks commits, except those of removals and resets.
+   * Time after which an open removal (REVOCATION, LEAVE) blocks commits, except removals, resets and the renewal of a
+   * former credential.
    *
    * @generated from field: google.protobuf.Duration directive_commit_grace = 40;
    */

@@ -6,7 +6,7 @@ import { hash, stateTagOf } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { committerOf } from "@signet/kernel/messaging/append"
 import type { Leaf } from "@signet/kernel/messaging/records"
-import { rosterAfter, rosterFault } from "@signet/kernel/messaging/roster"
+import { leafOf, rosterAfter, rosterFault } from "@signet/kernel/messaging/roster"
 import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
 import type { EnvelopeAadV1 } from "@signet/proto/credential/v1/envelope_aad"
 import type { AppendMessageRequest_Commit } from "@signet/proto/messaging/v1/conversation_service"
@@ -64,6 +64,7 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
     verified: {
       resetGroupId: judge.begins === "reset" ? conversation.mlsGroupId : null,
       membership: change.membership,
+      renewsLeaf: renewsLeaf(judge, change),
       roster,
       groupInfo: parts.groupInfo,
       groupInfoHash: hash("group-info", parts.groupInfo),
@@ -136,4 +137,12 @@ function nextRoster({ conversation, begins }: Judge, committer: Leaf, change: Me
 function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
   const leaves = [...adds.map(({ leafNode }) => leafNode), ...(path === undefined ? [] : [path.leafNode])]
   return new Map(leaves.map((leaf) => [toHex(credentialHashOf(leaf)), leaf]))
+}
+
+/** Each credential renews a leaf once: a leaf that goes back to a former one is not renewed. */
+function renewsLeaf({ conversation, device }: Judge, { renewed }: MembershipChange): boolean {
+  const own = leafOf(conversation.roster, device.id)
+  if (own === undefined || renewed === null) return false
+  const isNewest = equalBytes(renewed.credentialHash, device.credentialHash)
+  return isNewest && !equalBytes(own.credentialHash, device.credentialHash)
 }
