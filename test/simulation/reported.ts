@@ -36,8 +36,8 @@ export function reportFaults(
   if (first === undefined || last === undefined) return []
   const found = entries.flatMap(({ seq }, i) => {
     const before = entries[i - 1]
-    // A gap and a warning of new keys may have the sequence number of the entry that follows them.
-    const isSame = (before?.is === "newKeys" || before?.is === "gap") && seq === before.seq
+    // These may have the sequence number of the entry that follows them.
+    const isSame = seq === before?.seq && (before.is === "newKeys" || before.is === "gap" || before.is === "missing")
     return before !== undefined && seq <= before.seq && !isSame ? [`reports ${seq} after ${before.seq}`] : []
   })
   const texts = new Set(stored.map(textOf))
