@@ -140,7 +140,7 @@ test("a flipped byte in a stored row of any kind is a typed error, or changes no
   const isTyped = (error: unknown) =>
     isMessagingError(error) || isSecretBoxError(error) || isSignetError(error) || error instanceof ConnectError
 
-  /** What a read leads to: its result, or its typed error. @throws an untyped error */
+  /** The result of a read, or its typed error. @throws An untyped error. */
   async function seen(work: () => Promise<unknown>): Promise<{ result: string } | { error: string }> {
     try {
       const text = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value)

@@ -168,7 +168,7 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
 
 /**
  * Whether none of those who stay can commit any more: all were away for too long, or the others left while one waited to be
- * added again. Then each is told so, or has not heard that it is in at all.
+ * added again. Each of these devices then reports `stranded`, or has not received its welcome.
  */
 async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
   const { id } = conversation

@@ -39,7 +39,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     readonly laptop: OpenedMessenger
     readonly transport: LyingTransport
     readonly id: string
-    /** What the laptop reports of its own messages: delivered or unsent. */
+    /** The events of the laptop about its own messages: delivered or unsent. */
     readonly fates: string[]
   }
 
