@@ -1,14 +1,16 @@
 // The Keychain, by the library's documented behaviour: these tests have not run on macOS. Windows has dpapi.test.ts.
-import { afterEach, expect, test, vi } from "vitest"
-import { openOsSecretBox } from "./os-store.ts"
+import type { AsyncEntry } from "@napi-rs/keyring"
+import { expect, test } from "vitest"
+import { keyringKeeper } from "./keyring.ts"
+import { osBox } from "./os-store.ts"
 
 const scope = { app: "app_1", user: "ada" }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const lock = { run: <T>(work: () => Promise<T>) => work() }
 
-/** The library over a store of this test, with the given failure. */
-function libraryOver(store: Map<string, Uint8Array>, failure: { message?: string } = {}) {
-  class AsyncEntry {
+/** A box over a substitute for the library, with the given store, failure and system. */
+function boxOver(store: Map<string, Uint8Array>, failure: { message?: string } = {}, backend = "macos-keychain") {
+  class Entry {
     readonly #name: string
     constructor(...[service, account]: [string, string]) {
       this.#name = `${service} ${account}`
@@ -23,19 +25,16 @@ function libraryOver(store: Map<string, Uint8Array>, failure: { message?: string
     }
     deleteCredential = async () => store.delete(this.#name)
   }
-  vi.doMock("@napi-rs/keyring", () => ({ AsyncEntry }))
+  return osBox(backend, keyringKeeper(Entry as unknown as typeof AsyncEntry), lock)
 }
-afterEach(() => void vi.doUnmock("@napi-rs/keyring"))
-
-const platform = "darwin"
 
 test("sealed bytes open for their scope alone, also after a restart and rotations", async () => {
-  libraryOver(new Map())
-  const box = await openOsSecretBox({ lock, platform })
+  const store = new Map<string, Uint8Array>()
+  const box = boxOver(store)
   await box.createKey(scope)
   const sealed = await box.seal(scope, "token", bytes("secret"))
   await box.rotate(scope)
-  const again = await openOsSecretBox({ lock, platform })
+  const again = boxOver(store)
   expect(await again.open(scope, "token", sealed)).toEqual(bytes("secret"))
   const other = { ...scope, user: "eve" }
   await again.createKey(other)
@@ -47,8 +46,7 @@ test("sealed bytes open for their scope alone, also after a restart and rotation
 test("a locked store and a failing one have a reason, and create no key", async () => {
   const store = new Map<string, Uint8Array>()
   const failure: { message?: string } = {}
-  libraryOver(store, failure)
-  const box = await openOsSecretBox({ lock, platform })
+  const box = boxOver(store, failure)
   await box.createKey(scope)
   const before = [...store]
   for (const [message, reason] of [
@@ -64,17 +62,16 @@ test("a locked store and a failing one have a reason, and create no key", async 
 })
 
 test("bytes sealed on one system are refused on another", async () => {
-  libraryOver(new Map())
-  const mac = await openOsSecretBox({ lock, platform: "darwin" })
+  const store = new Map<string, Uint8Array>()
+  const mac = boxOver(store)
   await mac.createKey(scope)
   const sealed = await mac.seal(scope, "token", bytes("secret"))
-  const linux = await openOsSecretBox({ lock, platform: "linux" })
+  const linux = boxOver(store, {}, "secret-service")
   await expect(linux.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
 test("a scope has a maximum number of keys", async () => {
-  libraryOver(new Map())
-  const box = await openOsSecretBox({ lock, platform })
+  const box = boxOver(new Map())
   await box.createKey(scope)
   for (let keys = 1; keys < 64; keys++) await box.rotate(scope)
   await expect(box.rotate(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })

@@ -2,9 +2,11 @@ import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import type { AsyncEntry } from "@napi-rs/keyring"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
 import { fastTmpdir } from "../../../test/support/fast-tmpdir.ts"
+import { keyringKeeper } from "./keyring.ts"
 import { openOsSecretBox } from "./os-store.ts"
 import { hasSecretService, type SecretService, startSecretService } from "./testing/secret-service.ts"
 
@@ -99,17 +101,12 @@ test("a platform without a store is refused", async () => {
 
 test("the store is pinned: the library's own choice would fall back to one that forgets", async () => {
   const asked: unknown[] = []
-  class AsyncEntry {
+  class Entry {
     constructor(...said: unknown[]) {
       asked.push(said)
     }
-    getSecret = async () => null
     deleteCredential = async () => true
   }
-  vi.doMock("@napi-rs/keyring", () => ({ AsyncEntry }))
-  const lock = { run: <T>(work: () => Promise<T>) => work() }
-  const box = await openOsSecretBox({ lock, platform: "linux" })
-  await box.destroy({ app: "app_1", user: "ada" })
-  vi.doUnmock("@napi-rs/keyring")
+  await keyringKeeper(Entry as unknown as typeof AsyncEntry).remove({ app: "app_1", user: "ada" })
   expect(asked).toEqual([["signet app_1", '[null,"app_1","ada",null]', { linux: { store: "secret-service" } }]])
 })

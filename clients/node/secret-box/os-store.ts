@@ -1,10 +1,8 @@
 // Keys in the operating system's credential store.
-import type { AsyncEntry } from "@napi-rs/keyring"
-import type { Lock } from "@signet/client"
-import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
-import { scopeText } from "../../core/platform.ts"
+import type { Lock, SecretBox } from "@signet/client"
 import { type DpapiOptions, dpapiKeeper } from "./dpapi.ts"
 import { createKeptBox, type Keeper } from "./kept-box.ts"
+import { keyringKeeper, unavailable } from "./keyring.ts"
 
 const backends: Readonly<Record<string, string>> = {
   linux: "secret-service",
@@ -36,50 +34,14 @@ export async function openOsSecretBox({
 }: OsSecretBoxOptions): Promise<SecretBox> {
   const backend = backends[platform]
   if (backend === undefined) throw unavailable(`there is no store for ${platform}`)
-  const description: SecretBoxDescription = {
-    backend,
-    version: 1,
-    hardware: false,
-    deviceBound: false,
-    persistent: true,
-  }
-  if (platform === "win32") return createKeptBox(description, dpapiKeeper(dpapi), lock)
+  if (platform === "win32") return osBox(backend, dpapiKeeper(dpapi), lock)
   // Imported here, because the native library does not exist for every machine.
   const library = await import("@napi-rs/keyring").catch((error: unknown) => {
     throw unavailable("the store's library does not load on this machine", error)
   })
-  return createKeptBox(description, keeperOf(library.AsyncEntry), lock)
+  return osBox(backend, keyringKeeper(library.AsyncEntry), lock)
 }
 
-function keeperOf(Entry: typeof AsyncEntry): Keeper {
-  const using = async <T>(scope: SecretScope, use: (entry: AsyncEntry) => Promise<T>): Promise<T> => {
-    try {
-      return await use(new Entry(`signet ${scope.app}`, scopeText(scope), { linux: { store: "secret-service" } }))
-    } catch (error) {
-      throw refusal(error)
-    }
-  }
-  return {
-    read: (scope) =>
-      using(scope, async (entry) => {
-        const numbers = await entry.getSecret()
-        if (numbers === null) return undefined
-        const bytes = Uint8Array.from(numbers)
-        numbers.fill(0)
-        return bytes
-      }),
-    write: (scope, bytes) => using(scope, (entry) => entry.setSecret(bytes)),
-    remove: (scope) => using(scope, async (entry) => void (await entry.deleteCredential())),
-  }
-}
-
-/** The library has only messages: that of keyring's NoStorageAccess means a locked store. */
-function refusal(error: unknown): SecretBoxError {
-  const message = error instanceof Error ? error.message : ""
-  return message.startsWith("Couldn't access platform storage")
-    ? new SecretBoxError("LOCKED", "the credential store is locked: unlock it and try again", { cause: error })
-    : unavailable("the credential store of this system does not answer", error)
-}
-
-const unavailable = (message: string, cause?: unknown) =>
-  new SecretBoxError("SECURE_STORE_UNAVAILABLE", message, { cause })
+/** @internal A box over a store of the operating system. */
+export const osBox = (backend: string, keeper: Keeper, lock: Lock): SecretBox =>
+  createKeptBox({ backend, version: 1, hardware: false, deviceBound: false, persistent: true }, keeper, lock)
