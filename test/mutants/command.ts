@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const sealed = "clients/core/sealed.ts"
-const osStore = "clients/node/secret-box/os-store.ts"
+const keyring = "clients/node/secret-box/keyring.ts"
 const passphrase = "clients/node/secret-box/passphrase.ts"
 const passphraseFile = "clients/node/secret-box/passphrase-file.ts"
 const passphraseTest = "clients/node/secret-box/passphrase.test.ts"
@@ -13,7 +13,7 @@ const loopback = "clients/cli/sign-in/loopback.ts"
 export const commandMutants: readonly Mutant[] = [
   {
     fault: "the credential store is the library's choice",
-    file: osStore,
+    file: keyring,
     from: ', { linux: { store: "secret-service" } }))',
     to: "))",
     test: "clients/node/secret-box/os-store.test.ts",
