@@ -11,10 +11,18 @@ export const tabMutants: readonly Mutant[] = [
   {
     fault: "what does not fit old state is refused",
     file: storedState,
-    from: "(now) => now !== generation,",
-    to: "() => false,",
+    from: "(await generationNow()) !== generation,",
+    to: "(await generationNow()) === undefined,",
     test: tabs,
     name: "an envelope that conflicts with another tab's change",
+  },
+  {
+    fault: "a store that fails is taken for one that nobody else has written",
+    file: storedState,
+    from: "(await generationNow()) !== generation,",
+    to: "(await generationNow().catch(() => generation)) !== generation,",
+    test: "clients/core/messaging/effects/stored-state.test.ts",
+    name: "a store that fails after an overtaken read is the reported failure, and no tampering is",
   },
   {
     fault: "what another tab took in is told nowhere else",

@@ -21,6 +21,10 @@ test("a device whose app has used a conversation's id before its welcome expired
 test("a device whose credential expired while it was away renews its leaf before it commits a removal", () =>
   expectSound(30119, { features: ["hints", "tabs", "renewal", "attachments"] }))
 
+test.runIf(isLong)("a read that another tab overtakes in a process that ends is no tampering", () =>
+  expectSound(30126, { features }),
+)
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>

@@ -21,7 +21,11 @@ export interface StoredState {
   current(): Promise<Loaded>
   /** Reads the store's current state. */
   refreshed(): Promise<Loaded>
-  /** True if another process has written since that generation. A failure on the older state is then no verdict. */
+  /**
+   * True if another process has written since that generation. A failure on the older state is then no verdict.
+   *
+   * @throws the store's error: it is not known whether the failure is a verdict.
+   */
   hasMoved(generation: bigint): Promise<boolean>
   /** Reads the record alone. @returns Undefined for a record of an earlier version, without an outline. */
   record(): Promise<ConversationRecord | undefined>
@@ -67,11 +71,7 @@ export function createStoredState(deps: LoadNeeds, conversationId: string, repor
       if (cached?.generation !== generation) cached = undefined
       return state.current()
     },
-    hasMoved: (generation) =>
-      generationNow().then(
-        (now) => now !== generation,
-        () => false,
-      ),
+    hasMoved: async (generation) => (await generationNow()) !== generation,
     async record() {
       const { generation, record } = await readSummary({ store }, space, ["record"])
       return openRecordAt(generation, record)
