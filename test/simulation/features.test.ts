@@ -25,6 +25,8 @@ test.runIf(isLong)("a read that another tab overtakes in a process that ends is 
   expectSound(30126, { features }),
 )
 
+test.runIf(isLong)("a hint that a later one has overtaken does not replace it", () => expectSound(30029, { features }))
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>
@@ -38,6 +40,10 @@ test.skipIf(effort(true, false, false))("what another tab has sent meanwhile is 
 test.skipIf(effort(true, false, false))(
   "who began what somebody else had begun, and was away for its welcome, is let in",
   () => expectSound(7153, { features: earlier }),
+)
+test.skipIf(effort(true, false, false))(
+  "a listener reads each message in time, in whatever order its hints arrive",
+  () => expectSound(7123, { features: earlier }),
 )
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })

@@ -11,13 +11,13 @@ export interface HintTurns {
 const maxAtOnce = 32
 
 /**
- * Follows hints, one at a time per object. Of several that arrive meanwhile, only the last one is followed. Work and
+ * Follows hints, one at a time per object. Of several that arrive meanwhile, only the newest one is followed. Work and
  * memory are bounded for any number of hints.
  *
  * @param follow Never rejects.
  */
 export function createHintTurns(follow: (hint: Hint) => Promise<void>): HintTurns {
-  /** By object with a running `follow`: the last hint that arrived since. */
+  /** By object with a running `follow`: the newest hint that arrived since. */
   const later = new Map<string, Hint | undefined>()
   let isFree = () => {}
 
@@ -27,6 +27,9 @@ export function createHintTurns(follow: (hint: Hint) => Promise<void>): HintTurn
       await follow(hint)
       hint = later.get(name)
     }
+    // In the same step as the last look: a hint that arrives between the two would be lost.
+    later.delete(name)
+    isFree()
   }
 
   return {
@@ -39,15 +42,21 @@ export function createHintTurns(follow: (hint: Hint) => Promise<void>): HintTurn
         })
       }
       if (later.has(name)) {
-        later.set(name, hint)
+        later.set(name, newest(later.get(name), hint))
         return
       }
-      void turn(name, hint).finally(() => {
-        later.delete(name)
-        isFree()
-      })
+      void turn(name, hint)
     },
   }
+}
+
+/** The later hint, unless the earlier one names a newer head: hints can overtake each other. */
+function newest(earlier: Hint | undefined, later: Hint): Hint {
+  const isOvertaken =
+    earlier?.case === "envelopeAvailable" &&
+    later.case === "envelopeAvailable" &&
+    earlier.value.headSeq > later.value.headSeq
+  return isOvertaken ? earlier : later
 }
 
 /** The object of a hint; undefined for a hint that needs no work. */
