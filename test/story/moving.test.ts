@@ -215,7 +215,9 @@ describe.each(pairs)("between %s", (_, start) => {
           expect(await target.status()).toMatchObject({ isEmpty: true })
           for (const writer of writers) await writeOnce(writer, false)
         } else {
-          expect((await messagingCommand("abort", command)).said).toMatch(/finish the move|No transfer is in progress/i)
+          expect((await messagingCommand("abort", command)).said).toMatch(
+            /run `messaging move` again|No transfer is in progress/,
+          )
           // The same call without the command is refused, too.
           if (here.state === "GIVEN") {
             const aborted = refusal(source.change(here.transferId, "ABORT"))
@@ -236,7 +238,7 @@ describe.each(pairs)("between %s", (_, start) => {
   )
 
   test.skipIf(effort(true, false, false))(
-    "an aborted move changes nothing, and can be started again",
+    "an aborted move changes nothing and can be started again, one that the source has finished only continues",
     async () => {
       const { first, other } = backends()
       const transport = connectTo(server.url)
@@ -256,6 +258,16 @@ describe.each(pairs)("between %s", (_, start) => {
       await new Promise((resolve) => setTimeout(resolve, 100))
       await load.stop()
       await expectWhole(writers)
+      const unopened: typeof other = {
+        ...other,
+        change: (id, change) =>
+          change === "FINISH" ? Promise.reject(new Error("the target went away")) : other.change(id, change),
+      }
+      await expect(
+        moveBehind(address, { source: first, target: unopened, targetUrl: pair.second.url }),
+      ).rejects.toThrow("went away")
+      expect((await first.status()).state).toBe("GIVEN")
+      await expect(abortMove({ source: first, target: other })).rejects.toThrow("run `messaging move` again")
       await moveBehind(address, { source: first, target: other, targetUrl: pair.second.url })
       await expect(abortMove({ source: first, target: other })).rejects.toThrow("No transfer is in progress")
     },

@@ -136,7 +136,7 @@ export async function abortMove({ source, target }: Pick<MoveOptions, "source" |
   }
   let there = await target.status()
   if (there.state === "OPEN" && equalBytes(there.transferId, transferId)) {
-    throw new Error("The target is already open, and two backends cannot serve one scope: finish the move.")
+    throw new Error("The target is already open, and two backends cannot serve one scope: run `messaging move` again.")
   }
   if (there.state === "RECEIVING" && equalBytes(there.transferId, transferId)) {
     while (!there.isEmpty) there = await target.change(transferId, "ERASE")
