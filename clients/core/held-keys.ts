@@ -1,5 +1,5 @@
 // Caches the keys of secret boxes for callers that hold a scope.
-import { openBytes, type Pinned, type SealingKey, sealBytes } from "./sealed.ts"
+import { type BoundBox, openBytes, type SealingKey, sealBytes } from "./sealed.ts"
 import { type HeldBox, SecretBoxError, type SecretScope } from "./secret-box.ts"
 
 export interface ScopeKeys {
@@ -15,7 +15,7 @@ export interface Holding {
 }
 
 /** @param load Loads and checks the keys of a scope; undefined without any. */
-export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<ScopeKeys | undefined>): Holding {
+export function holdKeys(box: BoundBox, load: (scope: SecretScope) => Promise<ScopeKeys | undefined>): Holding {
   const held = new Set<() => void>()
   return {
     changed() {
@@ -45,7 +45,7 @@ export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<S
         async seal(purpose, plaintext) {
           const found = await keys()
           if (found === undefined) throw new SecretBoxError("KEY_MISSING", "no key exists yet: call createKey first")
-          return sealBytes(pinned, found.newest, { scope, purpose }, plaintext)
+          return sealBytes(box, found.newest, { scope, purpose }, plaintext)
         },
         async open(purpose, sealed) {
           const found = await keys()
@@ -56,13 +56,13 @@ export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<S
             return key
           }
           try {
-            return await openBytes(pinned, find, { scope, purpose }, sealed)
+            return await openBytes(box, find, { scope, purpose }, sealed)
           } catch (error) {
             if (!isMissing) throw error
             // Another process has created a newer key since.
             release()
             const now = await keys()
-            return openBytes(pinned, (id) => now?.find(id), { scope, purpose }, sealed)
+            return openBytes(box, (id) => now?.find(id), { scope, purpose }, sealed)
           }
         },
         release,

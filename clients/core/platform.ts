@@ -1,10 +1,10 @@
 // For the platforms' packages, which build secret boxes from it. Internal: no package exports it.
 export { type Holding, holdKeys, type ScopeKeys } from "./held-keys.ts"
 export {
+  type BoundBox,
   fromBase64url,
   importSealingKey,
   openBytes,
-  type Pinned,
   type SealingKey,
   scopeText,
   sealBytes,

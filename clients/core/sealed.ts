@@ -12,7 +12,7 @@ export interface SealingKey {
 }
 
 /** The box that a value is bound to: only it opens the value. */
-export type Pinned = Pick<SecretBoxDescription, "backend" | "version">
+export type BoundBox = Pick<SecretBoxDescription, "backend" | "version">
 
 /** What a value is bound to, besides its box. */
 interface Binding {
@@ -29,19 +29,19 @@ const tagBytes = 16
 const utf8 = new TextEncoder()
 const label = utf8.encode("signet secret box v1\0")
 
-/** Seals bytes. @param pinned The box that opens the result. */
+/** Seals bytes. @param box The box that opens the result. */
 export async function sealBytes(
-  pinned: Pinned,
+  box: BoundBox,
   { id, key }: SealingKey,
   { scope, purpose }: Binding,
   plaintext: Uint8Array,
 ): Promise<Uint8Array> {
-  const backend = utf8.encode(pinned.backend)
+  const backend = utf8.encode(box.backend)
   const nonce = crypto.getRandomValues(new Uint8Array(nonceBytes))
   const header = concat([
     Uint8Array.from([...magic, format, backend.length]),
     backend,
-    Uint8Array.of(pinned.version),
+    Uint8Array.of(box.version),
     fromBase64url(id),
     await hashOf(scope),
     nonce,
@@ -58,20 +58,20 @@ export async function sealBytes(
  * @throws SecretBoxError Like `SecretBox.open`.
  */
 export async function openBytes(
-  pinned: Pinned,
+  box: BoundBox,
   find: (id: string) => SealingKey | undefined,
   { scope, purpose }: Binding,
   sealed: Uint8Array,
 ): Promise<Uint8Array> {
   const bytes = new Uint8Array(sealed)
   const { backend, version, id, scopeHash, nonce, header, ciphertext } = parse(bytes)
-  if (backend !== pinned.backend) {
+  if (backend !== box.backend) {
     throw new SecretBoxError(
       "SECURE_STORE_CHANGED",
-      `the data was sealed by ${backend}, and this store is ${pinned.backend}`,
+      `the data was sealed by ${backend}, and this store is ${box.backend}`,
     )
   }
-  if (version > pinned.version) throw newer()
+  if (version > box.version) throw newer()
   if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {
     throw new SecretBoxError("WRONG_USER", "the data was sealed for another user, app or tenant")
   }

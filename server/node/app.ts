@@ -8,7 +8,7 @@ import { anyApp, createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import { createLiveness } from "@signet/guard/revocation/liveness"
-import type { Moving } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import type { Liveness } from "@signet/kernel/ports"
 import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyBaseLogger, FastifyInstance } from "fastify"
@@ -39,7 +39,7 @@ import { traced } from "./tracing.ts"
 interface AppOptions {
   deps: Deps
   messaging: MessagingDeps
-  moving: Moving
+  moving: PlaceMoves
   /** The audience of the messaging service's tokens. */
   messagingAudience: string
   liveness: Liveness

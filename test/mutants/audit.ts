@@ -32,7 +32,7 @@ export const auditMutants: readonly Mutant[] = [
   {
     fault: "an event may be in any chain",
     file: chains,
-    from: 'if (shardOf(row) !== link.shard) return "LINK_REORDERED"',
+    from: 'if (auditChainOf(row) !== link.shard) return "LINK_REORDERED"',
     to: "",
     test: store,
     name: "an event in another chain than its own is reported",

@@ -5,7 +5,7 @@ import { mkdirSync, openAsBlob } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import type { SigningKeys } from "@signet/kernel/keys/ports"
-import type { Moving } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Liveness, Store } from "@signet/kernel/ports"
 import type { RevocationLog } from "@signet/kernel/revocation/ports"
@@ -29,7 +29,7 @@ export type StoreKind = "pglite" | "postgres"
 export interface TestStore {
   store: Store
   messaging: MessagingStore
-  moving: Moving
+  moving: PlaceMoves
   liveness: Liveness
   signingKeys: SigningKeys
   revocationLog: RevocationLog

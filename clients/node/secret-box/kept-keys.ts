@@ -1,7 +1,7 @@
 // The stored bytes of a scope: its keys, newest last, and a canary sealed under the newest.
 
 import { SecretBoxError, type SecretScope } from "@signet/client"
-import { importSealingKey, openBytes, type Pinned, type SealingKey, sealBytes } from "../../core/platform.ts"
+import { type BoundBox, importSealingKey, openBytes, type SealingKey, sealBytes } from "../../core/platform.ts"
 
 export interface KeptKeys {
   readonly newest: SealingKey
@@ -15,14 +15,14 @@ const maxKeys = 64
 const canary = new TextEncoder().encode("signet canary")
 
 /** The bytes to store after adding a key to the stored ones. The caller wipes both. */
-export async function addKey(pinned: Pinned, scope: SecretScope, before: Uint8Array | undefined): Promise<Uint8Array> {
+export async function addKey(box: BoundBox, scope: SecretScope, before: Uint8Array | undefined): Promise<Uint8Array> {
   const count = before === undefined ? 0 : countOf(before)
   if (count >= maxKeys) throw new SecretBoxError("SECURE_STORE_UNAVAILABLE", `a scope has at most ${maxKeys} keys`)
   const raw = new Uint8Array(keyBytes * (count + 1))
   if (before !== undefined) raw.set(before.subarray(2, 2 + keyBytes * count))
   crypto.getRandomValues(raw.subarray(keyBytes * count))
   const newest = await importSealingKey(raw.subarray(keyBytes * count))
-  const sealed = await sealBytes(pinned, newest, { scope, purpose: "canary" }, canary)
+  const sealed = await sealBytes(box, newest, { scope, purpose: "canary" }, canary)
   const kept = new Uint8Array(2 + raw.length + sealed.length)
   kept.set([format, count + 1])
   kept.set(raw, 2)
@@ -35,7 +35,7 @@ export async function addKey(pinned: Pinned, scope: SecretScope, before: Uint8Ar
  * @param kept The store's bytes; the caller wipes them.
  * @throws SecretBoxError SECURE_STORE_CHANGED if these are not the stored bytes.
  */
-export async function readKeys(pinned: Pinned, scope: SecretScope, kept: Uint8Array): Promise<KeptKeys> {
+export async function readKeys(box: BoundBox, scope: SecretScope, kept: Uint8Array): Promise<KeptKeys> {
   const count = countOf(kept)
   const keys: SealingKey[] = []
   for (let i = 0; i < count; i++) {
@@ -45,7 +45,7 @@ export async function readKeys(pinned: Pinned, scope: SecretScope, kept: Uint8Ar
   if (newest === undefined) throw changed()
   const find = (id: string) => keys.find((key) => key.id === id)
   const sealed = kept.subarray(2 + keyBytes * count)
-  const opened = await openBytes(pinned, find, { scope, purpose: "canary" }, sealed).catch((error: unknown) => {
+  const opened = await openBytes(box, find, { scope, purpose: "canary" }, sealed).catch((error: unknown) => {
     throw changed(error)
   })
   if (opened.length !== canary.length || opened.some((byte, i) => byte !== canary[i])) throw changed()

@@ -25,7 +25,7 @@ interface Personal {
 const installationChain = "-"
 
 /** The chain of an event: its tenant's, else its app's, else the installation's. */
-export const shardOf = ({ appId, tenantId }: Readonly<Pick<AuditEvent, "appId" | "tenantId">>): string =>
+export const auditChainOf = ({ appId, tenantId }: Readonly<Pick<AuditEvent, "appId" | "tenantId">>): string =>
   tenantId ?? appId ?? installationChain
 
 /**

@@ -5,7 +5,7 @@ import { effort } from "../../../test/support/effort.ts"
 import { type AuditLink, type Head, nextLink, origin } from "./chain.ts"
 import { buildCheckpoint, inOrder, merkleProof, merkleRoot, rootOf } from "./checkpoint.ts"
 import type { AuditEvent } from "./event.ts"
-import { type AuditRow, hex, sealRow, shardOf } from "./row.ts"
+import { type AuditRow, auditChainOf, hex, sealRow } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 import { type Linked, verifyChains } from "./verify-chains.ts"
 import { verifyCheckpoints } from "./verify-checkpoints.ts"
@@ -156,9 +156,9 @@ describe("any change at one position of valid chains", () => {
 
 test("an event belongs to the chain of its tenant, else its app, else the installation", () => {
   const appId = "app_1" as never
-  expect(shardOf({ appId, tenantId: "ten_1" as never })).toBe("ten_1")
-  expect(shardOf({ appId, tenantId: null })).toBe("app_1")
-  expect(shardOf({ appId: null, tenantId: null })).toBe("-")
+  expect(auditChainOf({ appId, tenantId: "ten_1" as never })).toBe("ten_1")
+  expect(auditChainOf({ appId, tenantId: null })).toBe("app_1")
+  expect(auditChainOf({ appId: null, tenantId: null })).toBe("-")
 })
 
 test("a Merkle proof verifies its own head and no other", () => {

@@ -3,7 +3,7 @@
 import type { StampEnd } from "../keys/sealing.ts"
 import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
 import { type Flaw, flaw, maxFlaws } from "./flaw.ts"
-import { type AuditRow, shardOf, stampedText } from "./row.ts"
+import { type AuditRow, auditChainOf, stampedText } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 
 export type Verifying = Pick<AuditSeals, "digest" | "stampedBy" | "equal">
@@ -114,7 +114,7 @@ function judgeRow(
   if (row === null) return "EVENT_MISSING"
   if (row.id !== link.eventId || !seals.equal(eventHash(seals, row), link.eventHash)) return "EVENT_CHANGED"
   // In another chain, readers of the event's own chain would not notice that it is missing.
-  if (shardOf(row) !== link.shard) return "LINK_REORDERED"
+  if (auditChainOf(row) !== link.shard) return "LINK_REORDERED"
   if (row.stamp === null) {
     const isOfBefore = unstampedUntil === null || link.seq <= (unstampedUntil.get(link.shard) ?? 0n)
     return isOfBefore ? undefined : "EVENT_UNSTAMPED"

@@ -192,7 +192,7 @@ export type TransferRecord =
 export type StoredRecord = Exclude<TransferRecord, { readonly is: "attachmentPart" }>
 
 /** A backend's operations for moving a place. Each method is atomic and idempotent. */
-export interface Moving {
+export interface PlaceMoves {
   status(place: Place): Promise<PlaceStatus>
   /**
    * Takes the step as `decideStep` decides. HOLD resolves when no write is running. The event is appended only if this

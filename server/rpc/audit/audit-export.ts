@@ -3,7 +3,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { Place } from "@signet/kernel/administration/ports"
 import { type CheckpointHeads, merkleProof } from "@signet/kernel/audit/checkpoint"
-import { rowText, shardOf } from "@signet/kernel/audit/row"
+import { auditChainOf, rowText } from "@signet/kernel/audit/row"
 import type { Linked } from "@signet/kernel/audit/verify-chains"
 import type { ContextId } from "@signet/kernel/ids"
 import type {
@@ -30,7 +30,7 @@ export async function exportLinks(
   place: ListPlace,
   { afterSeq, pageSize }: Links,
 ): Promise<MessageInitShape<typeof ListAuditLinksResponseSchema> & { chain: string }> {
-  const chain = shardOf(place)
+  const chain = auditChainOf(place)
   const links = await tx.audit.links(chain, afterSeq, pageSize || linksAtOnce)
   return { chain, links: links.map((linked) => linkShape(linked, place.contextId)) }
 }
@@ -57,7 +57,7 @@ export async function exportCheckpoints(
   place: ListPlace,
   { afterNumber, pageSize }: Checkpoints,
 ): Promise<MessageInitShape<typeof ListAuditCheckpointsResponseSchema>> {
-  const chain = shardOf(place)
+  const chain = auditChainOf(place)
   const found = await tx.audit.checkpoints(afterNumber, pageSize || checkpointsAtOnce)
   return { chain, checkpoints: found.map((one) => checkpointShape(deps.secrets, one, chain)) }
 }

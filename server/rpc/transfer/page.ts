@@ -1,13 +1,13 @@
 // A page of an export: the store's records, then the bytes of attachments from the blob store.
 import { Refused } from "@signet/kernel/errors"
 import { blobKey, partBytes } from "@signet/kernel/messaging/attachment"
-import { type Moving, mayExport, type TransferRecord } from "@signet/kernel/messaging/moving"
+import { mayExport, type PlaceMoves, type TransferRecord } from "@signet/kernel/messaging/moving"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord, Place } from "@signet/kernel/messaging/records"
 import { invalid } from "./read.ts"
 
 export interface TransferParts {
-  readonly moving: Moving
+  readonly moving: PlaceMoves
   readonly blobs: BlobStore
 }
 
@@ -54,7 +54,7 @@ async function partsPage({ moving, blobs }: TransferParts, place: Place, from: P
   let room = maxPageBytes
   let last = from
   for (let page: string | null = from.page; page !== null; ) {
-    const { attachments, next }: Awaited<ReturnType<Moving["attachments"]>> = await moving.attachments(place, page)
+    const { attachments, next }: Awaited<ReturnType<PlaceMoves["attachments"]>> = await moving.attachments(place, page)
     const begun = attachments.findIndex(({ id }) => id === last.id)
     for (const attachment of attachments.slice(Math.max(0, begun))) {
       for (const index of keptParts(attachment)) {

@@ -2,7 +2,7 @@
 
 import { Refused } from "@signet/kernel/errors"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
-import type { Moving, PlaceStatus } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves, PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
@@ -13,7 +13,7 @@ import { listAttachments } from "./export.ts"
 const atOnce = 50
 
 export const erase =
-  (env: DurableEnv): Moving["erase"] =>
+  (env: DurableEnv): PlaceMoves["erase"] =>
   async ({ place, transferId, bytesDeleted, audit }) => {
     const index = () => env.PLACES.getByName(placeName(place))
     const status = await ask(() => index().status())

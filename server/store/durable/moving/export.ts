@@ -2,7 +2,7 @@
 // devices that refer to conversations. Object by object, each in pages.
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
-import { type Moving, mayExport, type StoredRecord } from "@signet/kernel/messaging/moving"
+import { mayExport, type PlaceMoves, type StoredRecord } from "@signet/kernel/messaging/moving"
 import type { AttachmentRecord, Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
@@ -27,7 +27,7 @@ interface Cursor {
 const start: Cursor = { phase: "users", of: null, device: 0, from: null }
 
 export const exportPage =
-  (env: DurableEnv): Moving["exportPage"] =>
+  (env: DurableEnv): PlaceMoves["exportPage"] =>
   async ({ place, transferId, cursor, maxBytes }) => {
     const status = await ask(() => env.PLACES.getByName(placeName(place)).status())
     if (!mayExport(status, transferId)) throw new Refused("STATE_CONFLICT")
@@ -108,7 +108,7 @@ async function foundAttachments(env: DurableEnv, place: Place, id: DeviceId): Pr
   return found.flatMap((one) => (one?.ownerDeviceId === id ? [one] : []))
 }
 
-export const listAttachments = (env: DurableEnv): Pick<Moving, "attachments" | "attachmentsOf"> => ({
+export const listAttachments = (env: DurableEnv): Pick<PlaceMoves, "attachments" | "attachmentsOf"> => ({
   async attachments(place, cursor) {
     let at: Cursor | null = cursor === "" ? { ...start, phase: "attachments" } : parse(cursor)
     for (;;) {

@@ -4,7 +4,7 @@
 import { Refused } from "@signet/kernel/errors"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
-import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves, StoredRecord } from "@signet/kernel/messaging/moving"
 import type { AttachmentRecord, Conversation } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
@@ -27,7 +27,7 @@ interface Sorted {
 }
 
 export const importPage =
-  (env: DurableEnv): Moving["importPage"] =>
+  (env: DurableEnv): PlaceMoves["importPage"] =>
   async ({ place, transferId, records }) => {
     const of: Of = { place, transferId }
     const index = () => env.PLACES.getByName(placeName(place))

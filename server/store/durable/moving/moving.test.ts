@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { idOf } from "@signet/kernel/ids"
-import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
@@ -23,7 +23,7 @@ const isShort = effort(true, false, false)
 let objects: StartedObjects
 let postgres: TestStore
 let store: MessagingStore
-let moving: Moving
+let moving: PlaceMoves
 beforeAll(async () => {
   ;[objects, postgres] = await Promise.all([startObjects(), openTestStore(storyStore)])
   store = createDurableStore(objects.env)
@@ -35,13 +35,18 @@ afterAll(async () => {
 })
 
 const newPlace = () => tenantAt(idOf("ten", random(16)))
-const step = (on: Moving, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
+const step = (on: PlaceMoves, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
   on.step({ place, transferId, step: name, nowMs, audit: newAudit("messaging_place.changed") })
 
-async function exported(on: Moving, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
+async function exported(on: PlaceMoves, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
   const pages: (readonly StoredRecord[])[] = []
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const page: Awaited<ReturnType<Moving["exportPage"]>> = await on.exportPage({ place, transferId, cursor, maxBytes })
+    const page: Awaited<ReturnType<PlaceMoves["exportPage"]>> = await on.exportPage({
+      place,
+      transferId,
+      cursor,
+      maxBytes,
+    })
     pages.push(page.records)
     cursor = page.next
   }
@@ -62,7 +67,7 @@ function printable(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) {
+async function move(from: PlaceMoves, to: PlaceMoves, place: Place, maxBytes = 1 << 20) {
   const transferId = random(16)
   expect((await step(from, place, transferId, "HOLD")).state).toBe("HELD")
   expect((await step(to, place, transferId, "RECEIVE")).state).toBe("RECEIVING")
@@ -80,8 +85,8 @@ async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) 
   return { transferId, pages }
 }
 
-async function erased(on: Moving, place: Place, transferId: Uint8Array) {
-  let bytesDeleted: Awaited<ReturnType<Moving["erase"]>> = []
+async function erased(on: PlaceMoves, place: Place, transferId: Uint8Array) {
+  let bytesDeleted: Awaited<ReturnType<PlaceMoves["erase"]>> = []
   while (!(await on.status(place)).isEmpty || bytesDeleted.length > 0) {
     const ids = bytesDeleted.map(({ id }) => id)
     bytesDeleted = await on.erase({ place, transferId, bytesDeleted: ids, audit: newAudit("messaging_place.changed") })

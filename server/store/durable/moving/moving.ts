@@ -1,7 +1,7 @@
 // Transfers a place (an app, or one tenant of it) into or out of Durable Objects. The place's own object stores its
 // state and the index of its objects. This code, in the Worker, notifies those objects: no object waits for others.
 import { Refused } from "@signet/kernel/errors"
-import type { Moving } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
@@ -14,7 +14,7 @@ import { notifyObjects } from "./notify.ts"
 /** How long one call notifies objects, in milliseconds; the next call continues. */
 const notifyMs = 20_000
 
-export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => number }): Moving {
+export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => number }): PlaceMoves {
   const object = (place: Place) => env.PLACES.getByName(placeName(place))
   const status = (place: Place) => ask(() => object(place).status())
   return {

@@ -1,6 +1,6 @@
 // Links committed events into chains, in one process at a time. Appending never waits for it.
 import { type AuditLink, type Head, nextLink, origin } from "@signet/kernel/audit/chain"
-import { shardOf } from "@signet/kernel/audit/row"
+import { auditChainOf } from "@signet/kernel/audit/row"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
 import { isStamped } from "@signet/kernel/audit/verify-chains"
 import type { Selectable } from "kysely"
@@ -65,11 +65,11 @@ export function linkPending(db: Database, seals: AuditSeals, nowMs: () => number
         const pending = await run<Selectable<AuditEventTable> & { is_linked: boolean }>(trx, pendingText, [])
         if (pending.length === 0) return { linked: 0, isFull: false, forged: [] }
         const rows = pending.filter(({ is_linked }) => !is_linked).map(fromAuditRow)
-        const heads = await headsOf(trx, [...new Set(rows.map(shardOf))])
+        const heads = await headsOf(trx, [...new Set(rows.map(auditChainOf))])
         const linkedAtMs = nowMs()
         const links: AuditLink[] = []
         for (const row of rows) {
-          const shard = shardOf(row)
+          const shard = auditChainOf(row)
           const link = nextLink(seals, heads.get(shard) ?? origin(shard), row, linkedAtMs)
           heads.set(shard, link)
           links.push(link)

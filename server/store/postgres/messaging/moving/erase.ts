@@ -1,5 +1,5 @@
 // Erases a moved place: attachments after their bytes, then conversations, then devices.
-import type { Moving } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import { type Database, run } from "../../sql.ts"
 import { type Access, appendAudit, placeOf } from "../access.ts"
 import { type AttachmentRow, attachmentColumns, attachmentOf } from "../attachments.ts"
@@ -43,7 +43,7 @@ const ofDevices = [
 const listsText = "delete from device_list where app_id = $1 and tenant_id = $2 returning version"
 
 export const erase =
-  ({ transact }: Access): Moving["erase"] =>
+  ({ transact }: Access): PlaceMoves["erase"] =>
   ({ place, transferId, bytesDeleted, audit }) =>
     transact(async (trx, log) => {
       const status = await lockPlace(trx, place)
@@ -75,7 +75,7 @@ async function eraseAll(
   return true
 }
 
-export const listAttachments = ({ ask }: Access): Pick<Moving, "attachments" | "attachmentsOf"> => ({
+export const listAttachments = ({ ask }: Access): Pick<PlaceMoves, "attachments" | "attachmentsOf"> => ({
   async attachments(place, cursor) {
     const rows = await ask<AttachmentRow>(nextText, [...placeOf(place), cursor || null, attachmentsAtOnce])
     return { attachments: rows.map(attachmentOf), next: rows.at(attachmentsAtOnce - 1)?.id ?? null }

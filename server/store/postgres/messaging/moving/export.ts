@@ -1,5 +1,5 @@
 import { Refused } from "@signet/kernel/errors"
-import { type Moving, mayExport, type StoredRecord } from "@signet/kernel/messaging/moving"
+import { mayExport, type PlaceMoves, type StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Access } from "../access.ts"
 import { cursorOf, parseCursor } from "./page.ts"
 import { statusOf } from "./place.ts"
@@ -10,7 +10,7 @@ import { sections } from "./sections.ts"
  * refused.
  */
 export const exportPage =
-  ({ ask, transact }: Access): Moving["exportPage"] =>
+  ({ ask, transact }: Access): PlaceMoves["exportPage"] =>
   async ({ place, transferId, cursor, maxBytes }) => {
     if (!mayExport(await transact((trx) => statusOf(trx, place)), transferId)) throw new Refused("STATE_CONFLICT")
     let { section, key } = parseCursor(cursor, sections)

@@ -1,5 +1,5 @@
 import { Refused } from "@signet/kernel/errors"
-import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves, StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../../sql.ts"
 import { type Access, isTaken, placeOf } from "../access.ts"
@@ -18,7 +18,7 @@ where tree.conversation_id = any($1::text[]) and conversation.id = tree.conversa
   and conversation.tree_hash = tree.hash and tree.check_at is not null`
 
 export const importPage =
-  ({ transact }: Access): Moving["importPage"] =>
+  ({ transact }: Access): PlaceMoves["importPage"] =>
   ({ place, transferId, records }) =>
     transact(async (trx) => {
       requireState(await lockPlace(trx, place), ["RECEIVING"], transferId)

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { Refused } from "@signet/kernel/errors"
 import { type AttachmentId, idOf, type TenantId } from "@signet/kernel/ids"
-import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type IsolationLevel, sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -25,13 +25,13 @@ import { sections } from "./sections.ts"
 
 const newTenant = (): TenantId => idOf("ten", random(16))
 const movingOf = ({ db }: TestStore) => createMoving(db, { audit: testAuditLogDeps() })
-const step = (moving: Moving, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
+const step = (moving: PlaceMoves, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
   moving.step({ place, transferId, step: name, nowMs, audit: newAudit("messaging_place.changed") })
 
-async function exported(moving: Moving, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
+async function exported(moving: PlaceMoves, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
   const pages: (readonly StoredRecord[])[] = []
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const page: Awaited<ReturnType<Moving["exportPage"]>> = await moving.exportPage({
+    const page: Awaited<ReturnType<PlaceMoves["exportPage"]>> = await moving.exportPage({
       place,
       transferId,
       cursor,
@@ -47,7 +47,7 @@ async function exported(moving: Moving, place: Place, transferId: Uint8Array, ma
 const counted = (pages: readonly (readonly StoredRecord[])[]) => pages.flat().filter(({ is }) => is !== "proofNonce")
 
 async function carry(
-  moving: Moving,
+  moving: PlaceMoves,
   place: Place,
   transferId: Uint8Array,
   pages: readonly (readonly StoredRecord[])[],
@@ -119,7 +119,7 @@ describeStory("moving a place", (kind) => {
     const place = tenantAt(newTenant())
     const full = await fillPlace(source.messaging, place)
     const [from, to] = [movingOf(source), movingOf(target)]
-    const move = async (a: Moving, b: Moving) => {
+    const move = async (a: PlaceMoves, b: PlaceMoves) => {
       const transferId = random(16)
       await step(a, place, transferId, "HOLD")
       await step(b, place, transferId, "RECEIVE")

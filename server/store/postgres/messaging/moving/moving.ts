@@ -1,4 +1,4 @@
-import type { Moving } from "@signet/kernel/messaging/moving"
+import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import type { Database } from "../../sql.ts"
 import { type AccessOptions, createAccess } from "../access.ts"
 import { erase, listAttachments } from "./erase.ts"
@@ -7,7 +7,7 @@ import { importPage } from "./import.ts"
 import { statusOf, takeStep } from "./place.ts"
 
 /** Moves places from and to this database. */
-export function createMoving(db: Database, options: AccessOptions): Moving {
+export function createMoving(db: Database, options: AccessOptions): PlaceMoves {
   const access = createAccess(db, options)
   return {
     status: (place) => access.transact((trx) => statusOf(trx, place)),

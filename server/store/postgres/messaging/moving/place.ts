@@ -1,7 +1,7 @@
 // The state of a place, and the steps of a move.
 import { Refused } from "@signet/kernel/errors"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
-import { decideStep, type Moving, type PlaceState, type PlaceStatus } from "@signet/kernel/messaging/moving"
+import { decideStep, type PlaceMoves, type PlaceState, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../../sql.ts"
 import { type Access, appendAudit, placeOf } from "../access.ts"
@@ -45,10 +45,10 @@ export async function lockPlace(trx: Database, place: Place): Promise<PlaceStatu
   return statusOf(trx, place)
 }
 
-type StepOf = Parameters<Moving["step"]>[0]
+type StepOf = Parameters<PlaceMoves["step"]>[0]
 
 export const takeStep =
-  (access: Access): Moving["step"] =>
+  (access: Access): PlaceMoves["step"] =>
   async (of) => {
     const closing = await access.transact(async (trx, log) => {
       await run(trx, beginText, placeOf(of.place))
