@@ -74,6 +74,7 @@ const restRoutes = [
   "GET /auth/sign-in-options: AuthService.ListSignInOptions, public",
   "GET /security/attachments/{attachment_id}/parts/{index}: AttachmentService.DownloadPart, USER and scope messaging.read and device",
   "GET /security/attachments/{attachment_id}: AttachmentService.GetAttachment, USER and scope messaging.read and device",
+  "GET /security/blocked-users: BlockService.ListBlockedUsers, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/directives: ConversationService.ListDirectives, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/group-info: ConversationService.GetGroupInfo, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/messages: ConversationService.ListMessages, USER and scope messaging.read and device",
@@ -188,6 +189,8 @@ const restRoutes = [
   "POST /security/key-packages/claim: KeyPackageService.ClaimKeyPackages, USER and scope messaging.write and device proof",
   "POST /security/key-packages/retire: KeyPackageService.RetireKeyPackages, USER and scope messaging.write and device proof",
   "POST /security/key-packages: KeyPackageService.UploadKeyPackages, USER and scope messaging.write and device proof",
+  "POST /security/users/{user_id}:block: BlockService.BlockUser, USER and scope messaging.write and device proof",
+  "POST /security/users/{user_id}:unblock: BlockService.UnblockUser, USER and scope messaging.write and device proof",
   "POST /security/welcomes/{welcome_id}/consume: WelcomeService.ConsumeWelcome, USER and scope messaging.write and device proof",
 ]
 // What only backends call has no path.

@@ -7,6 +7,7 @@ import { refusals } from "@signet/kernel/errors"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import { wire } from "@signet/proto/api/v1/wire"
 import { AttachmentService, UploadPartRequestSchema } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import {
   AppendMessageRequest_CommitSchema,
   AppendMessageRequestSchema,
@@ -23,7 +24,14 @@ import { requirementOf } from "../server/guard/requirement.ts"
 import { checksIn, describe as told } from "../server/kernel/authz/requirement.ts"
 import { bindingsOf } from "../server/serving/rest/http-rule.ts"
 
-const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, AttachmentService]
+const services = [
+  DeviceService,
+  KeyPackageService,
+  ConversationService,
+  WelcomeService,
+  AttachmentService,
+  BlockService,
+]
 const methods = services.flatMap((service) => service.methods)
 const isPublic = (name: string) => name === "GetLimits" || name === "GetIssuerKeys"
 const withoutDevice = ["RegisterDevice", "RevokeDevice", "ListDevices", "ListDeviceLists"]

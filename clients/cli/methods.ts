@@ -14,6 +14,7 @@ import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -36,6 +37,7 @@ export const services: readonly DescService[] = [
   TokenService,
   AuthorityService,
   AttachmentService,
+  BlockService,
   ConversationService,
   DeviceService,
   KeyPackageService,

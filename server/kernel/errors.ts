@@ -449,6 +449,11 @@ export const refusals = {
     status: 400,
     message: "a member device that can add this device was online within the last minute: wait for its welcome",
   },
+  USER_BLOCKED: {
+    code: "failed_precondition",
+    status: 400,
+    message: "the caller blocks this user: unblock the user first",
+  },
   LOG_PRUNED: {
     code: "failed_precondition",
     status: 400,

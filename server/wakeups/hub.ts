@@ -103,6 +103,7 @@ function keyOf(hint: Hint): string {
       return hint.userId
     case "welcome":
     case "keyPackageLow":
+    case "blockList":
     case "member":
     case "revoked":
       return hint.deviceId

@@ -53,6 +53,8 @@ function textOf(hint: News): string {
       return `welcome ${hint.deviceId} ${hint.welcomeId} ${hint.conversationId}`
     case "deviceList":
       return `deviceList ${hint.userId} ${hint.version}`
+    case "blockList":
+      return `blockList ${hint.deviceId} ${hint.version}`
     case "directive":
       return `directive ${hint.conversationId} ${hint.directiveId}`
     case "member":
@@ -80,6 +82,10 @@ function hintOf(line: string): News | undefined {
     case "deviceList": {
       const [userId, version] = [parseId("prn", first), parseNumber(second)]
       return userId && version !== undefined ? { is, userId, version } : undefined
+    }
+    case "blockList": {
+      const [deviceId, version] = [parseId("dev", first), parseNumber(second)]
+      return deviceId && version !== undefined ? { is, deviceId, version } : undefined
     }
     case "directive": {
       const [conversationId, directiveId] = [parseId("cnv", first), parseId("dir", second)]

@@ -3,6 +3,7 @@ import { attachmentMutants } from "./attachments.ts"
 import { auditMutants } from "./audit.ts"
 import { authorityMutants } from "./authority.ts"
 import { authorizationMutants } from "./authorization.ts"
+import { blockedUserMutants } from "./blocked-users.ts"
 import { canonicalMutants } from "./canonical.ts"
 import { commandMutants } from "./command.ts"
 import { conversationMutants } from "./conversations.ts"
@@ -43,6 +44,7 @@ export const mutants: readonly Mutant[] = [
   ...deviceMutants,
   ...conversationMutants,
   ...messagingStoreMutants,
+  ...blockedUserMutants,
   ...messengerMutants,
   ...identityClientMutants,
   ...commandMutants,

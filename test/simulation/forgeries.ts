@@ -39,6 +39,7 @@ export async function withGhost(
       requester: { deviceId: idOf("dev", deps.random.bytes(16)), userId: ghost },
       conversationId,
       targets: { userIds: [ghost], deviceIds: [] },
+      addable: [],
       place,
       requestHash: deps.random.bytes(32),
     },

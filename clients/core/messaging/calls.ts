@@ -3,6 +3,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { issueDeviceProof } from "@signet/canonical/device-proof"
 import type { Signer } from "@signet/canonical/ed25519"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -25,6 +26,7 @@ export interface Calls {
   readonly conversations: Client<typeof ConversationService>
   readonly welcomes: Client<typeof WelcomeService>
   readonly attachments: Client<typeof AttachmentService>
+  readonly blocks: Client<typeof BlockService>
 }
 
 /** Signs the calls of a device. */
@@ -51,6 +53,7 @@ export function makeCalls(options: CallOptions): Calls {
     conversations: createClient(ConversationService, transport),
     welcomes: createClient(WelcomeService, transport),
     attachments: createClient(AttachmentService, transport),
+    blocks: createClient(BlockService, transport),
   }
 }
 

@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf"
 import { getOption } from "@bufbuild/protobuf"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -11,6 +12,7 @@ import { provenCalls } from "./proven-calls.ts"
 
 const services: readonly DescService[] = [
   AttachmentService,
+  BlockService,
   ConversationService,
   DeviceService,
   KeyPackageService,

@@ -2,6 +2,7 @@
 
 const methods: Readonly<Record<string, readonly string[]>> = {
   AttachmentService: ["CompleteAttachment", "CreateAttachment", "DeleteAttachment", "PresignPart", "UploadPart"],
+  BlockService: ["BlockUser", "UnblockUser"],
   ConversationService: [
     "AppendMessage",
     "AuthorizeMembership",

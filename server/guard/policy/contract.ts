@@ -15,6 +15,7 @@ import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -38,6 +39,7 @@ const own: Registry = createRegistry(
   TokenService,
   TransferService,
   AttachmentService,
+  BlockService,
   ConversationService,
   DeviceService,
   KeyPackageService,

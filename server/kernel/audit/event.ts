@@ -103,6 +103,8 @@ export type AuditKind =
   | "device.renewed"
   | "device.revoked"
   | "key_package.claimed"
+  | "user.blocked"
+  | "user.unblocked"
   | "conversation.created"
   | "conversation.quarantined"
   | "conversation.recovered"

@@ -25,6 +25,8 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "device.renewed",
   "device.revoked",
   "key_package.claimed",
+  "user.blocked",
+  "user.unblocked",
   "conversation.created",
   "conversation.quarantined",
   "conversation.recovered",

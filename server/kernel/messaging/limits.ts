@@ -45,6 +45,7 @@ export const maxCount = {
   envelopesPerPage: 200,
   openDirectives: 256,
   streamsPerDevice: 4,
+  blocksPerUser: 1_000,
 } as const
 
 export const keyPackagePool = { keep: 50, lowWater: 10 } as const
@@ -91,7 +92,7 @@ export const rates = {
   /** 20 a second sustained, bursts of 60. */
   append: { limit: 60, seconds: 3 },
   commit: { limit: 4, seconds: 2 },
-  /** Membership calls of a device: proofs, leases, leaving, welcomes, acknowledgements. */
+  /** Membership calls of a device: proofs, leases, leaving, welcomes, acknowledgements, blocks. */
   change: { limit: 600, seconds: 60 },
   /** Opened streams of a device. */
   stream: { limit: 60, seconds: 60 },

@@ -6,6 +6,7 @@ import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "../ids
 import { equalBytes } from "./bytes.ts"
 import type {
   AttachmentRecord,
+  BlockList,
   ClaimRecord,
   Conversation,
   Cursor,
@@ -114,6 +115,7 @@ export type TransferRecord =
       readonly isRevocationDue: boolean
     }
   | { readonly is: "deviceList"; readonly userId: PrincipalId; readonly list: SignedDeviceList }
+  | { readonly is: "blockList"; readonly userId: PrincipalId; readonly list: BlockList }
   | {
       readonly is: "proofNonce"
       readonly deviceId: DeviceId

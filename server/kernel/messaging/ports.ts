@@ -6,12 +6,14 @@ import type { AttachmentId, ClaimId, ConversationId, DeviceId, PrincipalId, Sess
 import type { SessionState } from "../session/session.ts"
 import type { AppendDecision } from "./append.ts"
 import type { ReceiptSigner } from "./authority.ts"
+import type { BlockChange } from "./block.ts"
 import type { DirectiveDecision, LeaseDecision } from "./directive.ts"
 import type { Inventory } from "./key-package.ts"
 import type { LogProgress, MemberUsers } from "./listening.ts"
 import type { ClaimTargets } from "./membership.ts"
 import type {
   AttachmentRecord,
+  BlockList,
   ClaimRecord,
   Conversation,
   Cursor,
@@ -55,6 +57,24 @@ export interface MessagingStore {
   readonly welcomes: Welcomes
   readonly attachments: Attachments
   readonly proofNonces: ProofNonces
+  readonly blocks: Blocks
+}
+
+export interface Blocks {
+  /** The users whom the user blocks at the place. */
+  ofUser(userId: PrincipalId, place: Place): Promise<BlockList>
+  /**
+   * Blocks or unblocks a user as `decideBlock` decides, under a lock of the list. A claim that begins after this call
+   * has returned follows the change.
+   *
+   * @returns The list after the call; "full" if it has the maximum number of users.
+   */
+  change(
+    of: { readonly userId: PrincipalId; readonly place: Place; readonly change: BlockChange },
+    audit: AuditEvent,
+  ): Promise<{ is: "done" | "there"; list: BlockList } | { is: "full" }>
+  /** The subset of these users who block the user, in no order. */
+  blockersOf(userId: PrincipalId, among: readonly PrincipalId[], place: Place): Promise<readonly PrincipalId[]>
 }
 
 export interface Devices {
@@ -120,6 +140,8 @@ export interface KeyPackages {
    * without an available package is left out; `low` names devices that should upload more.
    * Two claims never get the same package, except for a last resort. The same id and request always return the same
    * record; another request under the id returns "mismatch".
+   * A device whose user blocks the requester is answered as one without a package, also if it was claimed before the
+   * block.
    */
   claim(
     of: {
@@ -127,6 +149,8 @@ export interface KeyPackages {
       requester: { deviceId: DeviceId; userId: PrincipalId }
       conversationId: ConversationId
       targets: ClaimTargets
+      /** Users whose packages the requester gets even if they block the requester. */
+      addable: readonly PrincipalId[]
       place: Place
       requestHash: Uint8Array
     },

@@ -39,6 +39,14 @@ export interface MessagingDevice extends Place {
   readonly revokedAtMs: number | null
 }
 
+/** The users whom a user blocks at a place. */
+export interface BlockList {
+  /** The number of changes. */
+  readonly version: bigint
+  /** In the order of blocking. */
+  readonly userIds: readonly PrincipalId[]
+}
+
 /** One version of a user's device list. */
 export interface SignedDeviceList {
   readonly version: bigint

@@ -11,6 +11,8 @@ export type Hint =
       readonly conversationId: ConversationId
     }
   | { readonly is: "keyPackageLow"; readonly deviceId: DeviceId }
+  /** The device's user has blocked or unblocked a user. */
+  | { readonly is: "blockList"; readonly deviceId: DeviceId; readonly version: bigint }
   | { readonly is: "deviceList"; readonly userId: PrincipalId; readonly version: bigint }
   | { readonly is: "directive"; readonly conversationId: ConversationId; readonly directiveId: DirectiveId }
   /** The device joined or left the conversation; without an id, any conversation. */

@@ -36,7 +36,7 @@ import { claimShape } from "./device/device-shape.ts"
 import { requesterEvidence } from "./device/requester-evidence.ts"
 import { conversationEvent } from "./events.ts"
 import { claimFor } from "./key-package/claiming.ts"
-import { usersAt } from "./people.ts"
+import { ensureUnblocked, usersAt } from "./people.ts"
 import { limitExceeded } from "./refusing.ts"
 
 type Authorization = MessageInitShape<typeof AuthorizationSchema>
@@ -77,7 +77,8 @@ export async function authorize(
   asked: AskedChange,
 ): Promise<Authorization> {
   const { baseEpoch, baseStateTag, change } = asked
-  const { id: deviceId, userId } = deviceOf(context)
+  const device = deviceOf(context)
+  const { id: deviceId, userId } = device
   const requester = { deviceId, userId }
   const nowMs = deps.clock.nowMs()
   const decision = decideMembership({ conversation, requester, baseEpoch, baseStateTag, change, nowMs })
@@ -94,10 +95,11 @@ export async function authorize(
     }
     case "add": {
       const id = claimIdOf(asked.claimId)
+      await ensureUnblocked(deps, device, conversation.roster, decision.targets.userIds)
       if (decision.op === "CREATE") await ensurePeerCanJoin(deps, context, conversation)
       const { claim, ticket } = await claimFor(deps, context, {
         id,
-        conversationId: conversation.id,
+        conversation,
         targets: decision.targets,
       })
       const packages = admitted(conversation, claim, decideAdded(conversation, deviceId, claim.packages))
@@ -131,13 +133,13 @@ async function authorizeReset(
   // Before the claim: a refused reset uses up no key packages. By user: otherwise one of the two could use up the
   // other's resets, without a commit.
   await counted(deps, context, "messaging_reset", { user: `${conversation.id} ${device.userId}` })
-  const { claim, ticket } = await claimFor(deps, context, {
-    id: claimIdOf(claimId),
-    conversationId: conversation.id,
-    targets: { userIds: conversation.userIds, deviceIds: [] },
-  })
   const mlsGroupId = concat(idBytes(conversation.id), deps.random.bytes(16))
   const base = beforeReset(conversation, mlsGroupId)
+  const { claim, ticket } = await claimFor(deps, context, {
+    id: claimIdOf(claimId),
+    conversation: base,
+    targets: { userIds: conversation.userIds, deviceIds: [] },
+  })
   const packages = admitted(base, claim, decideAdded(base, device.id, claim.packages))
   const proof = await prove(deps, context, base, { op: "RESET", packages, leaves: [], directive: null })
   return { proof, claim: claimShape(claim, ticket), keyPackageRefs: packages.map(({ ref }) => ref), mlsGroupId }
@@ -154,7 +156,7 @@ async function askHelpers({ store, wakeups }: MessagingDeps, device: MessagingDe
  * the caller's own devices for a group without the peer.
  *
  * @throws Refused RESOURCE_UNRESOLVED for a peer who is no longer a user of the place; NO_KEY_PACKAGE, with the peer's
- * devices
+ * devices, also for a peer who blocks the caller
  */
 async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, conversation: Conversation) {
   if (conversation.kind !== "DIRECT") return
@@ -164,8 +166,12 @@ async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, c
   await usersAt(deps, conversation, peers)
   const devices = await store.devices.activeOf(peers, conversation)
   const nowMs = clock.nowMs()
-  const inventories = await Promise.all(devices.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
-  if (inventories.some(({ available, hasLastResort }) => available > 0 || hasLastResort)) return
+  const [blockers, ...inventories] = await Promise.all([
+    store.blocks.blockersOf(userId, peers, conversation),
+    ...devices.map(({ id }) => store.keyPackages.inventory(id, nowMs)),
+  ])
+  const isAnyLeft = inventories.some(({ available, hasLastResort }) => available > 0 || hasLastResort)
+  if (isAnyLeft && blockers.length === 0) return
   throw detailed(
     new Refused("NO_KEY_PACKAGE", { message: "no device of the other user has a key package" }),
     detail(NoKeyPackageSchema, { deviceIds: devices.map(({ id }) => id) }),

@@ -56,6 +56,7 @@ export function limitsShape({
     registrationsPerDay: rates.register.limit,
     streamsPerDevice: maxCount.streamsPerDevice,
     heartbeat: lasting(heartbeatMs),
+    blocksPerUser: maxCount.blocksPerUser,
     attachmentBytes: BigInt(maxBytes.attachment),
     attachmentPartBytes: maxBytes.attachmentPart,
     attachmentRetention: lasting(lifetimeMs.attachment),

@@ -1,10 +1,12 @@
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import type { Routes } from "../../serving/collect.ts"
 import { attachmentService } from "./attachment/attachment-service.ts"
+import { blockService } from "./block/block-service.ts"
 import { conversationService } from "./conversation/conversation-service.ts"
 import type { Streams } from "./conversation/subscribe/streams.ts"
 import type { MessagingDeps } from "./deps.ts"
@@ -19,6 +21,7 @@ export const messagingServices = [
   ConversationService,
   WelcomeService,
   AttachmentService,
+  BlockService,
 ] as const
 
 export const messagingRoutes =
@@ -29,4 +32,5 @@ export const messagingRoutes =
     router.service(ConversationService, conversationService(deps, undefined, streams))
     router.service(WelcomeService, welcomeService(deps))
     router.service(AttachmentService, attachmentService(deps))
+    router.service(BlockService, blockService(deps))
   }

@@ -74,6 +74,11 @@ export function recordOf({ kind: of }: Record, place: Place): TransferRecord {
       const { userId, version, signed, hash } = of.value
       return { is: "deviceList", userId: id("prn", userId), list: { version: count(version), bytes: signed, hash } }
     }
+    case "blockList": {
+      const { userId, version, blockedUserIds } = of.value
+      const list = { version: count(version), userIds: ids("prn", blockedUserIds) }
+      return { is: "blockList", userId: id("prn", userId), list }
+    }
     case "proofNonce": {
       const { deviceId, nonce, expiresAtMs } = of.value
       return { is: "proofNonce", deviceId: id("dev", deviceId), nonce, expiresAtMs: time(expiresAtMs) }

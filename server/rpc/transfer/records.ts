@@ -56,6 +56,10 @@ function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind
       const { userId, list } = of
       return { case: "deviceList", value: { userId, version: list.version, signed: list.bytes, hash: list.hash } }
     }
+    case "blockList": {
+      const { userId, list } = of
+      return { case: "blockList", value: { userId, version: list.version, blockedUserIds: [...list.userIds] } }
+    }
     case "proofNonce":
       return {
         case: "proofNonce",

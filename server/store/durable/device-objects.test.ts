@@ -98,6 +98,7 @@ describe("a claim", () => {
         requester: { deviceId: requester.id, userId: requester.userId },
         conversationId: newId("cnv", nowMs, random(10)),
         targets: { userIds: [], deviceIds: targets.slice(1).map(({ id }) => id) },
+        addable: [],
         place,
         requestHash: random(),
       }
@@ -183,6 +184,7 @@ describe("a claim", () => {
       requester: { deviceId: requester.id, userId: requester.userId },
       conversationId: newId("cnv", nowMs, random(10)),
       targets: { userIds: [], deviceIds: [target.id] },
+      addable: [],
       place,
       requestHash: random(),
     }
@@ -217,6 +219,7 @@ describe("the alarm of a device", () => {
         requester: { deviceId: requester.id, userId: requester.userId },
         conversationId: newId("cnv", nowMs, random(10)),
         targets: { userIds: [], deviceIds: [target.id] },
+        addable: [],
         place,
         requestHash: random(),
       }

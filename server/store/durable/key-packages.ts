@@ -1,16 +1,22 @@
 import { Refused } from "@signet/kernel/errors"
 import type { DeviceId } from "@signet/kernel/ids"
-import type { Devices, KeyPackages } from "@signet/kernel/messaging/ports"
+import { withoutPackagesOf } from "@signet/kernel/messaging/block"
+import type { Blocks, Devices, KeyPackages } from "@signet/kernel/messaging/ports"
+import type { ClaimRecord } from "@signet/kernel/messaging/records"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
 import { inParallel } from "./in-parallel.ts"
 
 /** Key packages are stored in the object of their device, and a claim in the object of its requester. */
-export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "activeOf" | "find">): KeyPackages {
+export function durableKeyPackages(
+  env: DurableEnv,
+  devices: Pick<Devices, "activeOf" | "find">,
+  blocks: Pick<Blocks, "blockersOf">,
+): KeyPackages {
   const device = (id: DeviceId) => env.DEVICES.getByName(id)
 
-  /** The active devices of the targets except the requester's, sorted. */
-  async function targetsOf({ targets, place, requester }: Parameters<KeyPackages["claim"]>[0]) {
+  /** The active devices of the targets except the requester's, sorted, and those whose users block the requester. */
+  async function targetsOf({ targets, addable, place, requester }: Parameters<KeyPackages["claim"]>[0]) {
     const [ofUsers, named] = await Promise.all([
       devices.activeOf(targets.userIds, place),
       inParallel(targets.deviceIds, (id) => devices.find(id)),
@@ -19,9 +25,13 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
     const there = all.filter(
       (one) => one.status === "ACTIVE" && one.appId === place.appId && one.tenantId === place.tenantId,
     )
+    const owners = new Set([...targets.userIds, ...named.flatMap((one) => one?.userId ?? [])])
+    const asked = [...owners].filter((userId) => userId !== requester.userId && !addable.includes(userId))
+    const blockers = await blocks.blockersOf(requester.userId, asked, place)
     const ids = new Set(there.map(({ id }) => id))
     ids.delete(requester.deviceId)
-    return [...ids].toSorted()
+    const blocking = there.filter(({ userId }) => blockers.includes(userId)).map(({ id }) => id)
+    return { deviceIds: [...ids].toSorted(), blocking, blockers }
   }
 
   return {
@@ -35,12 +45,15 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
       const { id, conversationId, requestHash } = of
       const requesterDeviceId = of.requester.deviceId
       const requester = () => device(requesterDeviceId)
-      const asked = { id, requesterDeviceId, conversationId, requestHash, deviceIds: await targetsOf(of) }
+      const { deviceIds, blocking, blockers } = await targetsOf(of)
+      const asked = { id, requesterDeviceId, conversationId, requestHash, deviceIds }
       const begun = await ask(() => requester().beginClaim(asked, nowMs))
       if (begun.is === "mismatch") return begun
-      if (begun.is === "claimed") return { ...begun, low: [] }
+      const claimed = (claim: ClaimRecord) => ({ is: "claimed", claim: withoutPackagesOf(claim, blockers) }) as const
+      if (begun.is === "claimed") return { ...claimed(begun.claim), low: [] }
       const claim = { claimId: id, requesterDeviceId }
-      const given = await inParallel(begun.deviceIds, async (deviceId) => ({
+      const willing = begun.deviceIds.filter((deviceId) => !blocking.includes(deviceId))
+      const given = await inParallel(willing, async (deviceId) => ({
         deviceId,
         ...(await ask(() => device(deviceId).take(claim, nowMs))),
       }))
@@ -49,7 +62,7 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
       // The claim was begun so long ago that it has expired since.
       if (finished === undefined) throw new Refused("UNAVAILABLE")
       const low = finished.isFirst ? given.filter(({ isLow }) => isLow).map(({ deviceId }) => deviceId) : []
-      return { is: "claimed", claim: finished.claim, low }
+      return { ...claimed(finished.claim), low }
     },
 
     inventory: (deviceId, nowMs) => ask(() => device(deviceId).inventory(nowMs)),

@@ -5,6 +5,7 @@ import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { blockSuite } from "../../../test/support/messaging-store/blocks.ts"
 import { deviceSuite } from "../../../test/support/messaging-store/devices.ts"
 import {
   changeOf,
@@ -39,6 +40,7 @@ const until = async (isDone: () => Promise<boolean>) => {
 }
 
 describe("devices in objects", () => deviceSuite(() => store))
+describe("blocked users in objects", () => blockSuite(() => store))
 
 describe("an object", () => {
   const probe = (name = freshId("dev")) => objects.env.PROBES.getByName(name)

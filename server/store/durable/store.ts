@@ -1,5 +1,6 @@
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import { durableAttachments } from "./attachments.ts"
+import { durableBlocks } from "./blocks.ts"
 import { durableConversations } from "./conversations.ts"
 import { durableDevices } from "./devices.ts"
 import type { DurableEnv } from "./env.ts"
@@ -18,12 +19,14 @@ export function createDurableStore(
   options: { readonly due?: () => Promise<readonly Revoked[]> } = {},
 ): MessagingStore {
   const devices = durableDevices(env, options.due ?? (async () => []))
+  const blocks = durableBlocks(env)
   return {
     devices,
-    keyPackages: durableKeyPackages(env, devices),
+    keyPackages: durableKeyPackages(env, devices, blocks),
     conversations: durableConversations(env),
     welcomes: durableWelcomes(env),
     attachments: durableAttachments(env),
     proofNonces: durableProofNonces(env),
+    blocks,
   }
 }

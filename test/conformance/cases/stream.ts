@@ -67,6 +67,22 @@ async function listening(device: TestDevice, act: (stream: Listening) => Promise
 export const cases = scene.cases(
   "stream",
   {
+    async "tells the other devices of a user, and nobody else, that the blocked users changed"({ device, pair }) {
+      const [one, other] = await pair()
+      const second = await device({ of: one, keyPackages: 0 })
+      await listening(second, async (own) => {
+        await listening(other, async (theirs) => {
+          for (const stream of [own, theirs]) await stream.until("keyPackageLow")
+          await one.calls.blocks.blockUser({ userId: other.userId })
+          assert.equal((await own.until("blockListChanged")).value.version, 1n)
+          // The next hint for the other user is not about the list.
+          await other.calls.blocks.blockUser({ userId: one.userId })
+          assert.equal((await theirs.until("blockListChanged")).value.version, 1n)
+          await one.calls.blocks.unblockUser({ userId: other.userId })
+          assert.equal((await own.until("blockListChanged")).value.version, 2n)
+        })
+      })
+    },
     async "starts with the conversations that have news for the device"({ pair, group }) {
       const [one, two] = await pair()
       const room = await group(one, two)

@@ -1,4 +1,5 @@
 import type { ClaimId, DeviceId } from "@signet/kernel/ids"
+import { withoutPackagesOf } from "@signet/kernel/messaging/block"
 import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
 import {
   chooseKeyPackage,
@@ -7,7 +8,7 @@ import {
   isClaimable,
   uploadFault,
 } from "@signet/kernel/messaging/key-package"
-import type { Devices, KeyPackages } from "@signet/kernel/messaging/ports"
+import type { Blocks, Devices, KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
 
 export interface ModelKeyPackages extends KeyPackages {
@@ -16,7 +17,7 @@ export interface ModelKeyPackages extends KeyPackages {
 }
 
 /** The store of key packages, in memory. */
-export function modelKeyPackages(devices: Devices): ModelKeyPackages {
+export function modelKeyPackages(devices: Devices, blocks: Blocks): ModelKeyPackages {
   const packages = new Map<string, KeyPackageRecord>()
   const claims = new Map<ClaimId, ClaimRecord>()
   const of = (deviceId: DeviceId) => [...packages.values()].filter((one) => one.deviceId === deviceId)
@@ -46,19 +47,23 @@ export function modelKeyPackages(devices: Devices): ModelKeyPackages {
       for (const one of fresh) packages.set(hex(one.ref), one)
       return { is: "done", inventory: inventory(first.deviceId, nowMs) }
     },
-    async claim({ id, requester, conversationId, targets, place, requestHash }, nowMs) {
+    async claim({ id, requester, conversationId, targets, addable, place, requestHash }, nowMs) {
       const found = claims.get(id)
       const decision = decideClaim(found, { requestHash, requesterDeviceId: requester.deviceId })
       if (decision === "IDEMPOTENCY_MISMATCH") return { is: "mismatch" }
-      if (found !== undefined) return { is: "claimed", claim: found, low: [] }
       const users = await devices.activeOf(targets.userIds, place)
       const named = await Promise.all(targets.deviceIds.map((one) => devices.find(one)))
+      const owners = [...users, ...named].flatMap((one) => (one === undefined ? [] : [one.userId]))
+      const asked = owners.filter((one) => !addable.includes(one))
+      const blockers = await blocks.blockersOf(requester.userId, asked, place)
+      if (found !== undefined) return { is: "claimed", claim: withoutPackagesOf(found, blockers), low: [] }
+      const blocking = [...users, ...named].flatMap((one) => (one && blockers.includes(one.userId) ? [one.id] : []))
       const ids = [...users, ...named].flatMap((one) => (one?.status === "ACTIVE" ? [one.id] : []))
       const targetIds = [...new Set(ids)].filter((one) => one !== requester.deviceId).sort()
       const chosen: KeyPackageRecord[] = []
       const withoutDeviceIds: DeviceId[] = []
       for (const deviceId of targetIds) {
-        const one = chooseKeyPackage(of(deviceId), nowMs)
+        const one = blocking.includes(deviceId) ? undefined : chooseKeyPackage(of(deviceId), nowMs)
         if (one === undefined) withoutDeviceIds.push(deviceId)
         else chosen.push(one)
         if (one !== undefined && !one.isLastResort) become(one, "CLAIMED")

@@ -10,6 +10,7 @@ import type { Session } from "@signet/kernel/records"
 import { sessionState } from "@signet/kernel/session/session"
 import * as samples from "@signet/kernel/testing/records"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -17,6 +18,7 @@ import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
 import { createSecrets } from "../../../server/keys/secrets.ts"
 import { attachmentService } from "../../../server/rpc/messaging/attachment/attachment-service.ts"
+import { blockService } from "../../../server/rpc/messaging/block/block-service.ts"
 import { conversationService } from "../../../server/rpc/messaging/conversation/conversation-service.ts"
 import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
 import { deviceService } from "../../../server/rpc/messaging/device/device-service.ts"
@@ -31,13 +33,21 @@ import type { Schedule } from "../schedule.ts"
 import type { Seeded } from "../seeded.ts"
 import { verifyOnce } from "../verdicts.ts"
 import { modelAttachments, modelBlobs } from "./attachments.ts"
+import { modelBlocks } from "./blocks.ts"
 import { type ModelConversations, modelConversations } from "./conversations.ts"
 import { modelDevices, modelProofNonces } from "./devices.ts"
 import { openIssuer } from "./issuer.ts"
 import { type ModelKeyPackages, modelKeyPackages } from "./key-packages.ts"
 import { modelWelcomes } from "./welcomes.ts"
 
-const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, AttachmentService] as const
+const services = [
+  DeviceService,
+  KeyPackageService,
+  ConversationService,
+  WelcomeService,
+  AttachmentService,
+  BlockService,
+] as const
 export const { app } = samples
 
 /** Longer than any run lasts. */
@@ -76,7 +86,8 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
   const faults: unknown[] = []
   const hub = createHub((fault) => faults.push(fault))
   const keys = await openIssuer(random, clock)
-  const keyPackages = modelKeyPackages(devices)
+  const blocks = modelBlocks()
+  const keyPackages = modelKeyPackages(devices, blocks)
   const attachments = modelAttachments()
   const hearParts = new Set<(bytes: Uint8Array) => void>()
   const deps: MessagingDeps = {
@@ -87,6 +98,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
       welcomes,
       proofNonces,
       attachments,
+      blocks,
     },
     accounts: accountsOf(sessions, clock),
     authority: createAuthority(keys, issuer),
@@ -126,6 +138,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
       (router) => {
         router.service(DeviceService, deviceService(deps))
         router.service(KeyPackageService, keyPackageService(deps))
+        router.service(BlockService, blockService(deps))
         router.service(ConversationService, conversationService(deps, clock.after))
         router.service(WelcomeService, welcomeService(deps))
         router.service(AttachmentService, attachmentService(deps))

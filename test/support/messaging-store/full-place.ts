@@ -72,9 +72,12 @@ export async function fillPlace(store: MessagingStore, place: Place) {
     requester: { deviceId: ana.id, userId: ana.userId },
     conversationId: made.id,
     targets: { userIds: [bea.userId], deviceIds: [] },
+    addable: [],
     place,
     requestHash: random(),
   }
+  const blocked = { userId: freshId("prn"), isBlocked: true }
+  await store.blocks.change({ userId: bea.userId, place, change: blocked }, newAudit("user.blocked"))
   await store.keyPackages.claim(claim, nowMs, newAudit("key_package.claimed"))
   const first = newCommit(made, ana, leavesOf([ana, bea, old]))
   const begun = await store.conversations.append(first, signReceipt, nowMs, [])

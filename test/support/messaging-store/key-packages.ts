@@ -28,6 +28,7 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     requester,
     conversationId: newId("cnv", nowMs, random(10)),
     targets: { userIds: [], deviceIds: [], ...targets },
+    addable: [],
     place,
     requestHash: random(),
     ...change,

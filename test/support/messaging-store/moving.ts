@@ -130,6 +130,13 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       due: read(async () => expect(await store.attachments.due(nowMs + 9e11, 100)).toEqual([])),
       forget: write(() => store.attachments.forget(whole.id)),
     },
+    blocks: {
+      ofUser: read(() => store.blocks.ofUser(bea.userId, place)),
+      change: write(() =>
+        store.blocks.change({ userId: ana.userId, place, change: { userId: bea.userId, isBlocked: true } }, audit),
+      ),
+      blockersOf: read(() => store.blocks.blockersOf(ana.userId, [bea.userId], place)),
+    },
     // Nonces of calls that are refused anyway.
     proofNonces: { use: read(() => store.proofNonces.use(ana.id, random(16), 0)) },
   }

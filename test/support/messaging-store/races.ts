@@ -31,6 +31,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
       requester: { deviceId: newDevice(device.userId).id, userId: device.userId },
       conversationId: newId("cnv", nowMs, random(10)),
       targets: { userIds: [], deviceIds: [device.id] },
+      addable: [],
       place,
       requestHash: random(),
     }

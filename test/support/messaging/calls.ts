@@ -5,6 +5,7 @@ import { issueDeviceProof } from "@signet/canonical/device-proof"
 import type { Signer } from "@signet/canonical/ed25519"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -16,6 +17,7 @@ export const messagingServices = [
   ConversationService,
   WelcomeService,
   AttachmentService,
+  BlockService,
 ] as const
 
 type Method = (typeof messagingServices)[number]["methods"][number]
@@ -28,6 +30,7 @@ export interface MessagingCalls {
   conversations: Client<typeof ConversationService>
   welcomes: Client<typeof WelcomeService>
   attachments: Client<typeof AttachmentService>
+  blocks: Client<typeof BlockService>
 }
 
 /** The caller's credentials. Read at each call, because tokens and keys change. */
@@ -51,6 +54,7 @@ export function callsOver(transport: Transport, credentials: Credentials): Messa
     conversations: createClient(ConversationService, signed),
     welcomes: createClient(WelcomeService, signed),
     attachments: createClient(AttachmentService, signed),
+    blocks: createClient(BlockService, signed),
   }
 }
 

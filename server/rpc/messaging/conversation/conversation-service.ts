@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { toHex } from "@signet/canonical/bytes"
+import { isHiddenFrom } from "@signet/kernel/messaging/block"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
@@ -48,12 +49,15 @@ export function conversationService(
       )
       const rows = found.map(({ conversation, cursor }) => ({ ...conversation, cursor }))
       const { page, nextPageToken } = pageFound(deps.secrets, filter, request, rows)
+      const blocked = await deps.store.blocks.ofUser(device.userId, device)
+      const shown = page.filter((conversation) => !isHiddenFrom(blocked, conversation))
       return {
-        conversations: page.map(({ cursor, ...conversation }) => ({
+        conversations: shown.map(({ cursor, ...conversation }) => ({
           ...conversationShape(conversation, cursor),
           members: [],
         })),
         nextPageToken,
+        blockListVersion: blocked.version,
       }
     },
 

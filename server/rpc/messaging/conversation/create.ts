@@ -15,7 +15,7 @@ import { counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { inventoryShape } from "../device/device-shape.ts"
 import { conversationEvent } from "../events.ts"
-import { usersAt } from "../people.ts"
+import { ensureUnblocked, usersAt } from "../people.ts"
 import { limitExceeded } from "../refusing.ts"
 import { conversationShape } from "./conversation-shape.ts"
 
@@ -29,6 +29,7 @@ export async function createConversation(
   const { kind, others } = othersOf(request, device.userId)
   await counted(deps, context, "messaging_create", { user: device.userId })
   const userIds = await usersAt(deps, device, [device.userId, ...others])
+  await ensureUnblocked(deps, device, [], userIds)
   const made = newConversation(deps, device, kind, userIds)
   const { idempotencyKey } = request
   const by = { deviceId: device.id, idempotencyKey, requestHash: requestHash(kind, userIds) }

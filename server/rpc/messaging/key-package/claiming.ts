@@ -1,9 +1,10 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { addableByAnyone } from "@signet/kernel/messaging/block"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimTargets } from "@signet/kernel/messaging/membership"
-import type { ClaimRecord, MessagingDevice } from "@signet/kernel/messaging/records"
+import type { ClaimRecord, Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
 import { detail, detailed } from "../../../serving/call/detailed.ts"
@@ -13,10 +14,11 @@ import type { MessagingDeps } from "../deps.ts"
 import { usersAt } from "../people.ts"
 import { limitExceeded } from "../refusing.ts"
 
-/** A claim of key packages, for a conversation that the caller sees. */
+/** A claim of key packages. */
 interface Claiming {
   readonly id: ClaimId
-  readonly conversationId: ConversationId
+  /** A conversation that the caller sees. */
+  readonly conversation: Conversation
   readonly targets: ClaimTargets
 }
 
@@ -25,14 +27,15 @@ interface Claiming {
  * same id returns the same packages and byte for byte the same ticket.
  *
  * @throws Refused RESOURCE_UNRESOLVED for a target elsewhere, LIMIT_EXCEEDED, RATE_LIMITED, IDEMPOTENCY_MISMATCH, and
- * NO_KEY_PACKAGE with the detail NoKeyPackage when no target has a package.
+ * NO_KEY_PACKAGE with the detail NoKeyPackage when no target has a package, or all of them block the caller.
  */
 export async function claimFor(
   deps: MessagingDeps,
   context: HandlerContext,
-  { id, conversationId, targets }: Claiming,
+  { id, conversation, targets }: Claiming,
 ): Promise<{ claim: ClaimRecord; ticket: Uint8Array }> {
   const device = deviceOf(context)
+  const conversationId = conversation.id
   const place = { appId: device.appId, tenantId: device.tenantId }
   const owners = await ownersOf(deps, device, targets)
   const others = [...new Set([...targets.userIds, ...owners])].filter((userId) => userId !== device.userId)
@@ -49,6 +52,7 @@ export async function claimFor(
       requester: { deviceId: device.id, userId: device.userId },
       conversationId,
       targets,
+      addable: addableByAnyone(conversation),
       place,
       requestHash: requestHash(deps, conversationId, targets),
     },

@@ -33,7 +33,7 @@ export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPa
       const conversation = await seen(deps, context, request.conversationId)
       const { claim, ticket } = await claimFor(deps, context, {
         id: idIn("clm", request.claimId),
-        conversationId: conversation.id,
+        conversation,
         targets: {
           userIds: request.userIds.map((id) => idIn("prn", id)),
           deviceIds: request.deviceIds.map((id) => idIn("dev", id)),

@@ -6,6 +6,7 @@ import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { requirementOf } from "@signet/guard/requirement"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -21,6 +22,7 @@ import { validate } from "../../../serving/interceptors/validate.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
 import { accountsOfStore } from "../accounts-of-store.ts"
+import { blockService } from "../block/block-service.ts"
 import { conversationService } from "../conversation/conversation-service.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device/device-service.ts"
@@ -30,7 +32,7 @@ import { welcomeService } from "../welcome/welcome-service.ts"
 import { issuer, newTestIssuer } from "./test-issuer.ts"
 import { trustedTokenOf, trusting } from "./trusted-tokens.ts"
 
-const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
+const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, BlockService] as const
 
 export interface MessagingWorld {
   readonly store: TestStore
@@ -98,6 +100,7 @@ export async function openMessagingWorld(
     (router) => {
       router.service(DeviceService, deviceService(deps))
       router.service(KeyPackageService, keyPackageService(deps))
+      router.service(BlockService, blockService(deps))
       router.service(ConversationService, conversationService(deps, after))
       router.service(WelcomeService, welcomeService(deps))
     },

@@ -76,6 +76,7 @@ async function sort(env: DurableEnv, of: Of, records: readonly StoredRecord[]): 
         ofUser(record.device.userId, record)
         break
       case "deviceList":
+      case "blockList":
         ofUser(record.userId, record)
         break
       case "proofNonce":

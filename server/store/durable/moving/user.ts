@@ -1,9 +1,10 @@
-// Export and import of a user's records, inside its object: devices and device lists.
+// Export and import of a user's records, inside its object: devices, device lists and the list of blocked users.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { fromText } from "../plain.ts"
 import type { Sql } from "../sql.ts"
+import { findBlocks, putBlocks } from "../user/blocks.ts"
 import { putDevice, putEffect, putList } from "../user/rows.ts"
 import type { Part } from "./pages.ts"
 
@@ -41,15 +42,25 @@ export const userParts = (sql: Sql, userId: PrincipalId): readonly Part[] => [
           record: { is: "deviceList", userId, list: { version: BigInt(version), bytes: signed, hash } },
         })),
   },
+  {
+    rows: (after) => {
+      const list = after === null ? findBlocks(sql) : undefined
+      return list === undefined ? [] : [{ key: [1], record: { is: "blockList", userId, list } }]
+    },
+  },
 ]
 
-export type UserRecord = Extract<StoredRecord, { readonly is: "device" | "deviceList" }>
+export type UserRecord = Extract<StoredRecord, { readonly is: "device" | "deviceList" | "blockList" }>
 
 /** Requires a transaction. Existing rows stay unchanged. */
 export function importUser(sql: Sql, record: UserRecord, nowMs: number): void {
   if (record.is === "deviceList") {
     const isThere = sql.row("select 1 from list where version = ?", record.list.version) !== undefined
     if (!isThere) putList(sql, record.list)
+    return
+  }
+  if (record.is === "blockList") {
+    if (findBlocks(sql) === undefined) putBlocks(sql, record.list)
     return
   }
   const { device, leafKeys, isRevocationDue } = record

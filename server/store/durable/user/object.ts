@@ -1,7 +1,8 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
-import type { DeviceChange } from "@signet/kernel/messaging/ports"
-import type { MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
+import { type BlockChange, decideBlock, emptyBlockList } from "@signet/kernel/messaging/block"
+import type { Blocks, DeviceChange } from "@signet/kernel/messaging/ports"
+import type { BlockList, MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
 import type { UserNotice } from "../conversation/notices.ts"
@@ -16,6 +17,7 @@ import { placeName } from "../names.ts"
 import type { Entry } from "../outbox.ts"
 import type { PlaceUser } from "../place/object.ts"
 import type { UserAsk } from "../stream-asks.ts"
+import { blockSteps, findBlocks, putBlocks } from "./blocks.ts"
 import {
   askedById,
   countConversations,
@@ -64,10 +66,10 @@ export type Changed =
   | { readonly is: "done" | "lost" }
   | { readonly is: "prepare"; readonly devices: readonly DeviceId[] }
 
-/** The devices of a user at a place, and the device lists. */
+/** The devices of a user at a place, the device lists, and the list of blocked users. */
 export abstract class UserObject extends HintSourceObject<UserAsk> {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, { user: userSteps, conversations: userConversationSteps })
+    super(ctx, env, { user: userSteps, conversations: userConversationSteps, blocks: blockSteps })
   }
 
   /** Applies the effects of these revocations; `effectsDone` reports each one. */
@@ -176,6 +178,29 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   /** The number of conversations that the user is in or that were created with it, counted up to `most`. */
   countConversations(most: number): number {
     return this.isBlank() ? 0 : countConversations(this.sql, most)
+  }
+
+  /** The users whom the user blocks. */
+  blocks(): BlockList {
+    this.requireReadable()
+    return (this.isBlank() ? undefined : findBlocks(this.sql)) ?? emptyBlockList
+  }
+
+  /** True if the user blocks the other one. */
+  isBlocking(userId: PrincipalId): boolean {
+    return !this.isBlank() && findBlocks(this.sql)?.userIds.includes(userId) === true
+  }
+
+  changeBlocks(change: BlockChange, audit: AuditEvent): Awaited<ReturnType<Blocks["change"]>> {
+    return this.write(() => {
+      const before = findBlocks(this.sql) ?? emptyBlockList
+      const decision = decideBlock(before, change)
+      if (decision.is === "full") return decision
+      if (decision.is === "there") return { is: "there", list: before }
+      putBlocks(this.sql, decision.list)
+      this.audit([audit])
+      return { is: "done", list: decision.list }
+    })
   }
 
   /**

@@ -1,5 +1,6 @@
 // Claims one key package per device. No package is claimed twice, except a last resort.
-import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
+import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { withoutPackagesOf } from "@signet/kernel/messaging/block"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
 import { keyPackagePool } from "@signet/kernel/messaging/limits"
 import type { KeyPackages } from "@signet/kernel/messaging/ports"
@@ -17,12 +18,13 @@ const claimable = "status = 'AVAILABLE' and not_before <= $6 and not_after > $7"
 // has locked, so claims do not wait for each other.
 const takeText = `
 with target as (
-  select id as device_id from messaging_device
+  select id as device_id, user_id = any($8::text[]) as is_blocked from messaging_device
   where (user_id = any($1::text[]) or id = any($2::text[]))
     and app_id = $3 and tenant_id = $4 and status = 'ACTIVE' and id <> $5
 ), picked as (
   select chosen.ref from target cross join lateral (
-    select ref from key_package where device_id = target.device_id and not is_last_resort and ${claimable}
+    select ref from key_package
+    where device_id = target.device_id and not is_blocked and not is_last_resort and ${claimable}
     order by not_after, ref limit 1 for update skip locked
   ) chosen
 ), taken as (
@@ -32,9 +34,14 @@ with target as (
 select target.device_id as target_id, ${keyPackageColumns.map((column) => `coalesce(taken.${column}, last.${column}) as ${column}`).join(", ")}
 from target left join taken on taken.device_id = target.device_id
 left join lateral (
-  select * from key_package where device_id = target.device_id and is_last_resort and ${claimable} limit 1
+  select * from key_package
+  where device_id = target.device_id and not is_blocked and is_last_resort and ${claimable} limit 1
 ) last on taken.ref is null
 order by target.device_id`
+// The users of the targets who block the requester.
+const blockersText = `select user_id from block_list
+where app_id = $1 and tenant_id = $2 and $3::text = any(blocked_user_ids) and user_id <> all($4::text[])
+  and (user_id = any($5::text[]) or user_id in (select user_id from messaging_device where id = any($6::text[])))`
 const recordText = `insert into claim_package (requester_device_id, claim_id, ref)
 select $1::text, $2::text, ref from unnest($3::bytea[]) as ref`
 const withoutText = "update claim set without_device_ids = $3 where requester_device_id = $1 and id = $2"
@@ -52,15 +59,23 @@ export const claimPackages =
   ({ transact }: Access): KeyPackages["claim"] =>
   (of, nowMs, audit) =>
     transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
-      const { id, requester, conversationId, targets, place, requestHash } = of
+      const { id, requester, conversationId, targets, addable, place, requestHash } = of
       await enterPlace(trx, place, requester.deviceId)
+      const blockers = await run<{ user_id: PrincipalId }>(trx, blockersText, [
+        ...placeOf(place),
+        requester.userId,
+        addable,
+        targets.userIds,
+        targets.deviceIds,
+      ])
+      const blockerIds = blockers.map((row) => row.user_id)
       const own = [requester.deviceId, id] as const
       const first = [id, requester.deviceId, conversationId, requestHash, at(nowMs)]
       if ((await run(trx, insertText, first)).length === 0) {
         const claim = await findClaim(trx, own)
         const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
         if (claim === undefined || decision !== "again") return { is: "mismatch" }
-        return { is: "claimed", claim, low: [] }
+        return { is: "claimed", claim: withoutPackagesOf(claim, blockerIds), low: [] }
       }
       const taken = await run<{ target_id: DeviceId } & (KeyPackageRow | { ref: null })>(trx, takeText, [
         targets.userIds,
@@ -68,6 +83,7 @@ export const claimPackages =
         ...placeOf(place),
         requester.deviceId,
         ...claimableAt(nowMs),
+        blockerIds,
       ])
       const packages = taken.flatMap((row) => (row.ref === null ? [] : [keyPackageOf(row)]))
       const withoutDeviceIds = taken.flatMap((row) => (row.ref === null ? [row.target_id] : []))

@@ -2,6 +2,7 @@ import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Database } from "../sql.ts"
 import { type AccessOptions, createAccess } from "./access.ts"
 import { attachments } from "./attachments.ts"
+import { blocks } from "./blocks.ts"
 import { conversations } from "./conversations.ts"
 import { devices } from "./devices.ts"
 import { keyPackages } from "./key-packages.ts"
@@ -18,5 +19,6 @@ export function createMessagingStore(db: Database, options: AccessOptions): Mess
     welcomes: welcomes(access),
     attachments: attachments(access),
     proofNonces: proofNonces(access),
+    blocks: blocks(access),
   }
 }

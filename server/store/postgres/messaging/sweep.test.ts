@@ -30,6 +30,7 @@ describeOnEachStore("a sweep", (kind) => {
       requester: { deviceId: requester.id, userId: requester.userId },
       conversationId: newId("cnv", nowMs, random(10)),
       targets: { userIds: [], deviceIds: [target.id] },
+      addable: [],
       place: { appId: target.appId, tenantId: target.tenantId },
       requestHash: random(),
     }

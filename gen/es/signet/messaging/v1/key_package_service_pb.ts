@@ -274,7 +274,8 @@ export const KeyPackageService: GenService<{
   /**
    * Claims one key package per active device, to add users or devices. Each package is claimed once; a last-resort
    * package is returned only if the device has no other. The same claim id of the same device returns the same
-   * packages. Unused packages stay claimed.
+   * packages. Unused packages stay claimed. To a user whom the owner of a device blocks, the device has no package,
+   * unless the owner is a member of the group or requested a rejoin.
    *
    * Requires: USER and scope messaging.write and device proof.
    * REST: POST /security/key-packages/claim.

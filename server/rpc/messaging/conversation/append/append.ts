@@ -7,6 +7,7 @@ import { hash } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import { type AppendDecision, type Attempt, decideAppend, decideReplay } from "@signet/kernel/messaging/append"
+import { addableByAnyone } from "@signet/kernel/messaging/block"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import { sees } from "@signet/kernel/messaging/membership"
 import type { AppendAnswer } from "@signet/kernel/messaging/ports"
@@ -160,6 +161,7 @@ async function judge(
   const { membership, renewsLeaf } = judged.verified
   const decided = await ensure({ framedEpoch: commit.epoch, membership, renewsLeaf, isReset })
   await ensureUnused(deps, conversation, judged.added)
+  await ensureAddable(deps, base, device, judged.added)
   // A device that was revoked after its package was claimed is not added.
   const [revoked] = await revokedOf(deps, conversation, judged.added)
   if (revoked !== undefined) throw refusedFor("CREDENTIAL_REFUSED", "CRED_REVOKED")
@@ -180,6 +182,20 @@ async function ensureUnused(
   if (once.length === 0) return
   const refs = once.map(({ keyPackageRef }) => keyPackageRef)
   if (await store.welcomes.wereUsed(id, refs)) throw refusedFor("KEY_PACKAGE_NOT_CLAIMED", "KEY_PACKAGE_USED")
+}
+
+/** Refuses devices of users who blocked the caller after the claim. The caller's next claim gets no package of them. */
+async function ensureAddable(
+  { store }: MessagingDeps,
+  conversation: Conversation,
+  { userId, appId, tenantId }: MessagingDevice,
+  added: readonly AddedLeaf[],
+): Promise<void> {
+  const own = [userId, ...addableByAnyone(conversation)]
+  const others = [...new Set(added.map((leaf) => leaf.userId))].filter((id) => !own.includes(id))
+  const blockers = await store.blocks.blockersOf(userId, others, { appId, tenantId })
+  // The code of an expired claim: the refusal must not reveal the block.
+  if (blockers.length > 0) throw refusedFor("KEY_PACKAGE_NOT_CLAIMED", "TICKET_EXPIRED")
 }
 
 /** The devices that the commit makes members, with the one that begins a group: no Add names it. */

@@ -44,6 +44,8 @@ export async function eventOf(
     }
     case "deviceList":
       return { case: "deviceListChanged", value: { userId: notice.userId, listVersion: notice.version } }
+    case "blockList":
+      return { case: "blockListChanged", value: { version: notice.version } }
     case "directive": {
       const conversation = await deps.store.conversations.find(notice.conversationId)
       const directive = conversation?.directives.find(({ id }) => id === notice.directiveId)

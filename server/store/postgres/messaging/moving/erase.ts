@@ -40,6 +40,7 @@ const ofDevices = [
   ),
   "delete from messaging_device where id = any($1::text[])",
 ]
+const blocksText = "delete from block_list where app_id = $1 and tenant_id = $2"
 const listsText = "delete from device_list where app_id = $1 and tenant_id = $2 returning version"
 
 export const erase =
@@ -57,6 +58,7 @@ export const erase =
       )
         return []
       if (await eraseAll(trx, devicesText, of, ofDevices)) return []
+      await run(trx, blocksText, of)
       const lists = await run(trx, listsText, of)
       if (lists.length > 0) await appendAudit(log, [audit])
       return []

@@ -56,6 +56,7 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
     devices.flatMap((one) => (one.isRevocationDue ? [one.device] : [])),
   )
   await into.deviceList(trx, placed(of("deviceList")))
+  await into.blockList(trx, placed(of("blockList")))
   const conversations = of("conversation")
   await into.conversation(trx, placed(conversations))
   // Checked before anything is inserted: an existing id stays with its owner.

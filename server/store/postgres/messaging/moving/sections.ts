@@ -2,6 +2,7 @@
 import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { bytes, msOrNull } from "../../sql.ts"
 import { type AttachmentRow, attachmentColumns, attachmentOf } from "../attachments.ts"
+import { type BlockListRow, blockListOf } from "../blocks.ts"
 import { type ConversationRow, conversationColumns, conversationOf } from "../conversation-rows.ts"
 import { type DeviceRow, deviceColumns, deviceOf, type ListRow, listOf } from "../device-rows.ts"
 import { type KeyPackageRow, keyPackageColumns, keyPackageOf } from "../key-package-rows.ts"
@@ -41,6 +42,14 @@ const deviceList = section<ListRow & { user_id: PrincipalId }>({
   key: [key("k_user", "list.user_id"), key("k_version", "list.version", "bigint")],
   size: "octet_length(list.signed)",
   recordOf: (row) => ({ is: "deviceList", userId: row.user_id, list: listOf(row) }),
+})
+
+const blockList = section<BlockListRow & { user_id: PrincipalId }>({
+  columns: "list.user_id, list.version, list.blocked_user_ids",
+  from: `from block_list list where ${atPlace("list")}`,
+  key: [key("k_user", "list.user_id")],
+  size: "32 * cardinality(list.blocked_user_ids)",
+  recordOf: (row) => ({ is: "blockList", userId: row.user_id, list: blockListOf(row) }),
 })
 
 const proofNonce = section<{ device_id: DeviceId; nonce: Uint8Array; expires_at: Date }>({
@@ -260,6 +269,7 @@ const attachment = section<AttachmentRow>({
 export const sections: readonly Section[] = [
   device,
   deviceList,
+  blockList,
   proofNonce,
   keyPackage,
   initKey,

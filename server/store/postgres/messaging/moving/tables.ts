@@ -58,6 +58,15 @@ const deviceList = inserting<ListRecord>("device_list", [
   bytea("hash", ({ record }) => record.list.hash),
 ])
 
+type BlockListRecord = Placed<RecordOf<"blockList">>
+const blockList = inserting<BlockListRecord>("block_list", [
+  text("user_id", ({ record }) => record.userId),
+  appId(),
+  tenantId(),
+  number("version", ({ record }) => record.list.version),
+  { name: "blocked_user_ids", type: "texts", of: ({ record }) => record.list.userIds },
+])
+
 const proofNonce = inserting<RecordOf<"proofNonce">>("proof_nonce", [
   text("device_id", ({ deviceId }) => deviceId),
   bytea("nonce", ({ nonce }) => nonce),
@@ -235,6 +244,7 @@ export const into = {
   leafKeys,
   effects,
   deviceList,
+  blockList,
   proofNonce,
   keyPackage,
   initKey,

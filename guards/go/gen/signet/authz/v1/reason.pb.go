@@ -336,6 +336,8 @@ const (
 	Reason_NOT_THE_CALLERS Reason = 439
 	// 400. A member device that can add the caller was online within the last minute: wait for its welcome.
 	Reason_RESET_NOT_NEEDED Reason = 440
+	// 400. The caller blocks this user: unblock the user first. A blocked caller never gets this reason.
+	Reason_USER_BLOCKED Reason = 441
 )
 
 // Enum value maps for Reason.
@@ -496,6 +498,7 @@ var (
 		438: "CALLER_REFUSED",
 		439: "NOT_THE_CALLERS",
 		440: "RESET_NOT_NEEDED",
+		441: "USER_BLOCKED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -653,6 +656,7 @@ var (
 		"CALLER_REFUSED":                438,
 		"NOT_THE_CALLERS":               439,
 		"RESET_NOT_NEEDED":              440,
+		"USER_BLOCKED":                  441,
 	}
 )
 
@@ -687,7 +691,7 @@ var File_signet_authz_v1_reason_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\x9f\x1d\n" +
+	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xb2\x1d\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNO_CREDENTIAL\x10\x01\x12\x18\n" +
@@ -847,7 +851,8 @@ const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"PLACE_HELD\x10\xb5\x03\x12\x13\n" +
 	"\x0eCALLER_REFUSED\x10\xb6\x03\x12\x14\n" +
 	"\x0fNOT_THE_CALLERS\x10\xb7\x03\x12\x15\n" +
-	"\x10RESET_NOT_NEEDED\x10\xb8\x03BR\n" +
+	"\x10RESET_NOT_NEEDED\x10\xb8\x03\x12\x11\n" +
+	"\fUSER_BLOCKED\x10\xb9\x03BR\n" +
 	"\x13dev.signet.authz.v1B\vReasonProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3"
 
 var (

@@ -1,0 +1,135 @@
+import type { Mutant } from "./mutant.ts"
+
+const inProcess = {
+  test: "server/rpc/messaging/block/block-service.test.ts",
+  table: "test/conformance/cases/blocks.ts",
+}
+const inTables = {
+  test: "server/store/postgres/messaging/blocks.test.ts",
+  table: "test/support/messaging-store/blocks.ts",
+}
+const inObjects = { test: "server/store/durable/objects.test.ts", table: "test/support/messaging-store/blocks.ts" }
+
+/** Hand-written mutants of the guards against blocked users. */
+export const blockedUserMutants: readonly Mutant[] = [
+  {
+    ...inTables,
+    fault: "a claim takes a package of a user who blocks the requester",
+    file: "server/store/postgres/messaging/claims.ts",
+    from: "and not is_blocked and not is_last_resort and",
+    to: "and not is_last_resort and",
+    name: "get no key package of the blocking user, and do not learn that there is one",
+  },
+  {
+    ...inTables,
+    fault: "a claim returns the last resort of a user who blocks the requester",
+    file: "server/store/postgres/messaging/claims.ts",
+    from: "and not is_blocked and is_last_resort and",
+    to: "and is_last_resort and",
+    name: "get no key package of the blocking user, and do not learn that there is one",
+  },
+  {
+    ...inTables,
+    fault: "a claim by device id ignores the block",
+    file: "server/store/postgres/messaging/claims.ts",
+    from: "(user_id = any($5::text[]) or user_id in (select user_id from messaging_device where id = any($6::text[])))",
+    to: "user_id = any($5::text[]) and $6::text[] is not null",
+    name: "get no key package of the blocking user, and do not learn that there is one",
+  },
+  {
+    ...inTables,
+    fault: "a repeated claim returns packages of a user who has blocked the requester since",
+    file: "server/store/postgres/messaging/claims.ts",
+    from: "claim: withoutPackagesOf(claim, blockerIds)",
+    to: "claim",
+    name: "get no package from a claim that they made before the block",
+  },
+  {
+    ...inTables,
+    fault: "the list of blocked users is read without its lock",
+    file: "server/store/postgres/messaging/blocks.ts",
+    from: "where app_id = $1 and tenant_id = $2 and user_id = $3 for update`",
+    to: "where app_id = $1 and tenant_id = $2 and user_id = $3`",
+    name: "are all stored when they are blocked at the same time, up to the limit",
+  },
+  {
+    ...inObjects,
+    fault: "an object of the Worker gives a package to a blocked user",
+    file: "server/store/durable/key-packages.ts",
+    from: "const willing = begun.deviceIds.filter((deviceId) => !blocking.includes(deviceId))",
+    to: "const willing = blocking.length < 0 ? [] : begun.deviceIds",
+    name: "get no key package of the blocking user, and do not learn that there is one",
+  },
+  {
+    ...inObjects,
+    fault: "a repeated claim at the Worker ignores a later block",
+    file: "server/store/durable/key-packages.ts",
+    from: "claim: withoutPackagesOf(claim, blockers)",
+    to: "claim",
+    name: "get no package from a claim that they made before the block",
+  },
+  {
+    ...inProcess,
+    fault: "a reset may use key packages of a peer who blocks the caller",
+    file: "server/rpc/messaging/authorize.ts",
+    from: "if (isAnyLeft && blockers.length === 0) return",
+    to: "if (isAnyLeft) return",
+    name: "a blocked user cannot reset the direct conversation",
+  },
+  {
+    ...inProcess,
+    fault: "a proof from before the block adds the blocking user",
+    file: "server/rpc/messaging/conversation/append/append.ts",
+    from: "await ensureAddable(deps, base, device, judged.added)",
+    to: "",
+    name: "a proof from before the block adds nobody after it",
+  },
+  {
+    ...inProcess,
+    fault: "the blocking user is shown what a blocked user began",
+    file: "server/rpc/messaging/conversation/conversation-service.ts",
+    from: "page.filter((conversation) => !isHiddenFrom(blocked, conversation))",
+    to: "page",
+    name: "a conversation that a blocked user began is hidden, and continues after the block",
+  },
+  {
+    ...inProcess,
+    fault: "the blocking user completes the conversation that a blocked user began",
+    file: "server/rpc/messaging/authorize.ts",
+    from: "await ensureUnblocked(deps, device, conversation.roster, decision.targets.userIds)",
+    to: "",
+    name: "a conversation that a blocked user began is hidden, and continues after the block",
+  },
+  {
+    ...inProcess,
+    fault: "the blocking user creates a conversation with a blocked one",
+    file: "server/rpc/messaging/conversation/create.ts",
+    from: "await ensureUnblocked(deps, device, [], userIds)",
+    to: "",
+    name: "the blocking user must unblock before it adds the other one",
+  },
+  {
+    ...inProcess,
+    fault: "a block keeps a user's next device out of a shared group",
+    file: "server/kernel/messaging/block.ts",
+    from: 'kind === "GROUP" ? roster.map(({ userId }) => userId) : []',
+    to: "kind.length === 0 ? roster.map(({ userId }) => userId) : []",
+    name: "in a shared group nothing is refused",
+  },
+  {
+    ...inProcess,
+    fault: "a user can block itself",
+    file: "server/rpc/messaging/block/block-service.ts",
+    from: "if (request.userId === device.userId) {",
+    to: 'if (request.userId === "") {',
+    name: "the caller, an unknown user and a malformed id are refused",
+  },
+  {
+    ...inProcess,
+    fault: "a user of nowhere can be blocked",
+    file: "server/rpc/messaging/block/block-service.ts",
+    from: "await usersAt(deps, device, [request.userId])",
+    to: "",
+    name: "the caller, an unknown user and a malformed id are refused",
+  },
+]
