@@ -53,7 +53,8 @@ describe("a messenger gives an app", () => {
 
   test("these operations, and no others", () => {
     expect(Object.keys(messenger).sort()).toEqual([
-      ...["addMembers", "cancelUpload", "close", "conversation", "conversations", "createDirectConversation"],
+      ...["addMembers", "block", "blockedUsers", "cancelUpload", "close", "conversation", "conversations"],
+      "createDirectConversation",
       ...["createGroupConversation", "destroyLocalState", "deviceId", "devices", "encryptMessage", "events", "leave"],
       ...[
         "openAttachment",
@@ -66,7 +67,7 @@ describe("a messenger gives an app", () => {
         "run",
         "send",
       ],
-      ...["sendAttachment", "startAnew", "subscribe", "sync", "timeline", "uploads", "verification"],
+      ...["sendAttachment", "startAnew", "subscribe", "sync", "timeline", "unblock", "uploads", "verification"],
     ])
     expect(Object.keys(messenger.verification).sort()).toEqual([
       ...["groupCode", "markVerified", "of", "qrCode", "scan", "status"],
@@ -81,10 +82,11 @@ describe("a messenger gives an app", () => {
     const messaging = { baseUrl: server.url, issuerRootKeys: [] }
     const native = bridge as unknown as NativeMessenger
     expect(Object.keys(await createNativeMessenger(native, { messaging, session: "s" })).sort()).toEqual([
-      ...["addMembers", "close", "conversations", "createDirectConversation", "createGroupConversation"],
+      ...["addMembers", "block", "blockedUsers", "close", "conversations", "createDirectConversation"],
+      "createGroupConversation",
       ...["destroyLocalState", "deviceId", "devices", "encryptMessage", "leave", "processIncoming", "refreshKeys"],
       ...["rejoin", "removeMembers", "revokeDevice", "run", "safetyNumber", "send", "startAnew", "subscribe", "sync"],
-      "timeline",
+      ...["timeline", "unblock"],
     ])
   })
 

@@ -22,6 +22,9 @@ type Shared =
   | "refreshKeys"
   | "conversations"
   | "timeline"
+  | "block"
+  | "unblock"
+  | "blockedUsers"
   | "devices"
   | "revokeDevice"
   | "startAnew"
@@ -94,6 +97,9 @@ export async function createMessenger(
     async timeline(id, { afterSeq, limit = 100 } = {}) {
       return (await asked(() => native.timeline(handle, id, afterSeq?.toString() ?? "", limit))).map(entryFrom)
     },
+    block: (userId) => asked(() => native.block(handle, userId)),
+    unblock: (userId) => asked(() => native.unblock(handle, userId)),
+    blockedUsers: () => asked(() => native.blockedUsers(handle)),
     devices: async () => [...(await asked(() => native.devices(handle)))],
     revokeDevice: (id) => asked(() => native.revokeDevice(handle, id)),
     async startAnew() {

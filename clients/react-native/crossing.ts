@@ -46,9 +46,9 @@ const waitsForFrom = (text: string | undefined): ConversationInfo["waitsFor"] =>
   text === undefined ? undefined : needed((["keyPackages", "welcome"] as const).find((one) => one === text))
 
 export function conversationFrom(native: NativeConversation): ConversationInfo {
-  const { id, isDirect, memberUserIds, processedSeq, quarantine, asksConfirmation } = native
+  const { id, isDirect, memberUserIds, blockedUserIds, processedSeq, quarantine, asksConfirmation } = native
   return {
-    ...{ id, isDirect, memberUserIds, asksConfirmation },
+    ...{ id, isDirect, memberUserIds, blockedUserIds, asksConfirmation },
     waitsFor: waitsForFrom(native.waitsFor),
     status: statusFrom(native.status),
     processedSeq: BigInt(processedSeq),
@@ -71,20 +71,23 @@ const newKeyFrom = ({ what, wasVerified, ...person }: NativeNewKey): NewKey => (
   wasVerified,
 })
 
-const lateFrom = ({ isLate }: NativeEntry) => (isLate === true ? ({ isLate } as const) : {})
+const marksFrom = ({ isLate, isFromBlocked }: NativeEntry) => ({
+  ...(isLate === true ? ({ isLate } as const) : {}),
+  ...(isFromBlocked === true ? ({ isFromBlocked } as const) : {}),
+})
 
 export function entryFrom(native: NativeEntry): TimelineEntry {
   const at = { seq: BigInt(native.seq), atMs: native.atMs }
   switch (native.is) {
     case "message": {
       const { from, plaintext, outboxId } = native
-      const of = { plaintext: fromBase64(needed(plaintext)), outboxId, ...lateFrom(native) }
+      const of = { plaintext: fromBase64(needed(plaintext)), outboxId, ...marksFrom(native) }
       return { ...at, is: "message", from: personFrom(from), ...of }
     }
     case "attachment": {
       const { from, fileName, mediaType, size, outboxId } = native
       const file = { fileName: needed(fileName), mediaType: needed(mediaType), size: needed(size) }
-      const of = { ...file, outboxId, ...lateFrom(native) }
+      const of = { ...file, outboxId, ...marksFrom(native) }
       return { ...at, is: "attachment", from: personFrom(from), ...of }
     }
     case "membership": {
@@ -118,6 +121,8 @@ export function eventFrom(native: NativeEvent): MessengerEvent {
       const { userId, deviceIds } = native
       return { is: "keysChanged", userId: needed(userId), deviceIds: needed(deviceIds), listFault: reason }
     }
+    case "blockedUsers":
+      return { is: "blockedUsers", userIds: needed(native.userIds) }
     case "queued":
       return { is: "queued", conversationId: needed(conversationId), outboxId: needed(native.outboxId) }
     case "unsent": {

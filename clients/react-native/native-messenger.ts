@@ -25,6 +25,7 @@ export interface NativeConversation {
   readonly status: string
   readonly isDirect: boolean
   readonly memberUserIds: readonly string[]
+  readonly blockedUserIds: readonly string[]
   readonly processedSeq: string
   /** "keyPackages" or "welcome", for a conversation that is "waiting". */
   readonly waitsFor?: string
@@ -51,6 +52,8 @@ export interface NativeEntry {
   readonly outboxId?: string
   /** For a message or an attachment. */
   readonly isLate?: boolean
+  /** For a message or an attachment of a blocked user. */
+  readonly isFromBlocked?: boolean
   /** For missing messages. */
   readonly count?: number
   /** For an attachment, with `from`. */
@@ -83,6 +86,8 @@ export interface NativeEvent {
   readonly outboxId?: string
   /** For keysChanged. */
   readonly deviceIds?: readonly string[]
+  /** For blockedUsers. */
+  readonly userIds?: readonly string[]
 }
 
 export interface NativeDevice {
@@ -130,6 +135,9 @@ export interface NativeMessenger {
   conversations(handle: Handle): Promise<readonly NativeConversation[]>
   /** @param afterSeq Empty for the whole timeline. */
   timeline(handle: Handle, conversationId: string, afterSeq: string, limit: number): Promise<readonly NativeEntry[]>
+  block(handle: Handle, userId: string): Promise<void>
+  unblock(handle: Handle, userId: string): Promise<void>
+  blockedUsers(handle: Handle): Promise<readonly string[]>
   devices(handle: Handle): Promise<readonly NativeDevice[]>
   revokeDevice(handle: Handle, deviceId: string): Promise<void>
   /** @returns The device afterwards: a new one if this one has ended. */

@@ -189,7 +189,10 @@ test("an answer that is not in the contract is refused", async () => {
     open: async () => ({ handle: "m1", deviceId: messenger.deviceId }),
     timeline: async () => [{ seq: "1", atMs: 0, is: "message" }],
     conversations: async () => [
-      { id: "c", status: "unheard of", isDirect: false, memberUserIds: [], processedSeq: "0", asksConfirmation: false },
+      {
+        ...{ id: "c", status: "unheard of", isDirect: false, memberUserIds: [], blockedUserIds: [] },
+        ...{ processedSeq: "0", asksConfirmation: false },
+      },
     ],
   }
   const messaging = { baseUrl: server.url, issuerRootKeys: [] }

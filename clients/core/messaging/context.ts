@@ -1,3 +1,4 @@
+import type { Blocks } from "./blocking.ts"
 import type { Calls } from "./calls.ts"
 import type { Ambient, Reports, Storage, Trust } from "./deps.ts"
 import type { OwnDevice } from "./device/device.ts"
@@ -11,6 +12,7 @@ export interface Context extends Ambient, Storage, Trust, Reports {
   readonly engine: Engine
   readonly calls: Calls
   readonly session: MessagingSession
+  readonly blocks: Blocks
   readonly device: OwnDevice
   /** The number of key packages at the service after a refill. The service reports when they are few. */
   readonly keyPackageTarget: number

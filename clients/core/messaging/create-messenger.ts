@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
+import { ensureUnblocked, markedEntry } from "./blocking.ts"
 import type { Context, Conversation } from "./context.ts"
 import { groupToSend, statusOf, unknownConversation } from "./conversation/status.ts"
 import { listDevices } from "./device/own-devices.ts"
@@ -31,7 +32,7 @@ import { verification } from "./verification/verification.ts"
 /** Opens the messenger of one device with a platform's primitives. */
 export async function createMessengerWith(options: MessengerOptions, primitives: Primitives): Promise<Messenger> {
   const { context, events, scope } = await openContext({ ...options, store: closable(options.store) }, primitives)
-  const { store, rows, device } = context
+  const { store, rows, device, blocks, calls } = context
   const queue = createQueue()
   const closing = new AbortController()
 
@@ -48,7 +49,10 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     createDirectConversation: (peerUserId) => createAndJoin(context, { peerUserId }),
     createGroupConversation: (userIds) => createAndJoin(context, { userIds }),
-    encryptMessage: (conversationId, plaintext) => encryptMessage(context.conversation(conversationId), plaintext),
+    async encryptMessage(conversationId, plaintext) {
+      await ensureUnblocked(context.conversation(conversationId))
+      return encryptMessage(context.conversation(conversationId), plaintext)
+    },
     processIncoming: ({ conversationId, envelope }) => processIncoming(context, queue, conversationId, envelope),
     addMembers: (conversationId, userIds) =>
       ask(context.conversation(conversationId), { case: "add", value: { userIds: [...userIds] } }),
@@ -56,8 +60,10 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
       ask(context.conversation(conversationId), { case: "remove", value: { userIds: [...userIds] } }),
     send: (conversationId, plaintext) => send(context.conversation(conversationId), plaintext),
     outbox: (conversationId) => listOutbox(context.conversation(conversationId)),
-    sendAttachment: (conversationId, source, attachment) =>
-      sendAttachment(context.conversation(conversationId), source, attachment),
+    async sendAttachment(conversationId, source, attachment) {
+      await ensureUnblocked(context.conversation(conversationId))
+      return sendAttachment(context.conversation(conversationId), source, attachment)
+    },
     openAttachment: (conversationId, seq) => openAttachment(context.conversation(conversationId), seq),
     uploads: (conversationId) => listUploads(context.conversation(conversationId)),
     cancelUpload: (conversationId, uploadId) => cancelUpload(context.conversation(conversationId), uploadId),
@@ -73,8 +79,12 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     refreshKeys: (conversationId) => ask(context.conversation(conversationId), { case: "update", value: {} }),
     conversations: () => listConversations(context),
-    conversation: async (id) => describe(id, summaryOf(await context.conversation(id).stored())),
-    timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
+    conversation: async (id) => describe(context, id, summaryOf(await context.conversation(id).stored())),
+    timeline: async (conversationId, range) =>
+      (await readTimeline(store, rows, conversationId, range)).map((entry) => markedEntry(blocks, entry)),
+    block: async (userId) => blocks.keep((await calls.blocks.blockUser({ userId })).list),
+    unblock: async (userId) => blocks.keep((await calls.blocks.unblockUser({ userId })).list),
+    blockedUsers: async () => blocks.userIds,
     devices: () => listOwnDevices(context),
     revokeDevice: (deviceId) => revokeDevice(context, deviceId),
     startAnew: () => startAnew(context),
@@ -105,6 +115,7 @@ async function createAndJoin(context: Context, asked: NewConversation): Promise<
 }
 
 async function send(conversation: Conversation, plaintext: Uint8Array): Promise<SentMessage | QueuedMessage> {
+  await ensureUnblocked(conversation)
   for (let isSecond = false; ; isSecond = true) {
     const queued = await queueText(conversation, plaintext)
     if (queued !== undefined) {
@@ -138,9 +149,11 @@ async function leave(conversation: Conversation): Promise<void> {
   await trying(conversation, conversationId, async () => void (await followLeave(conversation)))
 }
 
-async function listConversations({ store, conversation }: Context): Promise<ConversationInfo[]> {
-  const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
-  const found = await Promise.all(ids.map(async (id) => describe(id, await conversation(id).summary())))
+async function listConversations(context: Context): Promise<ConversationInfo[]> {
+  const ids = (await context.store.spaces()).filter((space) => space !== deviceSpace)
+  const found = await Promise.all(
+    ids.map(async (id) => describe(context, id, await context.conversation(id).summary())),
+  )
   return found.filter((one) => one !== undefined)
 }
 
@@ -157,12 +170,13 @@ async function listOwnDevices(context: Context): Promise<DeviceInfo[]> {
 
 /** @throws MessagingError CONVERSATION_UNKNOWN */
 async function infoOf(conversation: Conversation): Promise<ConversationInfo> {
-  const found = describe(conversation.id, summaryOf(await conversation.stored()))
+  const found = describe(conversation, conversation.id, summaryOf(await conversation.stored()))
   if (found === undefined) throw unknownConversation()
   return found
 }
 
 function describe(
+  { blocks }: Pick<Context, "blocks">,
   id: string,
   { record, memberUserIds, processedSeq }: ConversationSummary,
 ): ConversationInfo | undefined {
@@ -176,6 +190,7 @@ function describe(
     waitsFor: status !== "waiting" ? undefined : isWaitingForKeyPackages(record) ? "keyPackages" : "welcome",
     asksConfirmation: record.asksConfirmation,
     memberUserIds,
+    blockedUserIds: blocks.userIds.filter((one) => memberUserIds.includes(one) || record.directUserIds.includes(one)),
     processedSeq,
     quarantine: quarantine && { reason: quarantine.reason, seq: quarantine.seq, evidence: quarantine.envelope },
   }

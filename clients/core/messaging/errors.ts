@@ -53,6 +53,8 @@ export const messagingReasons = [
   "ATTACHMENT_GONE",
   /** The service cannot be reached. Transferred bytes are kept: continue with `resume` or `from`. */
   "ATTACHMENT_INTERRUPTED",
+  /** This user blocks the peer of the direct conversation, so nothing is sent: unblock first. */
+  "USER_BLOCKED",
   /** A user's keys differ from the compared ones, and nothing is sent to that user: compare again. */
   "KEYS_CHANGED",
   /** A conversation has a device of the user that is missing in the user's signed list: nothing can be compared. */

@@ -26,6 +26,8 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       readonly outboxId: string | undefined
       /** The service delivered a later message of the sender first. A `missing` entry has counted this one. */
       readonly isLate?: true
+      /** The user blocks the sender now. An app hides the entry. */
+      readonly isFromBlocked?: true
     }
   /** A file. `openAttachment` reads it by this `seq`. */
   | {
@@ -41,6 +43,7 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       readonly outboxId: string | undefined
       /** As for a message. */
       readonly isLate?: true
+      readonly isFromBlocked?: true
     }
   | {
       readonly is: "membership"
@@ -111,6 +114,8 @@ export type MessengerEvent =
       readonly deviceIds: readonly string[]
       readonly listFault: string | undefined
     }
+  /** The users whom this user blocks have changed, on any device. */
+  | { readonly is: "blockedUsers"; readonly userIds: readonly string[] }
   /** An own message is stored, and waits for the conversation's group. An `entry` event follows when it is sent. */
   | { readonly is: "queued"; readonly conversationId: string; readonly outboxId: string }
   /**

@@ -73,6 +73,8 @@ export interface ConversationInfo {
   readonly asksConfirmation: boolean
   /** `prn_…`, each once. Empty if this device is no member. */
   readonly memberUserIds: readonly string[]
+  /** The members, or the peer, whom this user blocks: `prn_…`. */
+  readonly blockedUserIds: readonly string[]
   /** `timeline` is complete up to this sequence number. */
   readonly processedSeq: bigint
   /** Set for a quarantined conversation. */
@@ -148,6 +150,17 @@ export interface Messenger {
   conversation(conversationId: string): Promise<ConversationInfo | undefined>
   /** The processed entries, in order. */
   timeline(conversationId: string, range?: Range): Promise<TimelineEntry[]>
+  /**
+   * Blocks a user, on all devices of this user. The blocked user cannot start a direct conversation with this user, or
+   * add this user to a group, and is not informed. Entries in conversations with both users have `isFromBlocked`.
+   * `send` in the direct conversation throws USER_BLOCKED.
+   *
+   * @throws Failure INVALID_FIELD for the own user; RESOURCE_UNRESOLVED for an unknown one; LIMIT_EXCEEDED.
+   */
+  block(userId: string): Promise<void>
+  unblock(userId: string): Promise<void>
+  /** The blocked users, `prn_…`, as this device has last read them. */
+  blockedUsers(): Promise<readonly string[]>
   /** The devices of this device's user. */
   devices(): Promise<DeviceInfo[]>
   /** Revokes a device of the user in the signed device list. Members then remove it from every conversation. */

@@ -4,6 +4,7 @@ import type { StoreHeader } from "@signet/proto/client/v1/records"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { SecretBox, SecretScope } from "../secret-box.ts"
 import { checkServiceUrl } from "../service-url.ts"
+import { markedEntry, openBlocks } from "./blocking.ts"
 import { makeCalls } from "./calls.ts"
 import { deviceIn } from "./checks/credential.ts"
 import type { Context } from "./context.ts"
@@ -14,7 +15,7 @@ import { openDevice } from "./device/device.ts"
 import { openIssuer } from "./device/issuer.ts"
 import { giveWay } from "./device/start-anew.ts"
 import { isMessagingError } from "./errors.ts"
-import { createEvents, type Events, type TimelineEntry } from "./events.ts"
+import { createEvents, type Events, type MessengerEvent, type TimelineEntry } from "./events.ts"
 import type { MessengerOptions } from "./messenger.ts"
 import { type Engine, openEngine } from "./mls.ts"
 import { refusingAs } from "./refusing.ts"
@@ -88,7 +89,10 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
   const makeEngine = primitives.openEngine ?? openEngine
   const engine: Engine = await refusingAs("ENGINE_UNSAFE", () => makeEngine(engineOptions))
   const events = createEvents()
-  const { emit } = events
+  // Called after `blocks` is open: nothing is read before.
+  const emit = (event: MessengerEvent) =>
+    events.emit(event.is === "entry" ? { ...event, entry: markedEntry(blocks, event.entry) } : event)
+  const blocks = await openBlocks({ store, rows, emit })
   const { keyPackageTarget = 50 } = primitives
   const shared = {
     clock,
@@ -102,6 +106,7 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     device,
     issuer: issuerKeys,
     session,
+    blocks,
     keyPackageTarget,
     refusesChangedKeys: options.whenKeysChange === "refuse",
     emit,
@@ -116,8 +121,9 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
 
 /** Reports the writes of other tabs, until the store is closed. */
 function followTabs(context: Context): void {
-  const { store, device } = context
+  const { store, device, blocks } = context
   const follow = async (space: Space) => {
+    if (space === deviceSpace) await blocks.load()
     if (space === deviceSpace) return device.reload()
     // Any script of the page's origin can send an id.
     if (await context.has(space)) await context.conversation(space).reportWritten()

@@ -91,6 +91,9 @@ export function nativeDouble({ open, safetyNumber }: NativeSide): NativeDouble {
       const range = after === "" ? { limit } : { afterSeq: BigInt(after), limit }
       return (await messenger.timeline(id, range)).map(entryTo)
     }),
+    block: of((messenger, userId: string) => messenger.block(userId)),
+    unblock: of((messenger, userId: string) => messenger.unblock(userId)),
+    blockedUsers: of((messenger) => messenger.blockedUsers()),
     devices: of((messenger) => messenger.devices()),
     revokeDevice: of((messenger, id: string) => messenger.revokeDevice(id)),
     startAnew: of(async (messenger) => {
@@ -134,13 +137,15 @@ function entryTo(entry: TimelineEntry): NativeEntry {
   const at = { seq: seq.toString(), atMs, is }
   switch (entry.is) {
     case "message": {
-      const { from, plaintext, outboxId, isLate } = entry
-      const of = { ...(outboxId !== undefined && { outboxId }), ...(isLate && { isLate }) }
+      const { from, plaintext, outboxId, isLate, isFromBlocked } = entry
+      const marks = { ...(isLate && { isLate }), ...(isFromBlocked && { isFromBlocked }) }
+      const of = { ...(outboxId !== undefined && { outboxId }), ...marks }
       return { ...at, from, plaintext: toBase64(plaintext), ...of }
     }
     case "attachment": {
-      const { from, fileName, mediaType, size, outboxId, isLate } = entry
-      const of = { ...(outboxId !== undefined && { outboxId }), ...(isLate && { isLate }) }
+      const { from, fileName, mediaType, size, outboxId, isLate, isFromBlocked } = entry
+      const marks = { ...(isLate && { isLate }), ...(isFromBlocked && { isFromBlocked }) }
+      const of = { ...(outboxId !== undefined && { outboxId }), ...marks }
       return { ...at, from, fileName, mediaType, size, ...of }
     }
     case "membership": {
@@ -172,6 +177,8 @@ function eventTo(event: MessengerEvent): Omit<NativeEvent, "handle"> {
       const { is, userId, deviceIds, listFault } = event
       return { is, userId, deviceIds, ...(listFault !== undefined && { reason: listFault }) }
     }
+    case "blockedUsers":
+      return { is: event.is, userIds: event.userIds }
     case "queued":
       return { is: event.is, conversationId: event.conversationId, outboxId: event.outboxId }
     case "unsent": {

@@ -74,6 +74,8 @@ function lineOf(event: MessengerEvent): string {
       return `the conversation is ${event.status}`
     case "keysChanged":
       return `${event.userId} has new keys: compare the safety number before you write on`
+    case "blockedUsers":
+      return `you block ${event.userIds.length} users`
     case "queued":
       return "stored, and sent later"
     case "unsent":

@@ -143,7 +143,8 @@ async function askAgain(conversation: Conversation, claimId: string): Promise<Cr
     const { authorization } = await calls.conversations.authorizeMembership({ conversationId: conversation.id, change })
     return { conversation: at(0n), ...(authorization && { authorization }) }
   } catch (error) {
-    if (isFailure(error, "NO_KEY_PACKAGE")) return { conversation: at(0n) }
+    // After USER_BLOCKED the creation continues once the user has unblocked the peer.
+    if (isFailure(error, "NO_KEY_PACKAGE", "USER_BLOCKED")) return { conversation: at(0n) }
     // Another device made the first commit: this one waits for its welcome.
     if (isFailure(error, "STALE_EPOCH")) return { conversation: at(1n) }
     throw error

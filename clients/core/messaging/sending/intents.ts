@@ -85,8 +85,8 @@ async function giveUp(conversation: Conversation, intent: Intent, error?: unknow
   await conversation.change(async (stored) => {
     const due = [removeIntent(id)]
     const { record } = stored
-    // The claimed key packages have expired, and the peer has no others.
-    const isUnbegun = asked.change.case === "create" && isFailure(error, "NO_KEY_PACKAGE")
+    // The claimed key packages have expired, and the peer has no others, or this user has blocked the peer since.
+    const isUnbegun = asked.change.case === "create" && isFailure(error, "NO_KEY_PACKAGE", "USER_BLOCKED")
     const isBegun = record?.status === Status.CREATING && (asked.change.case === "reset" || isUnbegun)
     if (record === undefined || !isBegun) return { due, result: undefined }
     const waits = { status: Status.WAITING, creationId: isUnbegun ? id : "" }

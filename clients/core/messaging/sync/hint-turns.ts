@@ -69,6 +69,7 @@ function nameOf({ case: kind, value }: Hint): string | undefined {
     case "deviceListChanged":
       return `${kind} ${value.userId}`
     case "keyPackageLow":
+    case "blockListChanged":
       return kind
     case "heartbeat":
     case undefined:

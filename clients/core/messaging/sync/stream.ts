@@ -1,4 +1,5 @@
 import { isFailure, needsSignIn } from "../../errors.ts"
+import { followBlocks } from "../blocking.ts"
 import type { Context } from "../context.ts"
 import { pause, retryDelayMs } from "../conversation/backoff.ts"
 import { addDevicesOf, addNewOwnDevices } from "../device/own-devices.ts"
@@ -108,6 +109,8 @@ export async function follow(context: Context, event: Hint): Promise<void> {
       if (!(await context.has(conversationId))) return
       return carryOutIfActive(context.conversation(conversationId))
     }
+    case "blockListChanged":
+      return followBlocks(context, event.value.version)
     case "heartbeat":
     case undefined:
       return

@@ -1,5 +1,6 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Conversation_Status, type Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
+import { followBlocks } from "../blocking.ts"
 import type { Context, Conversation } from "../context.ts"
 import { isSameReceipt } from "../conversation/recovery.ts"
 import { nowSeconds } from "../deps.ts"
@@ -57,11 +58,16 @@ async function isQuiet(conversation: Conversation, shown: ServiceConversation | 
   return isThere && !isAhead && isFresh && shown.directives.length === 0
 }
 
-const listConversations = ({ calls }: Context): Promise<ServiceConversation[]> =>
-  allPages(async (pageToken) => {
-    const { conversations, nextPageToken } = await calls.conversations.listConversations({ pageToken, pageSize: 200 })
-    return { items: conversations, nextPageToken }
+async function listConversations(context: Context): Promise<ServiceConversation[]> {
+  let version = 0n
+  const all = await allPages(async (pageToken) => {
+    const page = await context.calls.conversations.listConversations({ pageToken, pageSize: 200 })
+    version = page.blockListVersion
+    return { items: page.conversations, nextPageToken: page.nextPageToken }
   })
+  await trying(context, undefined, () => followBlocks(context, version))
+  return all
+}
 
 /**
  * Renews the credential in the last quarter of its lifetime. A failure stops the sync only if the credential has
