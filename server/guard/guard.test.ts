@@ -61,6 +61,25 @@ test("a guard without a source of permissions grants none", async () => {
   await expect(guard.loadGrants(caller)).rejects.toThrow("requires the guard's option permissions")
 })
 
+test("permissions are loaded only for requirements that need them", async () => {
+  let asked = 0
+  const permissions: FindPermissions = async () => {
+    asked++
+    throw new Error("no connection")
+  }
+  const { call, token } = setUp(() => ({ permissions }))
+  expect(await call(`Bearer ${token()}`, { is: "scope", scope: "notes.fly" })).toBe("MISSING_SCOPE")
+  expect(asked).toBe(0)
+  const scope: Requirement = { is: "scope", scope: "notes.fly" }
+  for (const part of [
+    { is: "action", action: "notes.note.edit" },
+    { is: "role", role: "editor" },
+  ] as const) {
+    expect(await call(`Bearer ${token()}`, { is: "anyOf", of: [scope, part] })).toBe("UNAVAILABLE")
+  }
+  expect(asked).toBe(2)
+})
+
 test("liveness is checked at every call, for the token's own session", async () => {
   const questions: Parameters<Liveness["find"]>[0][] = []
   let facts = active

@@ -21,6 +21,14 @@ const declined = {
 /** Mutants of the administration rules: who administers what, and which values an administrator may set or grant. */
 export const administrationMutants: readonly Mutant[] = [
   {
+    fault: "an administrator gets a credential of scopes that they lack",
+    file: "server/rpc/service-account/administer.ts",
+    from: "options.gives && !mayHaveCredential(account, administrator.scopes)",
+    to: "false",
+    test: "test/story/service-account-rights.test.ts",
+    name: "of scopes that an administrator lacks gives them no credential",
+  },
+  {
     fault: "a tenant's administrator administers the app",
     from: "caller.tenantId !== null && place.tenantId !== caller.tenantId",
     to: "caller.tenantId !== null && place.tenantId !== null && place.tenantId !== caller.tenantId",

@@ -1,5 +1,6 @@
 // The ownership of service accounts: who manages one, and which permissions it cannot get.
 import { generateKeyPairSync } from "node:crypto"
+import { createEnvelopeKey, proveEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
 import { newId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -47,6 +48,31 @@ describeStory("a service account", (kind) => {
     expect(await refusal(refused)).toBe("PermissionDenied SCOPE_NOT_GRANTED")
     const more = await world.person({ scopes: [...rights, "auth.introspect"] })
     await connect.services.createServiceAccount(introspecting, bearer(more.token))
+  })
+
+  test("of scopes that an administrator lacks gives them no credential", async () => {
+    const introspecting = { ...request, scopes: ["notes.read", "auth.introspect"], defaultScopes: [] }
+    const more = await world.person({ scopes: [...rights, "auth.introspect"] })
+    const { serviceAccount } = await connect.services.createServiceAccount(introspecting, bearer(more.token))
+    const serviceAccountId = serviceAccount?.id ?? ""
+    const { x = "", y = "" } = freshKey()
+    const key = await createEnvelopeKey()
+    const proof = await proveEnvelopeKey(key, serviceAccountId)
+    const credentials = (as: ReturnType<typeof bearer>) => [
+      () => connect.services.addSecret({ serviceAccountId }, as),
+      () => connect.services.rotateSecret({ serviceAccountId }, as),
+      () => connect.services.addKey({ serviceAccountId, x, y }, as),
+      () =>
+        connect.services.addEnvelopeKey(
+          { serviceAccountId, x: key.x, y: key.y, mailboxes: ["svc-notes/*"], proof },
+          as,
+        ),
+    ]
+    for (const add of credentials(world.asAdmin())) {
+      expect(await refusal(add())).toBe("PermissionDenied SCOPE_NOT_GRANTED")
+    }
+    expect(await world.show(serviceAccountId)).toMatchObject({ secrets: [], keys: [] })
+    for (const add of credentials(bearer(more.token))) await add()
   })
 
   test("is not created by an administrator of a context, who has no place for one", async () => {

@@ -1,8 +1,9 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { newId } from "../ids.ts"
 import type { ProviderClient } from "../records.ts"
 import { providerClient } from "../testing/records.ts"
-import { judgeIdToken } from "./provider-client.ts"
+import { formatProviderToken, judgeIdToken, parseProviderToken } from "./provider-client.ts"
 
 const now = 1_800_000_000
 const claims = {
@@ -156,5 +157,23 @@ describe("what a token vouches for", () => {
         if (first.is === "ok") expect(at(first.refusedFromSeconds + later).is).toBe("refuse")
       }),
     )
+  })
+})
+
+describe("a provider's refresh token", () => {
+  const clientId = newId("pcl", 1, new Uint8Array(10))
+
+  test("is sealed with the client that it was issued to", () => {
+    const token = { clientId, token: "rt a  b" }
+    expect(parseProviderToken(formatProviderToken(token))).toEqual(token)
+  })
+
+  test.each([
+    ["without a client", "rt"],
+    ["of another kind of id", `${newId("sac", 1, new Uint8Array(10))} rt`],
+    ["of a client that is no id", `pcl_${"u".repeat(26)} rt`],
+    ["with another separator", `${clientId}.rt`],
+  ])("is not read %s", (_, text) => {
+    expect(parseProviderToken(text)).toBeUndefined()
   })
 })
