@@ -111,7 +111,10 @@ const layout: Record<string, Row> = {
   },
   "clients/core": {
     ours: ["gen/es", "proto/canonical"],
-    npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],
+    npm: [
+      ...[...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],
+      "hash-wasm",
+    ],
   },
   "clients/web": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "@connectrpc/connect-web"] },
   "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },

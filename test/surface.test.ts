@@ -40,9 +40,9 @@ test("the packages and what they export are these", () => {
       ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./node", "./port", "./tool"],
     ],
     // The engine and its crypto are inside, and stay there.
-    "@signet/client": [".", "./messaging"],
-    "@signet/client-web": [".", "./messaging"],
-    "@signet/client-node": [".", "./messaging"],
+    "@signet/client": [".", "./messaging", "./messaging/backup"],
+    "@signet/client-web": [".", "./messaging", "./messaging/backup"],
+    "@signet/client-node": [".", "./messaging", "./messaging/backup"],
     "@signet/client-react-native": ["."],
     // A command, not a library.
     "@signet/cli": [],
@@ -81,6 +81,8 @@ const identityClient = [
   ...["SecretBoxError", "SignetError", "connect", "createSignet", "failureOf", "isFailure", "isSecretBoxError"],
   ...["isSignetError", "needsSignIn", "rest", "secretBoxReasons"],
 ]
+
+const backups = ["exportBackup", "exportBackupWithPassphrase", "readBackup", "restoreBackup"]
 
 test.each<[string, () => Promise<object>, string[]]>([
   ["@signet/client", () => import("@signet/client"), identityClient],
@@ -141,6 +143,8 @@ test.each<[string, () => Promise<object>, string[]]>([
       ...["openFolderStore", "openMemoryStore", "openSqliteStore"],
     ],
   ],
+  ["@signet/client-web/messaging/backup", () => import("@signet/client-web/messaging/backup"), backups],
+  ["@signet/client-node/messaging/backup", () => import("@signet/client-node/messaging/backup"), backups],
   [
     "@signet/client-react-native",
     () => import("@signet/client-react-native"),
@@ -202,6 +206,11 @@ test.each<[string, string, string[]]>([
     [...messengerTypes, ...ofStores, ...ofPlatforms, "WebMessengerOptions"],
   ],
   [
+    "@signet/client/messaging/backup",
+    "clients/core/messaging/backup/index.ts",
+    ["Argon2Parameters", "BackupSecret", "BackupSource", "BackupSummary", "ExportedBackup", "RestoredBackup"],
+  ],
+  [
     "@signet/client-node/messaging",
     "clients/node/messaging/index.ts",
     [...messengerTypes, ...ofStores, ...ofPlatforms, "NodeMessengerOptions"],
@@ -238,6 +247,7 @@ test("no package exports a signer, a sealing key or what seals with it", async (
     ...[import("@signet/canonical"), import("@signet/guard"), import("@signet/guard/node"), import("@signet/client")],
     ...[import("@signet/client-web"), import("@signet/client-web/messaging")],
     ...[import("@signet/client-node"), import("@signet/client-node/messaging")],
+    ...[import("@signet/client-web/messaging/backup"), import("@signet/client-node/messaging/backup")],
   ])
   const toolkit = ["seedSigner", "nodeSigner", "sealBytes", "openBytes", "importSealingKey", "holdKeys"]
   expect(loaded.flatMap((module) => Object.keys(module)).filter((name) => toolkit.includes(name))).toEqual([])

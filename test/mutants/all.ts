@@ -20,6 +20,7 @@ import { localStoreMutants } from "./local-stores.ts"
 import { mailboxMutants } from "./mailboxes.ts"
 import { messagingStoreMutants } from "./messaging-store.ts"
 import { messengerMutants } from "./messenger.ts"
+import { messengerBackupMutants } from "./messenger-backups.ts"
 import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
 import { movingMutants } from "./moving.ts"
@@ -56,6 +57,7 @@ export const mutants: readonly Mutant[] = [
   ...permissionMutants,
   ...tabMutants,
   ...messengerFileMutants,
+  ...messengerBackupMutants,
   ...authorityMutants,
   ...objectMutants,
   ...simulationMutants,

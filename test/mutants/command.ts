@@ -2,8 +2,6 @@ import type { Mutant } from "./mutant.ts"
 
 const sealed = "clients/core/sealed.ts"
 const keyring = "clients/node/secret-box/keyring.ts"
-const passphrase = "clients/node/secret-box/passphrase.ts"
-const passphraseFile = "clients/node/secret-box/passphrase-file.ts"
 const passphraseTest = "clients/node/secret-box/passphrase.test.ts"
 const flow = "clients/cli/sign-in/code-flow.ts"
 const flowTest = "clients/cli/sign-in/code-flow.test.ts"
@@ -37,7 +35,7 @@ export const commandMutants: readonly Mutant[] = [
   },
   {
     fault: "a passphrase file may say how little it is stretched",
-    file: passphraseFile,
+    file: "clients/core/passphrase-key.ts",
     from: "memoryKiB: [19_456, 1_048_576]",
     to: "memoryKiB: [8, 1_048_576]",
     test: passphraseTest,
@@ -46,9 +44,9 @@ export const commandMutants: readonly Mutant[] = [
   },
   {
     fault: "passphrases are stretched with what is quick",
-    file: passphrase,
-    from: "options.parameters?.memoryKiB ?? 65_536",
-    to: "options.parameters?.memoryKiB ?? 19_456",
+    file: "clients/core/passphrase-key.ts",
+    from: "memoryKiB: 65_536",
+    to: "memoryKiB: 19_456",
     test: passphraseTest,
     name: "a new file is stretched with 64 MiB, three passes and one lane",
   },

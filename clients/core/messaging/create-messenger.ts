@@ -13,6 +13,7 @@ import { advance, readAndReset } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, DeviceInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
+import { rememberContext } from "./opened-messengers.ts"
 import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
@@ -43,7 +44,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     await context.wipeAll()
   }
 
-  return {
+  const messenger: Messenger = {
     get deviceId() {
       return device.id ?? ""
     },
@@ -100,6 +101,8 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     close,
   }
+  rememberContext(messenger, context)
+  return messenger
 }
 
 /** Creates a conversation. If another device was first, this one joins, or waits for its welcome. */

@@ -11,13 +11,13 @@ export const messagingReasons = [
   "CONFLICT_EXHAUSTED",
   /** The stored state is older than one that was used, so nothing is sent with it: rejoin the conversation. */
   "STATE_ROLLBACK",
-  /** A newer version of this program wrote the stored data. Nothing was changed. */
+  /** A newer version of this program wrote the stored data or the backup. Nothing was changed. */
   "STATE_NEWER_VERSION",
   /** The stored data is inconsistent. Nothing was changed. */
   "STATE_TAMPERED",
   /** No user is signed in. */
   "NOT_SIGNED_IN",
-  /** The store belongs to another user, app or tenant. */
+  /** The store or the backup belongs to another user, app or tenant. */
   "WRONG_USER",
   /** The platform lacks a feature that the store needs: choose another store. */
   "STORE_UNAVAILABLE",
@@ -63,6 +63,16 @@ export const messagingReasons = [
   "DEVICE_LIST_REFUSED",
   /** The scanned or typed value differs from the one of this device. The cause says how. */
   "COMPARISON_FAILED",
+  /** A mistyped recovery key: the message says whether its length, a character or its checksum is wrong. */
+  "BACKUP_KEY_INVALID",
+  /** Another recovery key or passphrase than the backup's. */
+  "BACKUP_KEY_WRONG",
+  /** The passphrase derivation of the backup is weaker than 19 MiB and two passes, or beyond 1 GiB. */
+  "BACKUP_PARAMETERS_REFUSED",
+  /** The backup was changed or damaged. Only verified chunks before that place were imported. */
+  "BACKUP_TAMPERED",
+  /** The backup ends before its last chunk. Verified chunks were imported: repeat it with the whole file. */
+  "BACKUP_INCOMPLETE",
   /** The engine failed its self-test on this machine: nothing can be sent or read. */
   "ENGINE_UNSAFE",
   /** The device was revoked, or its key cannot be used any more. Sign in, then call `startAnew`. */

@@ -17,7 +17,12 @@ export interface NewKey extends Person {
 }
 
 /** An entry of a conversation's timeline, at one sequence number of its log. `timeline` returns it again. */
-export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
+export type TimelineEntry = {
+  readonly seq: bigint
+  readonly atMs: number
+  /** Present if the entry is from a backup of that time, not from the log. */
+  readonly imported?: { readonly backupAtMs: number }
+} & (
   | {
       readonly is: "message"
       readonly from: Person

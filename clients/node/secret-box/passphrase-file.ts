@@ -1,13 +1,10 @@
 // The file of a passphrase box: the key derivation's parameters, and the entries sealed under the derived key.
 
 import { SecretBoxError } from "@signet/client"
+import { type Argon2Parameters, wrongArgon2Parameter } from "../../core/passphrase-key.ts"
 import { fromBase64url, toBase64url } from "../../core/platform.ts"
 
-/** Parameters of Argon2id (RFC 9106). */
-export interface KdfParameters {
-  readonly memoryKiB: number
-  readonly passes: number
-  readonly lanes: number
+export interface KdfParameters extends Argon2Parameters {
   /** 16 bytes in base64url. */
   readonly salt: string
 }
@@ -20,8 +17,6 @@ export interface PassphraseFile {
 }
 
 const format = 1
-/** Lower values are not from this program, and higher ones would stall the machine. */
-const limits = { memoryKiB: [19_456, 1_048_576], passes: [2, 16], lanes: [1, 4] } as const
 
 export function formatFile({ kdf, canary, entries }: PassphraseFile): Uint8Array {
   const sealed = Object.fromEntries([...entries].map(([scope, bytes]) => [scope, toBase64url(bytes)]))
@@ -41,12 +36,7 @@ export function parseFile(bytes: Uint8Array): PassphraseFile {
     const entries = member(json, "entries")
     if (typeof entries !== "object" || entries === null) throw new Error("no entries")
     return {
-      kdf: {
-        memoryKiB: within(kdf, "memoryKiB"),
-        passes: within(kdf, "passes"),
-        lanes: within(kdf, "lanes"),
-        salt: toBase64url(sixteen(member(kdf, "salt"))),
-      },
+      kdf: { ...parametersIn(kdf), salt: toBase64url(sixteen(member(kdf, "salt"))) },
       canary: fromBase64url(text(member(json, "canary"))),
       entries: new Map(Object.entries(entries).map(([scope, sealed]) => [scope, fromBase64url(text(sealed))])),
     }
@@ -56,11 +46,11 @@ export function parseFile(bytes: Uint8Array): PassphraseFile {
   }
 }
 
-function within(json: unknown, name: keyof typeof limits): number {
-  const value = member(json, name)
-  const [least, most] = limits[name]
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new Error(`${name} is not within its limits`)
+function parametersIn(json: unknown): Argon2Parameters {
+  const [memoryKiB, passes, lanes] = [member(json, "memoryKiB"), member(json, "passes"), member(json, "lanes")]
+  const wrong = wrongArgon2Parameter({ memoryKiB, passes, lanes })
+  if (wrong !== undefined) throw new Error(`${wrong} is not within its limits`)
+  return { memoryKiB: Number(memoryKiB), passes: Number(passes), lanes: Number(lanes) }
 }
 
 function sixteen(value: unknown): Uint8Array {

@@ -2,7 +2,7 @@
 
 import type { ByteStorage, Lock } from "@signet/client"
 import { isSecretBoxError, type SecretBox, type SecretBoxDescription, SecretBoxError } from "@signet/client"
-import { argon2id } from "hash-wasm"
+import { stretchPassphrase, usualArgon2 } from "../../core/passphrase-key.ts"
 import {
   fromBase64url,
   importSealingKey,
@@ -87,7 +87,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
       return { key, isHeld: true, raw: undefined }
     }
     passphrase ??= options.passphrase(isNew)
-    const raw = await stretch(await passphrase, kdf)
+    const raw = await stretchPassphrase(await passphrase, kdf, fromBase64url(kdf.salt))
     return { key: await importSealingKey(raw), isHeld: false, raw }
   }
 
@@ -131,9 +131,8 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
 
   async function start(): Promise<{ file: PassphraseFile; key: SealingKey; revision: undefined }> {
     const kdf: KdfParameters = {
-      memoryKiB: options.parameters?.memoryKiB ?? 65_536,
-      passes: options.parameters?.passes ?? 3,
-      lanes: 1,
+      ...usualArgon2,
+      ...options.parameters,
       salt: toBase64url(crypto.getRandomValues(new Uint8Array(16))),
     }
     const { key } = await keyOf(kdf, true)
@@ -171,15 +170,3 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
 
 /** All entries of the file authenticate the parameters. */
 const purposeOf = (kdf: KdfParameters, what: string): string => `${what} ${JSON.stringify(kdf)}`
-
-async function stretch(passphrase: string, { memoryKiB, passes, lanes, salt }: KdfParameters): Promise<Uint8Array> {
-  return argon2id({
-    password: passphrase.normalize("NFKC"),
-    salt: fromBase64url(salt),
-    memorySize: memoryKiB,
-    iterations: passes,
-    parallelism: lanes,
-    hashLength: 32,
-    outputType: "binary",
-  })
-}

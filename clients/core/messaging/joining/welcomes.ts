@@ -140,7 +140,8 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const draft = openDraft(conversation, stored)
     const accepted = await stillWaiting(conversation, stored, found)
     const reset = await resetBy(conversation, welcome, stored)
-    const isPlaced = accepted.length > 0 || reset !== undefined
+    const isWithoutGroup = stored.record !== undefined && stored.local === undefined
+    const isPlaced = accepted.length > 0 || reset !== undefined || isWithoutGroup
     const known = {
       ...{ accepted, reset, hasLaterEntry: await hasLaterEntry(context, welcome, stored) },
       readSeq: isPlaced ? await lastPlace(conversation, stored) : (stored.local?.processedSeq ?? 0n),

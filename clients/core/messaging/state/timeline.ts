@@ -31,6 +31,25 @@ export async function timelineOp(rows: SealedRows, space: Space, entry: Timeline
   return rows.put({ space, table: "timeline", key: keyOf(entry) }, TimelineRecordSchema, recordOf(entry))
 }
 
+/** An entry that a backup contains. */
+export interface BackedUpEntry {
+  readonly seq: bigint
+  readonly record: TimelineRecord
+  /** Unix milliseconds. */
+  readonly backupAtMs: bigint
+}
+
+/** The write of an entry from a backup. An entry that was imported before keeps the time of the first backup. */
+export function importedOp(
+  rows: SealedRows,
+  space: Space,
+  { seq, record, backupAtMs }: BackedUpEntry,
+): { readonly key: string; readonly op: () => Promise<Op> } {
+  const key = keyOf(entryOf(seq, record))
+  const imported = { ...record, backupAtMs: record.backupAtMs || backupAtMs }
+  return { key, op: () => rows.put({ space, table: "timeline", key }, TimelineRecordSchema, imported) }
+}
+
 export interface Range {
   /** Only entries after this sequence number. Default: all. */
   readonly afterSeq?: bigint
@@ -115,8 +134,9 @@ function recordEntryOf(
   }
 }
 
-function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
-  const at = { seq, atMs: Number(atMs) }
+function entryOf(seq: bigint, { atMs, entry, backupAtMs }: TimelineRecord): TimelineEntry {
+  const imported = backupAtMs === 0n ? {} : { imported: { backupAtMs: Number(backupAtMs) } }
+  const at = { seq, atMs: Number(atMs), ...imported }
   const person = ({ userId, deviceId }: Person): Person => ({ userId, deviceId })
   switch (entry.case) {
     case "message": {

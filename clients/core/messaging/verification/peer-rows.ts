@@ -120,6 +120,38 @@ export const removeChangedKey = ({ userId, key }: Pick<PeerKeyRecord, "userId" |
 
 const maxRaces = 100
 
+/** Reads the users whose keys were compared. A user with other keys since then has the status CHANGED. */
+export async function comparedPeers(
+  needs: Needs,
+): Promise<{ readonly userId: string; readonly record: VerificationRecord }[]> {
+  const records: [string, VerificationRecord][] = []
+  const named = new Map<string, string>()
+  for (let after = ""; ; ) {
+    const page = await needs.store.list(deviceSpace, "peer", { after, limit: 50 })
+    for (const { key, value } of page) {
+      after = key
+      const place = { space: deviceSpace, table: "peer", key } as const
+      if (!key.includes(":")) records.push([key, await needs.rows.read(place, VerificationRecordSchema, value)])
+      else {
+        const { userId } = await needs.rows.read(place, PeerKeyRecordSchema, value)
+        named.set(nameOf(userId), userId)
+      }
+    }
+    if (page.length === 0) break
+  }
+  const found: { userId: string; record: VerificationRecord }[] = []
+  for (const [key, record] of records) {
+    // Records of earlier versions do not name their user, whose seen keys do.
+    const userId = record.userId || named.get(key)
+    const isCompared = record.status === Status.VERIFIED || record.status === Status.CHANGED
+    if (userId === undefined || !isCompared) continue
+    const { changed } = await readPeer(needs, userId)
+    const status = changed.length > 0 ? Status.CHANGED : record.status
+    found.push({ userId, record: create(VerificationRecordSchema, { ...record, userId, status }) })
+  }
+  return found
+}
+
 /** Changes a user's record, and repeats the change after a conflict. */
 export async function changePeer(
   needs: Needs,
@@ -138,7 +170,7 @@ export async function changePeer(
         : await rows.read(place, VerificationRecordSchema, sealed)
     const after = next(before)
     if (after === before && ops.length === 0) return
-    const op = await rows.put(place, VerificationRecordSchema, after)
+    const op = await rows.put(place, VerificationRecordSchema, { ...after, userId })
     if ((await store.transact(deviceSpace, generation, [op, ...ops])) === "ok") return
   }
   throw new MessagingError("STATE_TAMPERED", "the store rejects every write")

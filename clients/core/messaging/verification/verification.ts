@@ -316,7 +316,8 @@ async function accept(
   for (const event of events) context.emit(event)
 }
 
-async function presentKeys(context: Context, userId: string): Promise<DeviceKey[]> {
+/** Reads the keys of a user's devices in all conversations of this device. */
+export async function presentKeys(context: Context, userId: string): Promise<DeviceKey[]> {
   const found: DeviceKey[] = []
   for (const space of await context.store.spaces()) {
     if (space === deviceSpace) continue

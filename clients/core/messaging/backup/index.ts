@@ -1,0 +1,8 @@
+// @signet/client/messaging/backup: an encrypted backup of a messenger's history. Separate, so that a page that has none
+// does not load it.
+
+export type { Argon2Parameters } from "../../passphrase-key.ts"
+export type { BackupSecret } from "./chunks.ts"
+export { type ExportedBackup, exportBackup, exportBackupWithPassphrase } from "./export.ts"
+export type { BackupSource } from "./frames.ts"
+export { type BackupSummary, type RestoredBackup, readBackup, restoreBackup } from "./restore.ts"

@@ -1,0 +1,73 @@
+import { fromBinary } from "@bufbuild/protobuf"
+import { type BackupChunkV1, type BackupChunkV1_Summary, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
+import type { Owner } from "../session.ts"
+import { type BackupKey, type BackupSecret, checkKey, deriveKey } from "./chunks.ts"
+import { type BackupSource, framesIn, incomplete } from "./frames.ts"
+import { damaged, headerIn, parseHeader } from "./header.ts"
+
+export type BackupContent = Exclude<BackupChunkV1["content"], { case: undefined }>
+
+/** A backup whose summary was read. */
+export interface OpenedBackup {
+  readonly summary: BackupChunkV1_Summary
+  /** The verified chunks after the summary, without the end. Throws at the first one that fails. */
+  readonly contents: AsyncGenerator<BackupContent, void>
+}
+
+/**
+ * Verifies the header, the key and the first chunk. The caller reads or returns `contents`, which closes the source.
+ *
+ * @throws MessagingError BACKUP_TAMPERED, BACKUP_INCOMPLETE, BACKUP_KEY_INVALID, BACKUP_KEY_WRONG,
+ *   BACKUP_PARAMETERS_REFUSED, WRONG_USER, STATE_NEWER_VERSION
+ */
+export async function openBackup(owner: Owner, source: BackupSource, secret: BackupSecret): Promise<OpenedBackup> {
+  const contents = readContents(owner, source, secret)
+  const first = await contents.next()
+  if (first.done || first.value.case !== "summary") {
+    await contents.return()
+    throw damaged("its first chunk is no summary")
+  }
+  return { summary: first.value.value, contents }
+}
+
+async function* readContents(
+  owner: Owner,
+  source: BackupSource,
+  secret: BackupSecret,
+): AsyncGenerator<BackupContent, void> {
+  const frames = framesIn(source)
+  let key: BackupKey | undefined
+  try {
+    const first = await frames.next()
+    if (first.done) throw incomplete()
+    const header = parseHeader(first.value, owner)
+    const { backupId, passphrase } = header
+    key = await deriveKey(
+      { backupId, passphrase: passphrase && { ...passphrase, memoryKiB: passphrase.memoryKib } },
+      secret,
+    )
+    checkKey(key, header.keyCheck)
+    const chain = key.chunks(headerIn(first.value))
+    for await (const sealed of frames) {
+      const { content } = decodeChunk(await chain.open(sealed))
+      if (content.case === "end") {
+        if (!(await frames.next()).done) throw damaged("it has data after its last chunk")
+        return
+      }
+      if (content.case === undefined) throw damaged("a chunk has no content")
+      yield content
+    }
+    throw incomplete()
+  } finally {
+    key?.wipe()
+    await frames.return(undefined)
+  }
+}
+
+function decodeChunk(plaintext: Uint8Array): BackupChunkV1 {
+  try {
+    return fromBinary(BackupChunkV1Schema, plaintext)
+  } catch (cause) {
+    throw damaged("a chunk does not decode", cause)
+  }
+}

@@ -1,0 +1,270 @@
+// Encrypted backups: a user who has lost all devices restores the history, and each conversation continues.
+import { create, toBinary } from "@bufbuild/protobuf"
+import { utf8 } from "@signet/canonical/bytes"
+import { exportBackup, exportBackupWithPassphrase, readBackup, restoreBackup } from "@signet/client/messaging/backup"
+import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
+import { DeviceRecordSchema, KeyPackageRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
+import { importHistory } from "../../clients/core/messaging/backup/import-history.ts"
+import { openBackup } from "../../clients/core/messaging/backup/open.ts"
+import type { Context } from "../../clients/core/messaging/context.ts"
+import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
+import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
+import { contains } from "../../clients/core/messaging/testing/cast.ts"
+import { secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
+
+vi.setConfig({ testTimeout: 300_000 })
+
+let server: Deployment
+let messengers: Messengers
+beforeAll(async () => {
+  server = await startDeployment({ store: storyStore })
+  messengers = messengersOn(server, { keyPackages: 4 })
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+async function syncAll(...all: readonly OpenedMessenger[]): Promise<void> {
+  for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
+}
+
+async function allOf(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of bytes) pieces.push(piece)
+  return pieces
+}
+
+/** A new device of a user who has lost the former ones with their stores. */
+async function replaced({ person }: Pick<OpenedMessenger, "person">): Promise<OpenedMessenger> {
+  return messengers.open(await person.again())
+}
+
+/** Two users with a direct conversation and a group. The first one has compared the keys of the second. */
+async function talk(name: string) {
+  const [ann, ben] = [await messengers.newcomer(`ann ${name}`), await messengers.newcomer(`ben ${name}`)]
+  const { id: direct } = await ann.messenger.createDirectConversation(ben.person.userId)
+  const { id: group } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await syncAll(ben)
+  await ben.messenger.send(direct, utf8("first"))
+  await ann.messenger.send(group, utf8("to the group"))
+  await ann.messenger.sendAttachment(group, new Blob([new Uint8Array(utf8("a file"))]), { fileName: "a.txt" })
+  await syncAll(ann, ben)
+  const { verification } = ann.messenger
+  await verification.markVerified(ben.person.userId, (await verification.of(ben.person.userId)).safetyNumber)
+  return { ann, ben, direct, group }
+}
+
+/** Follows the service's hints until the test ends. */
+async function running({ messenger }: OpenedMessenger): Promise<void> {
+  const ending = new AbortController()
+  const run = messenger.run(ending.signal).catch(() => undefined)
+  onTestFinished(async () => {
+    ending.abort()
+    await run
+  })
+}
+
+const eventually = (expected: () => Promise<void>) => vi.waitFor(expected, { timeout: 240_000, interval: 100 })
+
+test("a user who has lost all devices restores the backup, and members admit the new device", async () => {
+  const { ann, ben, direct, group } = await talk("lost")
+  await running(ben)
+  // The second message comes by a hint, so the stream is open.
+  for (const text of ["one", "two"]) {
+    await ann.messenger.send(direct, utf8(text))
+    await eventually(async () => expect((await textsIn(ben, direct)).at(-1)).toBe(text))
+  }
+  await ann.messenger.sync()
+  const before = [await ann.messenger.timeline(direct), await ann.messenger.timeline(group)]
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  await ann.messenger.close()
+  await ben.messenger.send(direct, utf8("while away"))
+
+  const back = await replaced(ann)
+  await back.messenger.startAnew()
+  const summary = await readBackup(back.messenger, file, { recoveryKey })
+  expect(summary).toMatchObject({ conversations: 2, entries: before.flat().length, comparedUsers: 1 })
+  const restored = await restoreBackup(back.messenger, file, { recoveryKey: recoveryKey.toLowerCase() })
+  expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
+
+  // The history is shown before any member has added the device.
+  const shown = await back.messenger.conversations()
+  expect(shown.map(({ id, status }) => [id, status]).toSorted()).toEqual(
+    [direct, group].map((id) => [id, "waiting"]).toSorted(),
+  )
+  const imported = { backupAtMs: summary.createdAtMs }
+  const after = [await back.messenger.timeline(direct), await back.messenger.timeline(group)]
+  expect(after).toEqual(before.map((entries) => entries.map((entry) => ({ ...entry, imported }))))
+  expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
+
+  await running(back)
+  await eventually(async () => {
+    expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
+  })
+  await ben.messenger.send(direct, utf8("welcome back"))
+  await back.messenger.send(group, utf8("here again"))
+  await eventually(async () => {
+    expect(await textsIn(back, direct)).toEqual(["first", "one", "two", "welcome back"])
+    expect((await textsIn(ben, group)).at(-1)).toBe("here again")
+  })
+  expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
+  // The device was no member when the message after the backup was sent.
+  const own = (await back.messenger.timeline(direct)).slice(before[0]?.length)
+  expect(own).toMatchObject([{ is: "gap", afterSeq: before[0]?.at(-1)?.seq }, { is: "message" }])
+  const attachment = after[1]?.find(({ is }) => is === "attachment")
+  const opened = await back.messenger.openAttachment(group, attachment?.seq ?? 0n)
+  expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
+})
+
+test("a repeated restore changes nothing, and an interrupted one is completed", async () => {
+  const { ann, direct, group } = await talk("twice")
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  const back = await replaced(ann)
+  await expect(restoreBackup(back.messenger, file.slice(0, 3), { recoveryKey })).rejects.toMatchObject({
+    reason: "BACKUP_INCOMPLETE",
+  })
+  const first = await restoreBackup(back.messenger, file, { recoveryKey })
+  expect(first.importedEntries).toBeGreaterThan(0)
+  expect(first.importedEntries).toBeLessThan(first.entries)
+  const generations = async () =>
+    Promise.all([deviceSpace, direct, group].map(async (space) => (await back.store.read(space, [])).generation))
+  const before = await generations()
+  const second = await restoreBackup(back.messenger, file, { recoveryKey })
+  expect(second).toMatchObject({ importedEntries: 0, changedUserIds: [] })
+  expect(await generations()).toEqual(before)
+})
+
+test("entries of this device stay, and a device that has joined gets the earlier ones", async () => {
+  const { ann, ben, direct } = await talk("joined")
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  await ben.messenger.send(direct, utf8("not in the backup"))
+  const back = await replaced(ann)
+  await syncAll(back, ann, ben, back)
+  await ben.messenger.send(direct, utf8("to the new device"))
+  await back.messenger.sync()
+  const own = await back.messenger.timeline(direct)
+  await restoreBackup(back.messenger, file, { recoveryKey })
+  const all = await back.messenger.timeline(direct)
+  expect(all.slice(-own.length)).toEqual(own)
+  expect(await textsIn(back, direct)).toEqual(["first", "to the new device"])
+  expect(all.map(({ is }) => is)).toContain("gap")
+  await ben.messenger.send(direct, utf8("and on"))
+  await back.messenger.sync()
+  expect((await textsIn(back, direct)).at(-1)).toBe("and on")
+})
+
+test("an entry after the position at which a device joined comes from the log", async () => {
+  const { ann, ben, direct } = await talk("unread")
+  const back = await replaced(ann)
+  await syncAll(back, ann, ben, back)
+  await ben.messenger.send(direct, utf8("in the log and in the backup"))
+  await ann.messenger.sync()
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  await restoreBackup(back.messenger, await allOf(bytes), { recoveryKey })
+  expect(await textsIn(back, direct)).toEqual(["first"])
+  const seen: unknown[] = []
+  back.messenger.subscribe((event) => seen.push(event.is === "entry" && event.entry.imported))
+  await back.messenger.sync()
+  expect(await textsIn(back, direct)).toEqual(["first", "in the log and in the backup"])
+  expect(seen).toContain(undefined)
+})
+
+test("a backup that names another space than a conversation writes nothing", async () => {
+  const { messenger, store } = await messengers.newcomer("victim")
+  const before = (await store.read(deviceSpace, [])).generation
+  const history = create(BackupChunkV1_HistorySchema, {
+    conversation: { conversationId: deviceSpace },
+    entries: [{ seq: 1n, record: { entry: { case: "gap", value: {} } } }],
+  })
+  await expect(importHistory(contextOf(messenger), history, 1n)).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
+  expect((await store.read(deviceSpace, [])).generation).toBe(before)
+})
+
+test("a comparison counts only if today's keys are the compared ones", async () => {
+  const { ann, ben } = await talk("keys")
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  // Another device of the peer: its key was not compared.
+  await messengers.open(await ben.person.again())
+  const back = await replaced(ann)
+  const events: string[] = []
+  back.messenger.subscribe((event) => events.push(event.is))
+  const restored = await restoreBackup(back.messenger, file, { recoveryKey })
+  expect(restored.changedUserIds).toEqual([ben.person.userId])
+  expect(await back.messenger.verification.status(ben.person.userId)).toBe("changed")
+  expect(events).toContain("keysChanged")
+  // A comparison on this device is newer.
+  const { verification } = back.messenger
+  await verification.markVerified(ben.person.userId, (await verification.of(ben.person.userId)).safetyNumber)
+  expect((await restoreBackup(back.messenger, file, { recoveryKey })).changedUserIds).toEqual([])
+  expect(await verification.status(ben.person.userId)).toBe("verified")
+})
+
+test("a passphrase opens its backup, and no recovery key does", async () => {
+  const { ann } = await talk("passphrase")
+  const weakest = { memoryKiB: 19_456, passes: 2 }
+  expect(() => exportBackupWithPassphrase(ann.messenger, "a", { ...weakest, passes: 1 })).toThrow(/passes/)
+  const file = await allOf(exportBackupWithPassphrase(ann.messenger, "correct horse", weakest))
+  const back = await replaced(ann)
+  const open = (secret: Parameters<typeof readBackup>[2]) => readBackup(back.messenger, file, secret)
+  expect(await open({ passphrase: "correct horse" })).toMatchObject({ conversations: 2 })
+  await expect(open({ passphrase: "wrong horse" })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
+  const { recoveryKey } = exportBackup(ann.messenger)
+  await expect(open({ recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
+})
+
+test("another user's backup is refused before its key is asked for", async () => {
+  const { ann, ben } = await talk("another")
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  await expect(restoreBackup(ben.messenger, file, { recoveryKey })).rejects.toMatchObject({ reason: "WRONG_USER" })
+})
+
+test("a backup has no secret of the device, of a group or of a message in transit", async () => {
+  const { ann, ben, direct, group } = await talk("taint")
+  await ann.messenger.encryptMessage(direct, utf8("in transit"))
+  await ben.messenger.send(group, utf8("unread by ann"))
+  const context = contextOf(ann.messenger)
+  const secrets = await secretsOf(context)
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { contents } = await openBackup(context.owner, await allOf(bytes), { recoveryKey })
+  const chunks: Uint8Array[] = []
+  for await (const content of contents)
+    chunks.push(toBinary(BackupChunkV1Schema, create(BackupChunkV1Schema, { content })))
+  const found = (one: Uint8Array) => chunks.some((chunk) => contains(chunk, one))
+  expect(found(utf8("to the group"))).toBe(true)
+  expect(secrets.filter(found)).toEqual([])
+})
+
+/** All secrets in a device's store and in its memory. */
+async function secretsOf(context: Context): Promise<Uint8Array[]> {
+  const { store, rows } = context
+  const secrets: Uint8Array[] = []
+  for (const space of await store.spaces()) {
+    for (const { key, value } of await store.list(space, "keyPackage")) {
+      const { secret } = await rows.read({ space, table: "keyPackage", key }, KeyPackageRecordSchema, value)
+      for (let at = 0; at + 32 <= secret.length; at++) secrets.push(secret.slice(at, at + 32))
+    }
+    if (space === deviceSpace) continue
+    const conversation = context.conversation(space)
+    for (const { record } of await conversation.pending("outbox", OutboxRecordSchema)) {
+      secrets.push(record.plaintext, record.message)
+    }
+    const { local } = await conversation.stored()
+    if (local !== undefined) secrets.push(...secretsIn(local.group))
+  }
+  const place = { space: deviceSpace, table: "device", key: "self" } as const
+  const [sealed = new Uint8Array()] = (await store.read(deviceSpace, [place])).values
+  const { key, formerKeys, nextKey } = await rows.read(place, DeviceRecordSchema, sealed)
+  for (const one of [key, ...formerKeys, nextKey]) if (one !== undefined) secrets.push(one.seed)
+  expect(secrets.length).toBeGreaterThan(100)
+  return secrets.filter(({ length }) => length >= 10)
+}
