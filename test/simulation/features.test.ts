@@ -27,6 +27,10 @@ test.runIf(isLong)("a read that another tab overtakes in a process that ends is 
 
 test.runIf(isLong)("a hint that a later one has overtaken does not replace it", () => expectSound(30029, { features }))
 
+test.runIf(isLong)("a message of a user who has left does not wait, although no member can remove the user", () =>
+  expectSound(51715861, { features }),
+)
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test("a device that came before its key packages is let in by the user's other one soon", () =>

@@ -287,7 +287,10 @@ async function stillAlone(
   return count
 }
 
-/** What was sent is where it was said to be; what was stored by a member that stayed, is somewhere. */
+/**
+ * A sent message is where its sender was told. A stored message of a member that stayed is somewhere. One of a member
+ * that has left does not wait any more: it was reported as unsent, although nobody may be there who removes the member.
+ */
 async function placeOf(
   { service }: Cast,
   written: Cast["written"][number],
@@ -303,6 +306,12 @@ async function placeOf(
   const spans = kept?.spans.filter(({ deviceId }) => deviceId === own.messenger.deviceId) ?? []
   const hasStayed = kept?.conversation.status === "ACTIVE" && spans.length === 1 && spans[0]?.toSeq === null
   const isStored = outcome === "stored" && found === undefined && hasStayed && !own.isRevoked
-  if (!isStored || (await own.messenger.conversation(conversationId))?.status === "stranded") return []
+  if (!isStored) return []
+  const status = (await own.messenger.conversation(conversationId))?.status
+  if (status === "stranded") return []
+  if (status === "leaving") {
+    const waiting = await own.messenger.outbox(conversationId)
+    return waiting.length > 0 ? [`"${text}" waits, and ${device} has left`] : []
+  }
   return [`"${text}" was stored, and is nowhere`]
 }
