@@ -6,6 +6,7 @@ import { type IssuerPurpose, issuerPurposes, signingKey } from "@signet/kernel/k
 import type { Clock, Random } from "@signet/kernel/ports"
 import { signKeySet } from "../../../server/keys/root-key.ts"
 import { issuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
+import { verifyOnce } from "../verdicts.ts"
 
 const hourMs = 3_600_000
 /** How long clients take a set. */
@@ -23,7 +24,7 @@ export async function openIssuer(random: Random, clock: Clock) {
     version++
     const set = await signKeySet({ seed, issuer, keys: made, version, nowMs: clock.nowMs() - 60_000, days: setDays })
     const atSeconds = BigInt(Math.floor(clock.nowMs() / 1_000))
-    const expected = { roots: [set.rootKey], issuerId: issuerIdOf(issuer), atSeconds }
+    const expected = { roots: [set.rootKey], issuerId: issuerIdOf(issuer), atSeconds, verify: verifyOnce }
     return { set, issuerKeys: verifyIssuerKeySet(set.issuerKeySet, expected) }
   }
   let now = await sign()
