@@ -1,11 +1,21 @@
 // Each kind of bad input has one reason, identical over every protocol that can express it, and reaches no handler.
 import { gzipSync } from "node:zlib"
 import { create, toBinary } from "@bufbuild/protobuf"
-import { RefreshRequestSchema } from "@signet/proto/auth/v1/auth_service"
+import { AuthService, RefreshRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { effort } from "../../test/support/effort.ts"
 import { startFrontWorker } from "../edge/node/testing/front-worker.ts"
-import { type Ask, ask, enveloped, isJsonProtocol, type Protocol, protocols, utf8 } from "./testing/ask.ts"
+import { maxRequestBytes } from "../serving/wire/limits.ts"
+import {
+  type Ask,
+  ask,
+  contentTypes,
+  enveloped,
+  isJsonProtocol,
+  type Protocol,
+  protocols,
+  utf8,
+} from "./testing/ask.ts"
 import { startFront, startTransports } from "./testing/transport-server.ts"
 
 interface Served {
@@ -119,8 +129,26 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
   describe.each(protocols.filter(spoken))("%s", (protocol) => {
     test("accepts a valid call", async () => {
       const body = sentOver(protocol, fine) ?? new Uint8Array()
-      expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
+      const contentType = protocol === "gRPC" ? "application/grpc+proto" : contentTypes[protocol]
+      expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "", contentType })
       expect((await server.seen()).reached).toEqual(["refresh"])
+    })
+
+    test("accepts as many bytes as the limit, besides the framing", async () => {
+      const most = maxRequestBytes(AuthService.method.refresh)
+      const bodyOf = (length: number) => {
+        const refreshToken = "x".repeat(length)
+        return sentOver(protocol, { json: JSON.stringify({ refreshToken }), proto: binary({ refreshToken }) })
+      }
+      // The text is too long in both: a body within the limit is read, and then refused for its field.
+      const whole = bodyOf(most - ((bodyOf(most)?.length ?? 0) - most))
+      expect(whole).toHaveLength(most)
+      for (const [body, reason] of [
+        [whole, "INVALID_FIELD"],
+        [Uint8Array.of(...(whole ?? []), 32), "BODY_TOO_LARGE"],
+      ] as const) {
+        expect((await ask(server.url, protocol, { ...refresh, body: body ?? new Uint8Array() })).reason).toBe(reason)
+      }
     })
 
     test.each(cases.filter(([, , sent]) => sentOver(protocol, sent) !== null))(
@@ -159,7 +187,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
   test("a binary message loses fields that its schema lacks", async () => {
     const body = Uint8Array.of(...binary({ refreshToken: "r" }), 0xfa, 0x3f, 0x01, 0x41)
     for (const protocol of (["Connect binary", "gRPC", "gRPC-Web"] as const).filter(spoken)) {
-      expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
+      expect(await ask(server.url, protocol, { ...refresh, body })).toMatchObject({ status: 200, reason: "" })
     }
   })
 

@@ -37,9 +37,10 @@ export interface Answer {
   status: number
   /** The reason of the ErrorInfo; "" for success, "?" for an error without one. */
   reason: string
+  contentType: string
 }
 
-const contentTypes: Record<Protocol, string> = {
+export const contentTypes: Record<Protocol, string> = {
   "Connect JSON": "application/json",
   "Connect binary": "application/proto",
   gRPC: "application/grpc",
@@ -65,7 +66,7 @@ export async function ask(baseUrl: string, protocol: Protocol, of: Ask): Promise
     body: body.slice(),
   })
   const bytes = new Uint8Array(await response.arrayBuffer())
-  return { status: response.status, reason: reasonIn(Object.fromEntries(response.headers), bytes) }
+  return answerOf(response.status, Object.fromEntries(response.headers), bytes)
 }
 
 export function enveloped(message: Uint8Array): Uint8Array {
@@ -86,10 +87,14 @@ function askHttp2(baseUrl: string, path: string, headers: Record<string, string>
     stream.on("data", (chunk: Buffer) => chunks.push(chunk))
     stream.on("end", () => {
       session.close()
-      resolve({ status: Number(seen[":status"]), reason: reasonIn(seen, Buffer.concat(chunks)) })
+      resolve(answerOf(Number(seen[":status"]), seen, Buffer.concat(chunks)))
     })
     stream.end(body)
   })
+}
+
+function answerOf(status: number, headers: Record<string, string>, body: Uint8Array): Answer {
+  return { status, reason: reasonIn(headers, body), contentType: headers["content-type"] ?? "" }
 }
 
 function reasonIn(headers: Record<string, string>, body: Uint8Array): string {

@@ -186,5 +186,5 @@ test.skipIf(certificate === undefined)("HTTP/2 and HTTP/1.1 share one TLS port",
 test("a message is forwarded without decoding", async () => {
   const body = enveloped(Uint8Array.of(...binary("r"), 0xfa, 0x3f, 0x01, 0x41))
   const refresh = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "", body, unframed: true }
-  expect(await ask(gateway.url, "gRPC", refresh)).toEqual({ status: 200, reason: "" })
+  expect(await ask(gateway.url, "gRPC", refresh)).toMatchObject({ status: 200, reason: "" })
 })
