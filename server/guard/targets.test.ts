@@ -206,11 +206,15 @@ test.each([
   expect(jsonField(value, path)).toBe(expected)
 })
 
-test("a template's variables are whole segments with distinct names", () => {
+test("a template matches its own segments only; its variables are whole segments with distinct names", () => {
   expect([...(pathTemplate("/a/{b}/{c}").match("/a/1/2%2F3") ?? [])]).toEqual([
     ["b", "1"],
     ["c", "2/3"],
   ])
+  for (const path of ["/x/1/2", "/a/1", "/a/1/2/3", "/a//2", "/A/1/2"]) {
+    expect(pathTemplate("/a/{b}/{c}").match(path), path).toBeUndefined()
+  }
+  expect(pathTemplate("/a/{b}/end").match("/a/1/END")).toBeUndefined()
   expect(() => pathTemplate("/a/x{b}")).toThrow()
   expect(() => pathTemplate("/a/{b}/{b}")).toThrow()
 })

@@ -94,4 +94,23 @@ describeStory("a deletion", (kind) => {
     expect((await signInB("cia", { cancelDeletion: true })).identity.id).toBe(cia.identity.id)
     expect(await run()).toBe(0)
   })
+
+  test("that is canceled while another one runs revokes nothing at the provider", async () => {
+    const names = ["dan", "eve"]
+    for (const name of names) await requestDeletion(await signInB(name))
+    server.advance(14 * day + minute)
+    const { IDP_B: provider } = server.deps.providers
+    if (provider === undefined) throw new Error("the server has no IDP_B")
+    const revoked: string[] = []
+    const canceling: typeof provider = {
+      ...provider,
+      async revoke(_, token) {
+        if (revoked.push(token) > 1) return
+        for (const name of names) await signInB(name, { cancelDeletion: true })
+      },
+    }
+    const deps = { ...server.deps, providers: { ...server.deps.providers, IDP_B: canceling } }
+    expect(await eraseDue(deps, (fault) => faults.push(fault))).toBe(0)
+    expect(revoked).toHaveLength(1)
+  })
 })

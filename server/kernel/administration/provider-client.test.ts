@@ -26,6 +26,11 @@ describe("a client", () => {
     expect(fieldOf(client)).toBeUndefined()
   })
 
+  test("of IDP_A may send people to a page over TLS, for openid among other scopes", () => {
+    const page = { authorizationEndpoint: "https://idp-a.example/a", scopes: ["email", "openid"] }
+    expect(fieldOf({ ...idpA, ...page, requiresResponseIssuer: true })).toBeUndefined()
+  })
+
   test.each<[string, ClientValues, Partial<ClientValues>, string]>([
     ["IDP_A has no team", idpA, { providerTenant: "TEAM" }, "provider_tenant"],
     ["IDP_A has no key id", idpA, { clientKeyId: "KEY" }, "client_key_id"],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { ProviderClient } from "../records.ts"
-import { providerClient } from "../testing/records.ts"
-import { addressees, judgeNotification } from "./provider-notification.ts"
+import { account, providerClient } from "../testing/records.ts"
+import { addressees, applyNotification, judgeNotification } from "./provider-notification.ts"
 
 const now = 1_800_000_000
 const client: ProviderClient = {
@@ -111,4 +111,30 @@ test.each<[string, Partial<ProviderClient>, unknown, boolean]>([
   ["its audience, without a team", { providerTenant: null }, "com.example.notes", false],
 ])("a notification is for a client with %s", (_, change, aud, expected) => {
   expect(addressees([{ ...client, ...change }], aud).length === 1).toBe(expected)
+})
+
+describe("a notification about an account", () => {
+  const sealed = { ...account, refreshTokenSealed: new Uint8Array(3) }
+
+  test.each(["CONSENT_REVOKED", "ACCOUNT_DELETED"] as const)("of %s ends its sessions and its token", (change) => {
+    const after = { ...sealed, status: "REVOKED", refreshTokenSealed: null }
+    expect(applyNotification(sealed, change)).toEqual({ account: after, isEnded: true })
+  })
+
+  test.each(["REVOKED", "BLOCKED", "UNLINKED"] as const)("that is %s ends a token, and nothing twice", (status) => {
+    const before = { ...sealed, status }
+    const after = { ...before, refreshTokenSealed: null }
+    expect(applyNotification(before, "CONSENT_REVOKED")).toEqual({ account: after, isEnded: false })
+    expect(applyNotification(after, "CONSENT_REVOKED")).toBeUndefined()
+  })
+
+  test.each([
+    ["EMAIL_DISABLED", false],
+    ["EMAIL_ENABLED", true],
+  ] as const)("of %s changes whether it accepts mail, once", (change, isContactable) => {
+    const before = { ...sealed, isContactable: !isContactable }
+    const after = { ...sealed, isContactable }
+    expect(applyNotification(before, change)).toEqual({ account: after, isEnded: false })
+    expect(applyNotification(after, change)).toBeUndefined()
+  })
 })

@@ -25,7 +25,7 @@ export function refuse(error: ConnectError, request: IncomingMessage, response: 
     response.writeHead(status, { ...metadata, "content-type": type }).end(body)
   if (framing?.protocol === "grpc-web") {
     Object.assign(metadata, Object.fromEntries(setTrailerStatus(new Headers(), error)))
-    answer(200, "application/grpc-web+proto", "")
+    answer(200, `application/grpc-web+${framing.isJson ? "json" : "proto"}`, "")
   } else if (framing?.protocol === "connect-stream") {
     const end = Buffer.from(JSON.stringify(endStreamToJson(new Headers(), error, undefined)))
     answer(200, `application/connect+${framing.isJson ? "json" : "proto"}`, framed(end, endStreamFlag))
