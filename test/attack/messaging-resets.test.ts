@@ -2,7 +2,7 @@
 import { parseId } from "@signet/kernel/ids"
 import { defaultLimits } from "@signet/kernel/limits/policy"
 import { rates } from "@signet/kernel/messaging/limits"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { refusal } from "../support/clients.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -38,6 +38,47 @@ async function stranded(name: string) {
   const available = async () => (await one.calls.keyPackages.getInventory({})).inventory?.available
   return { id, one, two, fresh, peer, available }
 }
+
+/** Runs at an earlier time of the server, and after it advances the server by more than helpers have for their help. */
+async function aMinuteEarlier<Made>(make: () => Promise<Made>): Promise<Made> {
+  const [earlier, later] = [-35_000, 70_000]
+  server.advance(earlier)
+  const made = await make()
+  server.advance(later)
+  onTestFinished(() => server.advance(-earlier - later))
+  return made
+}
+
+/** A direct conversation whose first device waits to be added again, and a second device that is online. */
+async function waiting(name: string) {
+  const one = await registered(await server.person(`${name} one`))
+  const two = await registered(await server.person(`${name} two`))
+  const room = await one.createDirect(two.userId)
+  const [theirs] = await two.join()
+  const { directive } = await one.calls.conversations.requestRejoin({ conversationId: room.id })
+  return { one, two, id: room.id, theirs: theirs ?? expect.fail(), directive: directive ?? expect.fail() }
+}
+
+test("a device that no member removes may reset after a minute, and not before", async () => {
+  const { one, two, id } = await aMinuteEarlier(async () => {
+    const made = await waiting("unhelped")
+    expect(await refusal(made.one.authorizeReset(made.id))).toBe("FailedPrecondition RESET_NOT_NEEDED")
+    return made
+  })
+  await two.calls.conversations.listMessages({ conversationId: id })
+  expect((await one.authorizeReset(id)).proof.length).toBeGreaterThan(0)
+})
+
+test("a device that a member has removed forces no reset by having no key package", async () => {
+  const { one, two, id } = await aMinuteEarlier(async () => {
+    const made = await waiting("helped")
+    await made.one.calls.keyPackages.retireKeyPackages({})
+    await made.two.carryOut(made.theirs, made.directive.id)
+    return made
+  })
+  await two.calls.conversations.listMessages({ conversationId: id })
+  expect(await refusal(one.authorizeReset(id))).toBe("FailedPrecondition RESET_NOT_NEEDED")
+})
 
 test("a user's resets of a conversation are limited, and do not count against the other user", async () => {
   const { id, fresh, peer, available } = await stranded("limited")

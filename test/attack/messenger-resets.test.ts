@@ -56,13 +56,14 @@ interface Lies {
   readonly proof?: Partial<Facts>
   readonly withoutProof?: boolean
   readonly previousReceiptHash?: Uint8Array
+  readonly seq?: bigint
 }
 
 const idOfGroup = (room: Room) => new Uint8Array([...room.state.groupId.subarray(0, 16), ...randomBytes(16)])
 
 /** Returns a reset as a log envelope: a group of Mallory's that adds the ghost, with its proof and receipt. */
 async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
-  const { groupId = idOfGroup(room), epoch = room.epoch } = lies
+  const { groupId = idOfGroup(room), epoch = room.epoch, seq = room.seq + 1n } = lies
   const notBefore = nowSeconds() - 3_600
   const life = { notBefore, notAfter: notBefore + 30 * 86_400 }
   const group = await engine.createGroup({ groupId, identity: mallory.identity, epoch, ...life })
@@ -92,7 +93,7 @@ async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
     conversationId: room.id as ConversationId,
     mlsGroupId: groupId,
     epoch,
-    seq: room.seq + 1n,
+    seq,
     commitHash,
     proofHash: proof ? hash("membership-proof", proof) : null,
     groupInfoHash: hash("group-info", commit.groupInfo),
@@ -102,7 +103,7 @@ async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
     resultingStateTag: stateTag(commit.next),
   })
   return create(EnvelopeSchema, {
-    seq: room.seq + 1n,
+    seq,
     epoch,
     kind: Envelope_Kind.COMMIT,
     message: commit.commit,
@@ -126,6 +127,25 @@ test("a reset with a proof by the auth service is accepted and becomes a timelin
     expect.objectContaining({ is: "entry", entry: expect.objectContaining({ is: "reset" }) }),
   )
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", memberUserIds: [] })
+})
+
+test("a reset after lost or withheld messages is followed, and the timeline shows the gap", async () => {
+  const room = await meet("direct")
+  transport.lie = { of: room.id, log: [await resetOf(room, { seq: room.seq + 2n ** 20n })] }
+  await ann.messenger.sync()
+  expect((await kindsIn(room)).slice(-2)).toEqual(["gap", "reset"])
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", memberUserIds: [] })
+})
+
+test("another commit after a gap is not applied", async () => {
+  const room = await meet("direct")
+  const { processedSeq } = (await ann.messenger.conversation(room.id)) ?? {}
+  const log = [
+    create(EnvelopeSchema, { ...(await resetOf(room, { groupId: room.state.groupId })), seq: room.seq + 9n }),
+  ]
+  transport.lie = { of: room.id, log }
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", processedSeq })
 })
 
 test.each<[string, string | RegExp, (room: Room) => Lies]>([
@@ -156,7 +176,8 @@ test.each<[string, string | RegExp, (room: Room) => Lies]>([
   transport.lie = { of: room.id, log: [await resetOf(room, lies(room))] }
   await ann.messenger.sync()
   const { status, quarantine } = (await ann.messenger.conversation(room.id)) ?? {}
-  expect(status).toBe("quarantined")
+  // The quarantine of a direct conversation ends without the app: this device waits until Mallory adds it.
+  expect(status).toBe("waiting")
   if (typeof reason === "string") expect(quarantine?.reason).toBe(reason)
   else expect(quarantine?.reason).toMatch(reason)
   expect(await kindsIn(room)).not.toContain("reset")
@@ -288,15 +309,19 @@ test("a reset that the service hides from the log is detected by its welcome", a
   expect((await kindsIn(room)).at(-1)).toBe("reset")
 })
 
-test("a quarantined device that resets the conversation is active again", async () => {
+test("a service that quarantines a conversation causes a visible reset at most", async () => {
   const room = await meet("direct")
+  const statuses: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => event.is === "status" && statuses.push([event.status, event.reason]))
   transport.lie = { of: room.id, log: [await resetOf(room, { withoutProof: true })] }
   await ann.messenger.sync()
-  expect((await ann.messenger.conversation(room.id))?.status).toBe("quarantined")
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", quarantine: expect.anything() })
+  expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id }))
   transport.lie = undefined
   await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
-  await ann.messenger.rejoin(room.id)
   await ann.messenger.sync()
+  stop()
+  expect(statuses).toContainEqual(["quarantined", "RECEIPT_WRONG_PROOF"])
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
   expect((await kindsIn(room)).at(-1)).toBe("reset")
   expect((await ann.messenger.send(room.id, randomBytes(8))).state).toBe("sent")

@@ -2,6 +2,7 @@
 
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
+import type { Engine } from "../../clients/core/messaging/mls.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { type Fault, type FaultyStore, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
@@ -35,6 +36,8 @@ export interface Stage {
   /** Between the process and its store: where a fault is planted. */
   readonly disk: (store: MessagingStore) => MessagingStore
   readonly features: ReadonlySet<Feature>
+  /** The engine of a device that is not what it should be. */
+  readonly engineOf?: (device: string, engine: Engine) => Engine
 }
 
 export interface SimulatedDevice {
@@ -160,7 +163,10 @@ export function createDevice(
         {
           suite,
           verify: verifyOnce,
-          openEngine: async (options) => watchedEngine(name, watching, options),
+          openEngine: async (options) => {
+            const engine = watchedEngine(name, watching, options)
+            return stage.engineOf?.(name, engine) ?? engine
+          },
           keyPackageTarget: 3,
         },
       )

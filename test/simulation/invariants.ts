@@ -167,15 +167,17 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
   roster.some(({ deviceId }) => deviceId === messenger.deviceId)
 
 /**
- * Whether none of those who stay can commit any more: all were away for too long, or the others left while one waited to be
- * added again. Each of these devices then reports `stranded`, or has not received its welcome.
+ * True if no device that stays can commit: all were offline for too long, or the others left while one waited to be
+ * added again. Each of these devices then reports `stranded`, or has not received its welcome. A direct conversation
+ * with a stranded device is never lost: that device resets it.
  */
 async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
-  const { id } = conversation
+  const { id, kind } = conversation
   const staying = stayingIn(conversation, known)
   const mayBeLost = cast.features.has("renewal") || cast.features.has("rejoins")
   if (!mayBeLost || staying.length === 0) return false
   const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
+  if (kind === "DIRECT" && infos.some((info) => info?.status === "stranded")) return false
   return infos.every((info) => info === undefined || info.status === "stranded" || info.status === "removed")
 }
 

@@ -14,6 +14,7 @@ import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, DeviceInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
 import { rememberContext } from "./opened-messengers.ts"
+import { rejoinIfDue } from "./receiving/equivocation.ts"
 import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
@@ -108,6 +109,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
 /** Creates a conversation. If another device was first, this one joins, or waits for its welcome. */
 async function createAndJoin(context: Context, asked: NewConversation): Promise<ConversationInfo> {
   const conversation = context.conversation(await createConversation(context, asked))
+  await trying(context, conversation.id, () => conversation.inTurn(() => rejoinIfDue(conversation)))
   const made = await infoOf(conversation)
   if (made.status !== "waiting" && made.status !== "stranded") return made
   await joinAll(context)

@@ -4,6 +4,7 @@ import type { Reason } from "../errors.ts"
 import type { DeviceId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
 import { isOnTheWayOut, requiredCommit } from "./directive.ts"
+import { resetSeqGap } from "./limits.ts"
 import type { MembershipOp } from "./membership.ts"
 import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
@@ -33,6 +34,8 @@ export interface Attempt {
   readonly renewsLeaf?: boolean
   /** The commit starts a new group for the conversation; undefined before parsing. */
   readonly isReset?: boolean
+  /** The highest sequence number that the sender of a reset has read. */
+  readonly readSeq?: bigint
 }
 
 /** The attempt that a verified message is. */
@@ -44,6 +47,7 @@ export const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt 
   membership: commit?.membership ?? null,
   renewsLeaf: commit?.renewsLeaf ?? false,
   isReset: commit !== null && commit.resetGroupId !== null,
+  readSeq: commit?.readSeq ?? 0n,
 })
 
 export type AppendDecision =
@@ -70,12 +74,20 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   if (directive !== undefined) return { is: "commitRequired", directive }
   return {
     is: "append",
-    seq: conversation.headSeq + 1n,
+    seq: nextSeq(conversation, attempt),
     nextEpoch: attempt.kind === "COMMIT" ? epoch + 1n : epoch,
     // Never decreases, even if the clock was set back.
     acceptedAtMs: Math.max(nowMs, conversation.headAtMs),
   }
 }
+
+/**
+ * The next sequence number. If a member has read beyond the end of the log, the log has lost envelopes. Members reject a
+ * reset at a number that they have read, so it gets a later one than any of them has. The claim itself is no number of
+ * the log: a member could use up all of them.
+ */
+const nextSeq = ({ headSeq }: Conversation, { isReset, readSeq = 0n }: Attempt): bigint =>
+  headSeq + (isReset === true && readSeq > headSeq ? resetSeqGap : 1n)
 
 /**
  * True for a commit that removes members for a directive, that begins a group without them, or without which its sender

@@ -83,8 +83,17 @@ export const heartbeatMs = 20 * second
 /** A member that called within this time counts as online. */
 export const onlineMs = 2 * minute
 
-/** A direct conversation may be reset if no member that could help has called within this time. */
+/**
+ * A direct conversation may be reset if no member that could help has called within this time, or if none has helped
+ * for this time.
+ */
 export const resetAfterMs = minute
+
+/**
+ * The distance of a reset from the end of a log that has lost envelopes: more than were assigned since any backup, and
+ * a small part of all sequence numbers.
+ */
+export const resetSeqGap = 2n ** 20n
 
 export const rates = {
   claimPerTarget: { limit: 30, seconds: 3_600 },

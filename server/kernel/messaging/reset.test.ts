@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { idOf } from "../ids.ts"
+import { resetAfterMs } from "./limits.ts"
 import type { Conversation } from "./records.ts"
 import { beforeReset, decideReset, isOtherGroup } from "./reset.ts"
 import { bytes, conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
@@ -14,11 +15,15 @@ const rejoin = {
   userId: user(1),
   deviceId: device(10),
 }
+/** A REJOIN of device 10 that nobody has carried out for as long as helpers have. */
+const unhelped = { ...rejoin, issuedAtMs: nowMs - resetAfterMs }
 const revoked = (number: number) => ({ ...directive, userId: user(Math.floor(number / 10)), deviceId: device(number) })
 const report = {
   ...{ deviceId: device(20), userId: user(2), epoch: 3n, seq: 7n, fault: "COMMIT_UNPROCESSABLE" as const },
   ...{ stateTag: null, reportedAtMs: nowMs },
 }
+const ownReport = { ...report, deviceId: device(10), userId: user(1) }
+const unhelpedReport = { ...ownReport, reportedAtMs: nowMs - resetAfterMs }
 const refuse = (reason: string) => ({ is: "refuse", reason })
 
 test.each<[string, Partial<Conversation>, typeof newcomer, ReturnType<typeof device>[], object]>([
@@ -38,13 +43,51 @@ test.each<[string, Partial<Conversation>, typeof newcomer, ReturnType<typeof dev
   ["nor one that reported that it cannot follow", { forkReports: [report] }, newcomer, [device(20)], { is: "reset" }],
   ["not by a member that follows", {}, member, [], refuse("NOTHING_TO_DO")],
   ["by a member that waits for a REJOIN", { directives: [rejoin] }, member, [device(10)], { is: "reset" }],
+  ["or that has reported a commit", { forkReports: [ownReport] }, member, [], { is: "reset" }],
+  [
+    "not while a member has less than a minute to add it",
+    { directives: [{ ...unhelped, issuedAtMs: unhelped.issuedAtMs + 1 }] },
+    member,
+    [device(20)],
+    refuse("RESET_NOT_NEEDED"),
+  ],
+  ["once no member has helped for a minute", { directives: [unhelped] }, member, [device(20)], { is: "reset" }],
+  ["also after a report", { forkReports: [unhelpedReport] }, member, [device(20)], { is: "reset" }],
+  [
+    "a second report starts no second minute",
+    { forkReports: [unhelpedReport, ownReport] },
+    member,
+    [device(20)],
+    { is: "reset" },
+  ],
+  [
+    "not once a member has removed it: the member works, and waits for a key package",
+    { roster: [leaf(1, 20)], directives: [{ ...unhelped, status: "REMOVED" }] },
+    member,
+    [device(20)],
+    refuse("RESET_NOT_NEEDED"),
+  ],
+  [
+    "not by a new device while another one waits unhelped",
+    { directives: [unhelped] },
+    newcomer,
+    [device(20)],
+    refuse("RESET_NOT_NEEDED"),
+  ],
+  [
+    "not by the report of another device",
+    { roster: [leaf(0, 10), leaf(1, 20), leaf(2, 21)], forkReports: [{ ...unhelpedReport, deviceId: device(21) }] },
+    member,
+    [device(20)],
+    refuse("NOTHING_TO_DO"),
+  ],
   ["not by one that is to be removed", { directives: [revoked(10)] }, member, [], refuse("DEVICE_REVOKED")],
   ["not by a third user", {}, { deviceId: device(30), userId: user(3) }, [], refuse("NOT_MEMBER")],
   ["not of a group", { kind: "GROUP" }, newcomer, [], refuse("MEMBERSHIP_CHANGE_NOT_ALLOWED")],
   ["not before the first commit", { epoch: 0n, roster: [] }, newcomer, [], refuse("NOTHING_TO_DO")],
   ["not of one that is closed", { status: "CLOSED" }, newcomer, [], refuse("CONVERSATION_CLOSED")],
 ])("%s", (_, change, requester, online, expected) => {
-  expect(decideReset({ ...direct, ...change }, requester, online)).toEqual(expected)
+  expect(decideReset({ ...direct, ...change }, requester, online, nowMs)).toEqual(expected)
 })
 
 test("a reset is framed in another group of the same conversation", () => {

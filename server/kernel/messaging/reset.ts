@@ -3,19 +3,23 @@
 import type { Reason } from "../errors.ts"
 import type { DeviceId, PrincipalId } from "../ids.ts"
 import { isOnTheWayOut } from "./directive.ts"
+import { resetAfterMs } from "./limits.ts"
 import type { Conversation, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
 type ResetDecision =
   | { readonly is: "reset" }
-  /** RESET_NOT_NEEDED: a helper that can add the requester is online. */
+  /** RESET_NOT_NEEDED: a helper that can add the requester is online, and has had less than `resetAfterMs` for it. */
   | { readonly is: "refuse"; readonly reason: Reason }
 
 /**
  * Decides whether a device may replace the group of a direct conversation.
  *
- * The device must be an active one of the two users (its token says so) without a leaf, or with a leaf that waits for a
- * REJOIN. No helper may be online: another member device that could add it by an ordinary commit.
+ * The device must be an active one of the two users (its token says so). It has no leaf, or its leaf is stuck: it waits
+ * for a REJOIN, or has reported a commit that it cannot process. No helper may be online: another member device that
+ * could add it by an ordinary commit. Online devices are no helpers if none has removed the stuck leaf for
+ * `resetAfterMs`. Once the leaf is removed, one of them works: a device could otherwise force resets by having no key
+ * packages.
  *
  * @param onlineDeviceIds Member devices that called within `resetAfterMs` (limits.ts).
  */
@@ -23,6 +27,7 @@ export function decideReset(
   conversation: Conversation,
   requester: { readonly deviceId: DeviceId; readonly userId: PrincipalId },
   onlineDeviceIds: readonly DeviceId[],
+  nowMs: number,
 ): ResetDecision {
   if (conversation.status === "CLOSED") return { is: "refuse", reason: "CONVERSATION_CLOSED" }
   if (conversation.kind !== "DIRECT") return { is: "refuse", reason: "MEMBERSHIP_CHANGE_NOT_ALLOWED" }
@@ -31,28 +36,33 @@ export function decideReset(
   const own = leafOf(conversation.roster, requester.deviceId)
   const leaving = own && isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return { is: "refuse", reason: leaving }
-  if (own !== undefined && !waitsForRejoin(conversation, own)) return { is: "refuse", reason: "NOTHING_TO_DO" }
+  const stuckAtMs = own && stuckSince(conversation, own)
+  if (own !== undefined && stuckAtMs === undefined) return { is: "refuse", reason: "NOTHING_TO_DO" }
+  if (stuckAtMs !== undefined && nowMs - stuckAtMs >= resetAfterMs) return { is: "reset" }
   const isHelped = helpersOf(conversation, requester.deviceId).some(({ deviceId }) =>
     onlineDeviceIds.includes(deviceId),
   )
   return isHelped ? { is: "refuse", reason: "RESET_NOT_NEEDED" } : { is: "reset" }
 }
 
-/** Member devices that can commit: not being removed, not waiting for a REJOIN, without an open fork report. */
+/** Member devices that can commit: neither being removed nor stuck. */
 function helpersOf(conversation: Conversation, requester: DeviceId): readonly Leaf[] {
   return conversation.roster.filter(
     (leaf) =>
       leaf.deviceId !== requester &&
       isOnTheWayOut(conversation.directives, leaf) === undefined &&
-      !waitsForRejoin(conversation, leaf) &&
-      !conversation.forkReports.some(({ deviceId }) => deviceId === leaf.deviceId),
+      stuckSince(conversation, leaf) === undefined,
   )
 }
 
-const waitsForRejoin = ({ directives }: Conversation, { userId, deviceId }: Leaf): boolean =>
-  directives.some(
-    (one) => one.kind === "REJOIN" && one.status === "OPEN" && one.userId === userId && one.deviceId === deviceId,
-  )
+/** The time of a leaf's oldest open REJOIN or fork report, in milliseconds; undefined without one. */
+function stuckSince({ directives, forkReports }: Conversation, { userId, deviceId }: Leaf): number | undefined {
+  const isOwn = (of: { readonly userId: PrincipalId; readonly deviceId: DeviceId | null }) =>
+    of.userId === userId && of.deviceId === deviceId
+  const asked = directives.filter((one) => one.kind === "REJOIN" && one.status === "OPEN" && isOwn(one))
+  const since = [...asked.map((one) => one.issuedAtMs), ...forkReports.filter(isOwn).map((one) => one.reportedAtMs)]
+  return since.length === 0 ? undefined : Math.min(...since)
+}
 
 /** True if the group id belongs to another group of the same conversation, as in the commit of a reset. */
 export function isOtherGroup({ mlsGroupId }: Pick<Conversation, "mlsGroupId">, groupId: Uint8Array): boolean {

@@ -122,9 +122,10 @@ async function authorizeReset(
   claimId: string,
 ): Promise<Authorization> {
   const device = deviceOf(context)
-  const sinceMs = deps.clock.nowMs() - resetAfterMs
-  const online = (await deps.store.conversations.online(conversation.id, sinceMs)).map(({ deviceId }) => deviceId)
-  const decision = decideReset(conversation, { deviceId: device.id, userId: device.userId }, online)
+  const nowMs = deps.clock.nowMs()
+  const members = await deps.store.conversations.online(conversation.id, nowMs - resetAfterMs)
+  const online = members.map(({ deviceId }) => deviceId)
+  const decision = decideReset(conversation, { deviceId: device.id, userId: device.userId }, online, nowMs)
   if (decision.is === "refuse") {
     if (decision.reason === "RESET_NOT_NEEDED") await askHelpers(deps, device)
     throw new Refused(decision.reason)

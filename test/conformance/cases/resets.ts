@@ -54,6 +54,29 @@ export const cases = scene.cases("resets", {
     )
     await fresh.update(staged.room)
   },
+  async "a reset by a device that has read beyond the log gets a number beyond every one that was assigned"(acting) {
+    const { fresh, room } = await stranded(acting)
+    const before = await shown(fresh, room)
+    const staged = await fresh.stageReset(before, await fresh.authorizeReset(room.id))
+    staged.request.payload.value.readSeq = before.headSeq + 1n
+    const answer = await fresh.append(staged)
+    assert.equal(answer.seq, before.headSeq + 2n ** 20n)
+    staged.room.seq = answer.seq - 1n
+    await fresh.sync(staged.room)
+    const { seq } = await fresh.send(staged.room, "the next number")
+    assert.equal(seq, answer.seq + 1n)
+    const { envelopes, headSeq } = await fresh.calls.conversations.listMessages({
+      conversationId: room.id,
+      afterSeq: answer.seq - 1n,
+    })
+    assert.deepEqual([envelopes.map((one) => one.seq), headSeq], [[answer.seq, seq], seq])
+  },
+  async "no commit but a reset skips a number"({ pair }) {
+    const [one, two] = await pair()
+    const staged = await one.stageUpdate(await one.createDirect(two.userId))
+    staged.request.payload.value.readSeq = 1_000n
+    assert.equal((await one.append(staged)).seq, 2n)
+  },
   async "nothing of the replaced group is accepted any more"(acting) {
     const { two, fresh, room, theirs } = await stranded(acting)
     const message = await two.stageText(theirs, "of the group before")

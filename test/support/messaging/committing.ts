@@ -40,6 +40,8 @@ export interface CommitPayload {
   tree?: Uint8Array
   welcome?: Uint8Array
   claimTickets: Uint8Array[]
+  /** The highest sequence number that the sender of a reset has read. */
+  readSeq?: bigint
 }
 
 /** A commit that is staged but not sent. */

@@ -60,6 +60,7 @@ const arrivalOf = (kind: Envelope_Kind, message: string, more: Partial<Arrival> 
   isOwn: false,
   hasFreshKeys: false,
   hasAdvanced: false,
+  isNextInLog: false,
   ...more,
 })
 const message = (more?: Partial<Arrival>) => arrivalOf(Envelope_Kind.APPLICATION, "hello", more)
@@ -124,6 +125,13 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     "an envelope beyond a gap ends the batch",
     active,
     arrived(message({ envelope: envelopeOf(0, "hello", 8n) })),
+    {},
+    [ended("end")],
+  ],
+  [
+    "no malformed commit is a reset after a gap",
+    active,
+    arrived(commit({ envelope: envelopeOf(Envelope_Kind.COMMIT, "theirs", 8n), isNextInLog: true })),
     {},
     [ended("end")],
   ],
@@ -252,6 +260,24 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
       ...{ pendingConsume: undefined, local: "gone", staged: "gone" },
     },
     [wiped, entryOf({ ...at, is: "reset", by: undefined })],
+  ],
+  [
+    "a reset after a gap shows it",
+    active,
+    verified(commit({ envelope: envelopeOf(Envelope_Kind.COMMIT, "theirs", 8n), isNextInLog: true }), {
+      is: "reset",
+      mlsGroupId: bytes("new"),
+      asksConfirmation: true,
+    }),
+    {
+      ...{ status: Status.WAITING, mlsGroupId: bytes("new"), resetSeq: 8n, joinedSeq: 7n, asksConfirmation: true },
+      local: "gone",
+    },
+    [
+      wiped,
+      entryOf({ seq: 8n, atMs, is: "gap", afterSeq: 6n }),
+      entryOf({ seq: 8n, atMs, is: "reset", by: undefined }),
+    ],
   ],
   [
     "a message of the log that does not open is an unreadable entry",

@@ -13,7 +13,7 @@ import { removeIntent } from "../sending/intent-rows.ts"
 import { removeOutboxItem } from "../sending/outbox-rows.ts"
 import { type LocalGroup, type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Arrival, At, CommitOutcome, Decision, DraftEffect, EnvelopeEvent } from "./event.ts"
-import { actionFor, isStagedCommit, isUnannounced } from "./order.ts"
+import { actionFor, isLaterReset, isStagedCommit, isUnannounced } from "./order.ts"
 import { groupToRead, isAway } from "./status.ts"
 
 type EnvelopeDecision = Decision<DraftEffect>
@@ -35,10 +35,11 @@ export function decideEnvelope(state: StoredConversation, event: EnvelopeEvent):
   }
 }
 
-function afterArrival(state: StoredConversation, { envelope, source, isOwn }: Arrival): EnvelopeDecision {
+function afterArrival(state: StoredConversation, { envelope, source, isOwn, isNextInLog }: Arrival): EnvelopeDecision {
   const action = actionFor(state, envelope)
   if (action === "skip") return to(state)
-  if (action !== "next") return to(state, { do: "end", why: "end" })
+  const isReset = action === "gap" && isNextInLog && isLaterReset(state, envelope)
+  if (action !== "next" && !isReset) return to(state, { do: "end", why: "end" })
   if (envelope.kind !== Envelope_Kind.COMMIT) {
     const { group } = groupToRead(state)
     const announce = { do: "seeKeys", before: state, group, at: acceptedAt(envelope) } as const
@@ -95,7 +96,7 @@ function enter(
     ...(own && staged && { identityKey: staged.nextIdentityKey }),
     ...(own && staged?.renewsLeaf && { leafRenewedAt: own.nowSeconds }),
   })
-  const effects: DraftEffect[] = [{ do: "seeKeys", before, group, at }]
+  const effects: DraftEffect[] = [...(isReset ? gapBefore(before, at) : []), { do: "seeKeys", before, group, at }]
   if (isReset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: committer } })
   else if (added.length + removed.length > 0) effects.push(membership(at, committer, added, removed))
   if (own && staged) effects.push({ do: "changePending", change: removeIntent(staged.intentId) })
@@ -121,7 +122,8 @@ function leaveBy(
     joinedSeq: at.seq - 1n,
     pendingConsume: undefined,
   })
-  return to(withoutGroup(waiting), { do: "entry", entry: { ...at, is: "reset", by: undefined } })
+  const missed = gapBefore(before, at)
+  return to(withoutGroup(waiting), ...missed, { do: "entry", entry: { ...at, is: "reset", by: undefined } })
 }
 
 function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verdict): EnvelopeDecision {
@@ -183,6 +185,13 @@ const resetAt = ({ seq: resetSeq }: At, mlsGroupId: Uint8Array, asksConfirmation
   resetSeq,
   asksConfirmation,
 })
+
+/** A gap before a reset, if this device has not read the log up to it. A new device has read nothing. */
+function gapBefore({ local }: StoredConversation, at: At): readonly DraftEffect[] {
+  const afterSeq = local?.processedSeq ?? 0n
+  if (afterSeq === 0n || at.seq === afterSeq + 1n) return []
+  return [{ do: "entry", entry: { ...at, is: "gap", afterSeq } }]
+}
 
 const membership = (at: At, committer: Person, added: readonly Person[], removed: readonly Person[]): DraftEffect => ({
   do: "entry",

@@ -21,6 +21,8 @@ export interface Arrival {
   readonly hasFreshKeys: boolean
   /** True if the batch has changed the state. */
   readonly hasAdvanced: boolean
+  /** True if the log has no envelope between this one and the one before, or the last one that was read. */
+  readonly isNextInLog: boolean
 }
 
 /** The position of an entry, and the time when the service accepted the envelope: Unix milliseconds. */

@@ -2,6 +2,8 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { isOfOtherGroup } from "../checks/reset.ts"
+import { EngineRefused } from "../mls.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { isReading } from "./status.ts"
 
@@ -30,6 +32,20 @@ export const isStagedCommit = ({ staged }: Pick<StoredConversation, "staged">, {
 /** True for the first commit of the group that this device creates: no earlier envelope is of that group. */
 const isOwnFirstCommit = (stored: StoredConversation, envelope: Envelope): boolean =>
   stored.record?.status === Status.CREATING && isStagedCommit(stored, envelope)
+
+/**
+ * True for a commit of another group after a gap: the service has lost envelopes, and the reset has a number beyond them.
+ * Its checks decide. Malformed bytes are no commit.
+ */
+export function isLaterReset({ record, local }: StoredConversation, envelope: Envelope): boolean {
+  if (record?.isDirect !== true || local === undefined || envelope.kind !== Envelope_Kind.COMMIT) return false
+  try {
+    return isOfOtherGroup(local.group, envelope)
+  } catch (error) {
+    if (!(error instanceof EngineRefused)) throw error
+    return false
+  }
+}
 
 /**
  * True while the new keys after a reset are not announced yet. If the log showed the reset before the welcome arrived,

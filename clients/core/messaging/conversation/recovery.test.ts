@@ -67,6 +67,7 @@ const farBehind = shown({ epoch: group.epoch + 5_001n, headSeq: 5_007n })
 const rows: readonly Row[] = [
   ["a device at the head of the log is settled", active, shown(), idle],
   ["a device behind the head reads the log", active, shown({ headSeq: 7n }), ["readLog"]],
+  ["a device that has read beyond the head reads again", active, shown({ headSeq: 5n }), [...idle, "checkLogEnd"]],
   ["a conversation that the service does not show is read", active, event("shown", undefined), ["readLog"]],
   ["a device without a group reads", away, shown(), ["readLog"]],
   ["a device far behind rejoins", active, shown({ epoch: group.epoch + 5_001n }), ["rejoin"]],

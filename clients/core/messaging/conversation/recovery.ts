@@ -7,7 +7,7 @@ import { pendingIn } from "../state/pending-rows.ts"
 import { type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Decision } from "./event.ts"
 import { isLeaving } from "./leaving.ts"
-import { isAway, isEquivocation } from "./status.ts"
+import { isAway, rejoinsByItself } from "./status.ts"
 
 /** A step of `sync` for one conversation. The steps run in their order, in the turn of the conversation. */
 export type RecoveryStep =
@@ -29,6 +29,8 @@ export type RecoveryStep =
   | "flush"
   | "renewLeaf"
   | "renewOldLeaf"
+  /** Reads the log again if it still ends before the last envelope that was applied. */
+  | "checkLogEnd"
 
 type Shown = ServiceConversation | undefined
 
@@ -93,7 +95,7 @@ function stepsAfterLog(
   // The service reports a later epoch than its log leads to.
   const isHidden = isActive && local && shown && local.processedSeq >= shown.headSeq && local.group.epoch < shown.epoch
   if (status === Status.ROLLED_BACK || isHidden) return ["rejoin"]
-  if (isEquivocation(record)) return ["reportAndRejoin"]
+  if (rejoinsByItself(record)) return ["reportAndRejoin"]
   if (isAway(record)) return [...when(shown, "lookForHelp"), "resetIfWanted", "flushIfActive"]
   const receipt = local && local.receipt !== "first" && shown?.epoch === local.group.epoch && local.receipt.hash
   const isOther = isActive && shown && receipt && !isSameReceipt(receipt, shown)
@@ -121,6 +123,7 @@ function stepsAfterLog(
     ...when(!hasIntent && !equalBytes(local.identityKey, ownKey), "renewLeaf"),
     ...when(isOpen && isWaiting, "flush"),
     ...when(isOpen, "renewOldLeaf"),
+    ...when(shown && local.processedSeq > shown.headSeq, "checkLogEnd"),
   ]
 }
 

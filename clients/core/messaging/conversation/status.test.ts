@@ -31,7 +31,7 @@ describe.each([
   [Status.STATUS_UNSPECIFIED, undefined, true, no, no, false, false, false],
   [Status.CREATING, "creating", true, no, "yes", false, true, true],
   [Status.ACTIVE, "active", true, "yes", "yes", false, false, false],
-  [Status.QUARANTINED, "quarantined", true, no, no, false, false, false],
+  [Status.QUARANTINED, "quarantined", true, no, no, false, true, false],
   [Status.ROLLED_BACK, "rolledBack", true, back, back, false, false, false],
   [Status.WAITING, "waiting", true, no, no, true, true, true],
   [Status.LEAVING, "leaving", true, no, no, false, false, false],

@@ -24,7 +24,7 @@ const rules: Readonly<Record<Status, Rules | undefined>> = {
   [Status.STATUS_UNSPECIFIED]: undefined,
   [Status.CREATING]: { ...idle, shown: "creating", commits: true, queues: true },
   [Status.ACTIVE]: { ...idle, shown: "active", sends: true, commits: true },
-  [Status.QUARANTINED]: { ...idle, shown: "quarantined" },
+  [Status.QUARANTINED]: { ...idle, shown: "quarantined", queues: "direct" },
   [Status.ROLLED_BACK]: { ...idle, shown: "rolledBack" },
   [Status.WAITING]: { ...idle, shown: "waiting", isAway: true, queues: true },
   [Status.LEAVING]: { ...idle, shown: "leaving" },
@@ -42,9 +42,13 @@ export const isReading = (record: Row): boolean =>
 
 export const isAway = (record: Row): boolean => record !== undefined && rules[record.status]?.isAway === true
 
-/** True for a quarantine after conflicting receipts of the service. The rejoin is then requested without the app. */
-export const isEquivocation = (record: Row): boolean =>
-  record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
+/**
+ * True if this device requests the rejoin without the app: after a rollback, after conflicting receipts of the service,
+ * and after any quarantine of a direct conversation, which continues in a new group if no member adds this device.
+ */
+export const rejoinsByItself = (record: Row): boolean =>
+  record?.status === Status.ROLLED_BACK ||
+  (record?.status === Status.QUARANTINED && (record.isDirect || record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"))
 
 /** True if own messages are queued until this device has a group. */
 export function isQueueing(record: Row): boolean {

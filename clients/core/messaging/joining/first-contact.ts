@@ -1,7 +1,8 @@
 // Advances waiting conversations by their creation, a welcome, or a reset.
-import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context, Conversation } from "../context.ts"
+import { isAway, rejoinsByItself } from "../conversation/status.ts"
 import type { Ambient } from "../deps.ts"
+import { rejoinIfDue } from "../receiving/equivocation.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
 import { flushIfActive } from "../sending/queue.ts"
@@ -14,6 +15,7 @@ import { joinAll } from "./welcomes.ts"
  * Tries once to make a conversation active and to send its queued messages. Changes nothing if another member must act.
  */
 export async function advance(conversation: Conversation): Promise<void> {
+  await conversation.inTurn(() => rejoinIfDue(conversation))
   const record = await conversation.record()
   if (record === undefined) return
   if (isWaitingForKeyPackages(record)) await carryOutCreationOf(conversation, record.creationId)
@@ -40,6 +42,8 @@ const groupRounds = 15
 
 /** Retries each waiting conversation until the signal aborts. */
 export async function keepAdvancing(context: Context, signal: AbortSignal): Promise<void> {
+  /** Conversations whose rejoin was requested, and that did not wait since. */
+  const asked = new Set<string>()
   for (let round = 1; !signal.aborted; round++) {
     await pauseUnless(context, signal, Math.min(firstMs * 2 ** (round - 1), againMs))
     if (signal.aborted) return
@@ -47,10 +51,13 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
       if (id === deviceSpace) continue
       await trying(context, id, async () => {
         const record = await context.conversation(id).record()
-        // Retried less often, because a group's claim counts against the limit of each of its users.
-        if (record?.isDirect === false && round % groupRounds > 0) return
-        if (record?.status === Status.WAITING || record?.status === Status.STRANDED)
-          await advance(context.conversation(id))
+        // Retried less often: a group's claim counts against the limit of each of its users, and a request for a rejoin
+        // that was refused once is refused again.
+        const isSlow = record?.isDirect === false || (asked.has(id) && !isAway(record))
+        if (isSlow && round % groupRounds > 0) return
+        asked.delete(id)
+        if (rejoinsByItself(record)) asked.add(id)
+        if (isAway(record) || rejoinsByItself(record)) await advance(context.conversation(id))
       })
     }
   }

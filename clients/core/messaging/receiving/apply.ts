@@ -27,25 +27,26 @@ export const batchSize = 50
  * `unreadable` entry. An envelope of a caller that fails its checks changes nothing.
  *
  * @param envelopes In ascending order.
+ * @param isDense The envelopes are all that the log has after the last one that was read.
  * @throws MessagingError ENVELOPE_INVALID for an envelope of a caller; CLOCK_WRONG
  */
 export async function applyEnvelopes(
   conversation: Conversation,
   envelopes: readonly Envelope[],
   source: Source = "log",
+  isDense = false,
 ): Promise<Applied> {
-  const applied = await applyOnce(conversation, envelopes, source, false)
+  const applied = await applyOnce(conversation, envelopes, { source, hasFreshKeys: false, isNextInLog: isDense })
   if (applied.end === "end") return applied
   // The earlier envelopes of the batch are applied and stored.
   await conversation.issuer.refresh()
-  return applyOnce(conversation, envelopes, source, true)
+  return applyOnce(conversation, envelopes, { source, hasFreshKeys: true, isNextInLog: isDense })
 }
 
 function applyOnce(
   conversation: Conversation,
   envelopes: readonly Envelope[],
-  source: Source,
-  hasFreshKeys: boolean,
+  facts: Pick<Arrival, "source" | "hasFreshKeys" | "isNextInLog">,
 ): Promise<Applied & { readonly end: End }> {
   return conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
@@ -53,7 +54,7 @@ function applyOnce(
     let end: End = "end"
     for (const envelope of envelopes) {
       const isOwn = envelope.senderDeviceId === conversation.device.id
-      const arrival = { envelope, source, isOwn, hasFreshKeys, hasAdvanced: draft.stored !== stored }
+      const arrival = { ...facts, envelope, isOwn, hasAdvanced: draft.stored !== stored }
       const ended = await applyNext(conversation, draft, outbox, arrival)
       if (ended === undefined) continue
       end = ended

@@ -8,7 +8,7 @@ import { verifyEvidence } from "../checks/evidence.ts"
 import { Forked } from "../checks/verdict.ts"
 import type { Conversation } from "../context.ts"
 import { quarantine } from "../conversation/envelope.ts"
-import { isReading } from "../conversation/status.ts"
+import { isReading, rejoinsByItself } from "../conversation/status.ts"
 import { stateTag } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
@@ -47,6 +47,11 @@ export async function handleEquivocation(conversation: Conversation): Promise<bo
 export async function reportAndRejoin(conversation: Conversation): Promise<void> {
   await reportQuarantine(conversation)
   await requestRejoin(conversation)
+}
+
+/** Requests the rejoin that needs no request of the app. Runs in the turn of the conversation. */
+export async function rejoinIfDue(conversation: Conversation): Promise<void> {
+  if (rejoinsByItself(await conversation.record())) await reportAndRejoin(conversation)
 }
 
 /** Finds another commit at the position of the applied one. @returns Undefined for the same commit, or none. */

@@ -42,7 +42,7 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
-      await applyEnvelopes(conversation, page.envelopes.slice(at, at + batchSize))
+      await applyEnvelopes(conversation, page.envelopes.slice(at, at + batchSize), "log", true)
     }
     const now = (await conversation.stored()).local
     if (page.envelopes.length === 0 || now === undefined || now.processedSeq === local.processedSeq) break

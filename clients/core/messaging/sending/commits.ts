@@ -100,7 +100,8 @@ async function sendStaged(
     idempotencyKey: staged.idempotencyKey,
     message: staged.commit,
     contentHash: hash("commit", staged.commit),
-    payload: { case: "commit", value: await payloadOf(conversation, staged) },
+    // Only a reset uses the position: the log may have lost envelopes that this device has read.
+    payload: { case: "commit", value: { ...(await payloadOf(conversation, staged)), readSeq: local.processedSeq } },
     beginsGroup: record?.status === Status.CREATING,
   })
   await checkApplied(conversation, staged)

@@ -29,13 +29,15 @@ const mayReset = ({ record }: Pick<StoredConversation, "record">): boolean =>
   record?.isDirect === true && record.creationId === "" && isAway(record)
 
 /**
- * True if the user needs the conversation now: messages are queued, the app requested it on this device, another device
- * has reset it, or it has no members left. Otherwise a waiting device does not replace the group.
+ * True if the conversation is needed now, or cannot continue: messages are queued, the app requested it on this device,
+ * another device has reset it, it has no members left, or this device cannot process one of its commits. Otherwise a
+ * waiting device does not replace the group.
  */
 export const isWanted = ({ record }: Pick<StoredConversation, "record">): boolean =>
   mayReset({ record }) &&
   (pendingIn(record, "outbox").length > 0 ||
     record?.status === Status.STRANDED ||
+    record?.quarantine !== undefined ||
     record?.joinedSeq === 0n ||
     (record?.resetSeq ?? 0n) > 0n)
 

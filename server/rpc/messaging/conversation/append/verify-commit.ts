@@ -36,7 +36,7 @@ export interface JudgedCommit {
   readonly removed: readonly Leaf[]
 }
 
-type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets">
+type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets" | "readSeq">
 
 /** @throws Refused what the contract lists of AppendMessage. */
 export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
@@ -63,6 +63,7 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
     removed: change.removed,
     verified: {
       resetGroupId: judge.begins === "reset" ? conversation.mlsGroupId : null,
+      readSeq: judge.begins === "reset" ? parts.readSeq : 0n,
       membership: change.membership,
       renewsLeaf: renewsLeaf(judge, change),
       roster,

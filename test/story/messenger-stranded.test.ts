@@ -1,0 +1,148 @@
+// Direct conversations whose members are online, and cannot continue: the members replace the group by themselves.
+import { randomBytes } from "node:crypto"
+import { CompiledQuery } from "kysely"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { closed, opened } from "../../clients/core/messaging/engine/state.ts"
+import { copyOf } from "../support/messaging/copied-store.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import { movedClock } from "../support/messaging/moved-clock.ts"
+import type { Room } from "../support/messaging/room.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+const { clock, pass } = movedClock(() => server)
+
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server, { keyPackages: 3 })
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const newcomer = (name: string) => messengers.newcomer(name, { clock })
+
+async function syncAll(...all: readonly OpenedMessenger[]): Promise<void> {
+  for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
+}
+
+const statusOf = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.conversation(id))?.status
+
+/** Both write, and each reads the other's message after the entry of the reset. */
+async function expectContinued(id: string, ...all: readonly OpenedMessenger[]) {
+  for (const { messenger, person } of all) await messenger.send(id, utf8(`after, by ${person.userId}`))
+  await syncAll(...all)
+  for (const one of all) {
+    expect(await statusOf(one, id)).toBe("active")
+    const entries = await one.messenger.timeline(id)
+    const at = entries.findLastIndex(({ is }) => is === "reset")
+    expect(at).toBeGreaterThanOrEqual(0)
+    const texts = entries.slice(at).flatMap((entry) => (entry.is === "message" ? [Buffer.from(entry.plaintext)] : []))
+    expect(texts.map(String).sort()).toEqual(all.map(({ person }) => `after, by ${person.userId}`).sort())
+  }
+}
+
+/** Another device of a user. It follows the protocol until its state is broken. */
+async function badDeviceOf(of: OpenedMessenger, id: string, peer: OpenedMessenger): Promise<[TestDevice, Room]> {
+  const bad = await newDevice(server.transport, await of.person.again())
+  await bad.register()
+  await bad.upload(3)
+  await syncAll(of, peer)
+  const room = (await bad.join()).find((one) => one.id === id)
+  return [bad, room ?? expect.fail("not added")]
+}
+
+/** Another commit than the members can follow: its secrets are not those of the group. The service cannot see that. */
+async function commitBadly(device: TestDevice, room: Room): Promise<void> {
+  const inside = opened(room.state)
+  const epochSecrets = { ...inside.epochSecrets, init: new Uint8Array(randomBytes(32)) }
+  room.state = closed({ ...inside, epochSecrets })
+  await device.append(await device.stageUpdate(room))
+}
+
+/** Two users whose devices cannot process the last commit of `bad`, a device of the second one. */
+async function brokenBy(name: string) {
+  const [ada, bob] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
+  const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
+  const [bad, room] = await badDeviceOf(bob, id, ada)
+  await ada.messenger.send(id, utf8("before"))
+  await syncAll(bob, ada)
+  await bad.sync(room)
+  await commitBadly(bad, room)
+  /** It reads the log, and adds nobody. */
+  const stayOnline = () => bad.calls.conversations.listMessages({ conversationId: id })
+  return { ada, bob, id, stayOnline }
+}
+
+test("after a commit that nobody can process, and a device that adds nobody, the others continue by themselves", async () => {
+  const [synced, asked] = [await brokenBy("syncs"), await brokenBy("asks")]
+  await syncAll(synced.ada, synced.bob)
+  for (const one of [synced.ada, synced.bob]) expect(await statusOf(one, synced.id)).toBe("waiting")
+
+  // A request of the app, or of the user, is no error either.
+  const { ada, bob } = asked
+  const sent = await ada.messenger.send(asked.id, utf8("queued")).catch(({ reason }) => reason)
+  expect(sent).toBe("QUEUED")
+  const { id, status } = await ada.messenger.createDirectConversation(bob.person.userId)
+  expect([id, status]).toEqual([asked.id, "waiting"])
+  expect((await ada.messenger.send(id, utf8("queued, too"))).state).toBe("queued")
+
+  await pass()
+  for (const { stayOnline } of [synced, asked]) await stayOnline()
+  expect((await ada.messenger.createDirectConversation(bob.person.userId)).status).toBe("active")
+  await syncAll(bob)
+  expect(await textsIn(bob, id)).toEqual(["before", "queued", "queued, too"])
+  await syncAll(synced.ada, synced.bob)
+  for (const one of [synced.ada, synced.bob]) expect(await statusOf(one, synced.id)).toBe("active")
+  await expectContinued(synced.id, synced.ada, synced.bob)
+  expect((await textsIn(synced.ada, synced.id)).at(0)).toBe("before")
+})
+
+test("both users restore an older copy of a device", async () => {
+  const [first, second] = [await newcomer("ada old"), await newcomer("bob old")]
+  const { id } = await first.messenger.createDirectConversation(second.person.userId)
+  await syncAll(second, first)
+  const copies = await Promise.all([first, second].map(({ store }) => copyOf(store)))
+  await first.messenger.send(id, utf8("one"))
+  await syncAll(second)
+  await second.messenger.send(id, utf8("two"))
+  await syncAll(first)
+  await first.messenger.close()
+  await second.messenger.close()
+  const [ada, bob] = await Promise.all(
+    [first, second].map(({ person, box }, i) =>
+      messengers.open(person, { clock, box, store: copies[i] ?? expect.fail() }),
+    ),
+  )
+  if (ada === undefined || bob === undefined) throw new Error("nobody")
+  await syncAll(ada, bob)
+  await expectContinued(id, ada, bob)
+})
+
+/** The service forgets the newest envelopes of a conversation. */
+async function lose(id: string, count: number): Promise<void> {
+  for (const text of [
+    "delete from conversation_log where conversation_id = $1 and seq > (select head_seq - $2 from conversation where id = $1)",
+    "update device_cursor set processed_seq = (select head_seq - $2 from conversation where id = $1) where conversation_id = $1",
+    "update conversation set head_seq = head_seq - $2 where id = $1",
+  ]) {
+    await server.store.db.executeQuery(CompiledQuery.raw(text, [id, count]))
+  }
+}
+
+test("the service loses two messages, and both wait", async () => {
+  const [ada, bob] = [await newcomer("ada lost"), await newcomer("bob lost")]
+  const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
+  await syncAll(bob, ada)
+  for (const text of ["one", "two", "three"]) await ada.messenger.send(id, utf8(text))
+  await syncAll(bob, ada)
+  await lose(id, 2)
+  await syncAll(ada, bob)
+  await expectContinued(id, ada, bob)
+  for (const one of [ada, bob]) expect((await textsIn(one, id)).slice(0, 3)).toEqual(["one", "two", "three"])
+})
