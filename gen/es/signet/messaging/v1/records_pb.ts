@@ -692,7 +692,7 @@ export const Directive_StatusSchema: GenEnum<Directive_Status> = /*@__PURE__*/
  */
 export type Envelope = Message<"signet.messaging.v1.Envelope"> & {
   /**
-   * Sequence number, from 1 without gaps.
+   * Sequence number, from 1 without gaps, except before a reset of a log that has lost envelopes.
    *
    * @generated from field: uint64 seq = 1;
    */
