@@ -1,9 +1,11 @@
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { type Feature, features, parseFeatures } from "./features.ts"
 import { simulate } from "./simulate.ts"
 import { expectSound } from "./sound.ts"
+
+vi.setConfig({ testTimeout: effort(60_000, 300_000, 300_000) })
 
 test.runIf(isLong)("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
   expectSound(5, { features: ["hints"] }),
