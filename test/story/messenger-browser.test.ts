@@ -92,6 +92,24 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError"])
   })
 
+  test("a page writes a backup, and a page of another browser restores it", async () => {
+    const ben = await messengers.newcomer("ben in a backup")
+    const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a backup") })
+    const id = await group(tab, ben)
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("to be kept"))
+    await syncIn(tab)
+    for (const passphrase of [undefined, "correct horse"]) {
+      const { secret, file } = await tab.evaluate((given) => window.messenger.backUp(given), passphrase)
+      const other = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a backup"), isIdle: true })
+      const restore = (bytes: number[]) =>
+        other.evaluate((given) => window.messenger.restore(...given), [bytes, secret] as const)
+      expect(await restore(file.slice(0, -1))).toBe("BACKUP_INCOMPLETE")
+      expect(await restore(file)).toBe(0)
+      expect(await textsIn(other, id)).toEqual(["to be kept"])
+    }
+  })
+
   test.runIf(isLong)(
     "two tabs are one device: nothing is sent or reported twice, and both get everything",
     async () => {

@@ -2,6 +2,12 @@
 import type { Signet } from "@signet/client-web"
 import { configure, grpcWeb } from "@signet/client-web"
 import { createMessenger, type Messenger, messagingSession, openIdbStore } from "@signet/client-web/messaging"
+import {
+  type BackupSecret,
+  exportBackup,
+  exportBackupWithPassphrase,
+  restoreBackup,
+} from "@signet/client-web/messaging/backup"
 
 export interface MessengerSettings {
   readonly appId: string
@@ -44,6 +50,10 @@ export interface MessengerPage {
   /** Bytes of the names and values of all rows, and of this origin's storage as the browser says it. */
   stored(): Promise<{ rows: number; usage: number }>
   forgetKeys(): Promise<void>
+  /** A backup under a recovery key, or under a passphrase. */
+  backUp(passphrase?: string): Promise<{ secret: BackupSecret; file: number[] }>
+  /** The number of imported entries, or the reason that there is none. */
+  restore(file: number[], secret: BackupSecret): Promise<number | string>
 }
 
 declare global {
@@ -136,6 +146,23 @@ window.messenger = {
   },
   forgetKeys: async () => {
     await resultOf(indexedDB.deleteDatabase("signet-keys"))
+  },
+  async backUp(passphrase) {
+    const one = await messenger()
+    const made = passphrase === undefined ? exportBackup(one) : undefined
+    const bytes = made?.bytes ?? exportBackupWithPassphrase(one, passphrase ?? "", { memoryKiB: 19_456, passes: 2 })
+    const secret = made === undefined ? { passphrase: passphrase ?? "" } : { recoveryKey: made.recoveryKey }
+    const file: number[] = []
+    for await (const piece of bytes) file.push(...piece)
+    return { secret, file }
+  },
+  async restore(file, secret) {
+    try {
+      const source = new Blob([Uint8Array.from(file)]).stream()
+      return (await restoreBackup(await messenger(), source, secret)).importedEntries
+    } catch (error) {
+      return Object(error).reason ?? String(error)
+    }
   },
 }
 
