@@ -39,6 +39,11 @@ export function createNews(): News {
           versions.set(hint.userId, hint.version)
           return true
         }
+        case "blockList": {
+          if (hint.version <= (versions.get(hint.deviceId) ?? 0n)) return false
+          versions.set(hint.deviceId, hint.version)
+          return true
+        }
         case "welcome":
           return isFirst(hint.welcomeId)
         case "directive":

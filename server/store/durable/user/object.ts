@@ -273,7 +273,15 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     return { ...change, list, bind: isBound ? bind : null }
   }
 
-  protected override newsFor({ sinceMs }: UserAsk): readonly Hint[] {
+  protected override newsFor({ deviceId, sinceMs }: UserAsk): readonly Hint[] {
+    const blocks = findBlocks(this.sql)
+    // Only the user's own devices learn that the list exists.
+    const isTheirs = blocks !== undefined && findDevice(this.sql, deviceId) !== undefined
+    const own: readonly Hint[] = isTheirs ? [{ is: "blockList", deviceId, version: blocks.version }] : []
+    return [...own, ...this.#listNews(sinceMs)]
+  }
+
+  #listNews(sinceMs: number): readonly Hint[] {
     const self = findSelf(this.sql)
     const list = newestList(this.sql)
     const isNew = allDevices(this.sql).some(({ changedAtMs }) => changedAtMs > sinceMs)

@@ -2131,7 +2131,7 @@ export const ConversationService: GenService<{
   /**
    * Streams hints for the calling device. A hint can be lost, repeated or delayed; the list RPCs are authoritative. The
    * stream starts with one hint per conversation whose log is ahead of the device's cursor. Further hints report
-   * pending welcomes and few key packages. The service ends the stream of a reader that does not keep up.
+   * pending welcomes, few key packages and the version of the block list. The service ends the stream of a reader that does not keep up.
    *
    * Requires: USER and scope messaging.read and device.
    *

@@ -117,6 +117,8 @@ export async function* subscribe(
     if (ended !== undefined) end(ended)
 
     yield* opening(deps, listener, logProgress)
+    const { version } = await deps.store.blocks.ofUser(device.userId, device)
+    if (version > 0n) yield* events(deps, listener, { is: "blockList", deviceId: device.id, version })
     for (;;) {
       const notice = await queue.next()
       if (notice === undefined || ended !== undefined) throw ended ?? new Refused("CANCELED")
