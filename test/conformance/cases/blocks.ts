@@ -204,6 +204,8 @@ export const cases = [
       const refused = await refuses("USER_BLOCKED", createDirect(blocking, blocked))
       assert.match(refused.error.rawMessage, /unblock/)
       await refuses("USER_BLOCKED", createGroup(blocking, third, blocked))
+      // The refused calls have created nothing.
+      assert.deepEqual(await idsListedBy(blocking), [room.id])
       await refuses("USER_BLOCKED", blocking.authorizeAdd(room, { userIds: [blocked.userId] }))
       await unblock(blocking, blocked)
       await blocking.add(room, { userIds: [blocked.userId] })
