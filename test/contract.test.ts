@@ -182,6 +182,7 @@ const restRoutes = [
   "POST /security/conversations/{conversation_id}/messages: ConversationService.AppendMessage, USER and scope messaging.write and device proof",
   "POST /security/conversations/{conversation_id}:leave: ConversationService.LeaveConversation, USER and scope messaging.write and device proof",
   "POST /security/conversations/{conversation_id}:rejoin: ConversationService.RequestRejoin, USER and scope messaging.write and device proof",
+  "POST /security/conversations/{conversation_id}:resubmit: ConversationService.ResubmitMessages, USER and scope messaging.write and device proof",
   "POST /security/conversations: ConversationService.CreateConversation, USER and scope messaging.write and device proof",
   "POST /security/devices/register: DeviceService.RegisterDevice, USER and scope messaging.write",
   "POST /security/devices/{device_id}:renew: DeviceService.RenewCredential, USER and scope messaging.write and device proof",

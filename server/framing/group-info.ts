@@ -15,7 +15,7 @@ import { maxBytes } from "./limits.ts"
 import { openMessage } from "./message.ts"
 import { finish, opaque, openReader, type Reader, refuse, since, uint16, uint32, uint64 } from "./reader.ts"
 import { leafHash } from "./tree-hash.ts"
-import { vectorBytes } from "./writer.ts"
+import { uint64Bytes, vectorBytes } from "./writer.ts"
 
 /** The state that the members of an epoch agree on (RFC 9420 section 8.1). */
 export interface GroupContext {
@@ -106,6 +106,19 @@ export function fitsGroup({ capabilities }: LeafNode, { extensions }: GroupConte
   return extensions.every(({ type }) => supportsExtension(capabilities, type))
 }
 
+/**
+ * Computes the encoded GroupContext after a commit, for which no GroupInfo is known (RFC 9420 section 8.1). A commit
+ * changes tree and transcript only: V1 has no proposal that changes extensions.
+ */
+export function nextGroupContext(
+  { groupId, epoch, extensionsBytes }: GroupContext,
+  next: Pick<GroupContext, "treeHash" | "confirmedTranscriptHash">,
+): Uint8Array {
+  const tree = vectorBytes(next.treeHash)
+  const transcript = vectorBytes(next.confirmedTranscriptHash)
+  return concat(versionAndSuite, vectorBytes(groupId), uint64Bytes(epoch + 1n), tree, transcript, extensionsBytes)
+}
+
 const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
 /**
  * Computes the encoded GroupContext of a group's first epoch, for which no GroupInfo is sent (RFC 9420 section 11). The
@@ -117,7 +130,6 @@ const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
 export function firstGroupContext(next: GroupContext, creator: LeafNode): Uint8Array {
   const groupId = vectorBytes(next.groupId)
   const treeHash = vectorBytes(leafHash(0, creator.bytes))
-  const epoch = new Uint8Array(8)
-  if (next.epoch > 0n) new DataView(epoch.buffer).setBigUint64(0, next.epoch - 1n)
+  const epoch = uint64Bytes(next.epoch > 0n ? next.epoch - 1n : 0n)
   return concat(versionAndSuite, groupId, epoch, treeHash, vectorBytes(), next.extensionsBytes)
 }

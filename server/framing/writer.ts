@@ -10,6 +10,13 @@ export function uint32Bytes(value: number): Uint8Array {
   return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value)
 }
 
+/** @param value Below 2^64. */
+export function uint64Bytes(value: bigint): Uint8Array {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, value)
+  return bytes
+}
+
 /** Encodes the length of a vector, below 2^30, in its shortest form (RFC 9420 section 2.1.2). */
 export function lengthBytes(length: number): Uint8Array {
   if (length < 64) return Uint8Array.of(length)

@@ -454,6 +454,11 @@ export const refusals = {
     status: 400,
     message: "the caller blocks this user: unblock the user first",
   },
+  LOG_INCOMPLETE: {
+    code: "aborted",
+    status: 409,
+    message: "the log lacks messages that the caller has read: resubmit them",
+  },
   LOG_PRUNED: {
     code: "failed_precondition",
     status: 400,

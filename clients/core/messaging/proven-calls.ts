@@ -11,6 +11,7 @@ const methods: Readonly<Record<string, readonly string[]>> = {
     "LeaveConversation",
     "ReportFork",
     "RequestRejoin",
+    "ResubmitMessages",
   ],
   DeviceService: ["RenewCredential"],
   KeyPackageService: ["ClaimKeyPackages", "RetireKeyPackages", "UploadKeyPackages"],

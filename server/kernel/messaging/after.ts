@@ -55,7 +55,7 @@ export function receiptFacts(
     seq,
     commitHash: contentHash,
     proofHash: commit.membership?.proofHash ?? null,
-    groupInfoHash: commit.groupInfoHash,
+    groupInfoHash: commit.groupInfo?.hash ?? new Uint8Array(),
     treeBlobHash: commit.tree?.hash ?? null,
     previousReceiptHash: state?.receiptHash ?? null,
     acceptedAtMs,

@@ -36,10 +36,14 @@ export interface Attempt {
   readonly isReset?: boolean
   /** The highest sequence number that the sender of a reset has read. */
   readonly readSeq?: bigint
+  /** The caller has processed the log up to this sequence number. Default: 0. */
+  readonly processedSeq?: bigint
+  /** The sequence number that a resubmitted message had; absent for a new one. */
+  readonly resubmittedSeq?: bigint
 }
 
 /** The attempt that a verified message is. */
-export const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
+export const attemptOf = ({ commit, deviceId, epoch, processedSeq, resubmitted }: VerifiedAppend): Attempt => ({
   kind: commit === null ? "APPLICATION" : "COMMIT",
   deviceId,
   expectedEpoch: epoch,
@@ -48,6 +52,8 @@ export const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt 
   renewsLeaf: commit?.renewsLeaf ?? false,
   isReset: commit !== null && commit.resetGroupId !== null,
   readSeq: commit?.readSeq ?? 0n,
+  ...(processedSeq === undefined ? {} : { processedSeq }),
+  ...(resubmitted === undefined ? {} : { resubmittedSeq: resubmitted.seq }),
 })
 
 export type AppendDecision =
@@ -63,6 +69,8 @@ export type AppendDecision =
 export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs: number): AppendDecision {
   const refused = refusedSender(conversation, attempt)
   if (refused !== undefined) return { is: "refuse", reason: refused }
+  const seq = nextSeq(conversation, attempt)
+  if (!mayTake(seq, attempt)) return { is: "refuse", reason: "LOG_INCOMPLETE" }
   const { epoch } = conversation
   const framed = attempt.framedEpoch ?? attempt.expectedEpoch
   // Two different epochs in one request are a client error in any epoch.
@@ -74,7 +82,7 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   if (directive !== undefined) return { is: "commitRequired", directive }
   return {
     is: "append",
-    seq: nextSeq(conversation, attempt),
+    seq,
     nextEpoch: attempt.kind === "COMMIT" ? epoch + 1n : epoch,
     // Never decreases, even if the clock was set back.
     acceptedAtMs: Math.max(nowMs, conversation.headAtMs),
@@ -90,11 +98,20 @@ const nextSeq = ({ headSeq }: Conversation, { isReset, readSeq = 0n }: Attempt):
   headSeq + (isReset === true && readSeq > headSeq ? resetSeqGap : 1n)
 
 /**
+ * True if the attempt may have the next sequence number. A caller that has read beyond it knows of a message there that
+ * the service has lost, and a resubmitted message returns to its own number only: readers refuse a second message under
+ * one number.
+ */
+const mayTake = (seq: bigint, { processedSeq = 0n, resubmittedSeq }: Attempt): boolean =>
+  resubmittedSeq === undefined ? processedSeq < seq : resubmittedSeq === seq
+
+/**
  * True for a commit that removes members for a directive, that begins a group without them, or without which its sender
  * cannot commit a removal; and before parsing, for any commit. All other items wait for open removals: a member could
- * delay these with commits of its own.
+ * delay these with commits of its own. A resubmitted item waited already, when it was appended first.
  */
-function mayPrecedeRemovals({ kind, membership, renewsLeaf, isReset }: Attempt): boolean {
+function mayPrecedeRemovals({ kind, membership, renewsLeaf, isReset, resubmittedSeq }: Attempt): boolean {
+  if (resubmittedSeq !== undefined) return true
   if (kind !== "COMMIT") return false
   if (membership === undefined || isReset === true) return true
   return membership === null ? renewsLeaf === true : membership.isDirected && membership.op !== "REJOIN"

@@ -108,6 +108,8 @@ export const rates = {
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
   rejoin: { limit: 10, seconds: 3_600 },
+  /** Pages of at most 50 lost envelopes. */
+  resubmit: { limit: 120, seconds: 60 },
   reset: { limit: 10, seconds: 86_400 },
   createConversation: { limit: 60, seconds: 3_600 },
   attachment: { limit: 60, seconds: 60 },

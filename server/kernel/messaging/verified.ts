@@ -18,6 +18,16 @@ export interface VerifiedAppend {
   readonly contentHash: Uint8Array
   /** Null for an application message. */
   readonly commit: VerifiedCommit | null
+  /** The caller has processed the log up to this sequence number. Default: 0. */
+  readonly processedSeq?: bigint
+  /** The position and the receipt that the envelope had before the service lost it; absent for a new message. */
+  readonly resubmitted?: Resubmitted
+}
+
+export interface Resubmitted {
+  readonly seq: bigint
+  /** The verified receipt of a commit, which is stored again; null for an application message. */
+  readonly receipt: { readonly bytes: Uint8Array; readonly hash: Uint8Array } | null
 }
 
 /**
@@ -41,9 +51,8 @@ export interface VerifiedCommit {
   /** True if the commit replaces a former credential in the committer's leaf by the device's newest one. */
   readonly renewsLeaf: boolean
   readonly roster: readonly Leaf[]
-  readonly groupInfo: Uint8Array
-  /** H("group-info", groupInfo). */
-  readonly groupInfoHash: Uint8Array
+  /** Null for a resubmitted commit: only its committer had it. */
+  readonly groupInfo: { readonly bytes: Uint8Array; readonly hash: Uint8Array } | null
   readonly tree: { readonly bytes: Uint8Array; readonly hash: Uint8Array } | null
   /** The state of the next epoch. The store adds the receipt's hash. */
   readonly state: Omit<EpochState, "receiptHash">

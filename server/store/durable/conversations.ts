@@ -82,15 +82,17 @@ export function durableConversations(env: DurableEnv): Conversations {
 
 /** A view of a larger buffer would be sent with the whole buffer, so it is copied. */
 function exact(append: VerifiedAppend): VerifiedAppend {
-  const { commit } = append
+  const { commit, resubmitted } = append
+  const receipt = resubmitted?.receipt && { ...resubmitted.receipt, bytes: resubmitted.receipt.bytes.slice() }
   return {
     ...append,
+    ...(resubmitted && receipt ? { resubmitted: { ...resubmitted, receipt } } : {}),
     idempotencyKey: append.idempotencyKey.slice(),
     message: append.message.slice(),
     contentHash: append.contentHash.slice(),
     commit: commit && {
       ...commit,
-      groupInfo: commit.groupInfo.slice(),
+      groupInfo: commit.groupInfo && { ...commit.groupInfo, bytes: commit.groupInfo.bytes.slice() },
       tree: commit.tree && { ...commit.tree, bytes: commit.tree.bytes.slice() },
       welcomes: commit.welcomes.map((one) => ({ ...one, welcome: one.welcome.slice() })),
     },

@@ -198,20 +198,21 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     const { commit } = append
     const { seq, acceptedAtMs, nextEpoch } = decision
     const receipt =
-      commit &&
-      sign({
-        conversationId: before.id,
-        mlsGroupId: commit.resetGroupId ?? before.mlsGroupId,
-        epoch: append.epoch,
-        seq,
-        commitHash: append.contentHash,
-        proofHash: commit.membership?.proofHash ?? null,
-        groupInfoHash: commit.groupInfoHash,
-        treeBlobHash: commit.tree?.hash ?? null,
-        previousReceiptHash: before.state?.receiptHash ?? null,
-        acceptedAtMs,
-        resultingStateTag: commit.state.stateTag,
-      })
+      append.resubmitted?.receipt ??
+      (commit &&
+        sign({
+          conversationId: before.id,
+          mlsGroupId: commit.resetGroupId ?? before.mlsGroupId,
+          epoch: append.epoch,
+          seq,
+          commitHash: append.contentHash,
+          proofHash: commit.membership?.proofHash ?? null,
+          groupInfoHash: commit.groupInfo?.hash ?? new Uint8Array(),
+          treeBlobHash: commit.tree?.hash ?? null,
+          previousReceiptHash: before.state?.receiptHash ?? null,
+          acceptedAtMs,
+          resultingStateTag: commit.state.stateTag,
+        }))
     const after = conversationAfter(before, append, decision, receipt?.hash ?? new Uint8Array())
     const envelope: Envelope = {
       seq,
@@ -228,7 +229,9 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     kept.conversation = after.conversation
     if (commit !== null && receipt !== null) {
       writeLeaves(kept, before.roster, commit.roster, seq)
-      kept.groupInfo = { bytes: commit.groupInfo, epoch: nextEpoch, treeHash: commit.tree?.hash ?? null }
+      const treeHash = commit.tree?.hash ?? null
+      kept.groupInfo =
+        commit.groupInfo === null ? undefined : { bytes: commit.groupInfo.bytes, epoch: nextEpoch, treeHash }
       if (commit.tree !== null) kept.trees.set(hex(commit.tree.hash), commit.tree.bytes)
       writeWelcomes(before, append, commit, decision, receipt.bytes)
     }

@@ -13,6 +13,7 @@ import type { MessagingDeps } from "../deps.ts"
 import { limitsShape } from "../limits-shape.ts"
 import { type After, realAfter } from "../timers.ts"
 import { appendMessage } from "./append/append.ts"
+import { resubmitMessages } from "./append/resubmit.ts"
 import { conversationShape, directiveShape, envelopeShape } from "./conversation-shape.ts"
 import { createConversation } from "./create.ts"
 import { lease, leave, requestRejoin } from "./directives.ts"
@@ -67,6 +68,12 @@ export function conversationService(
 
     async appendMessage(request, context) {
       const answer = await appendMessage(deps, context, request)
+      await attendance.touch(conversationIdOf(request.conversationId), deviceOf(context).id)
+      return answer
+    },
+
+    async resubmitMessages(request, context) {
+      const answer = await resubmitMessages(deps, context, request)
       await attendance.touch(conversationIdOf(request.conversationId), deviceOf(context).id)
       return answer
     },

@@ -44,7 +44,8 @@ export function appendMessage(
     const refused = { is: "refused", decision, conversation: seenBy(conversation, append) } as const
     return { outcome: findReplay(sql, append) ?? refused, deliveries: [] }
   }
-  const receipt = isCommit(append) ? sign(receiptFacts(conversation, append, append.commit, decision)) : null
+  const signed = () => isCommit(append) && sign(receiptFacts(conversation, append, append.commit, decision))
+  const receipt = append.resubmitted?.receipt ?? (signed() || null)
   const { seq, acceptedAtMs } = decision
   const isNew = insertEnvelope(sql, {
     seq,

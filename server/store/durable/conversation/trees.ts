@@ -20,9 +20,10 @@ const namedText = `select max(welcome.expires_at) as until from welcome_commit
 join welcome on welcome.commit_seq = welcome_commit.commit_seq and welcome.status <> 'ENDED'
 where welcome_commit.tree_hash = ?`
 
-/** Requires a transaction. */
-export function writeGroupInfo(sql: Sql, epoch: bigint, info: Uint8Array): void {
-  sql.run(groupInfoText, epoch, info)
+/** Requires a transaction. Without a GroupInfo, the one of the former epoch is deleted. */
+export function writeGroupInfo(sql: Sql, epoch: bigint, info: VerifiedCommit["groupInfo"]): void {
+  if (info === null) sql.run("delete from group_info")
+  else sql.run(groupInfoText, epoch, info.bytes)
 }
 
 export function groupInfoOf(sql: Sql): { bytes: Uint8Array; epoch: bigint } | undefined {

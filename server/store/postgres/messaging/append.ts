@@ -105,7 +105,7 @@ async function write(
   { conversation, append, decision, sign, audit }: Write,
 ): Promise<AppendOutcome> {
   const { commit } = append
-  const receipt = commit && sign(receiptFacts(conversation, append, commit, decision))
+  const receipt = commit && (append.resubmitted?.receipt ?? sign(receiptFacts(conversation, append, commit, decision)))
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
   await run(trx, appendText, [
     append.conversationId,

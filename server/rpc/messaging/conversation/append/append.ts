@@ -58,6 +58,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
     message: message.bytes,
     contentHash,
     commit: null,
+    processedSeq: request.processedSeq,
   }
   const isOver =
     request.expectedEpoch < conversation.epoch ||
@@ -121,6 +122,7 @@ async function judge(
     kind: payload.case === "commit" ? "COMMIT" : "APPLICATION",
     deviceId: device.id,
     expectedEpoch,
+    processedSeq: request.processedSeq,
   }
   const ensure = async (more: Partial<Attempt> = {}) => {
     const decision = decideAppend(conversation, { ...attempt, ...more }, nowMs)

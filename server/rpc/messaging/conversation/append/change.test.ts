@@ -38,7 +38,6 @@ beforeAll(async () => {
     verify: nodeVerify,
     nowMs,
     tree: undefined,
-    newWelcomeId: () => idOf("wel", bytes(1, 16)),
   }
   const [first] = (await recordSmall()).commits
   if (first === undefined) return expect.fail("no commit")

@@ -8,7 +8,7 @@ import type { GroupContext } from "../../../../framing/group-info.ts"
 import { fitsGroup } from "../../../../framing/group-info.ts"
 import type { LeafNode } from "../../../../framing/leaf-node.ts"
 import { refusedFor } from "../../refusing.ts"
-import { expectedOf, type Judge } from "./judge.ts"
+import { type CallJudge, expectedOf, type Judge } from "./judge.ts"
 import { judging } from "./refusing.ts"
 
 /**
@@ -40,7 +40,7 @@ export function ownLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewL
 /**
  * The signature keys of a member's leaf: the device's key, and its previous key for a leaf that was not renewed since.
  */
-export const leafKeysOf = ({ device, nowMs }: Judge): readonly Uint8Array[] => proofKeys(device, nowMs)
+export const leafKeysOf = ({ device, nowMs }: CallJudge): readonly Uint8Array[] => proofKeys(device, nowMs)
 
 /** The refusal of a device whose credential has expired. */
 export const expired = (): Refused => refusedFor("CREDENTIAL_REFUSED", "CRED_EXPIRED")

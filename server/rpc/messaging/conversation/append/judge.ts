@@ -14,13 +14,19 @@ export interface Judge {
    * one.
    */
   readonly begins: "create" | "reset" | null
-  /** The calling device. */
-  readonly device: MessagingDevice
+  /** The committer. */
+  readonly device: Pick<MessagingDevice, "id" | "userId">
   readonly issuerKeys: IssuerKeys
   readonly verify: Verify
+  /** The time for which proof and credentials must be valid. */
   readonly nowMs: number
   /** The ratchet tree of the commit's epoch; undefined before the first epoch. */
   readonly tree: RatchetTree | undefined
+}
+
+/** The inputs for a commit of the calling device. */
+export interface CallJudge extends Judge {
+  readonly device: MessagingDevice
   readonly newWelcomeId: () => WelcomeId
 }
 

@@ -15,7 +15,7 @@ import { parseTree, type RatchetTree } from "../../../../framing/tree.ts"
 import { treeHash } from "../../../../framing/tree-hash.ts"
 import { issuer, newTestIssuer } from "../../testing/test-issuer.ts"
 import type { AddedLeaf } from "./change.ts"
-import type { Judge } from "./judge.ts"
+import type { CallJudge } from "./judge.ts"
 import { checkTree, credentialHashOf } from "./tree.ts"
 import { checkTickets, welcomesFor } from "./welcomes.ts"
 
@@ -32,7 +32,7 @@ function refusal(check: () => unknown): string {
 
 let recording: Recording
 let keys: Awaited<ReturnType<typeof newTestIssuer>>
-let judge: Judge
+let judge: CallJudge
 /** The devices that the first commit adds. */
 let added: readonly AddedLeaf[]
 let welcome: Uint8Array

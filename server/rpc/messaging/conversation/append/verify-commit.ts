@@ -20,12 +20,12 @@ import { limitExceeded } from "../../refusing.ts"
 import { type AddedLeaf, judgeChange, type MembershipChange } from "./change.ts"
 import { leafKeysOf, ownLeaf, unsigned } from "./credential.ts"
 import { checkGroupInfo, readGroupInfo } from "./group-info.ts"
-import type { Judge } from "./judge.ts"
+import type { CallJudge, Judge } from "./judge.ts"
 import { checkTree, credentialHashOf, mismatch, nextTree, readTree } from "./tree.ts"
 import { checkTickets, welcomesFor } from "./welcomes.ts"
 
 /** A parsed commit, and its AAD frame. */
-interface OpenedCommit {
+export interface OpenedCommit {
   readonly commit: Commit
   readonly aad: EnvelopeAadV1
 }
@@ -39,7 +39,7 @@ export interface JudgedCommit {
 type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets" | "readSeq">
 
 /** @throws Refused what the contract lists of AppendMessage. */
-export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
+export function verifyCommit(judge: CallJudge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
   const { conversation, device } = judge
   const proof = aad.membershipProof
   const committer = committerOf(conversation, commit.sender, device.id, judge.begins !== null)
@@ -67,8 +67,7 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
       membership: change.membership,
       renewsLeaf: renewsLeaf(judge, change),
       roster,
-      groupInfo: parts.groupInfo,
-      groupInfoHash: hash("group-info", parts.groupInfo),
+      groupInfo: { bytes: parts.groupInfo, hash: hash("group-info", parts.groupInfo) },
       tree: treeBlob,
       state: {
         stateTag: stateTagOf(commit.confirmationTag),
@@ -94,7 +93,7 @@ interface Signer {
  * of that key expired may still use the key, but only to renew its leaf. The call itself is authenticated by the
  * device's proof of possession.
  */
-function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
+function memberOf(judge: CallJudge, commit: Commit, leaf: Leaf): Signer {
   const context = judge.conversation.state?.groupContext
   const own = judge.tree?.leaves.get(leaf.leafIndex)?.signatureKey
   const isRenewed = own !== undefined && commit.path !== undefined
@@ -116,7 +115,12 @@ function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: R
   return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: commit.epoch + 1n }, key, node }
 }
 
-function nextRoster({ conversation, begins }: Judge, committer: Leaf, change: MembershipChange): readonly Leaf[] {
+/** The members after a commit. @throws Refused LIMIT_EXCEEDED, MEMBERSHIP_CHANGE_NOT_ALLOWED */
+export function nextRoster(
+  { conversation, begins }: Judge,
+  committer: Leaf,
+  change: MembershipChange,
+): readonly Leaf[] {
   const { epoch, maxLeaves } = conversation
   const { renewed } = change
   const roster = rosterAfter(
@@ -141,7 +145,7 @@ function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
 }
 
 /** Each credential renews a leaf once: a leaf that goes back to a former one is not renewed. */
-function renewsLeaf({ conversation, device }: Judge, { renewed }: MembershipChange): boolean {
+function renewsLeaf({ conversation, device }: CallJudge, { renewed }: MembershipChange): boolean {
   const own = leafOf(conversation.roster, device.id)
   if (own === undefined || renewed === null) return false
   const isNewest = equalBytes(renewed.credentialHash, device.credentialHash)

@@ -9,7 +9,7 @@ import { welcomeExpiry } from "@signet/kernel/messaging/welcome"
 import { splitWelcome } from "../../../../framing/welcome.ts"
 import { readMls } from "../../refusing.ts"
 import type { AddedLeaf } from "./change.ts"
-import { expectedOf, type Judge } from "./judge.ts"
+import { type CallJudge, expectedOf, type Judge } from "./judge.ts"
 import { judging } from "./refusing.ts"
 
 /**
@@ -38,7 +38,11 @@ export function checkTickets(judge: Judge, added: readonly AddedLeaf[], tickets:
  *
  * @throws Refused WELCOME_RECIPIENT_MISMATCH, MLS_*, LIMIT_EXCEEDED
  */
-export function welcomesFor(judge: Judge, added: readonly AddedLeaf[], welcome: Uint8Array): readonly SplitWelcome[] {
+export function welcomesFor(
+  judge: CallJudge,
+  added: readonly AddedLeaf[],
+  welcome: Uint8Array,
+): readonly SplitWelcome[] {
   if ((added.length === 0) !== (welcome.length === 0)) throw new Refused("WELCOME_RECIPIENT_MISMATCH")
   if (added.length === 0) return []
   const isWhole = welcome.length > maxBytes.welcome

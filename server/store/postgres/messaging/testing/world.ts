@@ -155,8 +155,7 @@ export function newCommit(
       proofHash: random(),
     },
     roster,
-    groupInfo: random(500),
-    groupInfoHash: random(),
+    groupInfo: { bytes: random(500), hash: random() },
     tree,
     state: { stateTag: random(), groupContext: random(120), interimTranscriptHash: random(), treeHash: tree.hash },
     welcomes: added.map(({ deviceId }) => ({

@@ -338,6 +338,8 @@ const (
 	Reason_RESET_NOT_NEEDED Reason = 440
 	// 400. The caller blocks this user: unblock the user first. A blocked caller never gets this reason.
 	Reason_USER_BLOCKED Reason = 441
+	// 409. The service has lost messages that the caller has read: resubmit them, then retry.
+	Reason_LOG_INCOMPLETE Reason = 442
 )
 
 // Enum value maps for Reason.
@@ -499,6 +501,7 @@ var (
 		439: "NOT_THE_CALLERS",
 		440: "RESET_NOT_NEEDED",
 		441: "USER_BLOCKED",
+		442: "LOG_INCOMPLETE",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -657,6 +660,7 @@ var (
 		"NOT_THE_CALLERS":               439,
 		"RESET_NOT_NEEDED":              440,
 		"USER_BLOCKED":                  441,
+		"LOG_INCOMPLETE":                442,
 	}
 )
 
@@ -691,7 +695,7 @@ var File_signet_authz_v1_reason_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xb2\x1d\n" +
+	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xc7\x1d\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNO_CREDENTIAL\x10\x01\x12\x18\n" +
@@ -852,7 +856,8 @@ const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\x0eCALLER_REFUSED\x10\xb6\x03\x12\x14\n" +
 	"\x0fNOT_THE_CALLERS\x10\xb7\x03\x12\x15\n" +
 	"\x10RESET_NOT_NEEDED\x10\xb8\x03\x12\x11\n" +
-	"\fUSER_BLOCKED\x10\xb9\x03BR\n" +
+	"\fUSER_BLOCKED\x10\xb9\x03\x12\x13\n" +
+	"\x0eLOG_INCOMPLETE\x10\xba\x03BR\n" +
 	"\x13dev.signet.authz.v1B\vReasonProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3"
 
 var (

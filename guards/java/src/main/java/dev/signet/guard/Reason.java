@@ -185,6 +185,7 @@ public enum Reason {
       400,
       "a member device that can add this device was online within the last minute: wait for its welcome"),
   USER_BLOCKED("failed_precondition", 400, "the caller blocks this user: unblock the user first"),
+  LOG_INCOMPLETE("aborted", 409, "the log lacks messages that the caller has read: resubmit them"),
   LOG_PRUNED("failed_precondition", 400, "the log is no longer stored from this sequence number on"),
   LIMIT_EXCEEDED("resource_exhausted", 429, "a limit is exceeded"),
   STORAGE_FULL("resource_exhausted", 507, "the service has no storage left"),
