@@ -27,6 +27,7 @@ import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { objectMutants } from "./objects.ts"
 import { permissionMutants } from "./permissions.ts"
+import { resubmittingMutants } from "./resubmitting.ts"
 import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
 import { simulatedTabMutants } from "./simulated-tabs.ts"
@@ -47,6 +48,7 @@ export const mutants: readonly Mutant[] = [
   ...messagingStoreMutants,
   ...blockedUserMutants,
   ...messengerMutants,
+  ...resubmittingMutants,
   ...identityClientMutants,
   ...commandMutants,
   ...mailboxMutants,

@@ -30,6 +30,8 @@ export interface EdgeServer extends Deployment {
   readonly transferUrl: string | undefined
   /** Kills workerd and starts another one at the same URL with the stored data. */
   crash(): Promise<void>
+  /** As `crash`, and runs work on the folder of the stored data in between. */
+  atRest(work: (folder: string) => void): Promise<void>
 }
 
 export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
@@ -99,6 +101,12 @@ export async function startEdgeServer({
     let worker = await start(0)
     closing.push(() => worker.close())
     const { url: messagingUrl } = worker
+    async function atRest(work: (folder: string) => void): Promise<void> {
+      process.kill(worker.pid, "SIGKILL")
+      await worker.kill()
+      work(folder)
+      worker = await start(Number(new URL(messagingUrl).port))
+    }
     return {
       ...server,
       node: server,
@@ -106,11 +114,8 @@ export async function startEdgeServer({
       messagingUrl,
       transport: createConnectTransport({ baseUrl: messagingUrl, httpVersion: "1.1", useBinaryFormat: true }),
       audience,
-      async crash() {
-        process.kill(worker.pid, "SIGKILL")
-        await worker.kill()
-        worker = await start(Number(new URL(messagingUrl).port))
-      },
+      crash: () => atRest(() => undefined),
+      atRest,
       async close() {
         try {
           if (!isMoving) await expectUnused(server)

@@ -68,6 +68,12 @@ const rows: readonly Row[] = [
   ["a device at the head of the log is settled", active, shown(), idle],
   ["a device behind the head reads the log", active, shown({ headSeq: 7n }), ["readLog"]],
   ["a device that has read beyond the head reads again", active, shown({ headSeq: 5n }), [...idle, "checkLogEnd"]],
+  [
+    "a device in an epoch that the service has lost asks for it again",
+    active,
+    logRead({ epoch: group.epoch - 1n }),
+    ["rejoinIfEpochLost", ...idle],
+  ],
   ["a conversation that the service does not show is read", active, event("shown", undefined), ["readLog"]],
   ["a device without a group reads", away, shown(), ["readLog"]],
   ["a device far behind rejoins", active, shown({ epoch: group.epoch + 5_001n }), ["rejoin"]],

@@ -16,6 +16,8 @@ export type RecoveryStep =
   | "rejoin"
   /** Compares the log with what was applied. After an equivocation no further step runs. */
   | "checkEquivocation"
+  /** Asks for the service's epoch again, and rejoins if it is earlier than this device's. Then no further step runs. */
+  | "rejoinIfEpochLost"
   | "reportAndRejoin"
   | "lookForHelp"
   | "resetIfWanted"
@@ -29,7 +31,7 @@ export type RecoveryStep =
   | "flush"
   | "renewLeaf"
   | "renewOldLeaf"
-  /** Reads the log again if it still ends before the last envelope that was applied. */
+  /** Reads the log again, and returns its lost end, if it still ends before the last envelope that was applied. */
   | "checkLogEnd"
 
 type Shown = ServiceConversation | undefined
@@ -116,6 +118,7 @@ function stepsAfterLog(
   const hasIntent = pendingIn(record, "intent").length > 0
   return [
     ...steps,
+    ...when(isActive && shown && shown.epoch < local.group.epoch, "rejoinIfEpochLost"),
     // Before own requests: the service accepts no other commits while a removal is open.
     ...when(shown === undefined || shown.directives.length > 0, "carryOutDirectives"),
     ...when(isOpen && (staged || hasIntent), "carryOutIntents"),

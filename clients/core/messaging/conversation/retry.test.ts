@@ -14,6 +14,7 @@ const told = (reaction: Reaction): string => {
 
 const staleMessage = "retry readLog / none / CONFLICT_EXHAUSTED"
 const lostCommit = "retry readLog discard / askedAfterFirst / CONFLICT_EXHAUSTED"
+const lostEpoch = "retry readLog discard rejoinIfEpochLost / backoff / QUEUED"
 const stalePlan = "retry readLog discard checkEquivocation / backoff / CONFLICT_EXHAUSTED"
 const removalFirst = "retry discard carryOutDirectives readLog / backoff / QUEUED"
 const otherMessage = "reject checkEquivocation"
@@ -21,7 +22,8 @@ const otherCommit = "reject discard checkEquivocation rejoinIfLeafOutdated"
 
 test.each<[FailureReason, string, string]>([
   ["STALE_EPOCH", staleMessage, lostCommit],
-  ["FUTURE_EPOCH", staleMessage, lostCommit],
+  ["FUTURE_EPOCH", lostEpoch, lostEpoch],
+  ["LOG_INCOMPLETE", "retry readLog / backoff / QUEUED", "retry readLog / backoff / QUEUED"],
   ["COMMIT_CONFLICT", otherMessage, lostCommit],
   ["PROOF_STALE", otherMessage, stalePlan],
   ["PROOF_REFUSED", otherMessage, stalePlan],

@@ -20,6 +20,8 @@ export type Step =
    * send.
    */
   | "checkEquivocation"
+  /** Requests a rejoin if the service has lost the epoch of this device. */
+  | "rejoinIfEpochLost"
   /** Stops sending if the user has left, or this device was removed. */
   | "followLeave"
   /** Requests a rejoin if the service rejects the key of our leaf, and this device has a newer credential. */
@@ -47,6 +49,13 @@ export type Reaction =
 export const maxTries = 8
 
 const epochEnded: Reaction = { is: "retry", steps: ["readLog"], wait: "none", exhausted: "CONFLICT_EXHAUSTED" }
+/** The service is behind this device: it has lost a commit. */
+const epochLost: Reaction = {
+  is: "retry",
+  steps: ["readLog", "discard", "rejoinIfEpochLost"],
+  wait: "backoff",
+  exhausted: "QUEUED",
+}
 const commitLost: Reaction = {
   is: "retry",
   steps: ["readLog", "discard"],
@@ -59,6 +68,7 @@ const planStale: Reaction = {
   wait: "backoff",
   exhausted: "CONFLICT_EXHAUSTED",
 }
+const logLost: Reaction = { is: "retry", steps: ["readLog"], wait: "backoff", exhausted: "QUEUED" }
 const rateLimited: Reaction = { is: "retry", steps: [], wait: "asked", exhausted: "QUEUED" }
 const removalFirst: Reaction = {
   is: "retry",
@@ -70,10 +80,11 @@ const removalFirst: Reaction = {
 const commitRefused: Partial<Record<FailureReason, Reaction>> = {
   COMMIT_CONFLICT: commitLost,
   STALE_EPOCH: commitLost,
-  FUTURE_EPOCH: commitLost,
+  FUTURE_EPOCH: epochLost,
   PROOF_STALE: planStale,
   PROOF_REFUSED: planStale,
   KEY_PACKAGE_NOT_CLAIMED: planStale,
+  LOG_INCOMPLETE: logLost,
   RATE_LIMITED: rateLimited,
 }
 
@@ -81,8 +92,9 @@ const commitRefused: Partial<Record<FailureReason, Reaction>> = {
 const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Reaction>>>> = {
   message: {
     STALE_EPOCH: epochEnded,
-    FUTURE_EPOCH: epochEnded,
+    FUTURE_EPOCH: epochLost,
     COMMIT_REQUIRED: removalFirst,
+    LOG_INCOMPLETE: logLost,
     RATE_LIMITED: rateLimited,
     NOT_MEMBER: { is: "reject", steps: ["followLeave"] },
     LIMIT_EXCEEDED: { is: "drop" },

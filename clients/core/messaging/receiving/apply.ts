@@ -5,6 +5,7 @@ import { decideEnvelope } from "../conversation/envelope.ts"
 import type { Arrival, End, EnvelopeEvent, Source } from "../conversation/event.ts"
 import type { TimelineEntry } from "../events.ts"
 import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
+import { extendTail } from "../state/tail.ts"
 import { changeOf, type Draft, openDraft, perform } from "./draft.ts"
 import { openMessage } from "./open-message.ts"
 import { verifyArrived } from "./verify-commit.ts"
@@ -51,15 +52,22 @@ function applyOnce(
   return conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
     const outbox = await outboxIn(conversation, conversation.id, stored)
+    const applied: Envelope[] = []
     let end: End = "end"
     for (const envelope of envelopes) {
+      const before = draft.stored.local
       const isOwn = envelope.senderDeviceId === conversation.device.id
       const arrival = { ...facts, envelope, isOwn, hasAdvanced: draft.stored !== stored }
       const ended = await applyNext(conversation, draft, outbox, arrival)
+      const isApplied = draft.stored.local?.processedSeq === envelope.seq && draft.stored.local !== before
+      if (isApplied) applied.push(envelope)
       if (ended === undefined) continue
       end = ended
       break
     }
+    const tail = await extendTail(conversation, conversation.id, draft.stored, applied)
+    draft.stored = tail.state
+    draft.ops.push(...tail.ops)
     const { entries } = draft
     return changeOf(conversation, draft, { entries, processedSeq: draft.stored.local?.processedSeq, end })
   })

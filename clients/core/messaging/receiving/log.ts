@@ -11,6 +11,7 @@ import { decideRecovery, type RecoveryEvent, type RecoveryStep } from "../conver
 import { isReading } from "../conversation/status.ts"
 import { type RecordChanges, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
 import { applyEnvelopes, batchSize } from "./apply.ts"
+import { resubmitTail } from "./resubmit.ts"
 
 const pageSize = 200
 
@@ -38,7 +39,8 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
       break
     }
     if (page.headSeq < local.processedSeq) {
-      if (await isPastHead(conversation, local.processedSeq)) await requestRejoin(conversation)
+      const headSeq = await headBefore(conversation, local.processedSeq)
+      if (headSeq !== undefined && !(await resubmitTail(conversation, headSeq))) await requestRejoin(conversation)
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
@@ -55,12 +57,12 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
 }
 
 /**
- * True if the log is shorter than what this device has processed, so the service has withdrawn or renumbered envelopes.
- * A page may be stale, so the conversation is queried, too.
+ * The end of the log if it is before what this device has processed: the service has lost, withdrawn or renumbered
+ * envelopes. A page may be stale, so the conversation is queried, too.
  */
-async function isPastHead({ calls, id: conversationId }: Conversation, processedSeq: bigint): Promise<boolean> {
+async function headBefore({ calls, id: conversationId }: Conversation, processedSeq: bigint) {
   const { conversation } = await calls.conversations.getConversation({ conversationId })
-  return conversation !== undefined && conversation.headSeq < processedSeq
+  return conversation !== undefined && conversation.headSeq < processedSeq ? conversation.headSeq : undefined
 }
 
 /** Moves the device's cursor at the service. A failure is corrected by the next call. */
@@ -104,6 +106,22 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
 export async function requestRejoin(conversation: Conversation): Promise<void> {
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })
   await findHelper(conversation, true)
+}
+
+/**
+ * Requests a rejoin if the service is in an earlier epoch than this device: it has lost a commit, and has used the
+ * sequence number of that commit again. The own state is read first, so that no later commit of another tab counts.
+ */
+export async function rejoinIfEpochLost(conversation: Conversation): Promise<boolean> {
+  const { record, local } = await conversation.stored()
+  if (record?.status !== Status.ACTIVE || local === undefined) return false
+  const { conversation: shown } = await conversation.calls.conversations.getConversation({
+    conversationId: conversation.id,
+  })
+  // A shorter log gets its end back first.
+  const isLost = shown !== undefined && shown.epoch < local.group.epoch && shown.headSeq >= local.processedSeq
+  if (isLost) await requestRejoin(conversation)
+  return isLost
 }
 
 /** Looks for a member that could add this device: others may have joined, or have requested the same since. */

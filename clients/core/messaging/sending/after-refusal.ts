@@ -5,7 +5,7 @@ import { pause } from "../conversation/backoff.ts"
 import { reactionTo, type Step, waitBeforeRetry } from "../conversation/retry.ts"
 import { MessagingError } from "../errors.ts"
 import { handleEquivocation, mayBeEquivocation } from "../receiving/equivocation.ts"
-import { catchUp, requestRejoin } from "../receiving/log.ts"
+import { catchUp, rejoinIfEpochLost, requestRejoin } from "../receiving/log.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { followLeave } from "./leaving.ts"
 
@@ -81,6 +81,9 @@ async function isSettledBy(
         break
       case "checkEquivocation":
         if (mayBeEquivocation(error) && (await handleEquivocation(conversation))) return true
+        break
+      case "rejoinIfEpochLost":
+        if (await rejoinIfEpochLost(conversation)) return true
         break
       case "followLeave":
         if (await followLeave(conversation)) return true

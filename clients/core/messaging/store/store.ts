@@ -20,6 +20,7 @@ export type Table =
   | "intent"
   | "outbox"
   | "timeline"
+  | "tail"
   | "attachment"
   | "upload"
 

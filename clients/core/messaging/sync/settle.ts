@@ -4,7 +4,7 @@ import type { RecoveryStep } from "../conversation/recovery.ts"
 import { type Ambient, nowSeconds } from "../deps.ts"
 import { consume } from "../joining/welcomes.ts"
 import { handleEquivocation, reportAndRejoin } from "../receiving/equivocation.ts"
-import { catchUp, decideOn, lookForHelp, requestRejoin } from "../receiving/log.ts"
+import { catchUp, decideOn, lookForHelp, rejoinIfEpochLost, requestRejoin } from "../receiving/log.ts"
 import { carryOutDirectives } from "../sending/directives.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { closeHere, followLeave } from "../sending/leaving.ts"
@@ -29,8 +29,8 @@ async function recover(conversation: Conversation, on: "shown" | "logRead", show
   await conversation.stored()
   const own = { ownUserId: owner.userId, ownKey: device.identity().signatureKey }
   for (const step of await decideOn(conversation, { on, shown, ...own })) {
-    const isEquivocation = await steps[step](conversation, shown)
-    if (isEquivocation === true) return
+    const hasEnded = await steps[step](conversation, shown)
+    if (hasEnded === true) return
   }
 }
 
@@ -41,6 +41,7 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   },
   rejoin: requestRejoin,
   checkEquivocation: handleEquivocation,
+  rejoinIfEpochLost,
   reportAndRejoin,
   lookForHelp: async (conversation, shown) => shown && lookForHelp(conversation, shown),
   resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),

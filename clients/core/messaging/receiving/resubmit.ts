@@ -1,0 +1,34 @@
+import { failureOf } from "../../errors.ts"
+import type { Conversation } from "../context.ts"
+import { isUnreachable } from "../conversation/backoff.ts"
+import { readTail } from "../state/tail.ts"
+
+/** Below the limits of a call. */
+const page = { limit: 50, maxBytes: 3 * 1_024 * 1_024 } as const
+
+/**
+ * Resubmits what this device has read beyond the end of the log: the service has lost it. Other members may do the same.
+ *
+ * @param headSeq The end of the service's log.
+ * @returns True if the log reaches this device's position again. False if this device no longer has the envelopes, or
+ * if the service refuses them.
+ * @throws if the service cannot be reached
+ */
+export async function resubmitTail(conversation: Conversation, headSeq: bigint): Promise<boolean> {
+  const { calls, id: conversationId } = conversation
+  for (let head = headSeq; ; ) {
+    const { local } = await conversation.stored()
+    if (local === undefined || head >= local.processedSeq) return true
+    const envelopes = await readTail(conversation, conversationId, { afterSeq: head, ...page })
+    if (envelopes.length === 0) return false
+    try {
+      const answer = await calls.conversations.resubmitMessages({ conversationId, envelopes })
+      if (answer.headSeq <= head) return false
+      head = answer.headSeq
+    } catch (error) {
+      if (isUnreachable(error) || failureOf(error) === undefined) throw error
+      conversation.emit({ is: "failed", conversationId, error })
+      return false
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// The newest envelopes of the log, byte for byte as they were applied. If the service loses them, it gets them back from
+// the members. They are ciphertext, which the stored state can no longer decrypt.
+import { type Envelope, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import type { SealedRows } from "../store/sealed-rows.ts"
+import type { MessagingStore, Op, Space } from "../store/store.ts"
+import { type StoredConversation, withRecord } from "./stored-conversation.ts"
+import { keyOfSeq } from "./timeline.ts"
+
+/** The bounds of one conversation. */
+export const maxTail = { count: 1_000, bytes: 4 * 1_024 * 1_024 } as const
+/** After a bound is exceeded, rows are removed down to this part of it, so that most transactions remove none. */
+const keptPart = 0.75
+const removedAtOnce = 300
+
+interface Needs {
+  readonly rows: SealedRows
+  readonly store: MessagingStore
+}
+
+/** Adds applied envelopes to the tail, and removes the oldest ones beyond its bounds. */
+export async function extendTail(
+  { rows, store }: Needs,
+  space: Space,
+  state: StoredConversation,
+  applied: readonly Envelope[],
+): Promise<{ readonly state: StoredConversation; readonly ops: readonly Op[] }> {
+  const { record } = state
+  if (record === undefined || applied.length === 0) return { state, ops: [] }
+  const ops: Op[] = []
+  let { tailCount: count, tailBytes } = record
+  let bytes = Number(tailBytes)
+  for (const envelope of applied) {
+    const op = await rows.put({ space, table: "tail", key: keyOfSeq(envelope.seq) }, EnvelopeSchema, envelope)
+    ops.push(op)
+    count += 1
+    bytes += sizeOf(op)
+  }
+  if (count > maxTail.count || bytes > maxTail.bytes) {
+    for (const { key, value } of await store.list(space, "tail", { limit: removedAtOnce })) {
+      if (count <= maxTail.count * keptPart && bytes <= maxTail.bytes * keptPart) break
+      ops.push({ op: "remove", table: "tail", key })
+      count -= 1
+      bytes -= value.length
+    }
+  }
+  return { state: withRecord(state, { tailCount: count, tailBytes: BigInt(bytes) }), ops }
+}
+
+const sizeOf = (op: Op): number => (op.op === "remove" ? 0 : op.value.length)
+
+/** The stored envelopes after a sequence number, in order; ends at a gap. */
+export async function readTail(
+  { rows, store }: Needs,
+  space: Space,
+  { afterSeq, limit, maxBytes }: { readonly afterSeq: bigint; readonly limit: number; readonly maxBytes: number },
+): Promise<Envelope[]> {
+  const envelopes: Envelope[] = []
+  let bytes = 0
+  for (const { key, value } of await store.list(space, "tail", { after: keyOfSeq(afterSeq), limit })) {
+    bytes += value.length
+    if (envelopes.length > 0 && bytes > maxBytes) break
+    const envelope = await rows.read({ space, table: "tail", key }, EnvelopeSchema, value)
+    if (envelope.seq !== afterSeq + BigInt(envelopes.length) + 1n) break
+    envelopes.push(envelope)
+  }
+  return envelopes
+}

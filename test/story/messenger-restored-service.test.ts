@@ -1,0 +1,103 @@
+// The service's data is restored from a backup that lacks the last messages. The members have read them, and return them.
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { type BackedUp, backedUp } from "../support/messaging/backed-up.ts"
+import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
+
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+async function allTexts({ messenger }: OpenedMessenger, id: string): Promise<string[]> {
+  const entries = await messenger.timeline(id, { limit: 1_000 })
+  return entries.flatMap((entry) => (entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : []))
+}
+
+describe.each(Object.entries(backedUp))("a service with %s", (_, start) => {
+  let service: BackedUp
+  let messengers: Messengers
+  beforeAll(async () => {
+    service = await start()
+    messengers = messengersOn(service.server, { keyPackages: 4 })
+  })
+  afterAll(async () => {
+    await messengers?.close()
+    await service?.close()
+  })
+
+  async function syncAll(...all: readonly OpenedMessenger[]): Promise<void> {
+    for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
+  }
+  const statusOf = async ({ messenger }: OpenedMessenger, id: string) => (await messenger.conversation(id))?.status
+
+  test("gets 100 messages and 3 commits back from its members, and every conversation continues", async () => {
+    const [ada, bob, cid] = await Promise.all(["ada", "bob", "cid"].map((name) => messengers.newcomer(name)))
+    if (ada === undefined || bob === undefined || cid === undefined) return expect.fail("nobody")
+    const { id: direct } = await ada.messenger.createDirectConversation(bob.person.userId)
+    const { id: group } = await ada.messenger.createGroupConversation([bob.person.userId, cid.person.userId])
+    await syncAll(bob, cid)
+    await ada.messenger.send(group, utf8("before the backup"))
+    await syncAll(ada, bob, cid)
+
+    const dan = await messengers.newcomer("dan")
+    await service.backUp()
+    const sent: string[] = []
+    const say = async ({ messenger }: OpenedMessenger, id: string, text: string) => {
+      await messenger.send(id, utf8(text))
+      if (id === group) sent.push(text)
+    }
+    for (let n = 0; n < 30; n++) await say(ada, group, `ada ${n}`)
+    await ada.messenger.addMembers(group, [dan.person.userId])
+    await syncAll(dan, bob)
+    for (let n = 0; n < 30; n++) await say(bob, group, `bob ${n}`)
+    await bob.messenger.refreshKeys(group)
+    await syncAll(dan)
+    for (let n = 0; n < 20; n++) await say(dan, group, `dan ${n}`)
+    await syncAll(ada)
+    await ada.messenger.removeMembers(group, [cid.person.userId])
+    for (let n = 0; n < 10; n++) await say(ada, group, `ada again ${n}`)
+    for (let n = 0; n < 10; n++) await say(bob, direct, `direct ${n}`)
+    await syncAll(ada)
+    const read = await allTexts(ada, group)
+    expect(read).toEqual(["before the backup", ...sent])
+    await service.restore()
+
+    // Bob and Dan have not read the last messages. Ada returns them, in both conversations.
+    await syncAll(ada, bob, dan)
+    expect(await allTexts(ada, group)).toEqual(read)
+    expect(await allTexts(bob, group)).toEqual(read)
+    expect((await allTexts(dan, group)).at(-1)).toBe("ada again 9")
+    for (const one of [ada, bob, dan]) {
+      expect(await statusOf(one, group)).toBe("active")
+      await say(one, group, "after the restore")
+    }
+    for (const one of [bob, ada]) await one.messenger.send(direct, utf8("after the restore"))
+    await syncAll(ada, bob, dan, cid)
+    for (const one of [ada, bob, dan]) {
+      const texts = await allTexts(one, group)
+      expect(texts.slice(-3)).toEqual(Array(3).fill("after the restore"))
+      const kinds = (await one.messenger.timeline(group, { limit: 1_000 })).map(({ is }) => is)
+      expect(kinds).not.toContain("unreadable")
+      expect(kinds).not.toContain("missing")
+    }
+    expect((await allTexts(ada, direct)).slice(-3)).toEqual(["direct 9", "after the restore", "after the restore"])
+    expect(await statusOf(cid, group)).toBe("removed")
+  })
+
+  test("continues with what a device has written that had read less than the others", async () => {
+    const [eve, fay] = await Promise.all(["eve", "fay"].map((name) => messengers.newcomer(name)))
+    if (eve === undefined || fay === undefined) return expect.fail("nobody")
+    const { id } = await eve.messenger.createGroupConversation([fay.person.userId])
+    await syncAll(fay)
+    await service.backUp()
+    await eve.messenger.refreshKeys(id)
+    await service.restore()
+
+    // The commit's number is used again, so Eve's epoch cannot return: Fay removes her and adds her again.
+    await fay.messenger.send(id, utf8("in the earlier epoch"))
+    await syncAll(eve, fay, eve)
+    expect(await statusOf(eve, id)).toBe("active")
+    await eve.messenger.send(id, utf8("in the next epoch"))
+    await syncAll(fay)
+    expect(await allTexts(fay, id)).toEqual(["in the earlier epoch", "in the next epoch"])
+  })
+})
