@@ -12,6 +12,7 @@ import { refillKeyPackages } from "../../clients/core/messaging/joining/key-pack
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { carryOutCreations } from "../../clients/core/messaging/sending/creation.ts"
 import { listOutbox } from "../../clients/core/messaging/sending/queue.ts"
+import { readTail } from "../../clients/core/messaging/state/tail.ts"
 import { readTimeline } from "../../clients/core/messaging/state/timeline.ts"
 import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
 import { verification } from "../../clients/core/messaging/verification/verification.ts"
@@ -103,7 +104,8 @@ async function furnished() {
 
 const tables: readonly Table[] = [
   ...(["header", "device", "keyPackage", "usedKeyPackage", "creation", "peer"] as const),
-  ...(["conversation", "state", "tree", "staged", "intent", "outbox", "timeline", "attachment", "upload"] as const),
+  ...(["conversation", "state", "tree", "staged", "intent", "outbox", "timeline", "tail", "attachment"] as const),
+  "upload",
 ]
 
 async function rowsOf({ store }: OpenedMessenger): Promise<Flip[]> {
@@ -127,6 +129,7 @@ test("a flipped byte in a stored row of any kind is a typed error, or changes no
         }),
       ),
     timeline: ({ store, rows }) => readTimeline(store, rows, id),
+    tail: (context) => readTail(context, id, { afterSeq: 0n, limit: 100, maxBytes: 1_000_000 }),
     outbox: (context) => listOutbox(context.conversation(id)),
     intents: (context) => context.conversation(other).pending("intent", IntentRecordSchema),
     uploads: (context) => uploadsIn(context, id),

@@ -68,4 +68,12 @@ export const resubmittingMutants: readonly Mutant[] = [
     test: story,
     name: "continues with what a device has written that had read less than the others",
   },
+  {
+    fault: "the stored envelopes have no bound",
+    file: `${client}/state/tail.ts`,
+    from: "if (count > maxTail.count || bytes > maxTail.bytes) {",
+    to: "if (count > maxTail.count) {",
+    test: `${client}/state/tail.test.ts`,
+    name: "only the newest envelopes stay, by size",
+  },
 ]

@@ -43,12 +43,28 @@ export function appendSuite(messaging: () => MessagingStore): void {
     expect(found).toMatchObject({ epoch: 1n, headSeq: 1n, roster: commit.commit.roster })
     expect(found?.state).toMatchObject(commit.commit.state)
     expect(await store().groupInfo(conversation.id)).toEqual({
-      bytes: commit.commit.groupInfo,
+      bytes: commit.commit.groupInfo?.bytes,
       epoch: 1n,
       treeHash: commit.commit.tree?.hash,
     })
     expect(await store().commitOf(conversation.id, 0n)).toMatchObject({ seq: 1n, message: commit.message })
     expect(await store().membershipSpan(conversation.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
+  })
+
+  test("a resubmitted commit keeps its receipt and time, and leaves no GroupInfo", async () => {
+    const [creator, second] = devices()
+    const group = await putGroup(messaging(), [creator, second])
+    const lost = newCommit(group, creator, group.roster, { groupInfo: null })
+    const receipt = { bytes: random(200), hash: random() }
+    const third = { ...lost, resubmitted: { seq: 3n, receipt } }
+    expect(await append(third)).toMatchObject({ is: "refused", decision: { reason: "LOG_INCOMPLETE" } })
+    expect(await append({ ...lost, resubmitted: { seq: 2n, receipt } }, nowMs + 5)).toMatchObject({
+      is: "appended",
+      answer: { seq: 2n, epoch: 2n, acceptedAtMs: nowMs + 5, receipt: receipt.bytes },
+    })
+    expect((await store().find(group.id))?.state?.receiptHash).toEqual(receipt.hash)
+    expect((await store().commitOf(group.id, 1n))?.receipt).toEqual(receipt.bytes)
+    expect(await store().groupInfo(group.id)).toBeUndefined()
   })
 
   test("messages are in order without gaps, and are read as they were written", async () => {

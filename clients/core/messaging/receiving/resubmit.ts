@@ -1,3 +1,4 @@
+import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
@@ -19,7 +20,7 @@ export async function resubmitTail(conversation: Conversation, headSeq: bigint):
   for (let head = headSeq; ; ) {
     const { local } = await conversation.stored()
     if (local === undefined || head >= local.processedSeq) return true
-    const envelopes = await readTail(conversation, conversationId, { afterSeq: head, ...page })
+    const envelopes = await readable(conversation, head)
     if (envelopes.length === 0) return false
     try {
       const answer = await calls.conversations.resubmitMessages({ conversationId, envelopes })
@@ -30,5 +31,16 @@ export async function resubmitTail(conversation: Conversation, headSeq: bigint):
       conversation.emit({ is: "failed", conversationId, error })
       return false
     }
+  }
+}
+
+/** The stored envelopes after a sequence number. A changed row must not keep the device from a rejoin. */
+async function readable(conversation: Conversation, afterSeq: bigint): Promise<Envelope[]> {
+  const { id: conversationId } = conversation
+  try {
+    return await readTail(conversation, conversationId, { afterSeq, ...page })
+  } catch (error) {
+    conversation.emit({ is: "failed", conversationId, error })
+    return []
   }
 }

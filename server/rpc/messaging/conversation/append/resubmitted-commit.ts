@@ -87,6 +87,7 @@ export function verifyResubmitted(
         resetGroupId: null,
         membership: change.membership,
         renewsLeaf: false,
+        readSeq: 0n,
         roster: nextRoster(judge, leaf, change),
         groupInfo: null,
         tree: { bytes: blob, hash: blobHash },

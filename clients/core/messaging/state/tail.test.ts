@@ -1,0 +1,76 @@
+import { create } from "@bufbuild/protobuf"
+import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { beforeEach, expect, test } from "vitest"
+import { openMemoryStore } from "../store/memory.ts"
+import { sealedRows } from "../store/sealed-rows.ts"
+import { testBox } from "../testing/test-box.ts"
+import { nothingStored, type StoredConversation } from "./stored-conversation.ts"
+import { extendTail, maxTail, readTail } from "./tail.ts"
+
+const space = "cnv_a"
+const scope = { app: "app", user: "user" }
+const box = testBox()
+await box.createKey(scope)
+const rows = sealedRows(box, scope)
+let store = openMemoryStore()
+let state: StoredConversation
+beforeEach(() => {
+  store = openMemoryStore()
+  state = { ...nothingStored, record: create(ConversationRecordSchema) }
+})
+
+const envelope = (seq: number, size = 10): Envelope =>
+  create(EnvelopeSchema, {
+    seq: BigInt(seq),
+    epoch: 1n,
+    kind: Envelope_Kind.APPLICATION,
+    message: new Uint8Array(size),
+  })
+
+async function apply(...applied: Envelope[]): Promise<void> {
+  const { state: next, ops } = await extendTail({ rows, store }, space, state, applied)
+  const { generation } = await store.read(space, [])
+  expect(await store.transact(space, generation, ops)).toBe("ok")
+  state = next
+}
+
+const read = (afterSeq: number, limit = 2_000, maxBytes = 100_000_000) =>
+  readTail({ rows, store }, space, { afterSeq: BigInt(afterSeq), limit, maxBytes })
+const seqsAfter = async (...of: Parameters<typeof read>) => (await read(...of)).map(({ seq }) => Number(seq))
+
+test("the envelopes are read as they were applied, from any position, in pages", async () => {
+  await apply(envelope(3), envelope(4, 50), envelope(5))
+  expect(await read(2)).toEqual([envelope(3), envelope(4, 50), envelope(5)])
+  expect(await seqsAfter(3)).toEqual([4, 5])
+  expect(await seqsAfter(2, 2)).toEqual([3, 4])
+  // At least one, whatever its size.
+  expect(await seqsAfter(3, 10, 1)).toEqual([4])
+})
+
+test("nothing is read beyond a gap", async () => {
+  await apply(envelope(3), envelope(5))
+  expect(await seqsAfter(2)).toEqual([3])
+  expect(await seqsAfter(1)).toEqual([])
+})
+
+test("only the newest envelopes stay, by number", async () => {
+  for (let seq = 1; seq <= maxTail.count + 50; seq += 50) {
+    await apply(...Array.from({ length: 50 }, (_, i) => envelope(seq + i)))
+    expect((await store.list(space, "tail")).length).toBe(state.record?.tailCount)
+    expect(state.record?.tailCount).toBeLessThanOrEqual(maxTail.count)
+  }
+  const [oldest] = await store.list(space, "tail", { limit: 1 })
+  expect(Number(oldest?.key)).toBe(301)
+  expect((await seqsAfter(300)).at(-1)).toBe(maxTail.count + 50)
+})
+
+test("only the newest envelopes stay, by size", async () => {
+  for (let seq = 1; seq <= 10; seq++) {
+    await apply(envelope(seq, maxTail.bytes / 4))
+    const sizes = (await store.list(space, "tail")).map(({ value }) => value.length)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(Number(state.record?.tailBytes))
+    expect(Number(state.record?.tailBytes)).toBeLessThanOrEqual(maxTail.bytes)
+  }
+  expect(await seqsAfter(8)).toEqual([9, 10])
+})
