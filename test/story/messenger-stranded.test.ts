@@ -135,6 +135,14 @@ async function lose(id: string, count: number): Promise<void> {
   }
 }
 
+/** Removes the stored envelopes, as if they were too old: the device cannot return them to the service. */
+async function forget({ store }: OpenedMessenger, id: string): Promise<void> {
+  const rows = await store.list(id, "tail")
+  const { generation } = await store.read("device", [])
+  const ops = rows.map(({ key }) => ({ op: "remove", space: id, table: "tail", key }) as const)
+  expect(await store.transact("device", generation, ops)).toBe("ok")
+}
+
 test("the service loses two messages, and both wait", async () => {
   const [ada, bob] = [await newcomer("ada lost"), await newcomer("bob lost")]
   const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
@@ -142,6 +150,7 @@ test("the service loses two messages, and both wait", async () => {
   for (const text of ["one", "two", "three"]) await ada.messenger.send(id, utf8(text))
   await syncAll(bob, ada)
   await lose(id, 2)
+  for (const one of [ada, bob]) await forget(one, id)
   await syncAll(ada, bob)
   await expectContinued(id, ada, bob)
   for (const one of [ada, bob]) expect((await textsIn(one, id)).slice(0, 3)).toEqual(["one", "two", "three"])
