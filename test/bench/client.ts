@@ -11,6 +11,7 @@ import type { TestDevice } from "../support/messaging/device.ts"
 import { developmentWorld, type World } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
+import { backingUp } from "./client/backup.ts"
 import { bareTrip, byTurns, messengerTrip } from "./client/latency.ts"
 import { issuerRoot, newPerson, type Person } from "./client/people.ts"
 import { appender, inBatches, newcomer } from "./messaging/cast.ts"
@@ -131,6 +132,7 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
   const messenger = await ben.person.open()
   const taking = await timed(() => messenger.sync())
   if ((await messenger.conversation(id))?.processedSeq !== BigInt(count + 1)) throw new Error("not all was taken in")
+  const backups = await backingUp(messenger, await ben.person.withNewDevice(), count)
   await messenger.close()
   const stored = (statSync(file).size - before) / count
   return [
@@ -150,6 +152,7 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
     { name: `${count} messages synced`, ratio: fetching / taking, ms: taking, perSecond: (count / taking) * 1_000 },
     { name: "a message on the wire", ratio: 1, bytes: wireBytes / count },
     { name: "a message in the store", ratio: stored / (wireBytes / count), bytes: stored },
+    ...backups,
   ]
 }
 

@@ -14,6 +14,13 @@ export interface Person {
   readonly file: string
   /** Opens the messenger: the same device each time. */
   open(): Promise<Messenger>
+  /** The same user with another device, which has an empty store. */
+  withNewDevice(): Promise<Person>
+}
+
+interface Place {
+  readonly rootKey: Uint8Array
+  readonly folder: string
 }
 
 /** @param folder Of the server in the development profile, where its root is. */
@@ -22,12 +29,12 @@ export function issuerRoot(folder: string): Uint8Array {
   return rootPublicKey(new Uint8Array(Buffer.from(String(seed), "base64url")))
 }
 
-export async function newPerson(
-  { baseUrl, newUser }: World,
-  { rootKey, folder }: { rootKey: Uint8Array; folder: string },
-): Promise<Person> {
+export async function newPerson({ baseUrl, newUser }: World, place: Place): Promise<Person> {
   const session = await newUser()
-  const file = join(folder, session.userId)
+  return personOf(baseUrl, session, join(place.folder, session.userId), place)
+}
+
+function personOf(baseUrl: string, session: SignedIn, file: string, place: Place): Person {
   const transport = createGrpcTransport({ baseUrl })
   const box = createPassphraseBox({
     storage: createFileStorage(`${file}-box`),
@@ -40,7 +47,7 @@ export async function newPerson(
     file,
     open: () =>
       createMessenger({
-        messaging: { baseUrl, issuerRootKeys: [rootKey] },
+        messaging: { baseUrl, issuerRootKeys: [place.rootKey] },
         session: {
           appId: idOf("app", placeOf(session.accessToken).appId),
           tenantId: undefined,
@@ -52,5 +59,6 @@ export async function newPerson(
         store: openSqliteStore(file),
         secretBox: box,
       }),
+    withNewDevice: async () => personOf(baseUrl, await session.again(), `${file}-new`, place),
   }
 }
