@@ -1,7 +1,11 @@
 // Encrypted backups: a user who has lost all devices restores the history, and each conversation continues.
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { utf8 } from "@signet/canonical/bytes"
 import { exportBackup, exportBackupWithPassphrase, readBackup, restoreBackup } from "@signet/client/messaging/backup"
+import { openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
 import { DeviceRecordSchema, KeyPackageRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
@@ -139,6 +143,31 @@ test("a repeated restore changes nothing, and an interrupted one is completed", 
   const second = await restoreBackup(back.messenger, file, { recoveryKey })
   expect(second).toMatchObject({ importedEntries: 0, changedUserIds: [] })
   expect(await generations()).toEqual(before)
+})
+
+test("a long history is restored in chunks of bounded size, from a folder into SQLite", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-backup-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const ann = await messengers.newcomer("ann at length", { store: await openFolderStore(join(folder, "ann")) })
+  const ben = await messengers.newcomer("ben at length")
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  const texts = Array.from({ length: 14 }, (_, i) => `${i} `.padEnd(200_000, "x"))
+  for (const text of texts) await ann.messenger.send(id, utf8(text))
+  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const file = await allOf(bytes)
+  // The header, the summary, three chunks and the end.
+  expect(file.length).toBe(6)
+  expect(Math.max(...file.map(({ length }) => length))).toBeLessThan(1_300_000)
+
+  const back = await messengers.open(await ann.person.again(), { store: openSqliteStore(join(folder, "back")) })
+  const cut = restoreBackup(back.messenger, file.slice(0, 4), { recoveryKey })
+  await expect(cut).rejects.toMatchObject({ reason: "BACKUP_INCOMPLETE" })
+  const some = await textsIn(back, id)
+  expect(some).toEqual(texts.slice(0, some.length))
+  expect(some.length).toBeGreaterThan(0)
+  expect(some.length).toBeLessThan(texts.length)
+  await restoreBackup(back.messenger, file, { recoveryKey })
+  expect(await textsIn(back, id)).toEqual(texts)
 })
 
 test("entries of this device stay, and a device that has joined gets the earlier ones", async () => {
