@@ -76,7 +76,7 @@ const commits: Record<string, [before: () => Promise<unknown>, commit: (id: stri
 
 test.each(Object.entries(commits))(
   "a device quarantines the conversation when the receipt of its own commit names another state: %s",
-  async (_, [before, commit]) => {
+  async (name, [before, commit]) => {
     const made = await before()
     transport.reports.length = 0
     transport.bend = { method: "AppendMessage", answer: (truth) => bend(truth as AppendMessageResponse) }
@@ -91,6 +91,8 @@ test.each(Object.entries(commits))(
     expect(report).toMatchObject({ fault: ReportForkRequest_Fault.STATE_TAG_MISMATCH })
     expect(report?.stateTag).toHaveLength(32)
     const after = await ann.messenger.conversation(report?.conversationId ?? "")
-    expect(after).toMatchObject({ status: "quarantined", quarantine: { reason: "STATE_TAG_DIFFERS" } })
+    // In a direct conversation the device has requested a rejoin by itself.
+    const status = name === "a reset" ? "waiting" : "quarantined"
+    expect(after).toMatchObject({ status, quarantine: { reason: "STATE_TAG_DIFFERS" } })
   },
 )

@@ -52,13 +52,12 @@ test.each<[string, Partial<Conversation>, typeof newcomer, ReturnType<typeof dev
     refuse("RESET_NOT_NEEDED"),
   ],
   ["once no member has helped for a minute", { directives: [unhelped] }, member, [device(20)], { is: "reset" }],
-  ["also after a report", { forkReports: [unhelpedReport] }, member, [device(20)], { is: "reset" }],
   [
-    "a second report starts no second minute",
-    { forkReports: [unhelpedReport, ownReport] },
+    "not by a report alone, which asks nobody to remove it",
+    { forkReports: [unhelpedReport] },
     member,
     [device(20)],
-    { is: "reset" },
+    refuse("RESET_NOT_NEEDED"),
   ],
   [
     "not once a member has removed it: the member works, and waits for a key package",

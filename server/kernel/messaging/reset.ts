@@ -4,7 +4,7 @@ import type { Reason } from "../errors.ts"
 import type { DeviceId, PrincipalId } from "../ids.ts"
 import { isOnTheWayOut } from "./directive.ts"
 import { resetAfterMs } from "./limits.ts"
-import type { Conversation, Leaf } from "./records.ts"
+import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
 
 type ResetDecision =
@@ -17,9 +17,8 @@ type ResetDecision =
  *
  * The device must be an active one of the two users (its token says so). It has no leaf, or its leaf is stuck: it waits
  * for a REJOIN, or has reported a commit that it cannot process. No helper may be online: another member device that
- * could add it by an ordinary commit. Online devices are no helpers if none has removed the stuck leaf for
- * `resetAfterMs`. Once the leaf is removed, one of them works: a device could otherwise force resets by having no key
- * packages.
+ * could add it by an ordinary commit. Online devices are no helpers if none has removed the leaf within `resetAfterMs` of
+ * its REJOIN. Once the leaf is removed, a member works: a device could otherwise force resets by having no key packages.
  *
  * @param onlineDeviceIds Member devices that called within `resetAfterMs` (limits.ts).
  */
@@ -36,9 +35,10 @@ export function decideReset(
   const own = leafOf(conversation.roster, requester.deviceId)
   const leaving = own && isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return { is: "refuse", reason: leaving }
-  const stuckAtMs = own && stuckSince(conversation, own)
-  if (own !== undefined && stuckAtMs === undefined) return { is: "refuse", reason: "NOTHING_TO_DO" }
-  if (stuckAtMs !== undefined && nowMs - stuckAtMs >= resetAfterMs) return { is: "reset" }
+  if (own !== undefined && !isStuck(conversation, own)) return { is: "refuse", reason: "NOTHING_TO_DO" }
+  // A report alone asks nobody to remove the device.
+  const askedAtMs = own && rejoinOf(conversation, own)?.issuedAtMs
+  if (askedAtMs !== undefined && nowMs - askedAtMs >= resetAfterMs) return { is: "reset" }
   const isHelped = helpersOf(conversation, requester.deviceId).some(({ deviceId }) =>
     onlineDeviceIds.includes(deviceId),
   )
@@ -51,18 +51,20 @@ function helpersOf(conversation: Conversation, requester: DeviceId): readonly Le
     (leaf) =>
       leaf.deviceId !== requester &&
       isOnTheWayOut(conversation.directives, leaf) === undefined &&
-      stuckSince(conversation, leaf) === undefined,
+      !isStuck(conversation, leaf),
   )
 }
 
-/** The time of a leaf's oldest open REJOIN or fork report, in milliseconds; undefined without one. */
-function stuckSince({ directives, forkReports }: Conversation, { userId, deviceId }: Leaf): number | undefined {
-  const isOwn = (of: { readonly userId: PrincipalId; readonly deviceId: DeviceId | null }) =>
-    of.userId === userId && of.deviceId === deviceId
-  const asked = directives.filter((one) => one.kind === "REJOIN" && one.status === "OPEN" && isOwn(one))
-  const since = [...asked.map((one) => one.issuedAtMs), ...forkReports.filter(isOwn).map((one) => one.reportedAtMs)]
-  return since.length === 0 ? undefined : Math.min(...since)
-}
+const isOf = (of: { readonly userId: PrincipalId; readonly deviceId: DeviceId | null }, leaf: Leaf) =>
+  of.userId === leaf.userId && of.deviceId === leaf.deviceId
+
+/** A leaf's open REJOIN. */
+const rejoinOf = ({ directives }: Conversation, leaf: Leaf): Directive | undefined =>
+  directives.find((one) => one.kind === "REJOIN" && one.status === "OPEN" && isOf(one, leaf))
+
+/** True if the leaf waits for a REJOIN, or has an open fork report. */
+const isStuck = (conversation: Conversation, leaf: Leaf): boolean =>
+  rejoinOf(conversation, leaf) !== undefined || conversation.forkReports.some((report) => isOf(report, leaf))
 
 /** True if the group id belongs to another group of the same conversation, as in the commit of a reset. */
 export function isOtherGroup({ mlsGroupId }: Pick<Conversation, "mlsGroupId">, groupId: Uint8Array): boolean {

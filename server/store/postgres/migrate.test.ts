@@ -35,6 +35,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0021_principal_locks": "b89ce5e551ecc01c84e5a5003bdb62d702501575e854384cb6f861c882ac20ac",
     "0022_sealing_keys": "b078a7a00cca1fa3e4c184e9bcd4b9b837078650a728fb8eac120d0a74bc11a1",
     "0023_directive_leases": "f8c03c5ca3ade8af03e1193ab993561c0e19ab2a1e9b17404b7953819ed2c571",
+    "0024_block_list": "58e46eba0643656fecfa7bd050697adc3922cce703feb081ebe4bc6fc849e989",
   })
 })
 

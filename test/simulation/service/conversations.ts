@@ -230,8 +230,9 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     if (commit !== null && receipt !== null) {
       writeLeaves(kept, before.roster, commit.roster, seq)
       const treeHash = commit.tree?.hash ?? null
-      kept.groupInfo =
-        commit.groupInfo === null ? undefined : { bytes: commit.groupInfo.bytes, epoch: nextEpoch, treeHash }
+      if (commit.groupInfo !== null) {
+        kept.groupInfo = { bytes: commit.groupInfo.bytes, epoch: nextEpoch, treeHash }
+      } else if (kept.groupInfo !== undefined) kept.groupInfo = { ...kept.groupInfo, treeHash: null }
       if (commit.tree !== null) kept.trees.set(hex(commit.tree.hash), commit.tree.bytes)
       writeWelcomes(before, append, commit, decision, receipt.bytes)
     }

@@ -14,6 +14,7 @@ const idempotencyKey = randomBytes(16)
 const conversationId = `cnv_${none}`
 const attachmentId = `att_${none}`
 const deviceId = `dev_${none}`
+const userId = `prn_${none}`
 
 const fields: Record<string, Record<string, unknown>> = {
   RegisterDevice: { deviceRequest: randomBytes(100) },
@@ -22,12 +23,15 @@ const fields: Record<string, Record<string, unknown>> = {
   UploadKeyPackages: { packages: [{ keyPackage: randomBytes(100) }] },
   ClaimKeyPackages: { claimId: newClaimId(), conversationId, deviceIds: [deviceId] },
   CreateConversation: {
-    kind: { case: "direct", value: { peerUserId: `prn_${none}` } },
+    kind: { case: "direct", value: { peerUserId: userId } },
     claimId: newClaimId(),
     idempotencyKey,
   },
   AuthorizeMembership: { conversationId, change: { case: "remove", value: { deviceIds: [deviceId] } } },
   AppendMessage: { conversationId, idempotencyKey, payload: { case: "application", value: randomBytes(100) } },
+  ResubmitMessages: { envelopes: [{ conversationId, seq: 1n, kind: 1, message: randomBytes(100) }] },
+  BlockUser: { userId },
+  UnblockUser: { userId },
   GetTree: { conversationId, treeHash: "0".repeat(64) },
   LeaseDirective: { conversationId, directiveId: `dir_${none}` },
   ReportFork: { conversationId, seq: 1n, fault: 1 },

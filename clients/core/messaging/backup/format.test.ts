@@ -36,7 +36,7 @@ const history = (seq: bigint): Content => {
 }
 type Content = NonNullable<MessageInitShape<typeof BackupChunkV1Schema>["content"]>
 const contents: Content[] = [
-  { case: "summary", value: { entries: 2n } },
+  { case: "summary", value: { entries: 2n, createdAtMs: 1n } },
   history(1n),
   history(2n),
   { case: "end", value: {} },
@@ -143,6 +143,11 @@ test.each<[string, readonly Uint8Array[], string]>([
   ["without any chunk", [], "BACKUP_INCOMPLETE"],
 ])("a backup %s is refused", async (_, chunks, reason) => {
   expect((await readAll(fileOf({ ...good, chunks }))).reason).toBe(reason)
+})
+
+test("a backup without a date is refused: its entries would have no mark", async () => {
+  const made = await make(5, [{ case: "summary", value: { entries: 2n } }, ...contents.slice(1)])
+  expect(await readAll(fileOf(made))).toEqual({ read: [], reason: "BACKUP_TAMPERED" })
 })
 
 test("a backup that does not begin with its summary is refused", async () => {

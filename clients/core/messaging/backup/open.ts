@@ -27,6 +27,8 @@ export async function openBackup(owner: Owner, source: BackupSource, secret: Bac
     await contents.return()
     throw damaged("its first chunk is no summary")
   }
+  // Its entries carry this time, which marks them as imported.
+  if (first.value.value.createdAtMs === 0n) throw damaged("its summary has no date")
   return { summary: first.value.value, contents }
 }
 

@@ -56,7 +56,15 @@ const notice: DraftPart = { do: "noticeKeys", group }
 const see = (before: StoredConversation): DraftPart => ({ do: "seeKeys", before, group, at })
 const gapAfter = (afterSeq: bigint) => ({ ...at, is: "gap", afterSeq }) as const
 const resetEntry: DraftPart = { do: "entry", entry: { ...at, is: "reset", by: founder } }
-const earlier = stored({ status: Status.WAITING, joinedSeq: 3n, directUserIds: users, seenKeysHash: bytes32(7) })
+/** The envelopes that stay stored. */
+const tail = { tailCount: 3, tailBytes: 30n }
+const earlier = stored({
+  status: Status.WAITING,
+  joinedSeq: 3n,
+  directUserIds: users,
+  seenKeysHash: bytes32(7),
+  ...tail,
+})
 const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n } as LocalGroup }
 const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
 const afterReset = (readSeq: bigint) => joinOf({ readSeq, reset: { asksConfirmation: true } })
@@ -77,7 +85,7 @@ describe("a decision about a join", () => {
       reading,
       joinOf({ readSeq: 6n }),
       [notice, see(reading), { do: "storeEntry", entry: gapAfter(6n) }],
-      { directUserIds: users, seenKeysHash: bytes32(7), resetSeq: 0n },
+      { directUserIds: users, seenKeysHash: bytes32(7), resetSeq: 0n, ...tail },
     ],
     [
       "an own message that was accepted in the absence is shown in the gap, and not sent again",

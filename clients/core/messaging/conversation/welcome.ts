@@ -78,6 +78,9 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
     resetSeq: reset ? at.seq : former.resetSeq,
     asksConfirmation: reset ? reset.asksConfirmation : former.asksConfirmation,
     seenKeysHash: former.seenKeysHash,
+    // Its rows stay.
+    tailCount: former.tailCount,
+    tailBytes: former.tailBytes,
   })
   return { state, effects }
 }

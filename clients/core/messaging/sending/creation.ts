@@ -75,7 +75,10 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       if (record !== undefined) await checkHeld(context, stored, intent.id, peerUserId)
       const isUnbegun = record === undefined || isWaitingForKeyPackages(record) || isOver(record)
       if (isUnbegun && authorization !== undefined) {
-        const next = await begin(context, made, authorization, intent)
+        const group = await begin(context, made, authorization, intent)
+        // The rows of an ended group's log stay.
+        const { tailCount = 0, tailBytes = 0n } = record ?? {}
+        const next = { ...group, record: create(ConversationRecordSchema, { ...group.record, tailCount, tailBytes }) }
         return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
       }
       if (record !== undefined) {

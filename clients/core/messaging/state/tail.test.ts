@@ -74,3 +74,11 @@ test("only the newest envelopes stay, by size", async () => {
   }
   expect(await seqsAfter(8)).toEqual([9, 10])
 })
+
+test("rows that an earlier version did not count cannot make the count negative", async () => {
+  for (let seq = 1; seq <= 40; seq++) await apply(envelope(seq, 10))
+  state = { ...nothingStored, record: create(ConversationRecordSchema) }
+  for (let seq = 41; seq <= 58; seq++) await apply(envelope(seq, maxTail.bytes / 16))
+  expect(state.record?.tailCount).toBeGreaterThanOrEqual(0)
+  expect(await seqsAfter(56)).toEqual([57, 58])
+})

@@ -43,7 +43,8 @@ export async function extendTail(
       bytes -= value.length
     }
   }
-  return { state: withRecord(state, { tailCount: count, tailBytes: BigInt(bytes) }), ops }
+  const tail = { tailCount: Math.max(count, 0), tailBytes: BigInt(Math.max(bytes, 0)) }
+  return { state: withRecord(state, tail), ops }
 }
 
 const sizeOf = (op: Op): number => (op.op === "remove" ? 0 : op.value.length)

@@ -174,7 +174,8 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
   groupInfo(): Awaited<ReturnType<Conversations["groupInfo"]>> {
     const kept = this.#kept()
     const info = kept && groupInfoOf(this.sql)
-    return info && { ...info, treeHash: kept.conversation.state?.treeHash ?? null }
+    const { epoch, state } = kept?.conversation ?? {}
+    return info && { ...info, treeHash: (info.epoch === epoch && state?.treeHash) || null }
   }
 
   tree(hash: Uint8Array, offset: number): Awaited<ReturnType<Conversations["tree"]>> {

@@ -20,10 +20,12 @@ const namedText = `select max(welcome.expires_at) as until from welcome_commit
 join welcome on welcome.commit_seq = welcome_commit.commit_seq and welcome.status <> 'ENDED'
 where welcome_commit.tree_hash = ?`
 
-/** Requires a transaction. Without a GroupInfo, the one of the former epoch is deleted. */
+/**
+ * Requires a transaction. A resubmitted commit has no GroupInfo: the former one stays, because a pending welcome of an
+ * earlier epoch is checked against it.
+ */
 export function writeGroupInfo(sql: Sql, epoch: bigint, info: VerifiedCommit["groupInfo"]): void {
-  if (info === null) sql.run("delete from group_info")
-  else sql.run(groupInfoText, epoch, info.bytes)
+  if (info !== null) sql.run(groupInfoText, epoch, info.bytes)
 }
 
 export function groupInfoOf(sql: Sql): { bytes: Uint8Array; epoch: bigint } | undefined {

@@ -36,7 +36,8 @@ from conversation ${cursorJoin("$1")}
 where ${ofDevice}
   and ($5::timestamptz is null or (created_at, conversation.id) < ($5::timestamptz, $6::text))
 order by created_at desc, conversation.id desc limit $7`
-const groupInfoText = `select info, group_info.epoch, tree_hash from group_info
+const groupInfoText = `select info, group_info.epoch, case when group_info.epoch = conversation.epoch then tree_hash end as tree_hash
+from group_info
 join conversation on conversation.id = conversation_id where conversation_id = $1`
 const treeText = `select size, substring(chunk from ($3::integer % ${maxBytes.treeChunk}) + 1) as chunk
 from tree left join tree_chunk chunk

@@ -16,7 +16,6 @@ select $1::text, $2::bigint, new.* from unnest($3::text[], $4::integer[], $5::te
 const forgetAskedText = "delete from conversation_asked where conversation_id = $1"
 const groupInfoText = `insert into group_info (conversation_id, epoch, info) values ($1, $2, $3)
 on conflict (conversation_id) do update set epoch = excluded.epoch, info = excluded.info`
-const noGroupInfoText = "delete from group_info where conversation_id = $1"
 const replaceTreeText = `update tree set check_at = $3
 where conversation_id = $1 and check_at is null and hash is distinct from $2`
 // A tree that is named again is as new: the sweep does not delete it before this commit ends.
@@ -29,8 +28,10 @@ export async function writeCommit(trx: Database, write: CommitWrite): Promise<vo
   const { before, commit, decision } = write
   await writeLeaves(trx, before, commit.roster, decision.seq)
   if (before.epoch === 0n) await run(trx, forgetAskedText, [before.id])
-  if (commit.groupInfo === null) await run(trx, noGroupInfoText, [before.id])
-  else await run(trx, groupInfoText, [before.id, decision.nextEpoch, commit.groupInfo.bytes])
+  // A pending welcome of an earlier epoch is checked against the newest GroupInfo, also after a resubmitted commit.
+  if (commit.groupInfo !== null) {
+    await run(trx, groupInfoText, [before.id, decision.nextEpoch, commit.groupInfo.bytes])
+  }
   await writeTree(trx, write)
   await writeWelcomes(trx, write)
 }

@@ -1208,7 +1208,7 @@ export type GetGroupInfoResponse = Message<"signet.messaging.v1.GetGroupInfoResp
 
   /**
    * H("tree-blob", ratchet tree) of that epoch in lower-case hexadecimal. The tree was uploaded, or derived from the
-   * commit.
+   * commit. Empty for an earlier epoch than the current one.
    *
    * @generated from field: string tree_hash = 3;
    */
@@ -2014,20 +2014,21 @@ export const ConversationService: GenService<{
     output: typeof AppendMessageResponseSchema;
   },
   /**
-   * Appends envelopes that the service has lost, for example because its database was restored from a backup.
+   * Appends envelopes that the service has lost, such as after a restore from a backup.
    *
    * A member resubmits what it has read beyond the end of the log: the same bytes at the same sequence numbers, in order
    * and without gaps. The service skips envelopes that it has, and stops at the first one that does not continue the log.
    * For a commit it requires its own receipt, which names the sequence number and the receipt before it, and checks
    * signatures, proof and credentials for the time of the receipt. Lost welcomes do not return: an added device that did
-   * not join requests a rejoin. An application message passes the checks of AppendMessage, except who appends it:
-   * members verify its sender.
+   * not join requests a rejoin. An application message passes the checks of AppendMessage, except who appends it, and
+   * except that it does not wait for an open removal: members verify its sender.
    *
    * Requires: USER and scope messaging.write and device proof.
    * REST: POST /security/conversations/{conversation_id}:resubmit.
    *
    * Errors:
-   *   ABORTED             STALE_EPOCH, FUTURE_EPOCH (the first envelope is of another epoch than the log's end)
+   *   ABORTED             STALE_EPOCH, FUTURE_EPOCH (the first envelope is of another epoch than the log's end),
+   *                       COMMIT_CONFLICT, LOG_INCOMPLETE (another envelope has taken the number meanwhile)
    *   FAILED_PRECONDITION CONVERSATION_QUARANTINED, CONVERSATION_CLOSED
    *   INVALID_ARGUMENT    MLS_MALFORMED, MLS_NON_CANONICAL, MLS_WRONG_WIRE_FORMAT, MLS_WRONG_GROUP, ENVELOPE_INVALID (the
    *                       AAD or the receipt), GROUP_INFO_MISMATCH (the service has no ratchet tree of the epoch)
@@ -2082,7 +2083,8 @@ export const ConversationService: GenService<{
     output: typeof AckMessagesResponseSchema;
   },
   /**
-   * Returns the GroupInfo of the current epoch, as the last committer sent it.
+   * Returns the newest GroupInfo that a committer has sent. It is of an earlier epoch if later commits were lost and
+   * resubmitted.
    *
    * Requires: USER and scope messaging.read and device.
    * REST: GET /security/conversations/{conversation_id}/group-info.
@@ -2220,7 +2222,8 @@ export const ConversationService: GenService<{
   /**
    * Streams hints for the calling device. A hint can be lost, repeated or delayed; the list RPCs are authoritative. The
    * stream starts with one hint per conversation whose log is ahead of the device's cursor. Further hints report
-   * pending welcomes, few key packages and the version of the block list. The service ends the stream of a reader that does not keep up.
+   * pending welcomes, few key packages and the version of the block list. The service ends the stream of a reader that
+   * does not keep up.
    *
    * Requires: USER and scope messaging.read and device.
    *

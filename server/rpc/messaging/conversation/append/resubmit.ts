@@ -21,6 +21,7 @@ import { type ConversationFacts, conversationEvent } from "../../events.ts"
 import { readMls } from "../../refusing.ts"
 import { seen } from "../seen.ts"
 import { eventsOf, hintsOf, removeRevoked } from "./after.ts"
+import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
 import { appendRefusal } from "./outcome.ts"
 import { verifyResubmitted } from "./resubmitted-commit.ts"
@@ -28,7 +29,7 @@ import { loadTree } from "./tree.ts"
 import type { JudgedCommit } from "./verify-commit.ts"
 
 /**
- * Appends the envelopes that continue the log, one by one: another member may resubmit the same ones.
+ * Appends the envelopes that continue the log, one by one: another member may resubmit the same envelopes.
  *
  * @returns The end of the log. @throws Refused what the contract lists of ResubmitMessages, if nothing was appended.
  */
@@ -39,6 +40,7 @@ export async function resubmitMessages(
 ): Promise<{ headSeq: bigint }> {
   const device = deviceOf(context)
   await counted(deps, context, "messaging_resubmit", { device: device.id })
+  if (deps.clock.nowMs() >= device.expiresAtMs) throw expired()
   let before: bigint | undefined
   let conversation = await seen(deps, context, conversationId)
   for (const envelope of envelopes) {
