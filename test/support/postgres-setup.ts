@@ -100,7 +100,7 @@ async function execute(url: string, text: string): Promise<void> {
  */
 async function dumpPglite(): Promise<string> {
   const version = JSON.parse(await fs.readFile("node_modules/@electric-sql/pglite/package.json", "utf8")).version
-  const migrations = (await readMigrations()).map(({ sha256 }) => sha256)
+  const migrations = (await readMigrations()).map(({ name, sha256 }) => `${name} ${sha256}`)
   const key = createHash("sha256")
     .update([version, ...migrations].join())
     .digest("hex")
