@@ -23,6 +23,7 @@ import { messengerMutants } from "./messenger.ts"
 import { messengerBackupMutants } from "./messenger-backups.ts"
 import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
+import { resetMutants } from "./messenger-resets.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { objectMutants } from "./objects.ts"
@@ -48,6 +49,7 @@ export const mutants: readonly Mutant[] = [
   ...messagingStoreMutants,
   ...blockedUserMutants,
   ...messengerMutants,
+  ...resetMutants,
   ...resubmittingMutants,
   ...identityClientMutants,
   ...commandMutants,

@@ -290,8 +290,9 @@ async function stillAlone(
 }
 
 /**
- * A sent message is where its sender was told. A stored message of a member that stayed is somewhere. One of a member
- * that has left does not wait any more: it was reported as unsent, although nobody may be there who removes the member.
+ * A sent message has the position that the service returned. A stored message of a member that stayed is in the log or in
+ * its outbox. A message of a member that has left does not wait: the device reported it as unsent, also if no member is
+ * left to remove the device.
  */
 async function placeOf(
   { service }: Cast,

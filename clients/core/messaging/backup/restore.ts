@@ -7,7 +7,7 @@ import { importComparison } from "./import-comparisons.ts"
 import { importHistory } from "./import-history.ts"
 import { openBackup } from "./open.ts"
 
-/** What a backup contains, to be shown before it is restored. */
+/** The contents of a backup, for the app to show before it restores them. */
 export interface BackupSummary {
   /** Unix milliseconds. */
   readonly createdAtMs: number
