@@ -77,3 +77,16 @@ test("bytes of another kind, of a later format or too few are refused with the r
   const empty = await sealBytes(box, key, place, new Uint8Array())
   expect(await open(empty)).toEqual(new Uint8Array())
 })
+
+test("hashes of scopes are kept for a bounded number of them", async () => {
+  const key = await keyOf(3)
+  const spy = vi.spyOn(crypto.subtle, "digest")
+  const seal = (user: string) => sealBytes(box, key, { scope: { app: "app_1", user }, purpose: "token" }, plaintext)
+  await seal("first")
+  await seal("first")
+  expect(spy).toHaveBeenCalledTimes(1)
+  for (let i = 0; i < 64; i++) await seal(`user ${i}`)
+  spy.mockClear()
+  await seal("first")
+  expect(spy).toHaveBeenCalledTimes(1)
+})

@@ -268,6 +268,24 @@ describe("what a request names", () => {
     expect(await refusal(list(own, context?.id))).toBe(none)
   })
 
+  test("adds only active members of the app, and only the installation adds others to the app itself", async () => {
+    const { admin } = clients
+    const appId = world.app.id
+    const stranger = await signIn(server, clients, `stranger ${Math.random()}`, { app: world.other })
+    const { principalId } = stranger
+    const add = (tenantId: string, name: "root" | "admin") =>
+      refusal(admin.createMembership({ appId, principalId, tenantId }, world.as(name)))
+    const notMember = "FailedPrecondition STATE_CONFLICT"
+    expect(await add(world.tenant.id, "root")).toBe(notMember)
+    expect(await add("", "admin")).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    const { membership } = await admin.createMembership({ appId, principalId }, world.as("root"))
+    await admin.suspendMembership({ appId, membershipId: membership?.id ?? "" }, world.as("root"))
+    expect(await add(world.tenant.id, "root")).toBe(notMember)
+    for (const tenantId of [world.tenant.id, ""]) expect(await add(tenantId, "admin")).toBe(notMember)
+    await admin.resumeMembership({ appId, membershipId: membership?.id ?? "" }, world.as("root"))
+    await admin.createMembership({ appId, principalId, tenantId: world.tenant.id }, world.as("admin"))
+  })
+
   test("is no principal that was deleted, not even for the installation", async () => {
     const { principalId } = await signIn(server, clients, "gone for good", { app: world.app })
     const { deps, store } = server

@@ -62,6 +62,13 @@ describeStory("a signed-in stranger", (kind) => {
       .where("kind", "=", eventKind as never)
       .execute()
 
+  test("ends a session once: a repeated call succeeds and records nothing", async () => {
+    const [user, other] = [await signIn("ends twice"), await signIn("ends twice")]
+    const { sessions } = connect()
+    for (const _ of [1, 2]) await sessions.revokeSession({ sessionId: other.session.id }, bearer(user.accessToken))
+    expect(await eventsOf(other.session.id, "session.revoked")).toHaveLength(1)
+  })
+
   test("gets the same answer for another user's session, one in another app, an ended one and a missing one", async () => {
     const mallory = await signIn("mallory")
     const victim = await signIn("victim")
