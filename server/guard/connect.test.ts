@@ -5,8 +5,10 @@ import {
   type ConnectRouterOptions,
   createClient,
   createConnectRouter,
+  createContextValues,
   createRouterTransport,
   type HandlerContext,
+  type StreamRequest,
 } from "@connectrpc/connect"
 import type { Deny } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
@@ -262,6 +264,51 @@ test("the gate refuses before the body is read", async () => {
   expect(reads).toBe(0)
   expect((await answer(bearer()))?.status).toBe(200)
   expect(reads).toBe(1)
+})
+
+describe("a stream without a single request", () => {
+  const kinds: Requires = { check: { case: "kinds", value: { of: [PrincipalKind.USER] } } }
+  const tenant: Requires = { check: { case: "tenant", value: { from: Source.BODY, field: "tenant_id" } } }
+
+  /** The messages that the handler reads, and how many were read before it runs. */
+  async function answer(requirement: Requires, streaming: { client?: boolean; server?: boolean }, messages: Message[]) {
+    const service = serviceWith([requirement], streaming)
+    const [method] = service.methods
+    if (method === undefined) throw new Error("no method")
+    const { interceptor } = createConnectGuard({ guard, services: [service] })
+    let reads = 0
+    async function* input() {
+      for (const message of messages) {
+        reads++
+        yield message
+      }
+    }
+    let readBefore = -1
+    const received: Message[] = []
+    const handle = interceptor(async (request) => {
+      readBefore = reads
+      if (request.stream) for await (const message of request.message) received.push(message)
+      return { stream: true, service, method, header: new Headers(), trailer: new Headers(), message: input() } as never
+    })
+    await handle({
+      ...{ stream: true, requestMethod: "POST", url: "https://notes.example/", method, service },
+      ...{ header: new Headers(bearer({ tenant_id: ids.tenant })), contextValues: createContextValues() },
+      ...{ message: input(), signal: new AbortController().signal },
+    } as StreamRequest)
+    return { readBefore, received }
+  }
+
+  test.each([{ client: true }, { client: true, server: true }])("%j is not read by the guard", async (streaming) => {
+    const message = create(serviceWith([kinds]).methods[0]?.input ?? expect.fail())
+    expect(await answer(kinds, streaming, [message])).toEqual({ readBefore: 0, received: [message] })
+  })
+
+  test("has no message for the handler, and names no tenant", async () => {
+    expect(await answer(kinds, { server: true }, [])).toEqual({ readBefore: 0, received: [] })
+    const refused = await answer(tenant, { server: true }, []).catch((error: unknown) => ConnectError.from(error))
+    expect(refused).toMatchObject({ code: Code.PermissionDenied })
+    expect((refused as ConnectError).findDetails(ErrorInfoSchema)[0]?.reason).toBe("TENANT_MISMATCH")
+  })
 })
 
 test("a service with a method without a requirement does not start", () => {

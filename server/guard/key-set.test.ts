@@ -245,3 +245,16 @@ test("a ring in the same process: exactly the currently published keys are accep
   keys = [{ ...createIssuer().jwk, kid: "key-1" }]
   expect(await keySet.find("key-1")).not.toBe(found)
 })
+
+test("a key with a list for a coordinate is ignored, and the others are used", async () => {
+  const { issuer, keySet, state } = setUp()
+  const { jwk } = issuer
+  const lists = [
+    { ...jwk, kid: "key-x", x: [jwk.x] },
+    { ...jwk, kid: "key-y", y: [jwk.y] },
+  ]
+  state.answer = async () => Response.json({ keys: [...lists, jwk] })
+  expect(await keySet.find("key-x")).toBe("KEY_UNKNOWN")
+  expect(await keySet.find("key-y")).toBe("KEY_UNKNOWN")
+  expect(typeof (await keySet.find("key-1"))).toBe("object")
+})

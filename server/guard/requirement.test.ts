@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf"
+import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 import { describe as describeRequirement, type Requirement } from "@signet/kernel/authz/requirement"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
@@ -5,6 +7,7 @@ import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { PrincipalKind } from "@signet/proto/authz/v1/context"
 import { Freshness_OnStale, Source } from "@signet/proto/authz/v1/requirement"
 import { describe, expect, test } from "vitest"
+import { fieldOf } from "./field.ts"
 import { requirementOf } from "./requirement.ts"
 import { methodWith, type Requires } from "./testing/methods.ts"
 
@@ -165,4 +168,10 @@ describe("a requirement as one line", () => {
   ])("%s", (text, wire) => {
     expect(describeRequirement(requirementOf(methodWith(wire)))).toBe(text)
   })
+})
+
+test("a field with presence that is set to nothing names nothing", () => {
+  const read = fieldOf(FieldDescriptorProtoSchema, "name")
+  expect(read(create(FieldDescriptorProtoSchema, { name: "" }))).toBeUndefined()
+  expect(read(create(FieldDescriptorProtoSchema, { name: "x" }))).toBe("x")
 })

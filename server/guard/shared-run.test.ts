@@ -38,3 +38,25 @@ test("a late outcome does not replace that of the newer run", async () => {
   next.resolve("next")
   expect(await Promise.all([joined, third])).toEqual(["next", "next"])
 })
+
+test("a caller who arrives after the longest time does not wait for the old run", async () => {
+  let nowMs = 0
+  const shared = createSharedRun<string>({ nowMs: () => nowMs }, 2_000_000)
+  shared("a", () => new Promise(() => undefined))
+  nowMs += 2_000_000
+  expect(await shared("a", async () => "answered")).toBe("answered")
+})
+
+test("callers who give up waiting together share one newer run", async () => {
+  const shared = createSharedRun<number>(clock, 20)
+  const newer = Promise.withResolvers<number>()
+  let runs = 0
+  const run = () => (++runs === 1 ? new Promise<number>(() => undefined) : newer.promise)
+  shared("a", run)
+  const joined = [shared("a", run), shared("a", run)]
+  await expect.poll(() => runs).toBeGreaterThan(1)
+  await new Promise((resolve) => setTimeout(resolve, 1))
+  newer.resolve(7)
+  expect(await Promise.all(joined)).toEqual([7, 7])
+  expect(runs).toBe(2)
+})

@@ -3,7 +3,9 @@ import type { Requirement } from "@signet/kernel/authz/requirement"
 import { Refused } from "@signet/kernel/errors"
 import fastify from "fastify"
 import { describe, expect, test } from "vitest"
+import { guardMiddleware } from "./express.ts"
 import { callerOf, guardHook } from "./fastify.ts"
+import { guardFetch } from "./fetch.ts"
 import { createGuard } from "./guard.ts"
 import { jsonField } from "./json-field.ts"
 import { createLocalKeySet } from "./key-set.ts"
@@ -66,6 +68,37 @@ describe("a Fastify hook", () => {
 
   test("has no graph", () => {
     expect(() => guardHook({ guard, requirement: tenantFrom("GRAPH") })).toThrow(/GRAPH/)
+  })
+})
+
+test("a hook of Fastify that Express calls names the right function", async () => {
+  const hook = guardHook({ guard, requirement: reads })
+  const response = JSON.parse("{}")
+  await expect(hook({ headers: { authorization }, params: {}, body: {} }, response)).rejects.toThrow("guardMiddleware")
+})
+
+describe("Express middleware", () => {
+  /** The status of the answer; undefined if the next handler ran. */
+  async function statusOf(requirement: Requirement, headers: Record<string, string | string[]>) {
+    let status: number | undefined
+    let passed = 0
+    const middleware = guardMiddleware({ guard, requirement })
+    const response = { writeHead: (code: number) => (status = code), end: () => undefined }
+    await middleware({ headers: { authorization, ...headers } }, response, () => passed++)
+    expect(passed).toBe(status === undefined ? 1 : 0)
+    return status
+  }
+
+  test("reads a tenant from a header that is there once", async () => {
+    const requirement = tenantFrom("HEADER")
+    expect(await statusOf(requirement, { "x-tenant": ids.tenant })).toBeUndefined()
+    expect(await statusOf(requirement, { "x-tenant": "ten_other" })).toBe(403)
+    expect(await statusOf(requirement, { "x-tenant": [ids.tenant, ids.tenant] })).toBe(403)
+    expect(await statusOf(requirement, {})).toBe(403)
+  })
+
+  test("refuses a call with two credentials", async () => {
+    expect(await statusOf(reads, { authorization: [authorization, authorization] })).toBe(401)
   })
 })
 
@@ -189,6 +222,26 @@ describe("a mailbox", async () => {
 
   test.each(["HEADER", "GRAPH"] as const)("has no %s", (from) => {
     expect(() => mailboxFor(tenantFrom(from))).toThrow(from)
+  })
+})
+
+describe("a requirement that names an empty field is refused before the first call", () => {
+  const targets: Record<string, (requirement: Requirement) => unknown> = {
+    Express: (requirement) => guardMiddleware({ guard, requirement }),
+    Fastify: (requirement) => guardHook({ guard, requirement }),
+    fetch: (requirement) => guardFetch({ guard, requirement, path: "/" }, () => new Response()),
+    "a port": (requirement) => guardPort({ guard, requirement }, () => 1),
+    "a tool": (requirement) => guardTool({ guard, requirement }, () => 0),
+    "a mailbox": (requirement) => {
+      const { contextKeys } = createActors(issuer)
+      const at = { mailbox: "svc-notes/inbox", issuer: issuer.issuer, clock: issuer.clock, contextKeys }
+      createMailbox({ guard, requirement, ...at, replay: createMemoryReplay(issuer), read: () => ({}) }, () => 1)
+    },
+  }
+  test.each(Object.entries(targets))("of %s", (_, make) => {
+    for (const from of ["PATH", "BODY", "HEADER", "GRAPH"] as const) {
+      expect(() => make({ is: "tenant", from, field: "" }), from).toThrow(`${from} has no field "" here`)
+    }
   })
 })
 

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { create, type DescMethod, setExtension, toBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { AuthRequirementSchema, requires } from "@signet/proto/authz/v1/requirement"
 import { describe, expect, test } from "vitest"
 import { methodsOf, readContract } from "./contract.ts"
@@ -127,6 +128,12 @@ describe("the error of an invalid file states its position:", () => {
       `roles: {r: {}}\nresources: {n: {type: t}}\n${withCaller("{grants: [{role: r, resource: n, tenant: t}]}")}`,
       "3:26: a grant on a resource must be in the resource's tenant and context",
     ],
+    ["a number for a text", "app: 5\ncases: []", "1:6: this must be a non-empty string"],
+    ["an empty text", 'app: ""\ncases: []', "1:6: this must be a non-empty string"],
+    ["a text for a number", withCaller('{issued_seconds_ago: "5"}'), "1:37: this must be a number of at least 0"],
+    ["a text for a flag", "roles: {r: {inheritable: maybe}}\ncases: []", "1:26: this must be true or false"],
+    ["an alias with the wrong type", "app: &a notes\ncases: *a", "2:8: this must be a list"],
+    ["a check without a value", ask("{scope: ~}"), "1:19: a requirement must have a check"],
     ["a number below 0", withCaller("{issued_seconds_ago: -1}"), "1:37: this must be a number of at least 0"],
     [
       "a case that expects nothing",
@@ -158,6 +165,11 @@ describe("the error of an invalid file states its position:", () => {
       withCase("{name: n, requirement: {tenant: {from: BODY, field: t}}, request: {x: y}, expect: {ann: allow}}"),
       `2:79: the requirement does not use "x"; it uses t`,
     ],
+    ...["x", '""'].map((field): [string, string, string] => [
+      `a field ${field} of a requirement that reads none`,
+      withCase(`{name: n, requirement: {tenant: {from: TOKEN}}, request: {${field}: y}, expect: {ann: allow}}`),
+      `the requirement does not use "${field === "x" ? "x" : ""}"; it uses nothing`,
+    ]),
   ])("%s", (_, text, complaint) => {
     const { code, complaints } = policyTest(text)
     expect(complaints.join("\n")).toContain(complaint)
@@ -187,6 +199,9 @@ describe("RPCs", () => {
     const find = methodsOf([])
     expect(services.length).toBeGreaterThan(15)
     expect(services.filter((name) => find(name) === undefined)).toEqual([])
+    const sessions = SessionService.methods.map(({ name }) => `${SessionService.typeName}.${name}`)
+    expect(sessions.map((name) => find(name))).toEqual(SessionService.methods)
+    expect(find(`${SessionService.typeName}.Missing`)).toBeUndefined()
   })
 
   test("of a given contract are found with their requirement", () => {
@@ -252,6 +267,21 @@ cases:
   expect(policyTest(text).code).toBe(0)
 })
 
+test("a file may write composites in full, repeat a value by its alias, and grant a role in a context only", () => {
+  const text = `
+roles: {editor: {permissions: [notes.note.edit]}}
+callers:
+  here: {tenant: t, context: c, scopes: &scopes [notes.edit], grants: &grants [{role: editor, tenant: t, context: c}]}
+  there: {tenant: t, context: d, scopes: *scopes, grants: *grants}
+scopes: {notes.edit: [notes.note.edit]}
+cases:
+  - name: edit
+    requirement: {any_of: {of: [{action: notes.note.edit}]}}
+    expect: {here: allow, there: MISSING_PERMISSION notes.note.edit}
+`
+  expect(policyTest(text)).toMatchObject({ code: 0, complaints: [] })
+})
+
 test("the program ends with the exit code", () => {
   const run = (...args: string[]): string | number => {
     try {
@@ -263,5 +293,5 @@ test("the program ends with the exit code", () => {
   }
   // Signet's own contract image serves as the given one.
   const withContract = run("test", example, "--contract", join(root, "contract/v1.binpb"))
-  expect([withContract, run("test")]).toEqual([0, 2])
+  expect([withContract, run("test"), run("prove", example)]).toEqual([0, 2, 2])
 })
