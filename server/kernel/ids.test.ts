@@ -17,3 +17,7 @@ test("a text of more than 16 bytes is rejected", () => {
   expect(() => idBytes(id ?? newId("dev", 1, new Uint8Array(10)))).toThrow(RangeError)
   expect(() => idOf("dev", new Uint8Array(15))).toThrow(RangeError)
 })
+
+test("an id is not made of fewer than 10 random bytes", () => {
+  expect(() => newId("dev", 1, new Uint8Array(9))).toThrow(RangeError)
+})

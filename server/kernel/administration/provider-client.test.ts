@@ -53,6 +53,7 @@ describe("a client", () => {
     ["IDP_C has no connections", idpC, { connection: "second" }, "connection"],
     ["IDP_B has a team", idpB, { providerTenant: null }, "provider_tenant"],
     ["IDP_B has a key id to trade codes", idpB, { clientKeyId: null }, "client_key_id"],
+    ["IDP_B's key id is one word", idpB, { clientKeyId: "KEY 1" }, "client_key_id"],
     ["IDP_B knows no domains", idpB, { hostedDomains: ["example.com"] }, "hosted_domains"],
     ["IDP_B revokes over TLS", idpB, { revocationEndpoint: "http://idp-b.example" }, "revocation_endpoint"],
     ["IDP_C has a project", idpC, { projectUrl: null }, "project_url"],
@@ -61,6 +62,7 @@ describe("a client", () => {
     ["IDP_C's accounts are the project's", idpC, { canonicalIssuer: "https://other.example" }, "canonical_issuer"],
     ["IDP_C's keys are the project's", idpC, { jwksUri: "https://other.example/jwks" }, "jwks_uri"],
     ["IDP_C has a project reference", idpC, { providerTenant: null }, "provider_tenant"],
+    ["IDP_C knows no domains", idpC, { hostedDomains: ["example.com"] }, "hosted_domains"],
     ["IDP_C trades no codes", idpC, { tokenEndpoint: "https://project.example/t" }, "token_endpoint"],
     ["IDP_C leads where the app says", idpC, { redirectUris: ["https://app.example/cb"] }, "redirect_uris"],
   ])("%s", (_, client, change, field) => {
@@ -80,7 +82,9 @@ describe("a client", () => {
       "token_secret",
       undefined,
     ])
-    expect(fieldOf({ ...idpB, tokenEndpoint: null, clientKeyId: null }, none)).toBeUndefined()
+    const withoutKeyId = { ...idpB, tokenEndpoint: null, clientKeyId: null }
+    expect(fieldOf(withoutKeyId, none)).toBeUndefined()
+    expect(fieldOf(withoutKeyId, { secrets: kept })).toBe("client_key_id")
   })
 
   test("keeps an address that is no longer allowed for new clients", () => {
@@ -89,6 +93,9 @@ describe("a client", () => {
     const canonicalIssuer = "https://idp-c.invalid/auth/v1"
     const stranger = { ...idpC, canonicalIssuer }
     expect(fieldOf(stranger, { before: stranger } as never)).toBeUndefined()
+    const old = { ...idpC, issuers: ["https://old.example", ...idpC.issuers] }
+    expect(fieldOf(old, { before: old } as never)).toBeUndefined()
+    expect(fieldOf({ ...old, issuers: ["https://old.example"] }, { before: old } as never)).toBe("issuers")
   })
 
   test("gets defaults derived from its other fields", () => {
@@ -105,5 +112,8 @@ describe("a client", () => {
       audiences: ["authenticated"],
       authorizedParties: [],
     })
+    const asked = { issuers: ["i"], canonicalIssuer: "c", audiences: ["a"], jwksUri: "j" }
+    expect(completed({ ...idpC, ...asked })).toMatchObject(asked)
+    expect(completed({ ...idpC, projectUrl: null, canonicalIssuer: "" })).toMatchObject({ issuers: idpC.issuers })
   })
 })

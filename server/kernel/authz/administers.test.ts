@@ -52,6 +52,7 @@ test.each<[string, Place, Place, boolean]>([
   ["an app is not inside of its tenant", at(), at(app, tenant), false],
   ["a tenant is not inside of another", at(app, otherTenant), at(app, tenant), false],
   ["a tenant is not inside of another app", at(otherApp, tenant), at(), false],
+  ["a context is inside of itself", at(app, tenant, project), at(app, tenant, project), true],
   ["a context is not inside of another", at(app, tenant, otherProject), at(app, tenant, project), false],
   ["a tenant is not inside of its context", at(app, tenant), at(app, tenant, project), false],
 ])("%s", (_, inner, outer, expected) => {

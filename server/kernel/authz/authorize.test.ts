@@ -313,9 +313,15 @@ describe("public and body credentials", () => {
     expect(contextFor({ context: "TOKEN_EXPIRED" })).toBeUndefined()
     expect(contextFor({ expected: { ...question.expected, audience: "x" } })).toBeUndefined()
     expect(contextFor({ context: delegated })).toBeUndefined()
+    expect(contextFor({ context: delegated, requirement: { ...requirement, allowDelegated: true } })).toBe(delegated)
     // Ending a session is idempotent, so the handler still receives the caller.
     expect(contextFor(alive({}, { status: "REVOKED" }))).toBe(user)
   })
+})
+
+test("an actor may act for its own job", () => {
+  const jobId = delegated.delegation?.jobId ?? ""
+  expect(decide({ requirement: byMail, context: delegated, request: { jobId } })).toMatchObject({ allow: true })
 })
 
 test("a denial states what is missing and nothing about the caller", () => {

@@ -9,6 +9,7 @@ import { alive, delegated, question, resource, snapshotOf, user } from "./testin
 const users: Requirement = { is: "kinds", of: ["USER"] }
 const services: Requirement = { is: "kinds", of: ["SERVICE"] }
 const write: Requirement = { is: "scope", scope: "notes.write" }
+const editor: Requirement = { is: "role", role: "editor" }
 const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "id" }
 
 /** Replaces ids by names. */
@@ -81,6 +82,17 @@ describe("an explanation", () => {
     ["which membership is suspended", alive({ membership: "SUSPENDED" }), "are ACTIVE, ACTIVE, none, SUSPENDED"],
     ["that nothing takes the actor", { context: delegated }, "✗ nothing that holds takes an actor ← this decides"],
     ["who acts", { context: delegated, requirement: { is: "delegated", actors: ["svc-x"] } }, "svc-mail acts, 1 deep"],
+    ["that grants were not loaded", { requirement: editor, snapshot: null }, "the caller's grants were not loaded"],
+    [
+      "that a role does not exist",
+      { requirement: editor, snapshot: snapshotOf({ roleId: "rol_9" }) },
+      "rol_9 on app: the role does not exist",
+    ],
+    [
+      "that a role is not inherited",
+      { requirement: editor, snapshot: snapshotOf({}, { inheritable: false }) },
+      "editor on app: it is not inherited",
+    ],
     ["nobody", { context: "NO_CREDENTIAL" }, "nobody who is known"],
     ["a fault", { requirement: JSON.parse(`{"is":"anyOf","of":[]}`) }, "INTERNAL: 500, step 0, internal error"],
   ])("says %s", (_, change, line) => {

@@ -91,3 +91,14 @@ test.each<[string, unknown, number | null]>([
   const authTimeMs = seconds === null ? null : seconds * 1_000
   expect(judgment).toMatchObject({ is: "ok", vouched: { authTimeMs } })
 })
+
+test.each([
+  [undefined, null],
+  [null, null],
+  ["Ada", null],
+  [{ full_name: "Ada Lovelace", name: "Ada" }, "Ada Lovelace"],
+  [{ full_name: "", name: "Ada" }, "Ada"],
+  [{ full_name: "", name: "" }, null],
+])("the metadata %j gives the name %j", (user_metadata, name) => {
+  expect(judgeEmailSession(presented({}, { user_metadata }))).toMatchObject({ is: "ok", vouched: { name } })
+})

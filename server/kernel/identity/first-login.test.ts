@@ -49,6 +49,9 @@ const invitation: Invitation = {
   membershipId: null,
 }
 const toTenant: Invitation = { ...invitation, tenantId }
+const contextId = newId("ctx", 1, new Uint8Array(10))
+const toContext: Invitation = { ...toTenant, contextId }
+const inContext = { asked: { tenantId, contextId }, places: [open] } as const
 const invited = { invitation, invitedMembership: undefined }
 const leaving = { ...identity, status: "DELETION_PENDING", deletesAtMs: 9_000 } as const
 const refuse = (reason: string) => ({ is: "refuse", reason })
@@ -136,6 +139,26 @@ test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]
     { ...enter, takes: toTenant },
   ],
   [
+    "into a context, by an invitation to it",
+    { ...inContext, invitation: toContext, invitedMembership: undefined, innerMembership: undefined },
+    { ...enter, takes: toContext },
+  ],
+  [
+    "and not by an invitation to its tenant",
+    { ...inContext, invitation: toTenant, invitedMembership: undefined, innerMembership: undefined },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
+  [
+    "and not by an invitation to another context of the tenant",
+    {
+      ...inContext,
+      invitation: { ...toContext, contextId: newId("ctx", 2, new Uint8Array(10)) },
+      invitedMembership: undefined,
+      innerMembership: undefined,
+    },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
+  [
     "it lifts no suspension",
     { ...invited, membership: suspended, invitedMembership: suspended },
     refuse("MEMBERSHIP_INACTIVE"),
@@ -180,6 +203,9 @@ test.each([
   ["ａｄａ@example.com", "ada@example.com"],
   ["a@b@c", null],
   ["no address", null],
+  ["@example.com", null],
+  ["ada@", null],
+  [`ada@example.com${" ".repeat(306)}`, null],
   ["ada\u00a8@example.com", null],
   ["ada\u007f@example.com", null],
   [`${"\ufdfa".repeat(60)}@example.com`, null],

@@ -27,4 +27,5 @@ test("a lock expires at its time, and only a locked principal has one", () => {
   const lock = { expiresAtMs: 10, reason: "" }
   expect([9, 10].map((nowMs) => isLockOver({ status: "LOCKED", lock }, nowMs))).toEqual([false, true])
   expect(isLockOver({ status: "SUSPENDED", lock }, 11)).toBe(false)
+  expect(isLockOver({ status: "LOCKED" }, 0)).toBe(true)
 })

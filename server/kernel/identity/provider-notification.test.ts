@@ -80,6 +80,7 @@ describe("a notification", () => {
     ["with an event that is no JSON", { events: "consent-revoked" }, "events"],
     ["with a list of events", { events: JSON.stringify([event]) }, "events"],
     ["with null", { events: "null" }, "events"],
+    ["with a text", { events: '"consent-revoked"' }, "events"],
     ["of a type that nobody knows", eventWith({ type: "account-created" }), "events"],
     ["of a type in capitals", eventWith({ type: "CONSENT-REVOKED" }), "events"],
     ["of a type that every object has", eventWith({ type: "constructor" }), "events"],

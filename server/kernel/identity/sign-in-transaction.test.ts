@@ -40,6 +40,10 @@ test("a server nonce is recognized and needs a transaction", () => {
 })
 
 test("a formatted transaction parses, and another version's does not", () => {
-  expect(parseTransaction(formatTransaction(transaction))).toEqual(transaction)
+  const text = formatTransaction(transaction)
+  expect(parseTransaction(text)).toEqual(transaction)
+  const parts: unknown[] = JSON.parse(text)
+  for (const i of parts.keys())
+    expect(parseTransaction(JSON.stringify(parts.with(i, [parts[i]]))), `${i}`).toBeUndefined()
   for (const text of ["{}", "[2]", "[1]", '[1,"n","a","c","d",7,1]']) expect(parseTransaction(text)).toBeUndefined()
 })

@@ -162,3 +162,7 @@ test("the invariants of the key set hold for random sequences of events", () => 
     { numRuns: effort(500, 5_000, 50_000) },
   )
 })
+
+test("a rotation is not planned with fewer than two new keys", () => {
+  expect(() => planRotation([], freshKeys().slice(1), 0, periods)).toThrow(RangeError)
+})

@@ -30,6 +30,10 @@ test.each([
     "windows.refresh.ip.limit must be an integer from 1 to 1000000.",
   ],
   [`{"windows": {"pat": {"pat": {"seconds": 1.5}}}}`, "windows.pat.pat.seconds must be an integer from 1 to 86400."],
+  [
+    `{"windows": {"refresh": {"ip": {"limit": 1000001}}}}`,
+    "windows.refresh.ip.limit must be an integer from 1 to 1000000.",
+  ],
   [`{"windows": {"pat": {"pat": null}}}`, "windows.pat.pat must be an object."],
   [`{"lockouts": {"client": {"lockSeconds": 90}}}`, "lockouts.client.mostLockSeconds is less than its lockSeconds."],
 ])("of %s an operator is told that %s", (text, problem) => {

@@ -9,13 +9,20 @@ test("a mailbox is an audience and a name", () => {
   })
 })
 
-test.each(["", "/", "svc-notes", "svc-notes/", "/inbox", "svc-notes/*", "svc-notes/a b", `svc/${"a".repeat(65)}`])(
-  "%j is not a mailbox",
-  (text) => {
-    expect(parseMailbox(text)).toBeUndefined()
-    expect(isPostable([text], text)).toBe(false)
-  },
-)
+test.each([
+  "",
+  "/",
+  "svc-notes",
+  "svc-notes/",
+  "/inbox",
+  "svc-notes/*",
+  "svc-notes/a b",
+  `svc/${"a".repeat(65)}`,
+  `${"a".repeat(129)}/in`,
+])("%j is not a mailbox", (text) => {
+  expect(parseMailbox(text)).toBeUndefined()
+  expect(isPostable([text], text)).toBe(false)
+})
 
 test("a pattern is a mailbox or all of one audience, never of all audiences", () => {
   expect(parseMailboxPattern("svc-notes/*")).toEqual({ audience: "svc-notes", name: "*" })

@@ -118,6 +118,8 @@ describe("a malformed statement does not parse", () => {
     ["with an entry that is null", { ...claims, entries: [null] }],
     ["with an entry of half a place", withEntry({ seq: 11.5 })],
     ["with an entry beyond the range", withEntry({ seq: 13 })],
+    ["with authority in an app that is a number", withEntry({ kind: "AUTHORITY", min_version: 7, app_id: 5 })],
+    ["with authority in an app without a name", withEntry({ kind: "AUTHORITY", min_version: 7, app_id: "" })],
     ["with an entry that ended before the epoch", withEntry({ exp: -1 })],
     ["with an entry whose key is too long", withEntry({ key: "k".repeat(257) })],
     ["with an entry whose app is a number", withEntry({ app_id: 1 })],

@@ -27,6 +27,7 @@ test.each<[string, string[], string[], readonly string[] | undefined]>([
   ["the order asked for is kept", ["svc-notes", "auth"], ["auth"], ["svc-notes", "auth"]],
   ["one that is not registered refuses all", ["svc-notes", "svc-other"], ["auth"], undefined],
   ["the service itself needs no registration", ["auth"], ["svc-notes"], ["auth"]],
+  ["none at all gives that of the service itself", [], [], ["auth"]],
   ["one that was taken off the app's list is not granted again", [], ["svc-gone"], undefined],
 ])("%s", (_, asked, fallback, granted) => {
   expect(grantedAudiences(asked, app.audiences, fallback, "auth")).toEqual(granted)

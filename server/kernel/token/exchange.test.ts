@@ -115,6 +115,12 @@ describe("an exchange", () => {
     expect(decide({ actor })).toMatchObject({ reason: "TENANT_MISMATCH" })
   })
 
+  test("is granted under a policy of the user's tenant", () => {
+    const policies = [{ ...policy, tenantId: tenant }]
+    expect(decide({ policies, ...subject(token({ tenant_id: tenant })) })).toMatchObject({ refuse: false })
+    expect(decide({ policies })).toMatchObject({ reason: "DELEGATION_NOT_ALLOWED" })
+  })
+
   test.each<[string, Partial<ExchangeRequest>, number]>([
     ["300 seconds at most", {}, 300],
     ["no longer than the policy says", { policies: [{ ...policy, maxSeconds: 60 }] }, 60],
@@ -236,6 +242,11 @@ describe("no exchange", () => {
   ])("under a standing delegation %s: one answer for all", (_, delegation) => {
     const refused = { refuse: true, reason: "DELEGATION_EXPIRED", error: "invalid_grant" }
     expect(decide({ subject: { is: "delegation", delegation } })).toEqual(refused)
+  })
+
+  test("under a standing delegation that expires within a second", () => {
+    const delegation = { ...standing, expiresAtMs: nowMs + 999 }
+    expect(decide({ subject: { is: "delegation", delegation } })).toMatchObject({ reason: "DELEGATION_EXPIRED" })
   })
 
   test("under a standing delegation that the policy no longer allows", () => {

@@ -29,6 +29,16 @@ describe("a grant", () => {
       { is: "pat", pat: "p" },
     ],
     [
+      "pat by its short name, with the type of its token",
+      { grantType: "pat", subjectToken: "p", subjectTokenType: patTokenType },
+      { is: "pat", pat: "p" },
+    ],
+    [
+      "a standing delegation by its standard name",
+      { grantType: tokenExchange, delegationId: dlg },
+      { is: "on_behalf_of", subject: { is: "delegation", id: dlg } },
+    ],
+    [
       "on_behalf_of by its short name",
       { grantType: "on_behalf_of", subjectToken: "s", subjectTokenType: accessTokenType },
       { is: "on_behalf_of", subject: { is: "token", token: "s" } },
