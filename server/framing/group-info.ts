@@ -130,6 +130,6 @@ const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
 export function firstGroupContext(next: GroupContext, creator: LeafNode): Uint8Array {
   const groupId = vectorBytes(next.groupId)
   const treeHash = vectorBytes(leafHash(0, creator.bytes))
-  const epoch = uint64Bytes(next.epoch > 0n ? next.epoch - 1n : 0n)
+  const epoch = uint64Bytes(next.epoch - 1n)
   return concat(versionAndSuite, groupId, epoch, treeHash, vectorBytes(), next.extensionsBytes)
 }
