@@ -29,8 +29,7 @@ function claimsIn({ iss, iat, number, prev, root, heads }: Record<string, unknow
 
 function objectIn(part: string): Record<string, unknown> {
   try {
-    const json: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"))
-    return typeof json === "object" && json !== null ? { ...json } : {}
+    return { ...JSON.parse(Buffer.from(part, "base64url").toString("utf8")) }
   } catch {
     return {}
   }
