@@ -2,12 +2,13 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { reflect } from "@bufbuild/protobuf/reflect"
 
 /**
- * Creates a reader of one string field. It returns undefined if the field, or a message on its path, is unset or empty.
+ * Creates a reader of one string field. It returns undefined if the message, the field, or a message on its path, is
+ * unset or empty.
  *
  * @param path Field names of the schema with dots: "conversation.tenant_id".
  * @throws Error if the message has no such field, or the field is not a single string.
  */
-export function fieldOf(input: DescMessage, path: string): (message: Message) => string | undefined {
+export function fieldOf(input: DescMessage, path: string): (message: Message | undefined) => string | undefined {
   const steps: DescField[] = []
   let at: DescMessage | undefined = input
   for (const name of path.split(".")) {

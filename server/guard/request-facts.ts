@@ -22,6 +22,6 @@ export function readerOf(method: DescMethod, requirement: Requirement, options: 
     readFacts((from, field) => {
       if (from === "HEADER") return header.get(field) ?? undefined
       if (from !== "PATH" && from !== "BODY") return undefined
-      return message === undefined ? undefined : fields.get(field)?.(message)
+      return fields.get(field)?.(message)
     })
 }
