@@ -382,6 +382,7 @@ describe("callers of a feed", () => {
     first.push(feed.refresh())
     pass(1)
     const second = [feed.refresh()]
+    await expect.poll(() => paths.length).toBe(2)
     await answer(0)
     await Promise.all(first)
     second.push(feed.refresh())
