@@ -202,7 +202,7 @@ function projectOf(deps: IdpCDeps, client: ProviderClient): Project {
 /** Undefined for an address that is not asked. All that is asked is below it. */
 export function issuerOf(projectUrl: string, isLoopbackAllowed: boolean): string | undefined {
   if (!isServerAddress(projectUrl, isLoopbackAllowed)) return undefined
-  const { origin, pathname, search, hash } = new URL(projectUrl)
-  if (search !== "" || hash !== "") return undefined
+  const { origin, pathname, search } = new URL(projectUrl)
+  if (search !== "") return undefined
   return `${origin}${pathname.replace(/\/+$/, "")}/auth/v1`
 }
