@@ -85,6 +85,15 @@ test.each<Row>([
   ["no such path", "password", 404, {}, "", "UPSTREAM_UNAVAILABLE"],
   ["success without a session", "password", 200, {}, "", "UPSTREAM_UNAVAILABLE"],
   ["success without a person", "password", 200, { access_token: "t" }, "", "UPSTREAM_UNAVAILABLE"],
+  [
+    "success with a person that is null",
+    "password",
+    200,
+    { access_token: "t", user: null },
+    "",
+    "UPSTREAM_UNAVAILABLE",
+  ],
+  ["the gateway forbids the key", "password", 403, {}, "", "PROVIDER_NOT_CONFIGURED"],
   ["a body that is no object", "password", 400, null, "", "UPSTREAM_UNAVAILABLE"],
   ["a code that is no name", "password", 400, { code: "ada@example.com" }, "", "UPSTREAM_UNAVAILABLE"],
   ["a link that is used", "verify", 403, { code: "otp_expired" }, "otp_expired", "MAGIC_LINK_INVALID"],
@@ -145,6 +154,7 @@ test.each<Row>([
     "PROVIDER_TOKEN_INVALID session_id",
   ],
   ["a token that is none", "user", 403, { code: "bad_jwt" }, "bad_jwt", "PROVIDER_TOKEN_INVALID session_id"],
+  ["another refusal of a session", "user", 404, { code: "no_such_path" }, "no_such_path", "UPSTREAM_UNAVAILABLE"],
   ["a fault over a mail", "otp", 500, { code: "validation_failed" }, "validation_failed", "UPSTREAM_UNAVAILABLE"],
 ])("%s", (_, question, status, body, code, expected) => {
   const answer = { status, body }

@@ -1,6 +1,8 @@
 import { inspect } from "node:util"
 import type { EmailProvider } from "@signet/kernel/identity/provider-ports"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
+import { providerClient } from "@signet/kernel/testing/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { clientOfProject, reasonOf, secrets } from "../../test/support/email-project-suite.ts"
 import { type FakeIdpC, type Misbehaviour, startFakeIdpC } from "../../test/support/idp-c.ts"
@@ -224,10 +226,13 @@ describe("what is thrown and reported", () => {
 })
 
 describe("the configuration", () => {
+  const sealedKey = (text: string) => secrets.seal(clientSecretLabel(providerClient.id), new TextEncoder().encode(text))
   test.each<[string, Partial<ProviderClient>]>([
     ["without an address", { projectUrl: null }],
     ["without a reference", { providerTenant: null }],
     ["without a key", { clientSecretSealed: null }],
+    ["with a key of two lines", { clientSecretSealed: sealedKey("sb_secret_1\nx-role: admin") }],
+    ["with an empty key", { clientSecretSealed: sealedKey("") }],
     ["with an address in cleartext", { projectUrl: "http://project.example" }],
     ["with an address of another kind", { projectUrl: "file:///etc/passwd" }],
     ["with a password in the address", { projectUrl: "https://user:secret@project.example" }],

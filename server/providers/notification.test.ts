@@ -70,6 +70,19 @@ describe("a notification", () => {
     expect(await read(await idp.notify({ platform: "IOS" }), [...clients, stranger])).toBe("CONSENT_REVOKED")
   })
 
+  test.each<[string, (client: ProviderClient) => Partial<ProviderClient>]>([
+    ["keys", ({ jwksUri }) => ({ jwksUri: `${jwksUri}/other` })],
+    ["an issuer", () => ({ canonicalIssuer: "https://evil.example" })],
+    ["one issuer more", ({ issuers }) => ({ issuers: [...issuers, "https://evil.example"] })],
+    ["one issuer fewer", ({ issuers }) => ({ issuers: issuers.slice(1) })],
+    ["an issuer instead", ({ issuers }) => ({ issuers: [...issuers.slice(1), "https://evil.example"] })],
+  ])("is refused when clients of its audience disagree on %s", async (_, change) => {
+    const [own] = clients
+    const stranger = idp.clientOf("WEB", own && change(own))
+    expect(await read(await idp.notify(), [...clients, stranger])).toBe("PROVIDER_TOKEN_INVALID aud")
+    expect(await read(await idp.notify(), [stranger, ...clients])).toBe("PROVIDER_TOKEN_INVALID aud")
+  })
+
   test.each<[string, Parameters<FakeIdpB["notify"]>[0], string]>([
     ["old", { claims: { iat: now - 86_401, exp: undefined } }, "iat"],
     ["of another issuer", { claims: { iss: "https://evil.example" } }, "iss"],

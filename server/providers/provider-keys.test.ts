@@ -213,3 +213,27 @@ test.each<[string, boolean, boolean]>([
   }
   expect([await reached(true), await reached(false)]).toEqual([inDevelopment, inProduction])
 })
+
+describe("an answer that is no key set", () => {
+  const find = (body: unknown, kid = "key-1") =>
+    createProviderKeys({ isLoopbackAllowed: false, clock, fetch: async () => Response.json(body) }).find(
+      "https://idp.example/jwks",
+      kid,
+      "RS256",
+    )
+
+  test.each([[null], [5], [[]], [{}], [{ keys: null }], [{ keys: {} }]])(
+    "(%j) is one of a provider that does not answer",
+    async (body) => {
+      await expect(find(body)).rejects.toMatchObject(unavailable)
+    },
+  )
+
+  test("has no key without a kid", async () => {
+    const { publicKey } = await generateKeyPair("RS256", { extractable: true })
+    const jwk = await exportJWK(publicKey)
+    const keys = [{ ...jwk, kid: "" }, jwk, { ...jwk, kid: "key-1" }, null, [jwk]]
+    expect(await find({ keys })).toBeDefined()
+    expect(await find({ keys }, "")).toBeUndefined()
+  })
+})
