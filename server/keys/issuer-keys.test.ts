@@ -137,6 +137,19 @@ test("no private key is kept in the clear, and another sealing key opens none", 
   await expect(installation({ keys, clock }).ring().start()).rejects.toThrow("does not match its row")
 })
 
+test("a key of this issuer that is also listed as one of another backend is named once", async () => {
+  const { ring, keys } = installation()
+  await ring().start()
+  const own = keys.kept.find(({ purpose }) => purpose === "RECEIPT") ?? expect.fail("no key")
+  const publicKey = nodeSigner(new Uint8Array(32).fill(8)).publicKey
+  const listed = [own.publicKey, publicKey].map((publicKey) => ({ publicKey, createdAtMs: 1, name: "elsewhere" }))
+  const two = installation({ keys, receiptKeys: { list: async () => listed } }).ring()
+  await two.start()
+  const named = two.publicKeys().filter(({ purpose }) => purpose === "RECEIPT")
+  expect(named.map(({ generation }) => generation)).toEqual([1, 0])
+  expect(named[1]?.publicKey).toEqual(publicKey)
+})
+
 test("processes that start at once agree on one key of each purpose", async () => {
   const { ring, keys } = installation()
   const rings = Array.from({ length: 4 }, ring)

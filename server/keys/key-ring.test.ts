@@ -266,6 +266,21 @@ describe("a ring does not start", () => {
     await expect(ring2.start()).rejects.toThrow("does not match its row")
   })
 
+  test("on a row under another kid than its key's thumbprint", async () => {
+    const { ring, signingKeys, clock } = installation()
+    await ring()
+    const secrets = secretsUnder(2)
+    await signingKeys.change(([a, ...others]) => {
+      const privateKey = a && secrets.open(signingKeyLabel(a), a.privateSealed)
+      if (a === undefined || privateKey === undefined) return []
+      const renamed = { ...a, kid: "another" }
+      const privateSealed = secrets.seal(signingKeyLabel(renamed), privateKey)
+      return [{ ...a, status: "RETIRED" as const }, { ...renamed, privateSealed }, ...others]
+    })
+    const ring2 = createKeyRing({ signingKeys, secrets, clock })
+    await expect(ring2.start()).rejects.toThrow("does not match its row")
+  })
+
   test.each(["x", "y"] as const)("on a row whose %s is of another key", async (member) => {
     const { ring, signingKeys, clock } = installation()
     await ring()
