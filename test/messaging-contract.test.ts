@@ -6,6 +6,7 @@ import { field } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
 import { refusals } from "@signet/kernel/errors"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import { wire } from "@signet/proto/api/v1/wire"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService, UploadPartRequestSchema } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import {
@@ -31,11 +32,12 @@ const services = [
   WelcomeService,
   AttachmentService,
   BlockService,
+  ArchiveService,
 ]
 const methods = services.flatMap((service) => service.methods)
 const isPublic = (name: string) => name === "GetLimits" || name === "GetIssuerKeys"
 const withoutDevice = ["RegisterDevice", "RevokeDevice", "ListDevices", "ListDeviceLists"]
-const isRead = (name: string) => /^(Get|List|Subscribe|Download)/.test(name)
+const isRead = (name: string) => /^(Get|List|Read|Subscribe|Download)/.test(name)
 
 test.each(methods.map((method) => [method.name, method] as const))("%s says who calls it, and how", (name, method) => {
   const requirement = requirementOf(method)

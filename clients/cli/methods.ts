@@ -13,6 +13,7 @@ import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_ser
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -38,6 +39,7 @@ export const services: readonly DescService[] = [
   AuthorityService,
   AttachmentService,
   BlockService,
+  ArchiveService,
   ConversationService,
   DeviceService,
   KeyPackageService,

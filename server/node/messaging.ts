@@ -10,6 +10,7 @@ import { createAuthority, createReceiptSigner, createTicketSigner } from "../key
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"
+import { sweepArchives } from "../rpc/messaging/archive/archive-service.ts"
 import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
@@ -88,6 +89,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     every(revocationsEveryMs, () => carryOutRevocations(deps), onFault),
     every(endedUsersEveryMs, () => endGone(deps, options.endedUsers), onFault),
     every(attachmentsEveryMs, () => sweepAttachments(deps), onFault),
+    every(attachmentsEveryMs, () => sweepArchives(deps), onFault),
   ]
   return {
     deps,

@@ -2,6 +2,7 @@ import { create, type Message, toBinary } from "@bufbuild/protobuf"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { issueDeviceProof } from "@signet/canonical/device-proof"
 import type { Signer } from "@signet/canonical/ed25519"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -27,6 +28,7 @@ export interface Calls {
   readonly welcomes: Client<typeof WelcomeService>
   readonly attachments: Client<typeof AttachmentService>
   readonly blocks: Client<typeof BlockService>
+  readonly archives: Client<typeof ArchiveService>
 }
 
 /** Signs the calls of a device. */
@@ -54,6 +56,7 @@ export function makeCalls(options: CallOptions): Calls {
     welcomes: createClient(WelcomeService, transport),
     attachments: createClient(AttachmentService, transport),
     blocks: createClient(BlockService, transport),
+    archives: createClient(ArchiveService, transport),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf"
 import { getOption } from "@bufbuild/protobuf"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -13,6 +14,7 @@ import { provenCalls } from "./proven-calls.ts"
 const services: readonly DescService[] = [
   AttachmentService,
   BlockService,
+  ArchiveService,
   ConversationService,
   DeviceService,
   KeyPackageService,

@@ -1,6 +1,7 @@
 // The calls that a device signs. They are listed here because the browser's contract omits the options for servers.
 
 const methods: Readonly<Record<string, readonly string[]>> = {
+  ArchiveService: ["AppendChunk", "CompleteArchive", "CreateArchive", "DeleteArchive", "GrantTransfer"],
   AttachmentService: ["CompleteAttachment", "CreateAttachment", "DeleteAttachment", "PresignPart", "UploadPart"],
   BlockService: ["BlockUser", "UnblockUser"],
   ConversationService: [

@@ -49,6 +49,10 @@ export class DeviceObject extends StoredDevice {
 }
 
 export class UserObject extends StoredUser {
+  protected override blobs(): Pick<BlobStore, "delete"> {
+    return runtime().deps.blobs
+  }
+
   protected override async carryOut(revoked: readonly Revoked[]): Promise<void> {
     const { deps } = await ready()
     await carryOutRevocations({ ...deps, store: createDurableStore(this.env, { due: async () => revoked }) })

@@ -30,6 +30,8 @@ export const maxBytes = {
   conflictEnvelope: 32 * kib,
   attachment: 100 * mib,
   attachmentPart: mib,
+  /** All archives of a user at a place. */
+  archives: 2_048 * mib,
 } as const
 
 export const maxCount = {
@@ -46,6 +48,9 @@ export const maxCount = {
   openDirectives: 256,
   streamsPerDevice: 4,
   blocksPerUser: 1_000,
+  /** Transfers and backups of a user, including those whose chunks are not erased yet. */
+  archivesPerUser: 8,
+  chunksPerArchive: 4_096,
 } as const
 
 export const keyPackagePool = { keep: 50, lowWater: 10 } as const
@@ -69,6 +74,12 @@ export const lifetimeMs = {
   /** An incomplete upload. */
   upload: day,
   presigned: 15 * minute,
+  /** A transfer that is not granted. */
+  transferRequest: 10 * minute,
+  /** A granted transfer. */
+  transfer: 7 * day,
+  /** A backup that is not read. */
+  backup: 400 * day,
 } as const
 
 export const directiveTimesMs = {

@@ -5,6 +5,7 @@ import type { AuditEvent } from "../audit/event.ts"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, PrincipalId, SessionId, WelcomeId } from "../ids.ts"
 import type { SessionState } from "../session/session.ts"
 import type { AppendDecision } from "./append.ts"
+import type { Archive, ArchiveChange, ArchiveDecision } from "./archive.ts"
 import type { ReceiptSigner } from "./authority.ts"
 import type { BlockChange } from "./block.ts"
 import type { DirectiveDecision, LeaseDecision } from "./directive.ts"
@@ -58,6 +59,28 @@ export interface MessagingStore {
   readonly attachments: Attachments
   readonly proofNonces: ProofNonces
   readonly blocks: Blocks
+  readonly archives: Archives
+}
+
+/** The archives of users. Chunks are in the blob store. */
+export interface Archives {
+  /** All archives of the user at the place, including those that are gone, oldest first. */
+  ofUser(userId: PrincipalId, place: Place): Promise<readonly Archive[]>
+  /** Changes the user's archives as `decideArchive` decides, under a lock. */
+  change(
+    of: OfArchives & { readonly change: ArchiveChange },
+    nowMs: number,
+    audit: AuditEvent | null,
+  ): Promise<ArchiveDecision>
+  /** Archives whose chunks are to be erased. A backend that erases them by itself returns none. */
+  due(nowMs: number, limit: number): Promise<readonly (OfArchives & { readonly archive: Archive })[]>
+  /** Deletes the record of an archive that is gone, after its chunks. Idempotent. */
+  forget(of: OfArchives, id: string, nowMs: number): Promise<void>
+}
+
+interface OfArchives {
+  readonly userId: PrincipalId
+  readonly place: Place
 }
 
 export interface Blocks {

@@ -57,6 +57,8 @@ export function limitsShape({
     streamsPerDevice: maxCount.streamsPerDevice,
     heartbeat: lasting(heartbeatMs),
     blocksPerUser: maxCount.blocksPerUser,
+    archivesPerUser: maxCount.archivesPerUser,
+    archivesBytes: BigInt(maxBytes.archives),
     attachmentBytes: BigInt(maxBytes.attachment),
     attachmentPartBytes: maxBytes.attachmentPart,
     attachmentRetention: lasting(lifetimeMs.attachment),

@@ -1,3 +1,4 @@
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -5,6 +6,7 @@ import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import type { Routes } from "../../serving/collect.ts"
+import { archiveService } from "./archive/archive-service.ts"
 import { attachmentService } from "./attachment/attachment-service.ts"
 import { blockService } from "./block/block-service.ts"
 import { conversationService } from "./conversation/conversation-service.ts"
@@ -22,6 +24,7 @@ export const messagingServices = [
   WelcomeService,
   AttachmentService,
   BlockService,
+  ArchiveService,
 ] as const
 
 export const messagingRoutes =
@@ -33,4 +36,5 @@ export const messagingRoutes =
     router.service(WelcomeService, welcomeService(deps))
     router.service(AttachmentService, attachmentService(deps))
     router.service(BlockService, blockService(deps))
+    router.service(ArchiveService, archiveService(deps))
   }

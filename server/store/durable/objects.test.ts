@@ -5,6 +5,7 @@ import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { archiveSuite } from "../../../test/support/messaging-store/archives.ts"
 import { blockSuite } from "../../../test/support/messaging-store/blocks.ts"
 import { deviceSuite } from "../../../test/support/messaging-store/devices.ts"
 import {
@@ -40,6 +41,7 @@ const until = async (isDone: () => Promise<boolean>) => {
 }
 
 describe("devices in objects", () => deviceSuite(() => store))
+describe("archives in objects", () => archiveSuite(() => store))
 describe("blocked users in objects", () => blockSuite(() => store))
 
 describe("an object", () => {

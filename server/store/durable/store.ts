@@ -1,4 +1,5 @@
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import { durableArchives } from "./archives.ts"
 import { durableAttachments } from "./attachments.ts"
 import { durableBlocks } from "./blocks.ts"
 import { durableConversations } from "./conversations.ts"
@@ -28,5 +29,6 @@ export function createDurableStore(
     attachments: durableAttachments(env),
     proofNonces: durableProofNonces(env),
     blocks,
+    archives: durableArchives(env),
   }
 }

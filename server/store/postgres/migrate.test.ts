@@ -36,6 +36,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0022_sealing_keys": "b078a7a00cca1fa3e4c184e9bcd4b9b837078650a728fb8eac120d0a74bc11a1",
     "0023_directive_leases": "f8c03c5ca3ade8af03e1193ab993561c0e19ab2a1e9b17404b7953819ed2c571",
     "0024_block_list": "58e46eba0643656fecfa7bd050697adc3922cce703feb081ebe4bc6fc849e989",
+    "0026_archive_list": "1d6d7111eab085bfb72e42812b1745961c78d5fdad4fa8617f19bafdadde2ff1",
   })
 })
 

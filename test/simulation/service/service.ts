@@ -9,6 +9,7 @@ import type { Clock } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
 import { sessionState } from "@signet/kernel/session/session"
 import * as samples from "@signet/kernel/testing/records"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -17,6 +18,7 @@ import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_servic
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
 import { createSecrets } from "../../../server/keys/secrets.ts"
+import { archiveService } from "../../../server/rpc/messaging/archive/archive-service.ts"
 import { attachmentService } from "../../../server/rpc/messaging/attachment/attachment-service.ts"
 import { blockService } from "../../../server/rpc/messaging/block/block-service.ts"
 import { conversationService } from "../../../server/rpc/messaging/conversation/conversation-service.ts"
@@ -32,6 +34,7 @@ import { createHub } from "../../../server/wakeups/hub.ts"
 import type { Schedule } from "../schedule.ts"
 import type { Seeded } from "../seeded.ts"
 import { verifyOnce } from "../verdicts.ts"
+import { modelArchives } from "./archives.ts"
 import { modelAttachments, modelBlobs } from "./attachments.ts"
 import { modelBlocks } from "./blocks.ts"
 import { type ModelConversations, modelConversations } from "./conversations.ts"
@@ -47,6 +50,7 @@ const services = [
   WelcomeService,
   AttachmentService,
   BlockService,
+  ArchiveService,
 ] as const
 export const { app } = samples
 
@@ -99,6 +103,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
       proofNonces,
       attachments,
       blocks,
+      archives: modelArchives(),
     },
     accounts: accountsOf(sessions, clock),
     authority: createAuthority(keys, issuer),
@@ -139,6 +144,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
         router.service(DeviceService, deviceService(deps))
         router.service(KeyPackageService, keyPackageService(deps))
         router.service(BlockService, blockService(deps))
+        router.service(ArchiveService, archiveService(deps))
         router.service(ConversationService, conversationService(deps, clock.after))
         router.service(WelcomeService, welcomeService(deps))
         router.service(AttachmentService, attachmentService(deps))

@@ -137,6 +137,22 @@ export function attemptsOn(store: MessagingStore, full: FullPlace): readonly (re
       ),
       blockersOf: read(() => store.blocks.blockersOf(ana.userId, [bea.userId], place)),
     },
+    archives: {
+      ofUser: read(() => store.archives.ofUser(bea.userId, place)),
+      change: write(() =>
+        store.archives.change(
+          {
+            ...{ userId: ana.userId, place },
+            change: { id: "0".repeat(32), deviceId: ana.id, is: "create", kind: "BACKUP", header: "00" },
+          },
+          nowMs,
+          audit,
+        ),
+      ),
+      due: read(async () => expect(await store.archives.due(nowMs, 100)).toEqual([])),
+      // Deletes what is gone, also at a place that was moved: archives are not moved.
+      forget: read(() => store.archives.forget({ userId: ana.userId, place }, "0".repeat(32), nowMs)),
+    },
     // Nonces of calls that are refused anyway.
     proofNonces: { use: read(() => store.proofNonces.use(ana.id, random(16), 0)) },
   }

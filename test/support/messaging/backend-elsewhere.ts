@@ -15,6 +15,7 @@ import { createServiceToken } from "@signet/guard/service-token"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Devices } from "@signet/kernel/messaging/ports"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
@@ -24,6 +25,7 @@ import { type AuthService, createAuthService } from "../../../server/edge/worker
 import { withCallerToken } from "../../../server/edge/worker/caller-token.ts"
 import { createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
 import { createMessagingBackend } from "../../../server/rpc/admin/create-backend.ts"
+import { archiveService } from "../../../server/rpc/messaging/archive/archive-service.ts"
 import { blockService } from "../../../server/rpc/messaging/block/block-service.ts"
 import { conversationService } from "../../../server/rpc/messaging/conversation/conversation-service.ts"
 import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
@@ -33,6 +35,7 @@ import { welcomeService } from "../../../server/rpc/messaging/welcome/welcome-se
 import { deviceProof } from "../../../server/serving/interceptors/device-proof.ts"
 import { errors } from "../../../server/serving/interceptors/errors.ts"
 import { createReceiptKeyStore } from "../../../server/store/postgres/keys/receipt-keys.ts"
+import { modelArchives } from "../../simulation/service/archives.ts"
 import { modelBlocks } from "../../simulation/service/blocks.ts"
 import { modelConversations } from "../../simulation/service/conversations.ts"
 import { modelDevices, modelProofNonces } from "../../simulation/service/devices.ts"
@@ -90,6 +93,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
       devices,
       keyPackages: modelKeyPackages(devices, blocks),
       blocks,
+      archives: modelArchives(),
       conversations: modelConversations(welcomes),
       welcomes,
       proofNonces: modelProofNonces(),
@@ -132,6 +136,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
       router.service(DeviceService, deviceService(deps))
       router.service(KeyPackageService, keyPackageService(deps))
       router.service(BlockService, blockService(deps))
+      router.service(ArchiveService, archiveService(deps))
       router.service(ConversationService, conversationService(deps))
       router.service(WelcomeService, welcomeService(deps))
     },

@@ -4,6 +4,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { issueDeviceProof } from "@signet/canonical/device-proof"
 import type { Signer } from "@signet/canonical/ed25519"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -18,6 +19,7 @@ export const messagingServices = [
   WelcomeService,
   AttachmentService,
   BlockService,
+  ArchiveService,
 ] as const
 
 type Method = (typeof messagingServices)[number]["methods"][number]
@@ -31,6 +33,7 @@ export interface MessagingCalls {
   welcomes: Client<typeof WelcomeService>
   attachments: Client<typeof AttachmentService>
   blocks: Client<typeof BlockService>
+  archives: Client<typeof ArchiveService>
 }
 
 /** The caller's credentials. Read at each call, because tokens and keys change. */
@@ -55,6 +58,7 @@ export function callsOver(transport: Transport, credentials: Credentials): Messa
     welcomes: createClient(WelcomeService, signed),
     attachments: createClient(AttachmentService, signed),
     blocks: createClient(BlockService, signed),
+    archives: createClient(ArchiveService, signed),
   }
 }
 

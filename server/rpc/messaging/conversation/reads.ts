@@ -2,6 +2,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
+import { fromHex } from "@signet/kernel/messaging/bytes"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import { sees } from "@signet/kernel/messaging/membership"
 import type { SeenConversation } from "@signet/kernel/messaging/ports"
@@ -131,6 +132,3 @@ export async function treeChunk(
   if (found === undefined) throw new Refused("NOT_FOUND")
   return found
 }
-
-const fromHex = (text: string): Uint8Array =>
-  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))

@@ -6,6 +6,7 @@ import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { requirementOf } from "@signet/guard/requirement"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
@@ -22,6 +23,7 @@ import { validate } from "../../../serving/interceptors/validate.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
 import { accountsOfStore } from "../accounts-of-store.ts"
+import { archiveService } from "../archive/archive-service.ts"
 import { blockService } from "../block/block-service.ts"
 import { conversationService } from "../conversation/conversation-service.ts"
 import type { MessagingDeps } from "../deps.ts"
@@ -32,7 +34,14 @@ import { welcomeService } from "../welcome/welcome-service.ts"
 import { issuer, newTestIssuer } from "./test-issuer.ts"
 import { trustedTokenOf, trusting } from "./trusted-tokens.ts"
 
-const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, BlockService] as const
+const services = [
+  DeviceService,
+  KeyPackageService,
+  ConversationService,
+  WelcomeService,
+  BlockService,
+  ArchiveService,
+] as const
 
 export interface MessagingWorld {
   readonly store: TestStore
@@ -69,6 +78,7 @@ export async function openMessagingWorld(
   const keys = await newTestIssuer(random, clock.nowMs())
   const wakeups = createWakeups({ others: null, onError: (error) => faults.push(error) })
   const faults: unknown[] = []
+  const parts = new Map<string, Uint8Array>()
   const deps: MessagingDeps = {
     store: store.messaging,
     accounts: accountsOfStore(store.store, clock),
@@ -79,10 +89,10 @@ export async function openMessagingWorld(
     verify: nodeVerify,
     wakeups,
     blobs: {
-      put: async () => undefined,
-      get: async () => undefined,
+      put: async (key, data) => void parts.set(key, data),
+      get: async (key) => parts.get(key),
       size: async () => undefined,
-      delete: async () => undefined,
+      delete: async (key) => void parts.delete(key),
       presign: async () => undefined,
     },
     clock,
@@ -101,6 +111,7 @@ export async function openMessagingWorld(
       router.service(DeviceService, deviceService(deps))
       router.service(KeyPackageService, keyPackageService(deps))
       router.service(BlockService, blockService(deps))
+      router.service(ArchiveService, archiveService(deps))
       router.service(ConversationService, conversationService(deps, after))
       router.service(WelcomeService, welcomeService(deps))
     },

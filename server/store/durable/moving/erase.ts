@@ -67,6 +67,7 @@ async function eraseUsers(env: DurableEnv, place: Place): Promise<boolean> {
         await ask(() => env.NAMES.getByName(keyName(leafKey)).release(deviceId))
       }
     }
+    await ask(() => user().eraseArchives())
     await eraseObject(() => user().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget(ids, []))

@@ -160,6 +160,14 @@ export class User extends UserObject {
   protected override effects(): Effects {
     return effects
   }
+  protected override blobs(): Pick<BlobStore, "delete"> {
+    return {
+      async delete(key) {
+        answered()
+        done.erased.push(key)
+      },
+    }
+  }
   protected override async carryOut(revoked: readonly Revoked[]): Promise<void> {
     answered()
     done.carriedOut.push(...revoked)

@@ -1,7 +1,14 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
+import {
+  type Archive,
+  type ArchiveChange,
+  type ArchiveDecision,
+  decideArchive,
+  isArchiveGone,
+} from "@signet/kernel/messaging/archive"
 import { type BlockChange, decideBlock, emptyBlockList } from "@signet/kernel/messaging/block"
-import type { Blocks, DeviceChange } from "@signet/kernel/messaging/ports"
+import type { BlobStore, Blocks, DeviceChange } from "@signet/kernel/messaging/ports"
 import type { BlockList, MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
@@ -17,6 +24,7 @@ import { placeName } from "../names.ts"
 import type { Entry } from "../outbox.ts"
 import type { PlaceUser } from "../place/object.ts"
 import type { UserAsk } from "../stream-asks.ts"
+import { archiveSteps, dropArchive, eraseChunks, findArchives, nextArchiveAt, putArchives } from "./archives.ts"
 import { blockSteps, findBlocks, putBlocks } from "./blocks.ts"
 import {
   askedById,
@@ -69,7 +77,12 @@ export type Changed =
 /** The devices of a user at a place, the device lists, and the list of blocked users. */
 export abstract class UserObject extends HintSourceObject<UserAsk> {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, { user: userSteps, conversations: userConversationSteps, blocks: blockSteps })
+    super(ctx, env, {
+      user: userSteps,
+      conversations: userConversationSteps,
+      blocks: blockSteps,
+      archives: archiveSteps,
+    })
   }
 
   /** Applies the effects of these revocations; `effectsDone` reports each one. */
@@ -77,6 +90,9 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
 
   /** Revokes all devices at the place of a user who was permanently removed. Idempotent. */
   protected abstract endDevices(userId: PrincipalId, place: Place): Promise<void>
+
+  /** The blob store of the archives' chunks. */
+  protected abstract blobs(): Pick<BlobStore, "delete">
 
   find(id: DeviceId): MessagingDevice | undefined {
     this.requireReadable()
@@ -203,6 +219,30 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     })
   }
 
+  archives(): readonly Archive[] {
+    this.requireReadable()
+    return this.isBlank() ? [] : findArchives(this.sql)
+  }
+
+  changeArchives(change: ArchiveChange, nowMs: number, audit: AuditEvent | null): ArchiveDecision {
+    return this.write(() => {
+      const decision = decideArchive(findArchives(this.sql), change, nowMs)
+      if (decision.is !== "change") return decision
+      putArchives(this.sql, decision.archives)
+      if (audit !== null) this.audit([audit])
+      return decision
+    })
+  }
+
+  forgetArchive(id: string, nowMs: number): void {
+    if (!this.isBlank()) this.transact(() => dropArchive(this.sql, id, nowMs))
+  }
+
+  /** Erases all chunks, before `eraseAll` erases the records: a move leaves archives out. */
+  async eraseArchives(): Promise<void> {
+    if (!this.isBlank()) await eraseChunks(this.blobs(), findArchives(this.sql))
+  }
+
   /**
    * Another device wants a key whose name this device took. Reports whether the device has the key. If not, the device
    * can never get it: a change in progress is rejected.
@@ -290,7 +330,18 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   }
 
   protected override timed(): readonly Timed[] {
-    return [{ nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) }]
+    return [
+      { nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) },
+      { nextAtMs: () => nextArchiveAt(this.sql), run: (nowMs) => this.#eraseGone(nowMs) },
+    ]
+  }
+
+  async #eraseGone(nowMs: number): Promise<void> {
+    const gone = findArchives(this.sql).filter((one) => isArchiveGone(one, nowMs))
+    await eraseChunks(this.blobs(), gone)
+    this.transact(() => {
+      for (const { id } of gone) dropArchive(this.sql, id, nowMs)
+    })
   }
 
   async #carryOut(nowMs: number): Promise<void> {

@@ -1,6 +1,7 @@
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Database } from "../sql.ts"
 import { type AccessOptions, createAccess } from "./access.ts"
+import { archives } from "./archives.ts"
 import { attachments } from "./attachments.ts"
 import { blocks } from "./blocks.ts"
 import { conversations } from "./conversations.ts"
@@ -20,5 +21,6 @@ export function createMessagingStore(db: Database, options: AccessOptions): Mess
     attachments: attachments(access),
     proofNonces: proofNonces(access),
     blocks: blocks(access),
+    archives: archives(access),
   }
 }

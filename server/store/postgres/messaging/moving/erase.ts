@@ -40,6 +40,10 @@ const ofDevices = [
   ),
   "delete from messaging_device where id = any($1::text[])",
 ]
+/** The sweep erases their chunks and rows: a move leaves archives out. */
+const archivesText = `update archive_list set due_at = 'epoch', archives = (
+  select coalesce(jsonb_agg(archive || '{"status": "DELETED"}'), '[]') from jsonb_array_elements(archives) archive
+) where app_id = $1 and tenant_id = $2 and archives <> '[]'`
 const blocksText = "delete from block_list where app_id = $1 and tenant_id = $2"
 const listsText = "delete from device_list where app_id = $1 and tenant_id = $2 returning version"
 
@@ -59,6 +63,7 @@ export const erase =
         return []
       if (await eraseAll(trx, devicesText, of, ofDevices)) return []
       await run(trx, blocksText, of)
+      await run(trx, archivesText, of)
       const lists = await run(trx, listsText, of)
       if (lists.length > 0) await appendAudit(log, [audit])
       return []
