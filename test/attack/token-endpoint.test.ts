@@ -303,6 +303,8 @@ describe("actor tokens", () => {
     const elsewhere = String((await world.token(credentials, basic(world.gateway))).body.access_token)
     const answer = await world.token({ ...form, actor_token: own })
     expect(claimsOf(answer)).toMatchObject({ act: { sub: world.gateway.account.principalId } })
+    const { clientId } = world.gateway.account
+    expect(await world.token({ ...form, actor_token: own, client_id: clientId })).toMatchObject({ status: 200 })
     const wrong = [elsewhere, user.tokens.auth ?? "", String(answer.body.access_token), "x"]
     for (const actor_token of wrong) {
       expect(refused(await world.token({ ...form, actor_token }))).toBe("401 invalid_client CLIENT_INVALID")

@@ -123,7 +123,7 @@ describe("a context", () => {
       const place = { appId: app.id, tenantId: null, contextId: null }
       world.server.advance(2_000)
       const nowMs = deps.clock.nowMs()
-      if (what === "the issuer began anew") await restartRevocationLog(store.db, nowMs)
+      if (what === "the issuer started anew") await restartRevocationLog(store.db, nowMs)
       else {
         await deps.store.transaction((tx) => tx.endings.endByPlace(place, "suspended", nowMs))
         await deps.store.transaction((tx) => tx.endings.reopenPlace(place, nowMs + 1_000))
@@ -142,6 +142,18 @@ describe("a context", () => {
     expect((await introspected(token)).body).toMatchObject({ active: true })
     expect((await world.revoke({ token }, basic(world.gateway))).status).toBe(200)
     expect((await introspected(token)).body).toEqual({ active: false })
+  })
+
+  test("of a service of one tenant is not issued for another tenant", async () => {
+    const [tenantId, other] = [6, 7].map((last) => newId("ten", 9, new Uint8Array(10).fill(last)))
+    if (!tenantId || !other) throw new Error("no tenants")
+    const bound = await addMachine(world.server, { tenantId, allowedAudiences: ["svc-notes"] })
+    expect(claimsOf(await world.token(own, basic(bound)))).toMatchObject({ tenant_id: tenantId })
+    const answer = await world.token({ ...own, tenant_id: other }, basic(bound))
+    expect(refused(answer)).toBe("400 access_denied TENANT_MISMATCH")
+    const context_id = newId("ctx", 9, new Uint8Array(10).fill(7))
+    const inside = await world.token({ ...own, context_id }, basic(bound))
+    expect(refused(inside)).toBe("400 access_denied MEMBERSHIP_INACTIVE")
   })
 
   test("of a logged-out user is not issued", async () => {

@@ -4,7 +4,7 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver, protocols } from "../support/clients.ts"
-import { addMachine, addPat, assertion, basic, type Machine, postForm } from "../support/machines.ts"
+import { addMachine, addPat, addPolicy, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
   accessTokenType,
@@ -26,6 +26,7 @@ beforeAll(async () => {
 afterAll(() => world?.server.close())
 
 const credentials = { grant_type: "client_credentials", audience: "svc-notes" }
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 const tenant = `ten_${"0".repeat(26)}`
 const place = `ctx_${"0".repeat(26)}`
 const asContext = { requested_token_type: "urn:signet:params:oauth:token-type:context" }
@@ -34,6 +35,13 @@ const onBehalf = { ...ofToken, audience: "svc-notes", scope: "notes.read", job_i
 const context = { ...ofToken, ...asContext }
 const misplaced = "400 invalid_request INVALID_FIELD"
 const unknownPat = "sgpat_000000000000AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA295c7g"
+const standing = {
+  grant_type: "on_behalf_of",
+  delegation_id: `dlg_${"0".repeat(26)}`,
+  audience: "svc-notes",
+  scope: "notes.read",
+  job_id: "j",
+}
 const pat = { grant_type: "pat", pat: unknownPat }
 
 describe("the token endpoint answers", () => {
@@ -89,6 +97,13 @@ describe("the token endpoint answers", () => {
       client,
       "400 invalid_request INVALID_FIELD",
     ],
+    [
+      "a personal access token and an assertion",
+      { ...pat, client_assertion: "x", client_assertion_type: assertionType },
+      undefined,
+      "400 invalid_request INVALID_FIELD",
+    ],
+    ["an unknown standing delegation", standing, client, "400 invalid_grant DELEGATION_EXPIRED"],
     ["an exchange without a subject token", { grant_type: tokenExchange }, client, "400 invalid_request INVALID_FIELD"],
     ["a parameter of another grant", { ...credentials, job_id: "j" }, client, "400 invalid_request INVALID_FIELD"],
     ["a tenant with a personal access token", { ...pat, tenant_id: tenant }, undefined, misplaced],
@@ -123,7 +138,7 @@ describe("the token endpoint answers", () => {
       {
         ...credentials,
         client_assertion: "x",
-        client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        client_assertion_type: assertionType,
       },
       undefined,
       "401 invalid_client CLIENT_INVALID",
@@ -184,6 +199,20 @@ describe("the token endpoint answers", () => {
     expect(claimsOf(answer)).not.toHaveProperty("sid")
   })
 
+  test("an exchange by a client with an assertion", async () => {
+    const user = await world.signIn()
+    const form = { ...onBehalf, subject_token: user.tokens["svc-gateway"] ?? "" }
+    const answer = await world.token({ ...form, ...assertion(world.gateway) })
+    expect(claimsOf(answer)).toMatchObject({ act: { sub: world.gateway.account.principalId } })
+  })
+
+  test("an exchange of a service's own token", async () => {
+    const subject = await world.token(credentials, basic(world.gateway))
+    await addPolicy(world.server, world.notes)
+    const answer = await world.exchange({ subject_token: String(subject.body.access_token) }, world.notes)
+    expect(refused(answer)).toBe("400 invalid_grant PRINCIPAL_KIND_NOT_ALLOWED")
+  })
+
   test("a delegated token expires no later than the subject token", async () => {
     const user = await world.signIn()
     world.server.advance(500_000)
@@ -200,6 +229,14 @@ describe("introspection answers", () => {
   test("an unauthenticated caller with 401", async () => {
     const answer = await postForm(`${world.server.url}/auth/token/introspect`, { token: "x" })
     expect(refused(answer)).toBe("401 invalid_client CLIENT_INVALID")
+  })
+  test("two credentials, or a malformed bearer token, with its own reason", async () => {
+    const ask = (form: Record<string, string>, headers: Record<string, string>) =>
+      postForm(`${world.server.url}/auth/token/introspect`, { token: "x", ...form }, headers)
+    const two = await ask({ client_secret: "x" }, basic(world.notes))
+    expect(refused(two)).toBe("400 invalid_request AMBIGUOUS_CREDENTIAL")
+    const malformed = await ask({}, { authorization: "Bearer a b" })
+    expect(refused(malformed)).toBe("401 invalid_token MALFORMED_CREDENTIAL")
   })
   test("a missing token with 400", async () => {
     expect(refused(await world.introspect(""))).toBe("400 invalid_request INVALID_FIELD")

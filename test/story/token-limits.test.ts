@@ -110,6 +110,29 @@ describe("the token endpoint", () => {
     expect(saidBy(await act(2))).toEqual(slow)
   })
 
+  test("counts contexts for users by service, and by service and user", async () => {
+    await server.deps.store.transaction((tx) =>
+      tx.apps.putApp({ ...server.app, audiences: ["svc-notes", "svc-mail"] }),
+    )
+    const machine = await addMachine(server, { scopes, ownedAudiences: ["svc-mail"] })
+    const users = [await signedIn("d", ["svc-mail"]), await signedIn("e", ["svc-mail"])]
+    const context = (user: number) =>
+      post(
+        "token",
+        {
+          grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+          requested_token_type: "urn:signet:params:oauth:token-type:context",
+          subject_token: users[user]?.accessToken ?? "",
+          subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+        },
+        basic(machine),
+      )
+    for (let i = 0; i < 2; i++) expect((await context(0)).body).toMatchObject({ token_type: "N_A" })
+    expect(saidBy(await context(0))).toEqual(slow)
+    expect((await context(1)).status).toBe(200)
+    expect(saidBy(await context(1))).toEqual(slow)
+  })
+
   test("counts introspections by caller", async () => {
     const machine = await addMachine(server, { scopes })
     const introspect = () => post("token/introspect", { token: "x" }, basic(machine))
