@@ -89,7 +89,7 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
         tokenType: issued.tokenType,
         expiresIn: issued.expiresIn,
         audience: issued.audience,
-        scopes: scope.split(" ").filter((one) => one !== ""),
+        scopes: scope.split(" "),
       }
     },
   }
