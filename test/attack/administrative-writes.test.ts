@@ -242,6 +242,32 @@ describe("a secret", () => {
     expect([await sealed(), providerClient?.hasClientSecret]).toEqual([null, false])
   })
 
+  test("that verifies a project's tokens is replaced and removed by itself", async () => {
+    const { admin } = clients
+    const { text } = await create(
+      of("IDP_C", { ...idpC, platform: "WEB", clientSecret: secrets.idpC, tokenSecret: secrets.hs256 }),
+    )
+    const providerClientId = JSON.parse(text).providerClient.id
+    const named = { appId: world.app.id, providerClientId }
+    const sealed = async () => {
+      const query = server.store.db.selectFrom("provider_client").select("token_secret_sealed")
+      return (await query.where("id", "=", providerClientId as never).executeTakeFirstOrThrow()).token_secret_sealed
+    }
+    const update = (tokenSecret: string) =>
+      admin.updateProviderClient(
+        { ...named, providerClient: { tokenSecret }, updateMask: { paths: ["token_secret"] } },
+        world.as("root"),
+      )
+    const first = await sealed()
+    await admin.updateProviderClient({ ...named, providerClient: { displayName: "Project" } }, world.as("root"))
+    expect(await sealed()).toEqual(first)
+    await update(`another ${secrets.hs256}`)
+    expect([first, await sealed()]).not.toContain(null)
+    expect(await sealed()).not.toEqual(first)
+    await update("")
+    expect(await sealed()).toBeNull()
+  })
+
   test.each<[string, JsonObject, string]>([
     ["that is no key", of("IDP_B", { ...idpB, clientSecret: "top-secret-no-key" }), "client_secret"],
     ["that is another kind of key", of("IDP_B", { ...idpB, clientSecret: `${rsa}` }), "client_secret"],

@@ -126,6 +126,13 @@ describe("a place out of the caller's scope", () => {
   test("narrows the installation administrator's search to the named app", async () => {
     expect(await idsOf("root", bySubject("eve"), world.app.id)).toEqual([])
     expect(await idsOf("root", bySubject("eve"), world.other.id)).toEqual([eve.principalId])
+    const both = await signIn(server, clients, "of both apps", { app: world.app })
+    await signIn(server, clients, "of both apps", { app: world.other })
+    const [inApp] = await find("root", bySubject("of both apps"), world.app.id)
+    expect(inApp?.memberships.map(({ appId }) => appId)).toEqual([world.app.id])
+    const [anywhere] = await find("root", bySubject("of both apps"))
+    expect(anywhere?.memberships).toHaveLength(2)
+    expect(anywhere?.principal?.id).toBe(both.principalId)
   })
 })
 

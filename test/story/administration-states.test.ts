@@ -4,9 +4,10 @@ import { newId } from "@signet/kernel/ids"
 import { Invitation_Status } from "@signet/proto/auth/v1/memberships"
 import { Membership_Status, Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { administrationMethods, callRaw, type Ids, makeOneOfEach, requestOf } from "../support/administered.ts"
+import { administrationMethods, callRaw, type Ids, makeOneOfEach, noIds, requestOf } from "../support/administered.ts"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
 import { bearer, refusal } from "../support/clients.ts"
+import { addMachine } from "../support/machines.ts"
 import { signIn } from "../support/people.ts"
 
 let all: AdministeredServer
@@ -258,11 +259,128 @@ describe("a suspension ends the sessions in the suspended place, and no others",
   })
 })
 
+test.each<[string, "app" | "tenant" | "context" | "role", keyof Ids]>([
+  ["App", "app", "app_id"],
+  ["Tenant", "tenant", "tenant_id"],
+  ["Context", "context", "context_id"],
+  ["Role", "role", "role_id"],
+])("an archived %s is not updated", async (thing, table, idName) => {
+  const { server, world } = all
+  const method = methodOf(`Update${thing}`)
+  const update = () => callRaw(server, method, requestOf(server, method, ids), world.as("root"))
+  await put(table, ids[idName], "ARCHIVED")
+  expect((await update()).reason).toBe("STATE_CONFLICT")
+  await put(table, ids[idName], "ACTIVE")
+  expect((await update()).reason).toBe("")
+})
+
+test("a place's name is not blank", async () => {
+  const { clients, world } = all
+  const { id: appId } = world.app
+  const root = world.as("root")
+  const calls = [
+    clients.admin.createTenant({ appId, tenant: { name: " \t" } }, root),
+    clients.admin.createContext({ appId, context: { type: "bed", name: " " } }, root),
+    clients.admin.updateTenant({ appId, tenantId: world.tenant.id, tenant: { name: " " } }, root),
+  ]
+  for (const call of calls) expect(await refusal(call)).toBe("InvalidArgument INVALID_FIELD")
+})
+
+test("an unknown principal or provider account is neither locked nor blocked", async () => {
+  const { server, world } = all
+  for (const name of ["LockPrincipal", "SuspendPrincipal", "BlockProviderAccount"]) {
+    const method = methodOf(name)
+    const request = requestOf(
+      server,
+      method,
+      noIds(() => server.deps.random.bytes(10)),
+    )
+    expect([name, (await callRaw(server, method, request, world.as("root"))).reason]).toEqual([
+      name,
+      "RESOURCE_UNRESOLVED",
+    ])
+  }
+})
+
+test("a service's principal has neither an identity nor a provider account", async () => {
+  const { clients, world, server } = all
+  const { account } = await addMachine(server)
+  const { principalId } = account
+  const answer = await clients.admin.getPrincipal({ principalId }, world.as("root"))
+  expect(answer).toMatchObject({ principal: { id: principalId }, providerAccounts: [] })
+  expect(answer.identity).toBeUndefined()
+})
+
+test("a principal is added without an invitation only if it is an active member of the app", async () => {
+  const { clients, world, server } = all
+  const { admin } = clients
+  const root = world.as("root")
+  const { id: appId } = world.app
+  const { principalId } = await signIn(server, clients, "of another app", { app: world.other })
+  const { context } = await admin.createContext({ appId, context: { type: "bed", name: "No tenant" } }, root)
+  const places = [
+    { appId, tenantId: world.tenant.id },
+    { appId, contextId: context?.id ?? "" },
+  ]
+  const refusals = (of: string) =>
+    Promise.all(places.map((place) => refusal(admin.createMembership({ ...place, principalId: of }, root))))
+  expect(await refusals(principalId)).toEqual(places.map(() => "FailedPrecondition STATE_CONFLICT"))
+
+  const paused = (await signIn(server, clients, "paused member", { app: world.app })).principalId
+  const { memberships } = await admin.listMemberships({ appId, principalId: paused }, root)
+  await admin.suspendMembership({ appId, membershipId: memberships[0]?.id ?? "" }, root)
+  expect(await refusals(paused)).toEqual(places.map(() => "FailedPrecondition STATE_CONFLICT"))
+  const own = { appId, membershipId: memberships[0]?.id ?? "" }
+  await admin.resumeMembership(own, root)
+  for (const place of places) {
+    const { membership } = await admin.createMembership({ ...place, principalId: paused }, root)
+    expect(membership).toMatchObject({ ...place, status: Membership_Status.ACTIVE })
+  }
+  const profile = { email: "paused@example.com" }
+  expect((await admin.updateMembership({ ...own, membership: { profile } }, root)).membership?.profile).toMatchObject(
+    profile,
+  )
+  // An active member is not invited to the same place.
+  for (const place of places) {
+    expect(await refusal(admin.inviteMember({ ...place, principalId: paused }, root))).toBe(
+      "AlreadyExists ALREADY_EXISTS",
+    )
+  }
+})
+
+test("a principal has at most 200 grants, and an expired grant does not count", async () => {
+  const { clients, world, server } = all
+  const { admin } = clients
+  const root = world.as("root")
+  const { id: appId } = world.app
+  const { principalId } = await signIn(server, clients, "much granted", { app: world.app })
+  const { role } = await admin.createRole({ appId, role: { key: "granted" } }, root)
+  const roleId = role?.id ?? ""
+  const give = (id: string) => admin.createGrant({ appId, principalId, roleId, resource: { type: "bed", id } }, root)
+  const first = (await give("0")).grant?.id ?? ""
+  const { db } = server.store
+  const grant = await db
+    .selectFrom("role_grant")
+    .selectAll()
+    .where("id", "=", first as never)
+    .executeTakeFirstOrThrow()
+  const more = Array.from({ length: 199 }, (_, at) => {
+    const id = newId("grt", 1, server.deps.random.bytes(10))
+    return { ...grant, id, resource_id: `${at + 1}` }
+  })
+  await db.insertInto("role_grant").values(more).execute()
+  expect(await refusal(give("200"))).toMatch(/GRANT_LIMIT/)
+  const isFirst = db.updateTable("role_grant").where("id", "=", first as never)
+  await isFirst.set({ expires_at: new Date(server.deps.clock.nowMs() - 1) }).execute()
+  expect((await give("200")).grant?.principalId).toBe(principalId)
+})
+
 test("the installation's own app cannot be suspended or archived", async () => {
   const { clients, world } = all
   const appId = world.installation.id
   expect(await refusal(clients.admin.suspendApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
   expect(await refusal(clients.admin.archiveApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
+  expect((await clients.admin.resumeApp({ appId }, world.as("root"))).app?.id).toBe(appId)
 })
 
 test("a removal ends the memberships below, the grants and the invitations", async () => {

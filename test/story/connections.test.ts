@@ -141,6 +141,8 @@ describeStory("connections", (kind) => {
       ...{ issuers: ["https://example.okta.com"], canonicalIssuer: "https://example.okta.com", displayName: "Okta" },
       ...{ tokenEndpoint: "https://example.okta.com/oauth2/v1/token", requireNonce: true, preset: "" },
     })
+    const named = await create({ connection: "named", preset: "google", displayName: "Our own" })
+    expect(named.providerClient?.displayName).toBe("Our own")
     const kept = { appId: world.app.id, providerClientId: providerClient?.id ?? "" }
     const changes = [
       { jwksUri: "https://evil.example/keys" },
@@ -161,6 +163,7 @@ describeStory("connections", (kind) => {
       [{ preset: "google", issuers: ["https://evil.example"] }, "INVALID_FIELD"],
       [{ preset: "google", authorizationEndpoint: "https://evil.example/a" }, "INVALID_FIELD"],
       [{ presetTenant: "example.okta.com" }, "INVALID_FIELD"],
+      [{ preset: "google", provider: Provider.IDP_B }, "INVALID_FIELD"],
       // Without a preset, an app's administrator cannot set an issuer.
       [{ issuers: ["https://evil.example"], jwksUri: "https://evil.example/keys" }, "OUTPUT_ONLY_FIELD"],
     ]
@@ -188,6 +191,19 @@ describeStory("connections", (kind) => {
       expect(options.map((one) => one.connection)).not.toContain(off.connection)
       const text = JSON.stringify(options)
       for (const word of ["ecret", "jwks", "token", "hidden.example"]) expect(text).not.toContain(word)
+    })
+
+    test("names a connection without a display name by its own name, and the only one by its provider", async () => {
+      const appId = newId("app", 2, server.deps.random.bytes(10))
+      await server.deps.store.transaction((tx) => tx.apps.putApp({ ...server.app, id: appId }))
+      const named = async () =>
+        (await auth().listSignInOptions({ appId, platform: Platform.WEB })).options.map((one) => one.displayName)
+      await put({ appId, platform: "WEB", displayName: "" })
+      expect(await named()).toEqual(["IDP_A"])
+      await put({ appId, platform: "WEB", displayName: "", connection: "unnamed" })
+      expect((await named()).toSorted()).toEqual(["IDP_A", "unnamed"])
+      await server.deps.store.transaction((tx) => tx.apps.putApp({ ...server.app, id: appId, status: "SUSPENDED" }))
+      expect(await refusal(named())).toContain("TENANT_SUSPENDED")
     })
 
     test("answers alike for an unknown app and an app without connections", async () => {

@@ -96,6 +96,16 @@ describeStory("delegation", (kind) => {
     expect(await create({ tenantId: `ten_${"0".repeat(26)}` })).toBe("PermissionDenied TENANT_MISMATCH")
   })
 
+  test("an unknown policy or delegation is refused", async () => {
+    const { delegations } = world.clients
+    const policyId = `dpo_${"0".repeat(26)}`
+    const delegationId = `dlg_${"0".repeat(26)}`
+    expect(await refusal(delegations.revokeDelegationPolicy({ policyId }, as(admin)))).toBe("NotFound NOT_FOUND")
+    expect(await refusal(delegations.revokeDelegation({ delegationId }, as(user)))).toBe("NotFound NOT_FOUND")
+    const asked = { policyId, audiences: ["svc-notes"], scopes: ["notes.read"] }
+    expect(await refusal(delegations.createDelegation(asked, as(user)))).toBe("PermissionDenied DELEGATION_NOT_ALLOWED")
+  })
+
   test("a user consents to no more than the policy allows and the user holds", async () => {
     const { delegations } = world.clients
     const scopes = ["notes.read", "notes.admin"]

@@ -1,4 +1,6 @@
 // The deletion of an account after its request.
+
+import { Refused } from "@signet/kernel/errors"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/development/idp-b-person.ts"
 import { eraseDue } from "../../server/rpc/account/erase-due.ts"
@@ -84,6 +86,32 @@ describeStory("a deletion", (kind) => {
     expect(await run()).toBe(1)
     idp.switches.down = false
     expect(await run()).toBe(0)
+  })
+
+  test("erases at once without a usable token at the provider", async () => {
+    const { db } = server.store
+    const of = ({ subject }: { subject: string }) => db.updateTable("provider_account").where("subject", "=", subject)
+    const [fay, gus, hal] = [await signInB("fay"), await signInB("gus"), await signInB("hal")]
+    for (const one of [fay, gus, hal]) await requestDeletion(one)
+    await of(fay).set({ refresh_token_sealed: null }).execute()
+    await of(gus)
+      .set({ refresh_token_sealed: Buffer.alloc(64) })
+      .execute()
+    server.advance(14 * day + minute)
+    const { IDP_B: provider } = server.deps.providers
+    if (provider === undefined) throw new Error("the server has no IDP_B")
+    const asked: string[] = []
+    const refusing = {
+      ...provider,
+      async revoke(_: unknown, token: string) {
+        asked.push(token)
+        throw new Refused("PROVIDER_TOKEN_INVALID")
+      },
+    }
+    const before = faults.length
+    const deps = { ...server.deps, providers: { ...server.deps.providers, IDP_B: refusing } }
+    expect(await eraseDue(deps, (fault) => faults.push(fault))).toBe(3)
+    expect([asked.length, faults.length - before]).toEqual([1, 1])
   })
 
   test("can be canceled until it starts, and then nothing is erased", async () => {

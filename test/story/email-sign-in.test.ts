@@ -98,6 +98,9 @@ describeStory("IDP_C", (kind) => {
     const body = { appId: world.app.id, platform: "WEB", provider: "IDP_C", idToken: await world.idpC.mint("x") }
     const answer = await world.post("/signet.auth.v1.AuthService/ExternalLogin", body)
     expect(answer).toMatchObject({ status: 400, code: "failed_precondition" })
+    const { idToken: _, ...start } = { ...body, redirectUri: "https://notes.example/signed-in" }
+    const started = await world.post("/signet.auth.v1.AuthService/StartSignIn", start)
+    expect(started).toMatchObject({ status: 400, code: "failed_precondition" })
   })
 
   describe("a magic link", () => {

@@ -1,7 +1,14 @@
 // Joining an app: by an invitation, by canceling a deletion, and not by an unlinked account.
 
 import type { Invitation } from "@signet/kernel/administration/records"
-import { type IdentityId, newId, type PrincipalId, type TenantId } from "@signet/kernel/ids"
+import {
+  type ContextId,
+  type IdentityId,
+  type MembershipId,
+  newId,
+  type PrincipalId,
+  type TenantId,
+} from "@signet/kernel/ids"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openPlace } from "../support/places.ts"
@@ -21,7 +28,7 @@ describeStory("joining an app", (kind) => {
   afterAll(() => world?.close())
 
   const { now } = Date
-  const fresh = <K extends "ten" | "inv">(of: K) => newId(of, now(), world.server.deps.random.bytes(10))
+  const fresh = <K extends "ten" | "inv" | "ctx" | "mem">(of: K) => newId(of, now(), world.server.deps.random.bytes(10))
   async function invite(change: Partial<Invitation> = {}): Promise<string> {
     const code = buildOpaque("sginv_", world.server.deps.random)
     const nowMs = world.server.deps.clock.nowMs()
@@ -92,6 +99,67 @@ describeStory("joining an app", (kind) => {
     const outside = await world.signInB("tenant guest", { body: { audiences } })
     expect(claimsOf(outside).scp).not.toContain("notes.admin")
   })
+
+  describe("a context without a tenant", () => {
+    const audiences = ["svc-notes"]
+    let contextId: ContextId
+    beforeAll(async () => {
+      contextId = fresh("ctx")
+      await openPlace(world.server.store.store, { appId: world.app.id, tenantId: null, contextId })
+    })
+
+    test("by an invitation makes a member of the app, too, with the invitation's scopes in the context only", async () => {
+      const invitationCode = await invite({ contextId, scopes: ["notes.admin"] })
+      const outside = await world.signInA("context guest", { body: { invitationCode, audiences } })
+      expect(outside).toMatchObject({ status: 200, created: true })
+      expect(outside.membership).not.toMatchObject({ contextId })
+      expect(claimsOf(outside).scp).not.toContain("notes.admin")
+      const inside = await world.signInA("context guest", { body: { contextId, audiences } })
+      expect(inside).toMatchObject({ status: 200, membership: { contextId } })
+      expect(claimsOf(inside).scp).toContain("notes.admin")
+    })
+
+    test("is refused to a member of the app only", async () => {
+      await world.signInA("no context guest")
+      const answer = await world.signInA("no context guest", { body: { contextId } })
+      expect(answer.reason).toBe("MEMBERSHIP_INACTIVE")
+    })
+  })
+
+  test("an invitation to a tenant grants its scopes there, and not in the tenant's contexts", async () => {
+    const contextId = fresh("ctx")
+    await openPlace(world.server.store.store, { appId: world.app.id, tenantId, contextId })
+    const { principal } = await world.signInA("inner guest")
+    const principalId = principal?.id as PrincipalId
+    await world.server.store.store.transaction(async (tx) => {
+      const [own] = await tx.identities.findMemberships(principalId, world.app.id)
+      if (own === undefined) throw new Error("no membership")
+      await tx.identities.insertMembership({ ...own, id: fresh("mem"), tenantId, contextId })
+    })
+    const invitationCode = await invite({ tenantId, scopes: ["notes.admin"] })
+    const body = { invitationCode, tenantId, contextId, audiences: ["svc-notes"] }
+    const inside = await world.signInA("inner guest", { body })
+    expect(inside).toMatchObject({ status: 200, membership: { tenantId, contextId } })
+    expect(claimsOf(inside).scp).not.toContain("notes.admin")
+  })
+
+  test.each(["ACTIVE", "REQUESTED"] as const)(
+    "with a membership that is %s adds the invitation's scopes",
+    async (status) => {
+      const who = `${status} guest`
+      const audiences = ["svc-notes"]
+      const first = await world.signInA(who, {
+        body: { invitationCode: await invite({ tenantId }), tenantId, audiences },
+      })
+      expect(claimsOf(first).scp).not.toContain("notes.admin")
+      const of = world.server.store.db.updateTable("membership").where("id", "=", first.membership?.id as MembershipId)
+      await of.set({ status }).execute()
+      const invitationCode = await invite({ tenantId, scopes: ["notes.admin"] })
+      const again = await world.signInA(who, { body: { invitationCode, tenantId, audiences } })
+      expect(again).toMatchObject({ status: 200, membership: { id: first.membership?.id } })
+      expect(claimsOf(again).scp).toContain("notes.admin")
+    },
+  )
 
   test.each<[string, () => Promise<string>]>([
     ["that does not exist", async () => buildOpaque("sginv_", world.server.deps.random)],

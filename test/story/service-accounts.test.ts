@@ -116,14 +116,20 @@ describeStory("a service account", (kind) => {
       const { serviceKey } = await clients.services.addKey(key, world.asAdmin())
       const kid = await calculateJwkThumbprint({ kty: "EC", crv: "P-256", x, y })
       expect(serviceKey).toMatchObject({ kid, x, y })
+      const { x: x2 = "", y: y2 = "" } = freshKey()
+      const other = await clients.services.addKey({ ...key, x: x2, y: y2 }, world.asAdmin())
       expect((await clients.services.addKey(key, world.asAdmin())).serviceKey).toEqual(serviceKey)
+      expect(await clients.services.addKey({ ...key, x: x2, y: y2 }, world.asAdmin())).toEqual(other)
+      const unknown = { serviceAccountId: account.id, kid: `x${kid.slice(1)}` }
+      expect(await reasonOf(clients.services.revokeKey(unknown, world.asAdmin()))).toBe("NOT_FOUND")
       await clients.services.revokeKey({ serviceAccountId: account.id, kid }, world.asAdmin())
       await clients.services.revokeKey({ serviceAccountId: account.id, kid }, world.asAdmin())
       expect(await reasonOf(clients.services.addKey(key, world.asAdmin()))).toBe("INVALID_FIELD")
-      const [shown] = (await world.show(account.id, clients)).keys
+      const shown = (await world.show(account.id, clients)).keys.find((one) => one.kid === kid)
       expect(secondsOf(shown?.revokedAt)).toBeGreaterThan(0)
       expect(await world.kindsOf(account.principalId)).toEqual([
         "service_account.created",
+        "service_account.key_added",
         "service_account.key_added",
         "service_account.key_revoked",
       ])

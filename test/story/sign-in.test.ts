@@ -1,3 +1,4 @@
+import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { describeStory } from "../support/postgres.ts"
@@ -76,6 +77,27 @@ describeStory("a session", (kind) => {
       expect(again.accessToken).not.toBe(answer.accessToken)
       await clients.auth.refresh({ refreshToken: answer.refreshToken })
       expect(await refusal(clients.auth.refresh(request))).toBe("Unauthenticated REFRESH_TOKEN_REUSED")
+    })
+
+    test("a retry whose stored successor was altered counts as reuse", async () => {
+      const first = await clients.auth.externalLogin(await server.login(subject()))
+      const request = { refreshToken: first.refreshToken, retryKey: "0123456789abcdefghijkl" }
+      const { accessToken } = await clients.auth.refresh(request)
+      const { db } = server.store
+      const rows = db.updateTable("refresh_token").where("successor_sealed", "is not", null)
+      await rows
+        .where("session_id", "=", first.session?.id as never)
+        .set({ successor_sealed: Buffer.alloc(64) })
+        .execute()
+      expect(await refusal(clients.auth.refresh(request))).toBe("Unauthenticated REFRESH_TOKEN_REUSED")
+      expect(await refusal(clients.auth.me({}, bearer(accessToken)))).toBe("Unauthenticated SESSION_REVOKED")
+    })
+
+    test("an unknown refresh token neither refreshes nor ends a session", async () => {
+      const refreshToken = buildOpaque("sgrt_", server.deps.random)
+      expect(await refusal(clients.auth.refresh({ refreshToken }))).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
+      await clients.auth.logout({ refreshToken })
+      expect(await refusal(clients.auth.logout({}))).toBe("Unauthenticated NO_CREDENTIAL")
     })
 
     test("another retry key counts as reuse", async () => {

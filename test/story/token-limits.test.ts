@@ -111,9 +111,7 @@ describe("the token endpoint", () => {
   })
 
   test("counts contexts for users by service, and by service and user", async () => {
-    await server.deps.store.transaction((tx) =>
-      tx.apps.putApp({ ...server.app, audiences: ["svc-notes", "svc-mail"] }),
-    )
+    await server.deps.store.transaction((tx) => tx.apps.putApp({ ...server.app, audiences: ["svc-notes", "svc-mail"] }))
     const machine = await addMachine(server, { scopes, ownedAudiences: ["svc-mail"] })
     const users = [await signedIn("d", ["svc-mail"]), await signedIn("e", ["svc-mail"])]
     const context = (user: number) =>

@@ -57,6 +57,22 @@ test("a repeated call adds a secret to the same account, up to two", async () =>
   await expect(third).rejects.toThrow("The account has 2 active secrets")
 })
 
+test("a disabled account's name makes a new account, and a name without the scopes is refused", async () => {
+  const named = asked({ name: "disabled", messagingAudience: "auth" })
+  const first = await createMessagingBackend(deps, named)
+  const change = (set: object) =>
+    opened.db
+      .updateTable("service_account")
+      .set(set)
+      .where("client_id", "=", first.clientId as never)
+      .execute()
+  await change({ scopes: [] })
+  await expect(createMessagingBackend(deps, named)).rejects.toThrow("use another name")
+  await change({ status: "DISABLED" })
+  const second = await createMessagingBackend(deps, named)
+  expect(second.clientId).not.toBe(first.clientId)
+})
+
 test.each<[string, object, string]>([
   ["for an unknown app", { appId: newId("app", 1, random.bytes(10)) }, "No app has this id"],
   ["that owns another account's audience", { name: "a second one" }, "owns messaging's audience"],
