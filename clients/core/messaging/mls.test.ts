@@ -6,10 +6,12 @@ import { equal, hex, utf8 } from "./crypto/bytes.ts"
 import { withIdentities } from "./crypto/identity.ts"
 import { makeWebSuite } from "./crypto/web-suite.ts"
 import { proveEngine } from "./engine/self-proof.ts"
+import { closed, opened } from "./engine/state.ts"
 import {
   acceptCommit,
   type CommitChange,
   type Engine,
+  EngineRefused,
   encodeEpoch,
   encodeSecrets,
   epochAuthenticator,
@@ -35,6 +37,21 @@ test("an engine opens after its self-test, with either crypto provider", async (
   }
 })
 
+/** The state of a member whose key schedule differs. */
+function inOtherEpoch(state: GroupState): GroupState {
+  const { epochSecrets, ...inside } = opened(state)
+  return closed({ ...inside, epochSecrets: { ...epochSecrets, authenticator: new Uint8Array(32) } })
+}
+
+type Read = Awaited<ReturnType<Engine["decrypt"]>>
+
+const reading = (engine: Engine, bend: (read: Read) => Partial<Read>): Partial<Engine> => ({
+  async decrypt(state, message) {
+    const read = await engine.decrypt(state, message)
+    return { ...read, ...bend(read) }
+  },
+})
+
 test.each<[string, (engine: Engine) => Partial<Engine>]>([
   ["accepts any verdict", (engine) => ({ process: (state, commit) => engine.process(state, commit, accept) })],
   [
@@ -50,6 +67,50 @@ test.each<[string, (engine: Engine) => Partial<Engine>]>([
       async process(state, commit, judge) {
         const processed = await engine.process(state, commit, judge)
         return { ...processed, change: { ...processed.change, path: undefined } }
+      },
+    }),
+  ],
+  [
+    "refuses trailing bytes for another reason",
+    (engine) => ({
+      process: async (state, commit, judge) => {
+        if (commit.at(-1) === 0) throw new EngineRefused("REPLAY", "the message is of an earlier epoch")
+        return engine.process(state, commit, judge)
+      },
+    }),
+  ],
+  [
+    "derives another epoch than the committer",
+    (engine) => ({
+      async process(state, commit, judge) {
+        const processed = await engine.process(state, commit, judge)
+        return processed.kind === "next" ? { ...processed, next: inOtherEpoch(processed.next) } : processed
+      },
+    }),
+  ],
+  [
+    "keeps a removed member",
+    (engine) => {
+      let next: GroupState
+      return {
+        async process(state, commit, judge) {
+          const processed = await engine.process(state, commit, judge)
+          if (processed.kind === "next") next = processed.next
+          return { ...processed, kind: "next", next }
+        },
+      }
+    },
+  ],
+  ["names another sender", (engine) => reading(engine, ({ sender }) => ({ sender: { ...sender, leaf: 1 } }))],
+  ["decrypts to another text", (engine) => reading(engine, () => ({ plaintext: utf8("before") }))],
+  [
+    "joins at another epoch",
+    (engine) => ({
+      async join(input) {
+        const joined = await engine.join(input)
+        const { context, ...inside } = opened(joined.state)
+        const isLast = context.epoch === 5n
+        return isLast ? { ...joined, state: closed({ ...inside, context: { ...context, epoch: 6n } }) } : joined
       },
     }),
   ],
@@ -113,6 +174,7 @@ test("an encoded state that is altered, truncated, mixed or of another version i
   expect(await decoding({ epoch, secrets: old.secrets })).toBe("STATE_TAMPERED")
   expect(await decoding({ epoch: old.epoch, secrets })).toBe("STATE_TAMPERED")
   expect(await decoding({ epoch, secrets: Uint8Array.of(3, ...secrets.slice(1)) })).toBe("STATE_NEWER_VERSION")
+  expect(await decoding({ epoch: epoch.with(0, 2), secrets })).toBe("STATE_NEWER_VERSION")
   expect(await decoding({ epoch, secrets: Uint8Array.of(...secrets, 0) })).toBe("STATE_TAMPERED")
   for (let length = 0; length < secrets.length; length += 7) {
     expect(await decoding({ epoch, secrets: secrets.slice(0, length) })).toBe("STATE_TAMPERED")

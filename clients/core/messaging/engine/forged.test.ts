@@ -6,11 +6,12 @@ import { encodeRequiredCapabilities, type RequiredCapabilities } from "ts-mls/re
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
+import type { Suite } from "../crypto/suite.ts"
 import { encodeEpoch, encodeSecrets, frameOf, groupInfoFits } from "../mls.ts"
 import { decoded } from "../testing/bare-seat.ts"
 import { refusal, roomOf } from "../testing/cast.ts"
 import { forgeCommit, forgeKeyPackage, forgeWelcome, testKit, type WelcomeForgery } from "../testing/forge.ts"
-import { lifetime, ourSeat, today } from "../testing/our-seat.ts"
+import { lifetime, ourSeat, testEngine, today } from "../testing/our-seat.ts"
 import { applyChanges } from "./change.ts"
 import { checkLeaf, conversationBinding, membershipProof } from "./leaf.ts"
 import { encrypt } from "./message.ts"
@@ -103,6 +104,30 @@ test.each([
 ])("a Welcome with a path secret %s is refused", async (_, length, message) => {
   const joining = joinBy({ secrets: () => ({ pathSecret: suite.random(length) }) }, { withRoot: true })
   await expect(joining).rejects.toMatchObject({ reason: "MLS_BAD_WELCOME", message: expect.stringContaining(message) })
+})
+
+test("a device that joins with a path secret skips the blank nodes above it", async () => {
+  const others = ["C", "D", "E", "F", "G", "H"]
+  const { room, seat } = await roomOf(suite, "A", "B", ...others, "I")
+  // The other half of A's side is blank, so A's path has no key below the root.
+  await room.remove("A", others.slice(1))
+  const pathSecrets: Uint8Array[] = []
+  const listening: Suite = {
+    ...suite,
+    async expand(key, info, length) {
+      const made = await suite.expand(key, info, length)
+      if (Buffer.from(info).includes("MLS 1.0 path")) pathSecrets.push(made.slice())
+      return made
+    },
+  }
+  const { next } = await testEngine(listening).update(seat("A").current(), { aad })
+  const joining = await ourSeat(suite, "J")
+  const secrets = () => ({ pathSecret: pathSecrets[0] ?? expect.fail("no path secret") })
+  const { welcome, tree } = await forgeWelcome(suite, next, await joining.keyPackage(), { secrets })
+  await joining.join(welcome, tree)
+  const [known, made] = [joining.current(), next].map((state) => opened(state).privateKeys)
+  expect([...(known?.keys() ?? [])]).toEqual([6, 3, 15])
+  expect([3, 15].map((node) => known?.get(node))).toEqual([3, 15].map((node) => made?.get(node)))
 })
 
 test("binding and proof of a Welcome are found among other extensions, none of which counts as the tree", async () => {

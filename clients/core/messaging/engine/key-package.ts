@@ -87,11 +87,9 @@ export function readKeyPackageSecret(secret: Uint8Array): KeyPackageSecret {
   return { initKey: copyOf(secret.subarray(1, 33)), leafKey: copyOf(secret.subarray(33)) }
 }
 
-/** Parses a key package, and checks only its encoding, version and suite. */
+/** Parses a key package, and checks only its encoding and version. */
 export function readKeyPackage(bytes: Uint8Array): KeyPackage {
-  const { keyPackage } = strictMessage(bytes, maxBytes.keyPackage, "mls_key_package")
-  demand(keyPackage.cipherSuite === suiteName, "MLS_WRONG_SUITE", "V1 has one cipher suite")
-  return keyPackage
+  return strictMessage(bytes, maxBytes.keyPackage, "mls_key_package").keyPackage
 }
 
 /**
