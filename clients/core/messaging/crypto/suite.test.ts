@@ -94,6 +94,7 @@ describe.each(suites)("the %s suite", (_, make) => {
     bent[40] = (bent[40] ?? 0) ^ 1
     expect(await suite.verify(bytes(publicKey), bytes(message), bent)).toBe(false)
     expect(await suite.verify(new Uint8Array(31), bytes(message), bytes(signature))).toBe(false)
+    expect(await suite.verify(bytes(publicKey), bytes(message), bytes(`${signature}00`))).toBe(false)
   })
 
   // RFC 9180 appendix A.1.1: base mode, X25519, HKDF-SHA256, AES-128-GCM
@@ -158,4 +159,35 @@ test("a suite with identities signs with the key behind a reference and with no 
   const message = range(0, 9)
   expect(await suite.verify(publicKey, message, await own.sign(reference, message))).toBe(true)
   expect(() => own.sign(seed, message)).toThrow("reference")
+})
+
+test("a browser suite works on bytes in shared memory", async () => {
+  const suite = await makeWebSuite()
+  const shared = (of: Uint8Array) => {
+    const made = new Uint8Array(new SharedArrayBuffer(of.length + 2), 1, of.length)
+    made.set(of)
+    return made
+  }
+  const [key, nonce, aad] = [suite.random(16), suite.random(12), suite.random(5)]
+  const sealed = await suite.seal(shared(key), shared(nonce), shared(aad), shared(range(0, 40)))
+  expect(await suite.open(key, nonce, aad, shared(sealed))).toEqual(range(0, 40))
+  const { seed, publicKey } = await suite.signatureKeyPair()
+  const signature = await suite.sign(shared(seed), shared(aad))
+  expect(await suite.verify(shared(publicKey), shared(aad), shared(signature))).toBe(true)
+})
+
+test("an all-zero shared secret is rejected in a browser that accepts a public key of low order", async () => {
+  const { subtle } = crypto
+  const lax: Crypto = Object.create(crypto, {
+    getRandomValues: { value: (array: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(array) },
+    subtle: {
+      value: new Proxy(subtle, {
+        get: (_, name: keyof SubtleCrypto) =>
+          name === "deriveBits" ? async () => new ArrayBuffer(32) : subtle[name].bind(subtle),
+      }),
+    },
+  })
+  const suite = await makeWebSuite(lax)
+  const { privateKey, publicKey } = await suite.dhKeyPair()
+  await expect((async () => suite.dh(privateKey, publicKey))()).rejects.toThrow("X25519 gave zero")
 })

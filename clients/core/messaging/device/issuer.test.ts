@@ -1,4 +1,4 @@
-import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { type Verify, verifyEd25519 } from "@signet/canonical/ed25519"
 import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { expect, test } from "vitest"
 import { issuerUrl, keySetBytes, keySetFields, root } from "../../../../proto/canonical/testing/world.ts"
@@ -11,11 +11,15 @@ type KeepKeySet = (signed: Uint8Array) => Promise<Uint8Array>
 function issuerAt(
   clock: { nowMs: number },
   fetched: Uint8Array,
-  { kept = keySetBytes, keep = async (signed) => signed }: { kept?: Uint8Array; keep?: KeepKeySet } = {},
+  {
+    kept = keySetBytes,
+    keep = async (signed) => signed,
+    verify = verifyEd25519,
+  }: { kept?: Uint8Array; keep?: KeepKeySet; verify?: Verify } = {},
 ) {
   const roots = [root.publicKey]
   const fetch = async () => fetched
-  return openIssuer({ issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify: verifyEd25519, fetch, keep }, kept)
+  return openIssuer({ issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify, fetch, keep }, kept)
 }
 
 test("a key set expires while the program runs, even if the service withholds the next one", async () => {
@@ -51,4 +55,20 @@ test("two sets of one version, each shown to one tab, are refused", async () => 
   const keep = async () => other
   const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, await withVersion(1n), { keep })
   await expect(issuer.refresh()).rejects.toMatchObject({ reason: "ISSUER_KEYS_REFUSED" })
+})
+
+test("before the first fetch there are no keys", () => {
+  const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, keySetBytes, { kept: new Uint8Array() })
+  const none = { reason: "ISSUER_KEYS_REFUSED", message: "no key set was fetched yet" }
+  expect(() => issuer.keys()).toThrow(expect.objectContaining(none))
+})
+
+test("a verifier that fails is reported as it fails: the key set is not at fault", async () => {
+  const failure = new Error("no such algorithm on this platform")
+  const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, keySetBytes, {
+    verify() {
+      throw failure
+    },
+  })
+  await expect(issuer.refresh()).rejects.toBe(failure)
 })
