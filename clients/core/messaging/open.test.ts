@@ -1,14 +1,26 @@
 import { randomBytes } from "node:crypto"
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import type { Transport } from "@connectrpc/connect"
+import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect"
+import { decode } from "@signet/canonical/canonical"
+import { parseSigned } from "@signet/canonical/signed"
 import { StoreHeaderSchema } from "@signet/proto/client/v1/records"
+import {
+  type DeviceRequestBodyV1,
+  DeviceRequestBodyV1Schema,
+  StorageClass,
+} from "@signet/proto/credential/v1/device_request"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
+import * as world from "../../../proto/canonical/testing/world.ts"
 import { suite, verify } from "../../../test/support/messaging/device-parts.ts"
+import type { SecretBox, SecretBoxDescription, SecretScope } from "../secret-box.ts"
 import { idOf } from "./ids.ts"
-import type { MessengerOptions } from "./messenger.ts"
+import type { Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext } from "./open.ts"
+import { contextOf } from "./opened-messengers.ts"
 import { openMemoryStore } from "./store/memory.ts"
-import { deviceSpace } from "./store/store.ts"
+import { deviceSpace, type MessagingStore } from "./store/store.ts"
+import { signedEngine } from "./testing/signed-group.ts"
 import { testBox } from "./testing/test-box.ts"
 
 const noTransport = {
@@ -95,4 +107,74 @@ test("a token without an issuer creates no store", async () => {
     await expect(openContext(options, { suite, verify })).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
   }
   expect(await store.spaces()).toEqual([])
+})
+
+/** The platform's parts that a registration names. */
+interface Platform {
+  readonly box: Partial<SecretBoxDescription>
+  readonly durability: MessagingStore["durability"]
+}
+
+/** Registers a new device of a tenant. @returns What the service was asked for, and the scopes of the sealing keys. */
+async function registering({ box, durability }: Platform) {
+  const tenantId = idOf("ten", new Uint8Array(16).fill(2))
+  const [asked, scopes]: [DeviceRequestBodyV1[], SecretScope[]] = [[], []]
+  const transport = createRouterTransport(({ service }) => {
+    service(DeviceService, {
+      getIssuerKeys: () => ({ issuerKeySet: world.keySetBytes }),
+      registerDevice({ deviceRequest }) {
+        asked.push(decode(DeviceRequestBodyV1Schema, parseSigned(DeviceRequestBodyV1Schema, deviceRequest).body))
+        throw new ConnectError("asked", Code.Unavailable)
+      },
+    })
+  })
+  const inner = testBox()
+  const secretBox: SecretBox = {
+    ...inner,
+    describe: () => ({ ...inner.describe(), persistent: true, ...box }),
+    createKey(scope) {
+      scopes.push(scope)
+      return inner.createKey(scope)
+    },
+  }
+  const token = `e30.${Buffer.from(JSON.stringify({ iss: world.issuerUrl })).toString("base64url")}.`
+  const options = optionsWith({ transport, secretBox, store: { ...openMemoryStore(), durability } })
+  const opening = openContext(
+    {
+      ...options,
+      messaging: { ...options.messaging, issuerRootKeys: [world.root.publicKey] },
+      clock: { ...options.clock, nowMs: () => Number(world.now) * 1_000 },
+      session: { ...options.session, tenantId, accessToken: async () => token },
+    },
+    { suite, verify, openEngine: async () => signedEngine },
+  )
+  await expect(opening).rejects.toThrow("asked")
+  return { tenantId, asked, scopes }
+}
+
+test("a store of a tenant is sealed for that tenant", async () => {
+  const { tenantId, asked, scopes } = await registering({ box: {}, durability: "persistent" })
+  expect(scopes).toEqual([
+    { tenant: tenantId, app: expect.any(String), user: expect.any(String), device: expect.any(String) },
+  ])
+  expect(asked.map(({ tenantId: bytes }) => idOf("ten", bytes))).toEqual([tenantId])
+})
+
+test.each<[string, Platform, StorageClass]>([
+  ["memory", { box: { hardware: true }, durability: "memory" }, StorageClass.MEMORY],
+  ["a box that forgets", { box: { hardware: true, persistent: false }, durability: "persistent" }, StorageClass.MEMORY],
+  ["hardware", { box: { hardware: true }, durability: "best-effort" }, StorageClass.HARDWARE],
+  ["a passphrase", { box: { backend: "passphrase" }, durability: "persistent" }, StorageClass.PASSPHRASE],
+  ["the platform", { box: { backend: "macos-keychain" }, durability: "persistent" }, StorageClass.PLATFORM],
+])("a device whose keys are in %s says so to the service", async (_, platform, expected) => {
+  const { asked } = await registering(platform)
+  expect(asked.map(({ storageClass }) => storageClass)).toEqual([expected])
+})
+
+test("an entry that a page loads separately refuses a messenger of another package", () => {
+  // Only the fields of a messenger: no context was stored for it.
+  const other = { deviceId: "" } as Messenger
+  expect(() => contextOf(other)).toThrow(
+    new TypeError("messenger was not opened by createMessenger of the package that this function is imported from"),
+  )
 })

@@ -7,10 +7,12 @@ import { keySetFields, root } from "../../../../proto/canonical/testing/world.ts
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
+import { deviceSpace, type MessagingStore } from "../store/store.ts"
 import { isZero } from "../testing/secrets.ts"
 import { testBox } from "../testing/test-box.ts"
 import { openDevice } from "./device.ts"
 import { allKeysOf } from "./device-record.ts"
+import { writeDeviceRows } from "./device-rows.ts"
 import { versionOf } from "./issuer.ts"
 import { openStoredDevice } from "./stored-device.ts"
 
@@ -105,6 +107,37 @@ test("replacing a device wipes its keys, which then sign nothing", async () => {
   expect([seeds.length, seeds.every(isZero)]).toEqual([3, true])
   expect(allKeysOf(device.record)).toEqual([])
   expect(keys.map((key) => device.signerOf(key))).toEqual([undefined, undefined, undefined])
+})
+
+test("a device that another tab has replaced and registered is not dropped again", async () => {
+  const { device, keys } = await withKeys()
+  await device.change((before) => create(DeviceRecordSchema, { ...before, deviceId: "dev_new" }))
+  await device.drop()
+  expect(device.record?.deviceId).toBe("dev_new")
+  expect(allKeysOf(device.record).some(({ seed }) => isZero(seed))).toBe(false)
+  const [key, former] = keys.map((one) => device.signerOf(one))
+  expect([key, former]).not.toContain(undefined)
+})
+
+test("rows of the device are written after another tab's write, and never over an existing row", async () => {
+  const store = openMemoryStore()
+  const overtaken = (times: number): MessagingStore => {
+    let left = times
+    return {
+      ...store,
+      async transact(space, generation, ops) {
+        if (left-- > 0) await store.transact(space, generation, [])
+        return store.transact(space, generation, ops)
+      },
+    }
+  }
+  const row = { table: "peer", key: "a", value: Uint8Array.of(1) } as const
+  await writeDeviceRows({ store: overtaken(2) }, [{ op: "create", ...row }])
+  expect(await store.list(deviceSpace, "peer")).toEqual([{ key: "a", value: Uint8Array.of(1) }])
+  const exists = { reason: "STATE_TAMPERED", message: "the row exists already" }
+  await expect(writeDeviceRows({ store }, [{ op: "create", ...row }])).rejects.toMatchObject(exists)
+  const rejects = { reason: "STATE_TAMPERED", message: "the store rejects every write" }
+  await expect(writeDeviceRows({ store: overtaken(1_000) }, [{ op: "put", ...row }])).rejects.toMatchObject(rejects)
 })
 
 test("a forgotten device signs nothing", async () => {
