@@ -294,6 +294,13 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
   ],
   [
+    "an unknown own message changes nothing for a device that waits to be added again",
+    waiting,
+    rejected(message(), new EngineRefused("OWN_UNKNOWN", "")),
+    { processedSeq: 7n },
+    [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
+  ],
+  [
     "an own message that the log repeats is passed over",
     active,
     rejected(message({ isOwn: true }), new EngineRefused("OWN_REPLAY", "")),

@@ -11,6 +11,7 @@ const stateOf = (status: Status, processedSeq: bigint | undefined = 6n): StoredC
   local: processedSeq === undefined ? undefined : ({ processedSeq } as LocalGroup),
   staged: undefined,
 })
+const stateWithoutGroup = { ...stateOf(Status.ACTIVE), local: undefined }
 const drop: DraftPart = { do: "dropOutbox" }
 
 describe("a leave", () => {
@@ -20,6 +21,7 @@ describe("a leave", () => {
     ["reports what waits once the log is read", stateOf(Status.LEAVING), 6n, Status.LEAVING, [drop]],
     ["changes nothing after the removal", stateOf(Status.REMOVED), 6n, Status.REMOVED, []],
     ["changes nothing while the device waits to be added", stateOf(Status.WAITING), 6n, Status.WAITING, []],
+    ["changes nothing without a group", stateWithoutGroup, 6n, Status.ACTIVE, []],
     ["changes nothing for a device in quarantine", stateOf(Status.QUARANTINED), 6n, Status.QUARANTINED, []],
   ])("%s", (_, before, headSeq, status, effects) => {
     const decision = decideLeave(Object.freeze(before), headSeq)

@@ -8,8 +8,10 @@ import {
 } from "@signet/proto/client/v1/records"
 import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
+import { bytes32 } from "../../../../proto/canonical/testing/world.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
-import { actionFor, type EnvelopeAction } from "./order.ts"
+import { signedEngine as engine, signedIdentity, signedLifetime } from "../testing/signed-group.ts"
+import { actionFor, type EnvelopeAction, isLaterReset, isStagedCommit } from "./order.ts"
 
 const own = Uint8Array.of(1)
 const { APPLICATION, COMMIT } = Envelope_Kind
@@ -47,4 +49,28 @@ test.each<[string, StoredConversation, bigint, Envelope_Kind, Uint8Array, Envelo
   ["a message without a group", { ...active, local: undefined }, 8n, APPLICATION, own, "stop"],
 ])("%s: %#", (_, stored, seq, kind, message, position) => {
   expect(actionFor(stored, create(EnvelopeSchema, { seq, kind, message }))).toBe(position)
+})
+
+test("only a commit is our staged commit", () => {
+  expect(isStagedCommit(active, create(EnvelopeSchema, { kind: COMMIT, message: own }))).toBe(true)
+  expect(isStagedCommit(active, create(EnvelopeSchema, { kind: APPLICATION, message: own }))).toBe(false)
+})
+
+test("only a commit of another group, in a direct conversation, is a later reset", async () => {
+  const groupOf = async (value: number) =>
+    engine.createGroup({ groupId: bytes32(value), identity: await signedIdentity(), ...signedLifetime })
+  const [group, other] = [await groupOf(1), await groupOf(2)]
+  const { commit } = await engine.update(other, { aad: new Uint8Array() })
+  const { message } = await engine.encrypt(other, Uint8Array.of(1), new Uint8Array())
+  const isReset = (kind: Envelope_Kind, bytes: Uint8Array, isDirect = true) => {
+    const record = create(ConversationRecordSchema, { status: Status.ACTIVE, isDirect })
+    const stored = { record, local: { ...local, group }, staged: undefined }
+    return isLaterReset(stored, create(EnvelopeSchema, { seq: 90n, kind, message: bytes }))
+  }
+  expect(isReset(COMMIT, commit)).toBe(true)
+  expect([isReset(COMMIT, commit, false), isReset(APPLICATION, message), isReset(COMMIT, own)]).toEqual([
+    false,
+    false,
+    false,
+  ])
 })

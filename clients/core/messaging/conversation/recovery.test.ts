@@ -153,6 +153,12 @@ const rows: readonly Row[] = [
     logRead({ directives: [ownLeave] }),
     ["followLeave"],
   ],
+  [
+    "a device in quarantine follows no leave",
+    stateOf(Status.QUARANTINED, {}, { due: [message] }),
+    logRead({ directives: [ownLeave] }),
+    [],
+  ],
   ["a leaving device without messages waits", stateOf(Status.LEAVING), logRead({ directives: [ownLeave] }), []],
   [
     "a device without a group sends nothing",

@@ -7,7 +7,16 @@ import {
 import { describe, expect, test } from "vitest"
 import { isMessagingError } from "../errors.ts"
 import type { LocalGroup } from "../state/stored-conversation.ts"
-import { groupToCommit, groupToRead, groupToSend, isAway, isQueueing, isReading, statusOf } from "./status.ts"
+import {
+  groupToCommit,
+  groupToRead,
+  groupToSend,
+  isAway,
+  isQueueing,
+  isReading,
+  rejoinsByItself,
+  statusOf,
+} from "./status.ts"
 
 const group = { processedSeq: 1n } as LocalGroup
 const quarantine = create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS" })
@@ -78,4 +87,19 @@ test("a conversation without a record is unknown", () => {
     false,
     false,
   ])
+})
+
+test.each<[string, Parameters<typeof create<typeof ConversationRecordSchema>>[1], boolean]>([
+  ["a restored state", { status: Status.ROLLED_BACK }, true],
+  ["a quarantined direct conversation", { status: Status.QUARANTINED, isDirect: true, quarantine }, true],
+  ["a quarantined group", { status: Status.QUARANTINED, quarantine }, false],
+  [
+    "a quarantined group of a service with two receipts",
+    { status: Status.QUARANTINED, quarantine: { reason: "RECEIPT_TOLD_DIFFERS" } },
+    true,
+  ],
+  ["an active direct conversation", { status: Status.ACTIVE, isDirect: true }, false],
+])("%s rejoins without the app: %#", (_, fields, expected) => {
+  expect(rejoinsByItself(create(ConversationRecordSchema, fields))).toBe(expected)
+  expect(rejoinsByItself(undefined)).toBe(false)
 })

@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { ConversationKind } from "@signet/proto/messaging/v1/records"
 import { describe, expect, test } from "vitest"
@@ -69,6 +70,7 @@ const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n
 const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
 const afterReset = (readSeq: bigint) => joinOf({ readSeq, reset: { asksConfirmation: true } })
 const ownEntry = { seq: 7n, atMs: 4, is: "message", from: founder, plaintext: bytes32(2), outboxId: "own" } as const
+const file = { outboxId: "file", manifest: create(AttachmentManifestSchema, { size: 5n }) }
 const accepted = [{ outboxId: "own", entry: ownEntry, manifest: undefined }]
 
 describe("a decision about a join", () => {
@@ -78,6 +80,29 @@ describe("a decision about a join", () => {
       nothing,
       joinOf(),
       [notice, see(nothing)],
+      { directUserIds: users },
+    ],
+    [
+      "a first join without the other user stores no users",
+      nothing,
+      joinOf({ members: membersOf(first) }),
+      [notice, see(nothing)],
+      { directUserIds: [] },
+    ],
+    [
+      "own messages that were accepted in the absence are shown in their order, each with its file",
+      reading,
+      joinOf({ readSeq: 6n, accepted: [{ ...file, entry: { ...ownEntry, seq: 8n } }, ...accepted] }),
+      [
+        notice,
+        { do: "entry", entry: ownEntry },
+        { do: "changePending", change: { table: "outbox", key: "own" } },
+        { do: "entry", entry: { ...ownEntry, seq: 8n } },
+        { do: "putManifest", seq: 8n, manifest: file.manifest },
+        { do: "changePending", change: { table: "outbox", key: "file" } },
+        see(reading),
+        { do: "storeEntry", entry: gapAfter(8n) },
+      ],
       { directUserIds: users },
     ],
     [
