@@ -1,10 +1,15 @@
 // The announced keys in groups whose credentials a malicious service has signed.
 import { create } from "@bufbuild/protobuf"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
-import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import {
+  ConversationRecordSchema,
+  VerificationRecord_Status as Status,
+  VerificationRecordSchema,
+} from "@signet/proto/client/v1/records"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import type { NewKey } from "../events.ts"
 import { idOf } from "../ids.ts"
 import type { GroupState } from "../mls.ts"
 import { openMemoryStore } from "../store/memory.ts"
@@ -12,7 +17,7 @@ import { sealedRows } from "../store/sealed-rows.ts"
 import { lifetime, testEngine } from "../testing/our-seat.ts"
 import { testBox } from "../testing/test-box.ts"
 import { type KeyWatch, watchKeys } from "./new-keys.ts"
-import { putSeenKey } from "./peer-rows.ts"
+import { changePeer, putSeenKey } from "./peer-rows.ts"
 
 const suite = makeNodeSuite()
 const { alice, bob, credentialFields, credentialKey, id } = world
@@ -31,23 +36,35 @@ async function groupOf(
   return testEngine(suite).createGroup({ groupId: new Uint8Array(32), identity, ...lifetime })
 }
 
-/** The announcements for consecutive groups of one conversation, as [user, device, what]. */
-async function announced(...groups: readonly GroupState[]) {
+/** A device of this user, without conversations. */
+async function newContext() {
   const [box, scope] = [testBox(), { app: "app", user: "user" }]
   await box.createKey(scope)
-  const context = {
+  return {
     store: openMemoryStore(),
     rows: sealedRows(box, scope),
     clock: { nowMs: () => 0 },
     device: { id: idOf("dev", id(0x59)) },
   }
+}
+
+/** The announcements for consecutive groups of one conversation, as [user, device, what]. */
+async function announced(...groups: readonly GroupState[]) {
+  return (await announcedIn(await newContext(), ...groups)).map(({ userId, deviceId, what }) => [
+    userId,
+    deviceId,
+    what,
+  ])
+}
+
+async function announcedIn(context: Awaited<ReturnType<typeof newContext>>, ...groups: readonly GroupState[]) {
   const keys: KeyWatch = watchKeys(context, idOf("cnv", world.conversationId))
   const stored = { record: create(ConversationRecordSchema), local: undefined, staged: undefined }
-  const found: [string, string, string][] = []
+  const found: NewKey[] = []
   for (const group of groups) {
     for (const entry of await keys.see(stored, group, { seq: 1n, atMs: 0 })) {
       if (entry.is !== "newKeys") continue
-      for (const { userId, deviceId, what } of entry.devices) found.push([userId, deviceId, what])
+      found.push(...entry.devices)
     }
   }
   return found
@@ -67,6 +84,20 @@ test("a device that was temporarily attributed to another user is compared with 
   expect(await announced(...(await Promise.all(changed)))).toEqual([
     [idOf("prn", bob), idOf("dev", first), "changedKey"],
   ])
+})
+
+test.each([
+  ["was compared", Status.VERIFIED],
+  ["was compared, and has changed since", Status.CHANGED],
+])("the first keys of a user who %s are announced", async (_, status) => {
+  const context = await newContext()
+  const record = create(VerificationRecordSchema, { status, acceptedKeys: [new Uint8Array(32)] })
+  await changePeer(context, idOf("prn", bob), () => record)
+  const group = await groupOf(bob, first, await newKey())
+  expect(await announcedIn(context, group)).toEqual([
+    { userId: idOf("prn", bob), deviceId: idOf("dev", first), what: "newDevice", wasVerified: true },
+  ])
+  expect(await announced(group)).toEqual([])
 })
 
 test("each key of each device of each user has a stored row of its own", async () => {

@@ -59,7 +59,6 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
       if (isWritten && seen === undefined && isSame) return []
       const known = seen ?? (await seenBefore(context, place, before))
       const unseen = present.filter((one) => !isIn(known, one))
-      if (isWritten && unseen.length === 0) return []
       const devices = await newAmong(context, known, unseen)
       const seenAtMs = BigInt(clock.nowMs())
       for (const one of isWritten ? unseen : [...known.values(), ...unseen]) {

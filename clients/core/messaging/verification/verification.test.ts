@@ -18,6 +18,7 @@ import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
 import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
+import { writeDeviceRows } from "../device/device-rows.ts"
 import type { MessengerEvent } from "../events.ts"
 import { idOf } from "../ids.ts"
 import type { Identity } from "../mls.ts"
@@ -25,9 +26,10 @@ import { type ConversationState, openConversationState } from "../state/conversa
 import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
+import { deviceSpace } from "../store/store.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import { testBox } from "../testing/test-box.ts"
-import { changePeer, putChangedKey, readPeer } from "./peer-rows.ts"
+import { changePeer, comparedPeers, putChangedKey, putSeenKey, readPeer } from "./peer-rows.ts"
 import { look, lookAgain, verification } from "./verification.ts"
 
 const { listFields, listKey, alice, bob, appId, tenantId, bytes32, now, credentialBytes } = world
@@ -66,7 +68,7 @@ async function device(
         if (userId === theirs) await whileAsked?.(context)
         const all = userId === theirs ? lists : [bobs]
         const after = all.filter((_, i) => BigInt(i) + 3n > afterVersion)
-        return { newestVersion: 2n + BigInt(all.length), deviceLists: after.slice(0, limit) }
+        return { newestVersion: all.length === 0 ? 0n : 2n + BigInt(all.length), deviceLists: after.slice(0, limit) }
       },
       listDevices: () => ({ devices: credentials.map((credential) => ({ credential })) }),
     })
@@ -295,6 +297,56 @@ test("a member device that no list names prevents a comparison", async () => {
   // A device of another user, and this device.
   await conversation(other, {}, await signedIdentity({ userId: world.id(0x5a), deviceId: world.id(0x69) }))
   expect(await compare(other)).toMatchObject({ status: "verified" })
+})
+
+test("a key that joins while a comparison is stored is not verified", async () => {
+  let isIn = false
+  const one = await device({
+    async whileSearched(context) {
+      const { record } = await readPeer(context, theirs)
+      if (record?.status !== Status.VERIFIED || isIn) return
+      isIn = true
+      await conversation(one, {}, await signedIdentity({ deviceId: world.id(0x68) }))
+    },
+  })
+  expect(await compare(one)).toMatchObject({ status: "changed" })
+  const changed = { is: "keysChanged", userId: theirs, deviceIds: [idOf("dev", world.id(0x68))], listFault: undefined }
+  expect(one.events).toEqual([changed])
+})
+
+test("a user without a device list has no devices, and keeps the stored record", async () => {
+  const one = await device({}, [], [])
+  await set({ method: "number" })(one.context)
+  expect(await look(one.context, theirs)).toMatchObject({ head: undefined, active: [] })
+  expect(await one.stored()).toMatchObject({ method: "number", listVersion: 0n })
+})
+
+test("a backup has every user whose keys were compared, also one that an earlier version stored", async () => {
+  const { context } = await device()
+  const users = [0x61, 0x62, 0x63, 0x64, 0x65].map((value) => idOf("prn", world.id(value)))
+  const statuses = [Status.VERIFIED, Status.CHANGED, Status.UNVERIFIED, Status.VERIFIED, Status.VERIFIED]
+  const key = { deviceId: idOf("dev", world.id(0x68)), key: bytes32(2), seenAtMs: 1n }
+  for (const [i, userId] of users.entries()) {
+    const status = statuses[i] ?? Status.UNVERIFIED
+    await changePeer(context, userId, (before) => create(VerificationRecordSchema, { ...before, status }))
+  }
+  const [verified, changed, , late, unnamed] = users
+  // The record of an earlier version names no user.
+  for (const { key: row, value } of await context.store.list(deviceSpace, "peer")) {
+    const place = { space: deviceSpace, table: "peer", key: row } as const
+    const record = await context.rows.read(place, VerificationRecordSchema, value)
+    if (record.userId !== unnamed && record.userId !== late) continue
+    const op = await context.rows.put(place, VerificationRecordSchema, { ...record, userId: "" })
+    await writeDeviceRows(context, [op])
+  }
+  await writeDeviceRows(context, [await putSeenKey(context, { ...key, userId: late ?? "" })])
+  await writeDeviceRows(context, [await putChangedKey(context, { ...key, userId: verified ?? "" })])
+  const found = (await comparedPeers(context)).map(({ userId, record }) => [userId, record.userId, record.status])
+  expect(found.sort()).toEqual([
+    [verified, verified, Status.CHANGED],
+    [changed, changed, Status.CHANGED],
+    [late, late, Status.VERIFIED],
+  ])
 })
 
 test("a comparison confirms the resets of the direct conversation with that user, and of no other", async () => {
