@@ -70,7 +70,7 @@ const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n
 const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
 const afterReset = (readSeq: bigint) => joinOf({ readSeq, reset: { asksConfirmation: true } })
 const ownEntry = { seq: 7n, atMs: 4, is: "message", from: founder, plaintext: bytes32(2), outboxId: "own" } as const
-const file = { outboxId: "file", manifest: create(AttachmentManifestSchema, { size: 5n }) }
+const file = { outboxId: "file", manifest: create(AttachmentManifestSchema, { fileName: "a file" }) }
 const accepted = [{ outboxId: "own", entry: ownEntry, manifest: undefined }]
 
 describe("a decision about a join", () => {
