@@ -50,3 +50,17 @@ test("a listener may unsubscribe or subscribe another without affecting others",
   changes.set({ is: "b" })
   expect(heard).toEqual(["a", "b", "again b"])
 })
+
+test("the same value again is no change, and after the end nothing changes", () => {
+  const changes = createChanges("a")
+  const heard: string[] = []
+  changes.subscribe((value) => heard.push(value))
+  changes.set("a")
+  changes.set("b")
+  changes.set("b")
+  changes.close()
+  changes.set("c")
+  changes.subscribe((value) => heard.push(`late ${value}`))
+  changes.set("d")
+  expect([heard, changes.current]).toEqual([["a", "b", "late b"], "b"])
+})

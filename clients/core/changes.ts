@@ -17,7 +17,7 @@ export function createChanges<T>(first: T): Changes<T> {
   function subscribe(listener: (value: T) => void): () => void {
     // A new function, so that a listener that subscribes twice is called twice.
     const own = (value: T) => listener(value)
-    if (!isClosed) listeners.add(own)
+    listeners.add(own)
     own(current)
     return () => {
       listeners.delete(own)
