@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { expect, test } from "vitest"
-import { failureOf, isFailure, isSignetError, needsSignIn, SignetError } from "./errors.ts"
+import { failureOf, isFailure, isSignetError, needsSignIn, retryAfterOf, SignetError } from "./errors.ts"
 
 function refused(reason: string, domain = "signet"): ConnectError {
   const error = new ConnectError("refused", Code.PermissionDenied, { "retry-after": "2" })
@@ -45,3 +45,24 @@ test("isFailure and isSignetError check reasons", () => {
     true,
   ])
 })
+
+test("a sign-in helps without one, after an end, and for a step-up, but not without a right", () => {
+  const reasons = ["NOT_SIGNED_IN", "STEP_UP_REQUIRED", "SESSION_EXPIRED", "MISSING_SCOPE", "UNREACHABLE"] as const
+  expect(reasons.map((reason) => needsSignIn(new SignetError(reason, "no")))).toEqual([true, true, true, false, false])
+})
+
+test("isSignetError accepts the errors of another copy of the package, and nothing that only looks like one", () => {
+  const other = Object.assign(new Error("ended"), { name: "SignetError", reason: "SESSION_REVOKED" })
+  expect([isSignetError(other), isSignetError(other, "LOCK_BUSY", "SESSION_REVOKED")]).toEqual([true, true])
+  const nameless = Object.assign(new Error("ended"), { name: "SignetError" })
+  for (const value of [nameless, { name: "SignetError", reason: "SESSION_REVOKED" }, undefined, null]) {
+    expect(isSignetError(value)).toBe(false)
+  }
+})
+
+test.each(["soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "10000000"])(
+  "a Retry-After of %j is no wait",
+  (text) => {
+    expect(retryAfterOf(new ConnectError("busy", Code.Unavailable, { "retry-after": text }))).toBeUndefined()
+  },
+)

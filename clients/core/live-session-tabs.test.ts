@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { encodeMessage } from "./messages.ts"
 import { minutes, user, worldOf } from "./testing/live-world.ts"
 import { memoryChannels, settled } from "./testing/memory-platform.ts"
 
@@ -109,6 +110,43 @@ describe("two tabs", () => {
     await clock.pass(9 * minutes)
     expect(presented).toHaveLength(2)
     for (const tab of [here, there]) tab.close()
+  })
+
+  test("whose refresh waited for another tab's do not refresh again", async () => {
+    const { open, presented, clock, says } = await worldOf()
+    const same = { random: { bytes: (length: number) => new Uint8Array(length) } }
+    const [here, there] = [open(same), open(same)]
+    await Promise.all([here.token("auth"), there.token("auth")])
+    const answer = Promise.withResolvers<void>()
+    says(async () => {
+      await answer.promise
+      return { refreshToken: "r3", accessTokens: { auth: "auth 2" }, expiresIn: 600 }
+    })
+    await clock.pass(9 * minutes)
+    expect(presented).toHaveLength(2)
+    answer.resolve()
+    await settled()
+    expect(presented).toHaveLength(2)
+    expect((await there.token("auth")).token).toBe("auth 2")
+    for (const tab of [here, there]) tab.close()
+  })
+
+  test("wait for tokens through other messages", async () => {
+    const { open, presented, clock, sessions, record } = await worldOf()
+    const goodUntilMs = clock.nowMs() + 10 * minutes
+    await sessions.put({ ...record, generation: 2, tokensGoodUntilMs: goodUntilMs }, "any")
+    const channel = memoryChannels()
+    const other = channel()
+    const tab = open({ channel: channel() })
+    const asked = tab.token("auth")
+    await settled()
+    other.post({ version: 1, is: "ask", sessionId: "ses_9" })
+    await settled()
+    const token = { token: "theirs", generation: 2, sinceMs: clock.nowMs(), goodUntilMs }
+    other.post(encodeMessage({ is: "tokens", sessionId: "ses_1", tokens: new Map([["auth", token]]) }))
+    expect((await asked).token).toBe("theirs")
+    expect(presented).toEqual([])
+    tab.close()
   })
 
   test("without an answer refresh after a delay, without a channel at once", async () => {

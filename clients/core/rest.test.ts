@@ -1,12 +1,13 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { Provider } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
-import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
+import { BadRequestSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { Health } from "@signet/proto/grpc/health/v1/health"
 import { describe, expect, test } from "vitest"
 import { failureOf } from "./errors.ts"
@@ -44,6 +45,12 @@ describe("a message becomes a request", () => {
       target: "/auth/session/sessions?pageSize=7&pageToken=a+b%26c",
       body: undefined,
     })
+  })
+
+  test("with a query that repeats the name of a list", () => {
+    const { listAuditEvents } = AuditService.method
+    const message = create(listAuditEvents.input, { kinds: ["a.b", "c d"], pageSize: 1 })
+    expect(restRequest(listAuditEvents, message).target).toMatch(/[?&]kinds=a\.b&kinds=c\+d(&|$)/)
   })
 
   test("with an escaped id in the path, before a custom verb", () => {
@@ -132,6 +139,35 @@ describe("an answer", () => {
   ])("that is not the service's is no refusal: %s", async (_, response, code) => {
     const error = await failed(() => response)
     expect([error?.code, failureOf(error)]).toEqual([code, undefined])
+  })
+
+  test.each<[string, object]>([
+    ["a domain that is a number", { reason: "MISSING_SCOPE", domain: 5 }],
+    ["an empty domain", { reason: "MISSING_SCOPE", domain: "" }],
+    ["another domain", { reason: "MISSING_SCOPE", domain: "example.com" }],
+  ])("of a refusal with %s has no reason", async (_, body) => {
+    const error = await failed(() => Response.json(body, { status: 403 }))
+    expect([error?.code, failureOf(error)]).toEqual([Code.PermissionDenied, undefined])
+  })
+
+  test("with a status that has no code is unknown below 500, and otherwise unavailable", async () => {
+    const codes = [418, 421, 502, 520].map(async (status) => (await failed(() => new Response("", { status })))?.code)
+    expect(await Promise.all(codes)).toEqual([Code.Unknown, Code.Unknown, Code.Unavailable, Code.Unavailable])
+  })
+
+  test("of a refusal has its details, without those that cannot be read", async () => {
+    const value = Buffer.from(toBinary(RetryInfoSchema, create(RetryInfoSchema, { retryDelay: { seconds: 3n } })))
+    const retry = { type: RetryInfoSchema.typeName, value: value.toString("base64") }
+    const details = [{ ...retry, type: 5 }, { ...retry, value: undefined }, { value: "" }, null, retry]
+    const error = await failed(() => Response.json({ reason: "RATE_LIMITED", details }, { status: 429 }))
+    expect(failureOf(error)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: 3_000 })
+  })
+
+  test.each([0, -1])("has no limit with a timeout of %i", async (timeoutMs) => {
+    const { answer, seen } = call(() => Response.json({}), { timeoutMs })
+    await answer
+    expect(seen[0]?.signal).toBeUndefined()
+    expect(new Headers(seen[0]?.headers).has("connect-timeout-ms")).toBe(false)
   })
 
   test("that does not arrive has its cause", async () => {

@@ -47,3 +47,54 @@ test.each<[string, Partial<Answer>]>([
 ])("an answer with %s signs nobody in", async (_, change) => {
   expect(await signInWith(change)).toEqual({ reason: "ANSWER_INVALID", is: "loggedOut" })
 })
+
+/** A client with all methods, and the requests that its service got. */
+async function worldOf() {
+  const seen: { [name: string]: unknown }[] = []
+  const hear = (request: object) => {
+    seen.push({ ...request })
+    return { ...whole, membership: { tenantId: "ten_1", contextId: "ctx_1" } }
+  }
+  const wire = () =>
+    createRouterTransport(({ service }) => {
+      service(AuthService, { externalLogin: hear, emailPasswordLogin: hear, confirmMagicLink: hear })
+    })
+  const config = { appId: "app_01kdvdna00edmtevk5ehj6axhg", authBaseUrl: "https://auth.example" }
+  const platform = memoryPlatforms({ clock: testClock(), wire }).tab({})
+  const signet = createSignet({ ...config, providers: ["IDP_A", "IDP_C", "EMAIL_PASSWORD", "MAGIC_LINK"] }, platform)
+  await signet.session.ready
+  return { signet, seen }
+}
+
+test("the user is at the place of the answer's membership", async () => {
+  const { signet } = await worldOf()
+  const { user } = await signet.login({ provider: "IDP_A", credential: { idToken: "t" } })
+  expect(user).toMatchObject({ tenantId: "ten_1", contextId: "ctx_1" })
+  signet.close()
+})
+
+test("every method asks for the place, the invitation and the kept identity", async () => {
+  const { signet, seen } = await worldOf()
+  const options = { tenantId: "ten_1", contextId: "ctx_1", invitationCode: "i", cancelDeletion: true }
+  await signet.login({ provider: "IDP_A", credential: { idToken: "t" }, ...options })
+  await signet.loginWithPassword({ email: "ada@example.com", password: "p", ...options })
+  await signet.confirmMagicLink("hash", options)
+  expect(seen).toMatchObject([options, options, options])
+  await signet.login({ provider: "IDP_A", credential: { idToken: "t" } })
+  expect(seen[3]).toMatchObject({ tenantId: "", contextId: "", invitationCode: "", cancelDeletion: false })
+  signet.close()
+})
+
+test("a provider's session is sent as one, with what the provider said of the person", async () => {
+  const { signet, seen } = await worldOf()
+  const profileHints = { name: "Ada", email: "ada@example.com" }
+  await signet.login({ provider: "IDP_C", credential: { providerSession: "s" }, profileHints })
+  expect(seen[0]).toMatchObject({ credential: { case: "providerSession", value: "s" }, profileHints })
+  signet.close()
+})
+
+test("a magic link needs an address to lead to", async () => {
+  const { signet } = await worldOf()
+  await expect(signet.sendMagicLink("ada@example.com")).rejects.toMatchObject({ reason: "CONFIGURATION_INVALID" })
+  signet.close()
+})

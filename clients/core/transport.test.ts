@@ -1,3 +1,4 @@
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import {
   Code,
   ConnectError,
@@ -5,10 +6,12 @@ import {
   createClient,
   createRouterTransport,
   type HandlerContext,
+  type Transport,
 } from "@connectrpc/connect"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
+import { ServerReflection } from "@signet/proto/grpc/reflection/v1/reflection"
 import { describe, expect, test } from "vitest"
 import type { AccessToken } from "./access-tokens.ts"
 import { SignetError } from "./errors.ts"
@@ -204,6 +207,121 @@ describe("a call", () => {
     })
     const error = await createClient(AuthService, transport).me({}).catch(ConnectError.from)
     expect(error).toMatchObject({ code: Code.Unauthenticated, cause: { reason: "NOT_SIGNED_IN" } })
+  })
+
+  test("is not retried with the token that was refused", async () => {
+    const seen: string[] = []
+    const transport = createSessionTransport({
+      inner: createRouterTransport(({ service }) =>
+        service(AuthService, {
+          me(_, { requestHeader }) {
+            seen.push(requestHeader.get("authorization") ?? "")
+            throw stale()
+          },
+        }),
+      ),
+      clock: testClock(),
+      token: async () => ({ token: "t", generation: 1, sinceMs: 0, goodUntilMs: 1e15 }),
+    })
+    expect(await reasonOf(createClient(AuthService, transport).me({}))).toBe("PERMISSIONS_STALE")
+    expect(seen).toEqual(["Bearer t"])
+  })
+
+  test.each([Code.PermissionDenied, Code.Internal])(
+    "that fails without a reason (%s) needs no other token",
+    async (code) => {
+      const { auth, seen } = worldOf(new ConnectError("failed", code))
+      expect(await reasonOf(auth.me({}))).toBe(Code[code])
+      expect(seen).toHaveLength(1)
+    },
+  )
+
+  test("is retried on an unavailable service if it is idempotent", async () => {
+    const clock = testClock()
+    let calls = 0
+    const inner = createRouterTransport(({ service }) =>
+      service(AuthService, {
+        logoutAll() {
+          if (++calls === 1) throw refusal(Code.Unavailable, "UNAVAILABLE", 1)
+          return {}
+        },
+      }),
+    )
+    const token = async () => ({ token: "t", generation: 1, sinceMs: 0, goodUntilMs: 1e15 })
+    const transport = createSessionTransport({ inner, clock, token })
+    const idempotent = { ...AuthService.method.logoutAll, idempotency: Idempotency.IDEMPOTENT }
+    const call = transport.unary(idempotent, undefined, undefined, undefined, {})
+    await clock.pass(1_000)
+    await call
+    expect(calls).toBe(2)
+  })
+
+  test("that was canceled before it began waits for nothing", async () => {
+    const inner = createRouterTransport(() => {})
+    const transport = createSessionTransport({ inner, clock: testClock(), token: () => new Promise(() => {}) })
+    expect(await reasonOf(createClient(AuthService, transport).me({}, { signal: AbortSignal.abort() }))).toBe(
+      "Canceled",
+    )
+  })
+})
+
+describe("a stream of requests", () => {
+  const { serverReflectionInfo } = ServerReflection.method
+  const token = async (old?: AccessToken) => ({
+    token: old ? "t2" : "t1",
+    generation: 1,
+    sinceMs: 0,
+    goodUntilMs: 1e15,
+  })
+
+  test("is sent as it comes, and is not opened again", async () => {
+    const seen: string[] = []
+    const inner = createRouterTransport(({ service }) =>
+      service(ServerReflection, {
+        async *serverReflectionInfo(requests, { requestHeader }) {
+          seen.push(requestHeader.get("authorization") ?? "")
+          for await (const { host } of requests) {
+            if (host === "refused") throw stale()
+            yield { validHost: host }
+          }
+        },
+      }),
+    )
+    const client = createClient(ServerReflection, createSessionTransport({ inner, clock: testClock(), token }))
+    const answered = Promise.withResolvers<void>()
+    async function* requests() {
+      yield { host: "a" }
+      await answered.promise
+      yield { host: "b" }
+    }
+    const hosts: string[] = []
+    for await (const { validHost } of client.serverReflectionInfo(requests())) {
+      hosts.push(validHost)
+      answered.resolve()
+    }
+    expect(hosts).toEqual(["a", "b"])
+    async function* refused() {
+      yield { host: "refused" }
+    }
+    const reading = client.serverReflectionInfo(refused())[Symbol.asyncIterator]().next()
+    expect(await reasonOf(reading)).toBe("PERMISSIONS_STALE")
+    expect(seen).toEqual(["Bearer t1", "Bearer t1"])
+  })
+
+  test("that is refused at its opening is not opened again", async () => {
+    let opened = 0
+    const inner: Transport = {
+      ...createRouterTransport(() => {}),
+      async stream() {
+        opened++
+        throw stale()
+      },
+    }
+    const transport = createSessionTransport({ inner, clock: testClock(), token })
+    async function* requests() {}
+    const opening = transport.stream(serverReflectionInfo, undefined, undefined, undefined, requests())
+    expect(await reasonOf(opening)).toBe("PERMISSIONS_STALE")
+    expect(opened).toBe(1)
   })
 })
 

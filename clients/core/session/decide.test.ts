@@ -377,3 +377,8 @@ test("a service that rejects every token causes one refresh in five seconds, whi
   expect(isRefusedAgain(rejected, nowMs - 5_000)).toBe(false)
   expect(isRefusedAgain(signedIn, nowMs)).toBe(false)
 })
+
+test("a sign-out shows its own reason after another one", () => {
+  const before: LiveState = { ...loggedOut, view: out("NOT_SIGNED_IN") }
+  expect(decide(before, { on: "signedOut", reason: "LOGGED_OUT" }, moment).state.view).toEqual(out("LOGGED_OUT"))
+})
