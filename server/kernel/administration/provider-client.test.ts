@@ -114,6 +114,6 @@ describe("a client", () => {
     })
     const asked = { issuers: ["i"], canonicalIssuer: "c", audiences: ["a"], jwksUri: "j" }
     expect(completed({ ...idpC, ...asked })).toMatchObject(asked)
-    expect(completed({ ...idpC, projectUrl: null, canonicalIssuer: "" })).toMatchObject({ issuers: idpC.issuers })
+    expect(completed({ ...idpC, projectUrl: null, issuers: [] })).toMatchObject({ issuers: [] })
   })
 })
