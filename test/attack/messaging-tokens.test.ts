@@ -87,6 +87,8 @@ test("a personal access token neither registers a device nor revokes one", async
   expect(await refusal(devices.registerDevice({ deviceRequest }))).toBe(refused)
   expect(await refusal(by.register())).toBe(refused)
   expect(await refusal(devices.revokeDevice({ deviceId: device.id }))).toBe(refused)
+  // A token of a personal access token belongs to no device.
+  expect(await refusal(by.calls.conversations.resubmitMessages({}))).toBe("Unauthenticated DEVICE_REQUIRED")
   expect((await device.calls.devices.listDevices({})).devices[0]?.status).toBe(Device_Status.ACTIVE)
 })
 

@@ -35,6 +35,8 @@ let transport: LyingTransport
 let refusal: readonly [reason: string, code: string] | undefined
 /** The end of a conversation's log as these methods show it to Ann; undefined for the real one. */
 let shown: { of: string; headSeq: bigint; methods: readonly string[]; log: readonly Envelope[] } | undefined
+/** The refusal of every resubmission. */
+let refusedReturn: readonly [reason: string, code: Code] | undefined
 /** The conversations in which Ann has asked to rejoin. */
 let rejoins: string[]
 const otherReceipt = ["ENVELOPE_INVALID", "AAD_WRONG_RECEIPT"] as const
@@ -52,6 +54,7 @@ beforeEach(() => {
   transport.bend = undefined
   refusal = undefined
   shown = undefined
+  refusedReturn = undefined
   rejoins = []
 })
 afterAll(async () => {
@@ -65,19 +68,22 @@ function refusing(transport: Transport): Transport {
     unary(method, ...rest) {
       if (refusal === undefined || method.name !== "AppendMessage") return transport.unary(method, ...rest)
       const [reason, code] = refusal
-      const value = { reason, domain: "signet", metadata: { code } }
-      return Promise.reject(
-        new ConnectError("refused", Code.InvalidArgument, undefined, [{ desc: ErrorInfoSchema, value }]),
-      )
+      return Promise.reject(refusedFor(reason, Code.InvalidArgument, { code }))
     },
   }
 }
+
+const refusedFor = (reason: string, code: Code, metadata: Record<string, string> = {}): ConnectError =>
+  new ConnectError("refused", code, undefined, [
+    { desc: ErrorInfoSchema, value: { reason, domain: "signet", metadata } },
+  ])
 
 function shortening(transport: Transport): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, header, input, values) {
       if (method.name === "RequestRejoin" && "conversationId" in input) rejoins.push(String(input.conversationId))
+      if (method.name === "ResubmitMessages" && refusedReturn !== undefined) throw refusedFor(...refusedReturn)
       const answer = await transport.unary(method, signal, timeoutMs, header, input, values)
       if (!shown?.methods.includes(method.name)) return answer
       const { of, headSeq, log } = shown
@@ -322,6 +328,21 @@ describe("a log that is shorter than what Ann has processed", () => {
     shown = undefined
     await letIn(room)
     expect(await statusOf(room)).toBe("active")
+  })
+
+  test.each<[string, Code, boolean]>([
+    ["RATE_LIMITED", Code.ResourceExhausted, false],
+    ["UNAVAILABLE", Code.Unavailable, false],
+    ["SESSION_EXPIRED", Code.Unauthenticated, false],
+    ["STALE_EPOCH", Code.Aborted, true],
+    ["METHOD_UNKNOWN", Code.Unimplemented, true],
+  ])("she resubmits again unless the refusal is final: %s", async (reason, code, isFinal) => {
+    const { room, seq } = await announced()
+    shown = { of: room.id, headSeq: seq - 1n, methods: ["ListMessages", "GetConversation"], log: [] }
+    refusedReturn = [reason, code]
+    await ann.messenger.sync()
+    await ann.messenger.sync()
+    expect([rejoins.length > 0, await statusOf(room)]).toEqual([isFinal, isFinal ? "waiting" : "active"])
   })
 
   test("in a stale page alone changes nothing: the conversation itself is asked for, too", async () => {

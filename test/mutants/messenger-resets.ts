@@ -56,7 +56,7 @@ export const resetMutants: readonly Mutant[] = [
   {
     fault: "a reset takes a number that members have read",
     file: "server/kernel/messaging/append.ts",
-    from: "isReset === true && readSeq > headSeq ? resetSeqGap : 1n",
+    from: "isReset === true && processedSeq > headSeq ? resetSeqGap : 1n",
     to: "1n",
     test: "test/story/messenger-stranded.test.ts",
     name: "the service loses two messages, and both wait",

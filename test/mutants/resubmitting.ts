@@ -5,6 +5,7 @@ const append = "server/rpc/messaging/conversation/append"
 const client = "clients/core/messaging"
 const cases = "test/conformance/conformance.test.ts"
 const table = "test/conformance/cases/resubmitting.ts"
+const returning = `${append}/resubmit.test.ts`
 const rules = "server/kernel/messaging/append.test.ts"
 const story = "test/story/messenger-restored-service.test.ts"
 const returned = "gets 100 messages and 3 commits back from its members, and every conversation continues"
@@ -13,18 +14,74 @@ export const resubmittingMutants: readonly Mutant[] = [
   {
     fault: "a sequence number that was lost is used again",
     file: "server/kernel/messaging/append.ts",
-    from: "resubmittedSeq === undefined ? processedSeq < seq : resubmittedSeq === seq",
-    to: "resubmittedSeq === undefined || resubmittedSeq === seq",
+    from: "return processedSeq < seq ||",
+    to: "return true ||",
     test: rules,
     name: "a number that the caller has read is not used again",
   },
   {
     fault: "a lost message is appended anywhere",
     file: "server/kernel/messaging/append.ts",
-    from: "resubmittedSeq === undefined ? processedSeq < seq : resubmittedSeq === seq",
-    to: "resubmittedSeq !== undefined || processedSeq < seq",
+    from: "if (resubmittedSeq !== undefined) return resubmittedSeq === seq",
+    to: "if (resubmittedSeq !== undefined) return true",
     test: rules,
     name: "and to no other one",
+  },
+  {
+    fault: "a commit returns with a receipt for another number",
+    file: "proto/canonical/commit-receipt.ts",
+    from: 'ensure(body.seq === expected.seq, "RECEIPT_WRONG_SEQ")',
+    to: "",
+    test: returning,
+    name: "a commit does not return with another receipt",
+  },
+  {
+    fault: "a commit returns with a receipt that follows another one",
+    file: `${append}/resubmitted-commit.ts`,
+    from: "previous: { hash: state.receiptHash, acceptedAtMs: 0n },",
+    to: 'previous: "unknown",',
+    test: returning,
+    name: "a commit does not return with another receipt",
+  },
+  {
+    fault: "a receipt replaces the signature of a returned commit",
+    file: `${append}/resubmitted-commit.ts`,
+    from: "if (!verifyCommitSignature(commit, state.groupContext, key, verify))",
+    to: "if (key.length === 0)",
+    test: returning,
+    name: "a signed receipt does not replace the committer's signature",
+  },
+  {
+    fault: "a device whose credential has expired returns messages",
+    file: `${append}/resubmit.ts`,
+    from: "if (deps.clock.nowMs() >= device.expiresAtMs) throw expired()",
+    to: "",
+    test: returning,
+    name: "a device whose credential has expired returns nothing",
+  },
+  {
+    fault: "the operator does not see that members return messages",
+    file: `${append}/resubmit.ts`,
+    from: '...(isFirst ? [event({ kind: "conversation.resubmitted" })] : []),',
+    to: "",
+    test: returning,
+    name: "a call that appends has one audit event, and one that appends nothing has none",
+  },
+  {
+    fault: "a device rejoins because a limit refuses what it returns",
+    file: `${client}/receiving/resubmit.ts`,
+    from: "finalCodes.includes(failure.code)",
+    to: "failure.code > 0",
+    test: "test/attack/messenger-stories.test.ts",
+    name: "she resubmits again unless the refusal is final",
+  },
+  {
+    fault: "stored envelopes outlive the membership",
+    file: `${client}/state/tail.ts`,
+    from: "const removed = [...left]",
+    to: "const removed = left.slice(0, 0)",
+    test: `${client}/state/tail.test.ts`,
+    name: "tails of conversations that were left are removed, and beyond the total bound the oldest ones",
   },
   {
     fault: "a message returns in the name of a device that is no member",

@@ -81,6 +81,7 @@ describe.each(Object.entries(backedUp))("a service with %s", (_, start) => {
     }
     expect((await allTexts(ada, direct)).slice(-3)).toEqual(["direct 9", "after the restore", "after the restore"])
     expect(await statusOf(cid, group)).toBe("removed")
+    expect(await cid.store.list(group, "tail")).toEqual([])
   })
 
   test("continues with what a device has written that had read less than the others", async () => {

@@ -108,6 +108,7 @@ export type AuditKind =
   | "conversation.created"
   | "conversation.quarantined"
   | "conversation.recovered"
+  | "conversation.resubmitted"
   | "conversation.closed"
   | "conversation.fork_reported"
   | "membership_proof.issued"

@@ -8,7 +8,6 @@ const decided = { is: "append", seq: 8n, nextEpoch: 4n, acceptedAtMs: nowMs } as
 const state = { stateTag: bytes(30), groupContext: bytes(31), interimTranscriptHash: bytes(32), treeHash: bytes(33) }
 const commit: VerifiedCommit = {
   resetGroupId: null,
-  readSeq: 0n,
   renewsLeaf: false,
   membership: null,
   roster: [leaf(0, 10), leaf(1, 20)],

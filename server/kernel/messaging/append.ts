@@ -34,8 +34,6 @@ export interface Attempt {
   readonly renewsLeaf?: boolean
   /** The commit starts a new group for the conversation; undefined before parsing. */
   readonly isReset?: boolean
-  /** The highest sequence number that the sender of a reset has read. */
-  readonly readSeq?: bigint
   /** The caller has processed the log up to this sequence number. Default: 0. */
   readonly processedSeq?: bigint
   /** The sequence number that a resubmitted message had; absent for a new one. */
@@ -51,7 +49,6 @@ export const attemptOf = ({ commit, deviceId, epoch, processedSeq, resubmitted }
   membership: commit?.membership ?? null,
   renewsLeaf: commit?.renewsLeaf ?? false,
   isReset: commit !== null && commit.resetGroupId !== null,
-  readSeq: commit?.readSeq ?? 0n,
   ...(processedSeq === undefined ? {} : { processedSeq }),
   ...(resubmitted === undefined ? {} : { resubmittedSeq: resubmitted.seq }),
 })
@@ -70,7 +67,7 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   const refused = refusedSender(conversation, attempt)
   if (refused !== undefined) return { is: "refuse", reason: refused }
   const seq = nextSeq(conversation, attempt)
-  if (!mayTake(seq, attempt)) return { is: "refuse", reason: "LOG_INCOMPLETE" }
+  if (!mayTake(conversation, seq, attempt)) return { is: "refuse", reason: "LOG_INCOMPLETE" }
   const { epoch } = conversation
   const framed = attempt.framedEpoch ?? attempt.expectedEpoch
   // Two different epochs in one request are a client error in any epoch.
@@ -94,16 +91,19 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
  * reset at a number that they have read, so it gets a later one than any of them has. The claim itself is no number of
  * the log: a member could use up all of them.
  */
-const nextSeq = ({ headSeq }: Conversation, { isReset, readSeq = 0n }: Attempt): bigint =>
-  headSeq + (isReset === true && readSeq > headSeq ? resetSeqGap : 1n)
+const nextSeq = ({ headSeq }: Conversation, { isReset, processedSeq = 0n }: Attempt): bigint =>
+  headSeq + (isReset === true && processedSeq > headSeq ? resetSeqGap : 1n)
 
 /**
  * True if the attempt may have the next sequence number. A caller that has read beyond it knows of a message there that
  * the service has lost, and a resubmitted message returns to its own number only: readers refuse a second message under
- * one number.
+ * one number. A reset skips the numbers that its sender has read.
  */
-const mayTake = (seq: bigint, { processedSeq = 0n, resubmittedSeq }: Attempt): boolean =>
-  resubmittedSeq === undefined ? processedSeq < seq : resubmittedSeq === seq
+function mayTake(conversation: Conversation, seq: bigint, attempt: Attempt): boolean {
+  const { processedSeq = 0n, resubmittedSeq, isReset } = attempt
+  if (resubmittedSeq !== undefined) return resubmittedSeq === seq
+  return processedSeq < seq || isReset === true || (isReset === undefined && mayReset(conversation, attempt))
+}
 
 /**
  * True for a commit that removes members for a directive, that begins a group without them, or without which its sender

@@ -30,6 +30,7 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "conversation.created",
   "conversation.quarantined",
   "conversation.recovered",
+  "conversation.resubmitted",
   "conversation.closed",
   "conversation.fork_reported",
   "membership_proof.issued",

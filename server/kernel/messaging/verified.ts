@@ -37,8 +37,6 @@ export interface Resubmitted {
 export interface VerifiedCommit {
   /** The id of the new group that a reset starts; null for a commit of the current group. */
   readonly resetGroupId: Uint8Array | null
-  /** The highest sequence number that the sender of a reset has read, by its own account; otherwise 0. */
-  readonly readSeq: bigint
   /** Null if the commit changes no members. */
   readonly membership: {
     readonly op: MembershipOp

@@ -33,6 +33,7 @@ export interface Append {
   readonly idempotencyKey: Uint8Array
   readonly expectedEpoch: bigint
   readonly payload: { case: "application"; value: Uint8Array } | { case: "commit"; value: CommitPayload }
+  readonly processedSeq?: bigint
 }
 export interface CommitPayload {
   commit: Uint8Array
@@ -40,8 +41,6 @@ export interface CommitPayload {
   tree?: Uint8Array
   welcome?: Uint8Array
   claimTickets: Uint8Array[]
-  /** The highest sequence number that the sender of a reset has read. */
-  readSeq?: bigint
 }
 
 /** A commit that is staged but not sent. */

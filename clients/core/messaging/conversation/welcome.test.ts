@@ -58,7 +58,7 @@ const see = (before: StoredConversation): DraftPart => ({ do: "seeKeys", before,
 const gapAfter = (afterSeq: bigint) => ({ ...at, is: "gap", afterSeq }) as const
 const resetEntry: DraftPart = { do: "entry", entry: { ...at, is: "reset", by: founder } }
 /** The envelopes that stay stored. */
-const tail = { tailCount: 3, tailBytes: 30n }
+const tail = { tailCount: 3, tailBytes: 30n, tailAt: 7n }
 const earlier = stored({
   status: Status.WAITING,
   joinedSeq: 3n,

@@ -7,6 +7,7 @@ import { checkWelcomeOrder } from "../checks/welcome-order.ts"
 import type { Person } from "../events.ts"
 import type { Member } from "../mls.ts"
 import { type LocalGroup, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
+import { tailOf } from "../state/tail.ts"
 import { type Accepted, showAccepted } from "./accepted.ts"
 import type { At, Decision, DraftPart } from "./event.ts"
 
@@ -79,8 +80,7 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
     asksConfirmation: reset ? reset.asksConfirmation : former.asksConfirmation,
     seenKeysHash: former.seenKeysHash,
     // Its rows stay.
-    tailCount: former.tailCount,
-    tailBytes: former.tailBytes,
+    ...tailOf(former),
   })
   return { state, effects }
 }

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import type { Conversation } from "../context.ts"
@@ -12,8 +13,8 @@ const page = { limit: 50, maxBytes: 3 * 1_024 * 1_024 } as const
  *
  * @param headSeq The end of the service's log.
  * @returns True if the log reaches this device's position again. False if this device no longer has the envelopes, or
- * if the service refuses them.
- * @throws if the service cannot be reached
+ * if the service refuses them and a repetition cannot succeed.
+ * @throws if the service cannot be reached, or refuses them for now: the next sync resubmits them
  */
 export async function resubmitTail(conversation: Conversation, headSeq: bigint): Promise<boolean> {
   const { calls, id: conversationId } = conversation
@@ -27,11 +28,31 @@ export async function resubmitTail(conversation: Conversation, headSeq: bigint):
       if (answer.headSeq <= head) return false
       head = answer.headSeq
     } catch (error) {
-      if (isUnreachable(error) || failureOf(error) === undefined) throw error
-      conversation.emit({ is: "failed", conversationId, error })
-      return false
+      if (!isFinal(error)) throw error
+      const { conversation: shown } = await calls.conversations.getConversation({ conversationId })
+      if (shown === undefined || shown.headSeq <= head) {
+        conversation.emit({ is: "failed", conversationId, error })
+        return false
+      }
+      // Another member was first.
+      head = shown.headSeq
     }
   }
+}
+
+const finalCodes = [
+  Code.Aborted,
+  Code.FailedPrecondition,
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.Unimplemented,
+]
+
+/** True for a refusal of these envelopes. A limit, a busy service or an expired session refuses any for a while. */
+function isFinal(error: unknown): boolean {
+  const failure = failureOf(error)
+  return failure !== undefined && !isUnreachable(error) && finalCodes.includes(failure.code)
 }
 
 /** The stored envelopes after a sequence number. A changed row must not keep the device from a rejoin. */

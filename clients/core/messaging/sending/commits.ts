@@ -100,8 +100,7 @@ async function sendStaged(
     idempotencyKey: staged.idempotencyKey,
     message: staged.commit,
     contentHash: hash("commit", staged.commit),
-    // Only a reset uses the position: the log may have lost envelopes that this device has read.
-    payload: { case: "commit", value: { ...(await payloadOf(conversation, staged)), readSeq: local.processedSeq } },
+    payload: { case: "commit", value: await payloadOf(conversation, staged) },
     beginsGroup: record?.status === Status.CREATING,
   })
   await checkApplied(conversation, staged)

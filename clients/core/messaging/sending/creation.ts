@@ -25,6 +25,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId, isId } from "../ids.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
+import { tailOf } from "../state/tail.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { creationPlace, type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
@@ -77,8 +78,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       if (isUnbegun && authorization !== undefined) {
         const group = await begin(context, made, authorization, intent)
         // The rows of an ended group's log stay.
-        const { tailCount = 0, tailBytes = 0n } = record ?? {}
-        const next = { ...group, record: create(ConversationRecordSchema, { ...group.record, tailCount, tailBytes }) }
+        const next = { ...group, record: create(ConversationRecordSchema, { ...group.record, ...tailOf(record) }) }
         return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
       }
       if (record !== undefined) {

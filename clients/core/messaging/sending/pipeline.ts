@@ -34,8 +34,7 @@ export async function append(conversation: Conversation, local: LocalGroup, item
     idempotencyKey,
     expectedEpoch: epoch,
     payload,
-    // A first commit follows a log that this device may not have read.
-    ...(item.beginsGroup ? {} : { processedSeq: local.processedSeq }),
+    processedSeq: local.processedSeq,
   })
   if (!item.beginsGroup && seq !== local.processedSeq + 1n) {
     await catchUp(conversation)

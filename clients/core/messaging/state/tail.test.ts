@@ -1,12 +1,13 @@
 import { create } from "@bufbuild/protobuf"
-import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { TimestampSchema } from "@bufbuild/protobuf/wkt"
+import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { beforeEach, expect, test } from "vitest"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { testBox } from "../testing/test-box.ts"
 import { nothingStored, type StoredConversation } from "./stored-conversation.ts"
-import { extendTail, maxTail, readTail } from "./tail.ts"
+import { extendTail, maxTail, readTail, shrinkTail, tailsToRemove } from "./tail.ts"
 
 const space = "cnv_a"
 const scope = { app: "app", user: "user" }
@@ -81,4 +82,40 @@ test("rows that an earlier version did not count cannot make the count negative"
   for (let seq = 41; seq <= 58; seq++) await apply(envelope(seq, maxTail.bytes / 16))
   expect(state.record?.tailCount).toBeGreaterThanOrEqual(0)
   expect(await seqsAfter(56)).toEqual([57, 58])
+})
+
+test("all of a conversation's envelopes are removed, in parts, and the next ones are counted from zero", async () => {
+  for (let seq = 1; seq <= 350; seq += 50) await apply(...Array.from({ length: 50 }, (_, i) => envelope(seq + i)))
+  for (const isEmpty of [false, true]) {
+    const part = await shrinkTail({ store }, space, state)
+    expect(part.isEmpty).toBe(isEmpty)
+    const { generation } = await store.read(space, [])
+    expect(await store.transact(space, generation, part.ops)).toBe("ok")
+    state = part.state
+  }
+  expect(await store.list(space, "tail")).toEqual([])
+  expect(state.record).toMatchObject({ tailCount: 0, tailBytes: 0n })
+  await apply(envelope(351))
+  expect(state.record?.tailCount).toBe(1)
+})
+
+test("the time of the newest envelope is stored, whatever the order of the service's clock", async () => {
+  const at = (seq: number, seconds: bigint) => ({ ...envelope(seq), acceptedAt: create(TimestampSchema, { seconds }) })
+  await apply(at(1, 50n), at(2, 40n), envelope(3))
+  expect(state.record?.tailAt).toBe(50n)
+})
+
+test("tails of conversations that were left are removed, and beyond the total bound the oldest ones", () => {
+  const tail = (tailAt: bigint, tailBytes: bigint, status: Status = Status.ACTIVE) => ({
+    tailCount: 1,
+    tailBytes,
+    tailAt,
+    status,
+  })
+  const [left, old, older, newest] = [tail(9n, 5n, Status.REMOVED), tail(2n, 40n), tail(1n, 40n), tail(3n, 40n)]
+  const all = [left, old, older, newest]
+  expect(tailsToRemove(all, 120)).toEqual([left])
+  expect(tailsToRemove(all, 119)).toEqual([left, older])
+  expect(tailsToRemove(all, 79)).toEqual([left, older, old])
+  expect(tailsToRemove(all)).toEqual([left])
 })

@@ -1,5 +1,6 @@
 // The newest envelopes of the log, byte for byte as they were applied. If the service loses them, it gets them back from
 // the members. They are ciphertext, which the stored state can no longer decrypt.
+import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
@@ -8,6 +9,8 @@ import { keyOfSeq } from "./timeline.ts"
 
 /** The bounds of one conversation. */
 export const maxTail = { count: 1_000, bytes: 4 * 1_024 * 1_024 } as const
+/** The bound of all conversations of a device. */
+export const maxTailsBytes = 64 * 1_024 * 1_024
 /** After a bound is exceeded, rows are removed down to this part of it, so that most transactions remove none. */
 const keptPart = 0.75
 const removedAtOnce = 300
@@ -43,8 +46,54 @@ export async function extendTail(
       bytes -= value.length
     }
   }
-  const tail = { tailCount: Math.max(count, 0), tailBytes: BigInt(Math.max(bytes, 0)) }
+  // The service asserts the time.
+  const tailAt = applied.reduce(
+    (newest, { acceptedAt: { seconds = 0n } = {} }) => (seconds > newest ? seconds : newest),
+    record.tailAt,
+  )
+  const tail = { tailCount: Math.max(count, 0), tailBytes: BigInt(Math.max(bytes, 0)), tailAt }
   return { state: withRecord(state, tail), ops }
+}
+
+/** The fields of a record that describe its tail. */
+export const tailOf = (record: Tail | undefined): Tail => ({
+  tailCount: record?.tailCount ?? 0,
+  tailBytes: record?.tailBytes ?? 0n,
+  tailAt: record?.tailAt ?? 0n,
+})
+type Tail = Pick<ConversationRecord, "tailCount" | "tailBytes" | "tailAt">
+
+/**
+ * The tails to remove: of conversations that this device has left, and beyond the total bound those of the
+ * conversations with the oldest envelopes.
+ */
+export function tailsToRemove<Of extends Tail & Pick<ConversationRecord, "status">>(
+  all: readonly Of[],
+  maxBytes = maxTailsBytes,
+): readonly Of[] {
+  const [left, held] = [all.filter(isLeft), all.filter((one) => !isLeft(one))]
+  let bytes = held.reduce((sum, { tailBytes }) => sum + Number(tailBytes), 0)
+  const removed = [...left]
+  for (const one of held.toSorted((a, b) => Number(a.tailAt - b.tailAt))) {
+    if (bytes <= maxBytes) break
+    bytes -= Number(one.tailBytes)
+    removed.push(one)
+  }
+  return removed
+}
+
+const isLeft = ({ status }: Pick<ConversationRecord, "status">): boolean => status === Status.REMOVED
+
+/** The writes that remove a part of the tail, or all of it. */
+export async function shrinkTail(
+  { store }: Pick<Needs, "store">,
+  space: Space,
+  state: StoredConversation,
+): Promise<{ readonly state: StoredConversation; readonly ops: readonly Op[]; readonly isEmpty: boolean }> {
+  const found = await store.list(space, "tail", { limit: removedAtOnce })
+  const ops = found.map(({ key }) => ({ op: "remove", table: "tail", key }) as const)
+  const isEmpty = found.length < removedAtOnce
+  return { state: isEmpty ? withRecord(state, tailOf(undefined)) : state, ops, isEmpty }
 }
 
 const sizeOf = (op: Op): number => (op.op === "remove" ? 0 : op.value.length)

@@ -1,4 +1,4 @@
-import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Conversation_Status, type Conversation as ServiceConversation } from "@signet/proto/messaging/v1/records"
 import { followBlocks } from "../blocking.ts"
 import type { Context, Conversation } from "../context.ts"
@@ -10,6 +10,7 @@ import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.t
 import { askForLostWelcomes } from "../joining/lost-welcomes.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { carryOutCreations } from "../sending/creation.ts"
+import { shrinkTail, tailOf, tailsToRemove } from "../state/tail.ts"
 import { deviceSpace } from "../store/store.ts"
 import { trying } from "./background.ts"
 import { allPages } from "./pages.ts"
@@ -38,6 +39,7 @@ export async function sync(context: Context): Promise<void> {
       await conversation.inTurn(() => settle(conversation, shown.get(id)))
     })
   }
+  await trying(context, undefined, () => boundTails(context, here))
   await trying(context, undefined, () => askForLostWelcomes(context, shown.values()))
   await trying(context, undefined, async () => void (await addOwnDevices(context)))
 }
@@ -56,6 +58,27 @@ async function isQuiet(conversation: Conversation, shown: ServiceConversation | 
   const isAhead = shown.cursor !== undefined && shown.cursor.processedSeq > processedSeq
   const isFresh = !isLeafOld(conversation, Number(outline.leafRenewedAt))
   return isThere && !isAhead && isFresh && shown.directives.length === 0
+}
+
+/** Removes stored envelopes of conversations that this device has left, or beyond the total bound. */
+async function boundTails(context: Context, here: readonly string[]): Promise<void> {
+  const tails: (ReturnType<typeof tailOf> & Pick<ConversationRecord, "status"> & { conversation: Conversation })[] = []
+  for (const id of here) {
+    const conversation = context.conversation(id)
+    const record = await conversation.record()
+    if (record !== undefined && record.tailCount > 0)
+      tails.push({ ...tailOf(record), status: record.status, conversation })
+  }
+  for (const { conversation } of tailsToRemove(tails)) await removeTail(conversation)
+}
+
+async function removeTail(conversation: Conversation): Promise<void> {
+  for (let isEmpty = false; !isEmpty; ) {
+    isEmpty = await conversation.change(async (stored) => {
+      const { state: next, ops, isEmpty: result } = await shrinkTail(conversation, conversation.id, stored)
+      return { next, ops, result }
+    })
+  }
 }
 
 async function listConversations(context: Context): Promise<ServiceConversation[]> {

@@ -160,8 +160,8 @@ async function judge(
   )
   // A reset notifies every member of the replaced group, also those in the new group.
   const judged = isReset ? { ...verified, removed: conversation.roster } : verified
-  const { membership, renewsLeaf, readSeq } = judged.verified
-  const decided = await ensure({ framedEpoch: commit.epoch, membership, renewsLeaf, isReset, readSeq })
+  const { membership, renewsLeaf } = judged.verified
+  const decided = await ensure({ framedEpoch: commit.epoch, membership, renewsLeaf, isReset })
   await ensureUnused(deps, conversation, judged.added)
   await ensureAddable(deps, base, device, judged.added)
   // A device that was revoked after its package was claimed is not added.

@@ -50,7 +50,7 @@ export async function resubmitMessages(
     if (envelope.seq <= headSeq) continue
     if (envelope.seq > headSeq + 1n) break
     try {
-      await resubmit(deps, context, conversation, envelope)
+      await resubmit(deps, context, conversation, envelope, headSeq === before)
     } catch (error) {
       if (!(error instanceof Refused) || headSeq === before) throw error
       break
@@ -81,6 +81,7 @@ async function resubmit(
   context: HandlerContext,
   conversation: Conversation,
   envelope: Envelope,
+  isFirst: boolean,
 ): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const { append, commit, acceptedAtMs } = await judge(deps, conversation, envelope, nowMs)
@@ -91,7 +92,11 @@ async function resubmit(
   await refuse(conversation, decision)
   if (decision.is !== "append") return
   const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
-  const audit = commit === null ? [] : eventsOf(conversation, commit, decision, event)
+  const audit = [
+    // One event for a call: the operator sees that members return what the service has lost.
+    ...(isFirst ? [event({ kind: "conversation.resubmitted" })] : []),
+    ...(commit === null ? [] : eventsOf(conversation, commit, decision, event)),
+  ]
   const outcome = await deps.store.conversations.append(append, deps.signReceipt, acceptedAtMs, audit)
   // Another member was first, or its sender has sent it again.
   if (outcome.is === "refused") return refuse(outcome.conversation, outcome.decision)

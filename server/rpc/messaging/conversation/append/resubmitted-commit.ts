@@ -87,7 +87,6 @@ export function verifyResubmitted(
         resetGroupId: null,
         membership: change.membership,
         renewsLeaf: false,
-        readSeq: 0n,
         roster: nextRoster(judge, leaf, change),
         groupInfo: null,
         tree: { bytes: blob, hash: blobHash },

@@ -36,7 +36,7 @@ export interface JudgedCommit {
   readonly removed: readonly Leaf[]
 }
 
-type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets" | "readSeq">
+type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets">
 
 /** @throws Refused what the contract lists of AppendMessage. */
 export function verifyCommit(judge: CallJudge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
@@ -63,7 +63,6 @@ export function verifyCommit(judge: CallJudge, { commit, aad }: OpenedCommit, pa
     removed: change.removed,
     verified: {
       resetGroupId: judge.begins === "reset" ? conversation.mlsGroupId : null,
-      readSeq: judge.begins === "reset" ? parts.readSeq : 0n,
       membership: change.membership,
       renewsLeaf: renewsLeaf(judge, change),
       roster,

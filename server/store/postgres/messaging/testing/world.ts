@@ -146,7 +146,6 @@ export function newCommit(
   const groupInfo = random(400)
   const commit: VerifiedCommit = {
     resetGroupId: null,
-    readSeq: 0n,
     renewsLeaf: false,
     membership: {
       op: conversation.epoch === 0n ? "CREATE" : "ADD",
