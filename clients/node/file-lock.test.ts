@@ -64,6 +64,8 @@ test.each<[string, object]>([
 test.each<[string, string]>([
   ["of another machine", JSON.stringify({ host: "elsewhere", pid: 1, began: "" })],
   ["that is unreadable", "{"],
+  ["whose process id is a text", JSON.stringify({ host: hostname(), pid: String(2 ** 22 + 1), began: "1" })],
+  ["whose process id is a group's", JSON.stringify({ host: hostname(), pid: -(2 ** 22 + 1), began: "1" })],
 ])("a holder %s is waited for, and overtaken after it was silent", async (_, text) => {
   const path = folder()
   writeFileSync(first(path), text)
@@ -71,6 +73,58 @@ test.each<[string, string]>([
   await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
   utimesSync(first(path), ago(11_000), ago(11_000))
   expect(await lock.run(async () => "yes")).toBe("yes")
+})
+
+test("a holder of another user is waited for", async () => {
+  const path = folder()
+  const killing = vi.spyOn(process, "kill").mockImplementation(() => {
+    throw Object.assign(new Error("not permitted"), { code: "EPERM" })
+  })
+  onTestFinished(() => killing.mockRestore())
+  const lock = createFileLock(path, { waitMs: 30 })
+  // The system tells the start time of its process, or does not.
+  for (const holder of [
+    { host: hostname(), pid: process.pid, began: "" },
+    { host: hostname(), pid: 2 ** 22 + 1, began: "1" },
+  ]) {
+    writeFileSync(first(path), JSON.stringify(holder))
+    await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  }
+})
+
+test.each(["link", "readFile"] as const)("a folder that fails at %s fails at once", async (name) => {
+  const path = folder()
+  writeFileSync(first(path), "released")
+  const failing = vi
+    .spyOn(fs.promises, name)
+    .mockRejectedValue(Object.assign(new Error("not permitted"), { code: "EPERM" }))
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    failing.mockRestore()
+    syncBuiltinESMExports()
+  })
+  await expect(createFileLock(path).run(async () => "no")).rejects.toMatchObject({ code: "EPERM" })
+  expect(readdirSync(path)).toEqual(["000000000001"])
+})
+
+test("a number that another process deletes before it is read is not free", async () => {
+  const path = folder()
+  writeFileSync(first(path), "released")
+  const { readFile } = fs.promises
+  let reads = 0
+  const reading = vi.spyOn(fs.promises, "readFile").mockImplementation(async (...given) => {
+    if (String(given[0]) === first(path) && reads++ === 0) {
+      writeFileSync(join(path, "000000000002"), "released")
+      rmSync(first(path))
+    }
+    return readFile(...given)
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    reading.mockRestore()
+    syncBuiltinESMExports()
+  })
+  expect(await createFileLock(path).run(async () => readdirSync(path))).toEqual(["000000000003"])
 })
 
 test("an overtaken holder does not release its successor's lock", async () => {

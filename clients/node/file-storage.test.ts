@@ -51,3 +51,11 @@ test("only the owner can access the files", async () => {
   expect(statSync(path).mode & 0o777).toBe(0o700)
   for (const name of readdirSync(path)) expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
 })
+
+test("a folder that cannot be read is not treated as empty", async () => {
+  const path = join(folder(), "file")
+  writeFileSync(path, "")
+  const storage = createFileStorage(path)
+  await expect(storage.read("a")).rejects.toMatchObject({ code: "ENOTDIR" })
+  await expect(storage.remove("a", "any")).rejects.toMatchObject({ code: "ENOTDIR" })
+})

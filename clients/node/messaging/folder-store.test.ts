@@ -162,6 +162,14 @@ describe("a damaged folder is refused, and unchanged:", () => {
       "STATE_TAMPERED",
     ],
     ["a missing file", () => rmSync(second()), "STATE_TAMPERED"],
+    [
+      "the newest file alone",
+      () =>
+        namesIn()
+          .slice(0, 2)
+          .map((name) => rmSync(join(folder, name))),
+      "STATE_TAMPERED",
+    ],
     ["a file of a later version", () => change(second(), 4, () => 2), "STATE_NEWER_VERSION"],
   ])("%s", async (_, damage, reason) => {
     await write(await open(), 3)
@@ -187,12 +195,42 @@ function change(path: string, at: number, to: (byte: number) => number): void {
 }
 const contents = () => readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString("base64")])
 
-test("a full disk is STORE_FULL", async () => {
+test.each(["ENOSPC", "EDQUOT"])("a full disk (%s) is STORE_FULL", async (code) => {
   const files = folderFiles(folder)
-  const full = Object.assign(new Error("no room"), { code: "ENOSPC" })
+  const full = Object.assign(new Error("no room"), { code })
   const store = await openFolderStoreOn({ ...files, write: () => Promise.reject(full) }, noLock, { mergeAt: 8 })
   await expect(store.transact(a, 0n, [put("x", 1)])).rejects.toMatchObject({ reason: "STORE_FULL" })
   expect(await byteOf(store)).toBeUndefined()
+})
+
+describe("a merge of another process", () => {
+  const merge = () => open(2).then((store) => write(store, 1))
+
+  test("between the list and its use is not a missing file", async () => {
+    await write(await open(), 1)
+    const files = folderFiles(folder)
+    const stale = ["000000000002-000000000002.rows"]
+    let lists = 0
+    const late = { ...files, list: async () => (++lists === 1 ? stale : files.list()) }
+    const store = await openFolderStoreOn(late, noLock, { mergeAt: 64 })
+    expect(await byteOf(store)).toBe(0)
+  })
+
+  test("before a file is read makes the reader list the files again", async () => {
+    await write(await open(), 1)
+    const files = folderFiles(folder)
+    let reads = 0
+    const late: FolderFiles = {
+      ...files,
+      async read(name) {
+        if (++reads === 1) await merge()
+        return files.read(name)
+      },
+    }
+    const store = await openFolderStoreOn(late, noLock, { mergeAt: 64 })
+    expect((await store.read(a, [])).generation).toBe(2n)
+    expect(namesIn()).toEqual(["000000000001-000000000002.rows"])
+  })
 })
 
 test("a holder that was overtaken overwrites nothing when it resumes", async () => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { afterEach, beforeEach, expect, test } from "vitest"
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
 import { openSqliteStore } from "./sqlite-store.ts"
 
@@ -64,4 +64,16 @@ test("two stores on one file see each other's writes and one generation", async 
   expect(await one.transact("a", 1n, [row(3)])).toBe("GENERATION_MISMATCH")
   await one.close()
   await other.close()
+})
+
+test("a Node without SQLite is STORE_UNAVAILABLE", () => {
+  const finding = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined as never)
+  onTestFinished(() => finding.mockRestore())
+  expect(() => openSqliteStore(path())).toThrow(expect.objectContaining({ reason: "STORE_UNAVAILABLE" }))
+})
+
+test("a store may be closed twice", async () => {
+  const store = openSqliteStore(path())
+  await store.close()
+  await store.close()
 })

@@ -127,6 +127,7 @@ test.each<[string, string]>([
   ["garbage", "unexpected output"],
   ["half", "unexpected output"],
   ["empty", "incomplete bytes"],
+  ["cut", "incomplete bytes"],
   ["endless", "size limit"],
   ["slow", "in time"],
   ["no profile", "-2147024894"],

@@ -109,3 +109,39 @@ test("a held scope seals nothing with destroyed keys, and reads again after a re
   await expect(held?.seal("row", bytes)).rejects.toMatchObject({ reason: "KEY_MISSING" })
   await expect(held?.open("row", sealed ?? bytes)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
+
+test("a store that accepts a key and does not return it has no key", async () => {
+  const box = createKeptBox(description, { ...keeperOf(), read: async () => undefined }, lock)
+  await expect(box.createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
+})
+
+test("a missing key is not rotated", async () => {
+  const box = createKeptBox(description, keeperOf(), lock)
+  await expect(box.rotate(scope)).rejects.toMatchObject({ reason: "KEY_MISSING" })
+})
+
+test.each<[string, (kept: Uint8Array) => Uint8Array, string]>([
+  ["format 0", (kept) => kept.with(0, 0), "SECURE_STORE_CHANGED"],
+  ["a later format", (kept) => kept.with(0, 2), "STATE_NEWER_VERSION"],
+  ["no key", (kept) => kept.with(1, 0), "SECURE_STORE_CHANGED"],
+  ["more keys than there are", (kept) => kept.with(1, 2), "SECURE_STORE_CHANGED"],
+  [
+    "more keys than a scope has",
+    (kept) => new Uint8Array([1, 65, ...new Uint8Array(3_000), ...kept]),
+    "SECURE_STORE_CHANGED",
+  ],
+  ["a key alone", (kept) => kept.slice(0, 34), "SECURE_STORE_CHANGED"],
+  ["half a key", (kept) => kept.slice(0, 20), "SECURE_STORE_CHANGED"],
+  ["nothing", () => new Uint8Array(), "SECURE_STORE_CHANGED"],
+  ["another key", (kept) => kept.with(2, (kept[2] ?? 0) ^ 1), "SECURE_STORE_CHANGED"],
+])("a store that returns %s is refused, and gets no new key", async (_, change, reason) => {
+  const keeper = keeperOf()
+  await createKeptBox(description, keeper, lock).createKey(scope)
+  const kept = (await keeper.read(scope)) ?? expect.fail("no key")
+  await keeper.write(scope, change(kept))
+  const box = createKeptBox(description, keeper, lock)
+  for (const use of [() => box.seal(scope, "row", bytes), () => box.createKey(scope), () => box.rotate(scope)]) {
+    await expect(use()).rejects.toMatchObject({ reason })
+  }
+  expect(await keeper.read(scope)).toEqual(change(kept))
+})

@@ -208,6 +208,20 @@ describe("a file that was changed", () => {
     ["to another salt", (file) => Object.assign(file.kdf, { salt: "A".repeat(22) }), "WRONG_PASSPHRASE"],
     ["to a short salt", (file) => Object.assign(file.kdf, { salt: "AAAA" }), "STATE_TAMPERED"],
     ["by a later version", (file) => Object.assign(file, { format: 2 }), "STATE_NEWER_VERSION"],
+    ["to format 0", (file) => Object.assign(file, { format: 0 }), "STATE_TAMPERED"],
+    ["to a format in words", (file) => Object.assign(file, { format: "2" }), "STATE_TAMPERED"],
+    ["to no entries", (file) => Object.assign(file, { entries: null }), "STATE_TAMPERED"],
+    ["to a text for entries", (file) => Object.assign(file, { entries: "" }), "STATE_TAMPERED"],
+    ["to no parameters", (file) => Object.assign(file, { kdf: null }), "STATE_TAMPERED"],
+    ["to parameters in words", (file) => Object.assign(file.kdf, { passes: "2" }), "STATE_TAMPERED"],
+    [
+      "to a canary of a later version",
+      (file) => {
+        const canary = Buffer.from(file.canary, "base64url")
+        file.canary = Buffer.from(canary.with(4, (canary[4] ?? 0) + 1)).toString("base64url")
+      },
+      "STATE_NEWER_VERSION",
+    ],
     ["to no text", (file) => Object.assign(file, { canary: 1 }), "STATE_TAMPERED"],
   ])("%s opens nothing, and is not changed", async (_, edit, reason) => {
     const box = boxWith("x")
@@ -231,4 +245,25 @@ describe("a file that was changed", () => {
     })
     await expect(boxWith("x").seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "WRONG_USER" })
   })
+})
+
+test.each(["null", '"text"', "5", "[]", "{"])("a file that is %s is none", async (text) => {
+  storage.kept = { revision: "9", bytes: utf8(text) }
+  await expect(boxWith("x").seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  expect(textOf(storage.kept.bytes)).toBe(text)
+})
+
+test("nothing is written to destroy keys that do not exist", async () => {
+  const prompts: boolean[] = []
+  const passphrase = async (isNew: boolean) => {
+    prompts.push(isNew)
+    return "x"
+  }
+  const box = createPassphraseBox({ storage, lock, passphrase, parameters })
+  await box.destroy(scope)
+  expect([prompts, storage.kept]).toEqual([[], undefined])
+  await box.createKey(scope)
+  const before = storage.kept
+  await box.destroy({ ...scope, user: "eve" })
+  expect(storage.kept).toBe(before)
 })

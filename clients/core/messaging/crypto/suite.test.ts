@@ -191,3 +191,13 @@ test("an all-zero shared secret is rejected in a browser that accepts a public k
   const { privateKey, publicKey } = await suite.dhKeyPair()
   await expect((async () => suite.dh(privateKey, publicKey))()).rejects.toThrow("X25519 gave zero")
 })
+
+test("the Node suite expands to 255 hashes at most (RFC 5869 section 2.3), and takes no key of another length", () => {
+  const suite = makeNodeSuite()
+  const key = range(0, 32)
+  expect(suite.expand(key, new Uint8Array(), 8_160)).toHaveLength(8_160)
+  expect(() => suite.expand(key, new Uint8Array(), 8_161)).toThrow("8160")
+  const { privateKey } = Object(suite.dhKeyPair())
+  expect(() => suite.dh(privateKey, range(0, 31))).toThrow("32 bytes")
+  expect(() => suite.dh(privateKey, range(0, 33))).toThrow("32 bytes")
+})

@@ -33,6 +33,8 @@ function act(script) {
       return say('#< CLIXML\r\n<Objs Version="1.1.0.1"></Objs>', 0)
     case "half":
       return say("signet-ok AQID!", 0)
+    case "cut":
+      return say("signet-ok AQIDBA=", 0)
     case "empty":
       return say("signet-ok ", 0)
     case "endless":
