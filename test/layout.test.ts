@@ -27,6 +27,7 @@ const layout: Record<string, Row> = {
   // Inside the Workers runtime: its own API, and what it has of Node.
   "server/store/durable": { ours: ["server/kernel"], npm: ["cloudflare:workers", "node:"] },
   "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
+  "server/pushes": { ours: ["server/kernel"], npm: ["node:"] },
   "server/blobs": { ours: ["server/kernel"], npm: ["aws4fetch", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
   "server/keys": {
@@ -68,6 +69,7 @@ const layout: Record<string, Row> = {
       "server/store/postgres",
       "server/wakeups",
       "server/blobs",
+      "server/pushes",
       "server/providers",
       "server/keys",
       "server/rpc",
@@ -87,6 +89,7 @@ const layout: Record<string, Row> = {
       "server/framing",
       "server/keys",
       "server/blobs",
+      "server/pushes",
       "server/rpc",
       "server/serving",
       "server/serving/call",

@@ -19,6 +19,7 @@ import {
   KeyPackageService,
   UploadKeyPackagesRequest_PackageSchema,
 } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { expect, test } from "vitest"
 import { requirementOf } from "../server/guard/requirement.ts"
@@ -33,6 +34,7 @@ const services = [
   AttachmentService,
   BlockService,
   ArchiveService,
+  PushService,
 ]
 const methods = services.flatMap((service) => service.methods)
 const isPublic = (name: string) => name === "GetLimits" || name === "GetIssuerKeys"

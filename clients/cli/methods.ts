@@ -19,6 +19,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import { usage } from "./failure.ts"
@@ -40,6 +41,7 @@ export const services: readonly DescService[] = [
   AttachmentService,
   BlockService,
   ArchiveService,
+  PushService,
   ConversationService,
   DeviceService,
   KeyPackageService,

@@ -5,6 +5,7 @@ import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import { parseKey, parsePeppers } from "../keys/key-settings.ts"
+import { type PushSettings, parsePushSettings } from "../pushes/push-settings.ts"
 import { type BlobSettings, parseBlobSettings } from "./open-blobs.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -42,6 +43,8 @@ export interface Config {
   issuerKeySetFile: string | null
   /** Maximum number of devices in a new conversation. */
   leavesPerConversation: number
+  /** Push hints; null disables them. */
+  push: PushSettings | null
   /** Storage of attachments. */
   blobs: BlobSettings
 }
@@ -108,6 +111,21 @@ export const settings: readonly Setting[] = [
   },
   { name: "SIGNET_BLOBS_KEY_ID", default: "–", what: "Access key id for the bucket." },
   { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key for the bucket." },
+  {
+    name: "SIGNET_PUSH_HOSTS",
+    default: "–",
+    what: "Enables push hints (see below): host names that endpoints may have, with commas; `*.push.example` allows each subdomain.",
+  },
+  {
+    name: "SIGNET_PUSH_KEY",
+    default: "–",
+    what: "P-256 private key that signs push hints: PKCS #8 in DER, as base64.",
+  },
+  {
+    name: "SIGNET_PUSH_CONTACT",
+    default: "–",
+    what: "How a push provider reaches you: a `mailto:` or `https:` URI, which each push contains.",
+  },
   { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens in seconds, 300 to 900." },
   {
     name: "SIGNET_AUDIT_CHECKPOINT_SECONDS",
@@ -237,6 +255,11 @@ export function parseConfig(env: Environment): Config {
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
     leavesPerConversation: number("SIGNET_CONVERSATION_LEAVES", maxCount.leaves.default, 2, maxCount.leaves.most),
+    push: parsePushSettings(
+      { hosts: text("SIGNET_PUSH_HOSTS"), key: text("SIGNET_PUSH_KEY"), contact: text("SIGNET_PUSH_CONTACT") },
+      !isProduction,
+      problems,
+    ),
     blobs: parseBlobSettings(
       {
         place: text("SIGNET_BLOBS"),

@@ -15,8 +15,10 @@ import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.t
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
+import { sendPushes } from "../rpc/messaging/push/send-pushes.ts"
 import { every } from "./every.ts"
 import type { LoadKeySet } from "./issuer-key-set.ts"
+import type { OpenPushes } from "./pushes.ts"
 
 interface MessagingOptions {
   readonly accounts: Deps
@@ -26,6 +28,8 @@ interface MessagingOptions {
   readonly loadKeySet: LoadKeySet
   readonly wakeups: Wakeups
   readonly blobs: BlobStore
+  /** Null disables push hints. */
+  readonly pushes: OpenPushes | null
   readonly leavesPerConversation: number
   /** Users with devices at a place that they have left. */
   readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
@@ -44,6 +48,7 @@ const keyTickMs = 60_000
 const revocationsEveryMs = 5_000
 const endedUsersEveryMs = 60_000
 const attachmentsEveryMs = 60_000
+const pushesEveryMs = 250
 const endedUsersAtOnce = 100
 
 /**
@@ -81,6 +86,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     secrets,
     limiter,
     limits: accounts.store.limits,
+    pushes: options.pushes?.pushes ?? null,
     leavesPerConversation: options.leavesPerConversation,
     issuer,
   }
@@ -91,6 +97,10 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     every(attachmentsEveryMs, () => sweepAttachments(deps), onFault),
     every(attachmentsEveryMs, () => sweepArchives(deps), onFault),
   ]
+  if (options.pushes !== null) {
+    const { due, send } = options.pushes
+    stops.push(every(pushesEveryMs, () => sendPushes(deps, due, send), onFault))
+  }
   return {
     deps,
     issuerKeys,

@@ -27,6 +27,7 @@ import { createSigningKeys } from "../store/postgres/keys/signing-keys.ts"
 import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
 import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMoving } from "../store/postgres/messaging/moving/moving.ts"
+import { createPushEndpoints } from "../store/postgres/messaging/pushes.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
@@ -48,6 +49,7 @@ import { createMetrics, type Metrics } from "./metrics.ts"
 import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
 import { followSealingKeys, openSecrets } from "./open-secrets.ts"
+import { openPushes } from "./pushes.ts"
 import { startRevocations } from "./revocations.ts"
 import { startTracing } from "./tracing.ts"
 
@@ -218,6 +220,8 @@ async function openMessaging(
 ) {
   const root = config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
   const receiptKeys = createReceiptKeyStore(db)
+  const isLoopbackAllowed = config.profile === "development"
+  const pushing = { endpoints: createPushEndpoints(db), clock, random, isLoopbackAllowed }
   const messaging = await startMessaging({
     accounts: deps,
     store: createMessagingStore(db, writing),
@@ -226,6 +230,7 @@ async function openMessaging(
     loadKeySet: root ?? keySetFile(config.issuerKeySetFile),
     wakeups,
     blobs: await openBlobs(config.blobs, clock),
+    pushes: config.push && (await openPushes(config.push, pushing)),
     leavesPerConversation: config.leavesPerConversation,
     endedUsers: (limit) => endedUsers(db, limit),
     onFault,

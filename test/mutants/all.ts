@@ -28,6 +28,7 @@ import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { objectMutants } from "./objects.ts"
 import { permissionMutants } from "./permissions.ts"
+import { pushMutants } from "./push-hints.ts"
 import { resubmittingMutants } from "./resubmitting.ts"
 import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
@@ -50,6 +51,7 @@ export const mutants: readonly Mutant[] = [
   ...blockedUserMutants,
   ...messengerMutants,
   ...resetMutants,
+  ...pushMutants,
   ...resubmittingMutants,
   ...identityClientMutants,
   ...commandMutants,

@@ -25,16 +25,19 @@ import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
 import { type Messaging, startMessaging } from "../../server/node/messaging.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
+import { openPushes } from "../../server/node/pushes.ts"
 import { type Revocations, startRevocations } from "../../server/node/revocations.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import { createIdpB } from "../../server/providers/idp-b.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
+import type { PushSettings } from "../../server/pushes/push-settings.ts"
 import { appendTo, createRefusalAudit } from "../../server/rpc/audit/refusals.ts"
 import { createBackground } from "../../server/rpc/background.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/keys/issuer-keys.ts"
 import { createReceiptKeyStore } from "../../server/store/postgres/keys/receipt-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
+import { createPushEndpoints } from "../../server/store/postgres/messaging/pushes.ts"
 import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
@@ -80,6 +83,8 @@ export interface TestServerOptions {
   isLoopbackAllowed?: boolean
   messagingAudience?: string
   leavesPerConversation?: number
+  /** Default: pushes are disabled. */
+  push?: PushSettings
   /** Default: a folder that is deleted with the server. */
   blobs?: (clock: Clock) => BlobStore
   peppers?: readonly { version: number; key: Uint8Array }[]
@@ -152,6 +157,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const wakeups = options.wakeups ?? createWakeups({ others: null, onError: () => undefined })
   const revocations = startRevocations({ log: store.revocationLog, deps, wakeups, onFault: () => undefined })
   store.onRevoked.add(revocations.committed)
+  const pushing = { endpoints: createPushEndpoints(store.db), clock, random, isLoopbackAllowed: true }
   const messaging = await startMessaging({
     accounts: deps,
     store: store.messaging,
@@ -166,6 +172,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         nowMs: clock.nowMs(),
         days: 365,
       }),
+    pushes: options.push === undefined ? null : await openPushes(options.push, pushing),
     leavesPerConversation: options.leavesPerConversation ?? maxCount.leaves.default,
     wakeups,
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),

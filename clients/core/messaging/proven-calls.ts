@@ -16,6 +16,7 @@ const methods: Readonly<Record<string, readonly string[]>> = {
   ],
   DeviceService: ["RenewCredential"],
   KeyPackageService: ["ClaimKeyPackages", "RetireKeyPackages", "UploadKeyPackages"],
+  PushService: ["DeletePushEndpoint", "SetPushEndpoint"],
   WelcomeService: ["ConsumeWelcome"],
 }
 

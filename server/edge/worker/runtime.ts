@@ -76,6 +76,7 @@ function openRuntime(): Runtime {
     secrets: createSecrets(settings.secrets),
     limiter: limits && { limits, refused: createRefusalCache() },
     limits: createCounts(env.COUNTERS),
+    pushes: null,
     leavesPerConversation: settings.leavesPerConversation,
     issuer,
   }

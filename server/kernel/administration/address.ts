@@ -4,12 +4,14 @@
 interface Address {
   readonly scheme: string
   readonly host: string
+  /** Digits; empty for the scheme's default. */
+  readonly port: string
   /** Includes the query. */
   readonly path: string
 }
 
 const shape =
-  /^(https?):\/\/([a-z0-9.-]{1,253}|\[::1\])(?::[0-9]{1,5})?((?:\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?)$/
+  /^(https?):\/\/([a-z0-9.-]{1,253}|\[::1\])(?::([0-9]{1,5}))?((?:\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?)$/
 const loopback = /^(localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\])$/
 /** A host name with a dot whose last label is not a number: neither an IP address nor a single-label intranet name. */
 const publicName = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -22,7 +24,9 @@ const innerName = /(^|\.)(localhost|local|internal|home\.arpa)$/
 
 function parse(text: string): Address | undefined {
   const match = shape.exec(text)
-  return match === null ? undefined : { scheme: match[1] ?? "", host: match[2] ?? "", path: match[3] ?? "" }
+  if (match === null) return undefined
+  const [, scheme = "", host = "", port = "", path = ""] = match
+  return { scheme, host, port, path }
 }
 
 /** True if the server may send requests to this URL: HTTPS at a public host name. Development also allows loopback. */
@@ -31,6 +35,13 @@ export function isServerAddress(text: string, isLoopbackAllowed: boolean): boole
   if (address === undefined) return false
   if (loopback.test(address.host)) return isLoopbackAllowed
   return address.scheme === "https" && publicName.test(address.host) && !innerName.test(address.host)
+}
+
+/** The host of a server address on port 443, or of a loopback address on any port; undefined for other URLs. */
+export function serverHostOf(text: string, isLoopbackAllowed: boolean): string | undefined {
+  const address = parse(text)
+  if (address === undefined || !isServerAddress(text, isLoopbackAllowed)) return undefined
+  return loopback.test(address.host) || ["", "443"].includes(address.port) ? address.host : undefined
 }
 
 /**

@@ -7,6 +7,7 @@ import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kerne
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { Limiter } from "../deps.ts"
+import type { Pushes } from "./push/pushes.ts"
 
 /** The dependencies of the messaging handlers. */
 export interface MessagingDeps {
@@ -34,6 +35,8 @@ export interface MessagingDeps {
   readonly limiter: Limiter | null
   /** Where calls are counted. */
   readonly limits: LimitCounts
+  /** Null disables push hints. */
+  readonly pushes: Pushes | null
   /** Leaves that a new conversation may have, at most `maxCount.leaves.most`. */
   readonly leavesPerConversation: number
   /** The URL that credentials, proofs and receipts are issued under. */

@@ -4,6 +4,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import type { Routes } from "../../serving/collect.ts"
 import { archiveService } from "./archive/archive-service.ts"
@@ -14,6 +15,7 @@ import type { Streams } from "./conversation/subscribe/streams.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { deviceService } from "./device/device-service.ts"
 import { keyPackageService } from "./key-package/key-package-service.ts"
+import { pushService } from "./push/push-service.ts"
 import { welcomeService } from "./welcome/welcome-service.ts"
 
 /** The messaging services. */
@@ -25,6 +27,7 @@ export const messagingServices = [
   AttachmentService,
   BlockService,
   ArchiveService,
+  PushService,
 ] as const
 
 export const messagingRoutes =
@@ -37,4 +40,5 @@ export const messagingRoutes =
     router.service(AttachmentService, attachmentService(deps))
     router.service(BlockService, blockService(deps))
     router.service(ArchiveService, archiveService(deps))
+    router.service(PushService, pushService(deps))
   }

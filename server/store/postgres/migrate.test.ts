@@ -37,6 +37,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0023_directive_leases": "f8c03c5ca3ade8af03e1193ab993561c0e19ab2a1e9b17404b7953819ed2c571",
     "0024_block_list": "58e46eba0643656fecfa7bd050697adc3922cce703feb081ebe4bc6fc849e989",
     "0026_archive_list": "1d6d7111eab085bfb72e42812b1745961c78d5fdad4fa8617f19bafdadde2ff1",
+    "0027_push_endpoints": "0fdbf3edc214ba97bcd3090872670a7b9546dc348abad3e9c3e5ec21b4f36f2f",
   })
 })
 

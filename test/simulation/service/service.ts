@@ -15,6 +15,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
 import { createSecrets } from "../../../server/keys/secrets.ts"
@@ -25,6 +26,7 @@ import { conversationService } from "../../../server/rpc/messaging/conversation/
 import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
 import { deviceService } from "../../../server/rpc/messaging/device/device-service.ts"
 import { keyPackageService } from "../../../server/rpc/messaging/key-package/key-package-service.ts"
+import { pushService } from "../../../server/rpc/messaging/push/push-service.ts"
 import { issuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
 import { trustedTokenOf, trusting } from "../../../server/rpc/messaging/testing/trusted-tokens.ts"
 import { welcomeService } from "../../../server/rpc/messaging/welcome/welcome-service.ts"
@@ -51,6 +53,7 @@ const services = [
   AttachmentService,
   BlockService,
   ArchiveService,
+  PushService,
 ] as const
 export const { app } = samples
 
@@ -129,6 +132,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
     }),
     limiter: null,
     limits: { take: notCounted, giveBack: notCounted, fail: notCounted },
+    pushes: null,
     leavesPerConversation: maxCount.leaves.default,
     issuer,
   }
@@ -145,6 +149,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
         router.service(KeyPackageService, keyPackageService(deps))
         router.service(BlockService, blockService(deps))
         router.service(ArchiveService, archiveService(deps))
+        router.service(PushService, pushService(deps))
         router.service(ConversationService, conversationService(deps, clock.after))
         router.service(WelcomeService, welcomeService(deps))
         router.service(AttachmentService, attachmentService(deps))

@@ -20,6 +20,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { type AuthService, createAuthService } from "../../../server/edge/worker/auth-service.ts"
 import { withCallerToken } from "../../../server/edge/worker/caller-token.ts"
@@ -31,6 +32,7 @@ import { conversationService } from "../../../server/rpc/messaging/conversation/
 import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
 import { deviceService } from "../../../server/rpc/messaging/device/device-service.ts"
 import { keyPackageService } from "../../../server/rpc/messaging/key-package/key-package-service.ts"
+import { pushService } from "../../../server/rpc/messaging/push/push-service.ts"
 import { welcomeService } from "../../../server/rpc/messaging/welcome/welcome-service.ts"
 import { deviceProof } from "../../../server/serving/interceptors/device-proof.ts"
 import { errors } from "../../../server/serving/interceptors/errors.ts"
@@ -120,6 +122,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
     secrets: server.secrets,
     limiter: null,
     limits: server.deps.store.limits,
+    pushes: null,
     leavesPerConversation: maxCount.leaves.default,
     issuer,
   }
@@ -137,6 +140,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
       router.service(KeyPackageService, keyPackageService(deps))
       router.service(BlockService, blockService(deps))
       router.service(ArchiveService, archiveService(deps))
+      router.service(PushService, pushService(deps))
       router.service(ConversationService, conversationService(deps))
       router.service(WelcomeService, welcomeService(deps))
     },

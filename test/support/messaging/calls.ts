@@ -10,6 +10,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 
 export const messagingServices = [
@@ -20,6 +21,7 @@ export const messagingServices = [
   AttachmentService,
   BlockService,
   ArchiveService,
+  PushService,
 ] as const
 
 type Method = (typeof messagingServices)[number]["methods"][number]
@@ -34,6 +36,7 @@ export interface MessagingCalls {
   attachments: Client<typeof AttachmentService>
   blocks: Client<typeof BlockService>
   archives: Client<typeof ArchiveService>
+  pushes: Client<typeof PushService>
 }
 
 /** The caller's credentials. Read at each call, because tokens and keys change. */
@@ -59,6 +62,7 @@ export function callsOver(transport: Transport, credentials: Credentials): Messa
     attachments: createClient(AttachmentService, signed),
     blocks: createClient(BlockService, signed),
     archives: createClient(ArchiveService, signed),
+    pushes: createClient(PushService, signed),
   }
 }
 

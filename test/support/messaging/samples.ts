@@ -32,6 +32,7 @@ const fields: Record<string, Record<string, unknown>> = {
   ResubmitMessages: { envelopes: [{ conversationId, seq: 1n, kind: 1, message: randomBytes(100) }] },
   BlockUser: { userId },
   UnblockUser: { userId },
+  SetPushEndpoint: { kind: 1, url: "https://push.example/none" },
   GetTree: { conversationId, treeHash: "0".repeat(64) },
   LeaseDirective: { conversationId, directiveId: `dir_${none}` },
   ReportFork: { conversationId, seq: 1n, fault: 1 },

@@ -1,4 +1,4 @@
-// The effects of a device's revocation: its key packages cannot be claimed, its welcomes are void, and each of its
+// The effects of a device's revocation: its key packages cannot be claimed, its welcomes are void, its push endpoint is deleted, and each of its
 // conversations gets a directive to remove it. Every step is idempotent, so a failed run is repeated as a whole.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type ConversationId, type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
@@ -7,6 +7,7 @@ import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { MessagingDeps } from "../deps.ts"
 
 type Deps = Pick<MessagingDeps, "store" | "wakeups" | "clock" | "random">
+type EffectDeps = Deps & Pick<MessagingDeps, "pushes">
 
 export interface Revoked {
   readonly deviceId: DeviceId
@@ -18,7 +19,7 @@ const conversationsPerCall = 50
 const devicesPerSweep = 100
 
 /** Applies the due effects; call it every few seconds. @throws the first failure; the next call continues. */
-export async function carryOutRevocations(deps: Deps): Promise<void> {
+export async function carryOutRevocations(deps: EffectDeps): Promise<void> {
   for (const revoked of await deps.store.devices.dueEffects(devicesPerSweep)) {
     await carryOut(deps, revoked, Number.POSITIVE_INFINITY)
   }
@@ -28,17 +29,22 @@ export async function carryOutRevocations(deps: Deps): Promise<void> {
  * Applies the effects for devices that this call revoked. The revocation is stored, so a failure is not reported to the
  * caller: the effects stay due, and the sweep reports its cause.
  */
-export async function carryOutNow(deps: Deps, userId: PrincipalId, deviceIds: readonly DeviceId[]): Promise<void> {
+export async function carryOutNow(
+  deps: EffectDeps,
+  userId: PrincipalId,
+  deviceIds: readonly DeviceId[],
+): Promise<void> {
   for (const deviceId of deviceIds) {
     await carryOut(deps, { deviceId, userId }, conversationsPerCall).catch(() => undefined)
   }
 }
 
-async function carryOut(deps: Deps, revoked: Revoked, most: number): Promise<void> {
+async function carryOut(deps: EffectDeps, revoked: Revoked, most: number): Promise<void> {
   const { store } = deps
   const { deviceId } = revoked
   await store.keyPackages.retire(deviceId, "all")
   await store.welcomes.voidAll(deviceId)
+  await deps.pushes?.endpoints.delete(deviceId)
   const ids = await store.conversations.withDevice(deviceId)
   for (const id of ids.slice(0, most)) await issueRemoval(deps, revoked, id)
   if (ids.length <= most) await store.devices.effectsDone(deviceId)

@@ -11,6 +11,7 @@ import { BlockService } from "@signet/proto/messaging/v1/block_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { newDevice, type TestDevice } from "../../../../test/support/messaging/device.ts"
 import type { SignedIn } from "../../../../test/support/messaging/world.ts"
@@ -29,6 +30,7 @@ import { conversationService } from "../conversation/conversation-service.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device/device-service.ts"
 import { keyPackageService } from "../key-package/key-package-service.ts"
+import { pushService } from "../push/push-service.ts"
 import type { After } from "../timers.ts"
 import { welcomeService } from "../welcome/welcome-service.ts"
 import { issuer, newTestIssuer } from "./test-issuer.ts"
@@ -41,6 +43,7 @@ const services = [
   WelcomeService,
   BlockService,
   ArchiveService,
+  PushService,
 ] as const
 
 export interface MessagingWorld {
@@ -103,6 +106,7 @@ export async function openMessagingWorld(
     }),
     limiter: null,
     limits: store.store.limits,
+    pushes: null,
     leavesPerConversation,
     issuer,
   }
@@ -112,6 +116,7 @@ export async function openMessagingWorld(
       router.service(KeyPackageService, keyPackageService(deps))
       router.service(BlockService, blockService(deps))
       router.service(ArchiveService, archiveService(deps))
+      router.service(PushService, pushService(deps))
       router.service(ConversationService, conversationService(deps, after))
       router.service(WelcomeService, welcomeService(deps))
     },

@@ -22,6 +22,7 @@ import { deviceOf } from "../../../../serving/call/calling-device.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import { type ConversationFacts, conversationEvent } from "../../events.ts"
+import { schedulePushes } from "../../push/schedule-pushes.ts"
 import { readMls, refusedFor } from "../../refusing.ts"
 import { conversationIdOf, isAt, unresolved } from "../seen.ts"
 import { eventsOf, hintsOf, removeRevoked, revokedOf, type Who } from "./after.ts"
@@ -81,6 +82,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
       throw await appendRefusal(deps, outcome.conversation, outcome.decision, request.expectedEpoch, device.id)
     case "appended":
       deps.wakeups.publish(hintsOf(outcome, judged))
+      await schedulePushes(deps, device, id, judged && joined(device, judged))
       await removeRevoked(deps, outcome.conversation, joined(device, judged))
       return answerShape(outcome.answer)
   }

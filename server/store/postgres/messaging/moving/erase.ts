@@ -35,9 +35,14 @@ const ofDevices = [
   `delete from claim where requester_device_id = any($1::text[])`,
   `delete from claim_package using key_package
    where key_package.ref = claim_package.ref and key_package.device_id = any($1::text[])`,
-  ...["key_package", "key_package_init_key", "proof_nonce", "revocation_effect", "messaging_device_key"].map(
-    (table) => `delete from ${table} where device_id = any($1::text[])`,
-  ),
+  ...[
+    "key_package",
+    "key_package_init_key",
+    "proof_nonce",
+    "revocation_effect",
+    "messaging_device_key",
+    "push_endpoint",
+  ].map((table) => `delete from ${table} where device_id = any($1::text[])`),
   "delete from messaging_device where id = any($1::text[])",
 ]
 /** The sweep erases their chunks and rows: a move leaves archives out. */

@@ -1,0 +1,34 @@
+// Push hints of the Node server: endpoints of clients, and requests to checked addresses.
+import type { DuePushes } from "@signet/kernel/messaging/push"
+import type { Clock, Random } from "@signet/kernel/ports"
+import { createPinnedSend, type PinnedSendOptions } from "../pushes/pinned-send.ts"
+import { openPushKey } from "../pushes/push-key.ts"
+import { pushRequest } from "../pushes/push-request.ts"
+import type { PushSettings } from "../pushes/push-settings.ts"
+import type { Pushes } from "../rpc/messaging/push/pushes.ts"
+import type { SendPush } from "../rpc/messaging/push/send-pushes.ts"
+
+export interface OpenPushes {
+  readonly pushes: Pushes
+  readonly due: DuePushes
+  readonly send: SendPush
+}
+
+/** @throws Error for a key that is no P-256 private key. */
+export async function openPushes(
+  { hosts, key: pkcs8, contact }: PushSettings,
+  of: { readonly endpoints: DuePushes; readonly clock: Clock; readonly random: Random } & PinnedSendOptions,
+): Promise<OpenPushes> {
+  const { endpoints, clock, random, isLoopbackAllowed } = of
+  const key = await openPushKey(pkcs8)
+  const send = createPinnedSend(of)
+  return {
+    pushes: {
+      endpoints,
+      policy: { kinds: ["WEB_PUSH", "WEBHOOK"], hosts, isLoopbackAllowed },
+      publicKey: key.publicKey,
+    },
+    due: endpoints,
+    send: async (endpoint) => send(await pushRequest({ key, contact, random }, endpoint, clock.nowMs())),
+  }
+}

@@ -1,0 +1,85 @@
+import type { DeviceId, SessionId } from "@signet/kernel/ids"
+import {
+  type DuePushes,
+  type PushEndpoint,
+  type PushTargets,
+  pushDueAt,
+  pushLimits,
+} from "@signet/kernel/messaging/push"
+import { at, bytes, type Database } from "../sql.ts"
+import { createAccess } from "./access.ts"
+
+interface EndpointRow {
+  device_id: DeviceId
+  registration_id: Uint8Array
+  session_id: SessionId
+  kind: PushEndpoint["kind"]
+  url: string
+  tries: number
+}
+
+const columns = "device_id, registration_id, session_id, kind, url, tries"
+// The interval of the device outlives the registration: a device that registers again gets no more pushes.
+const setText = `insert into push_endpoint (${columns}, not_before, due_at)
+values ($1, $2, $3, $4, $5, 0, to_timestamp(0), null)
+on conflict (device_id) do update set registration_id = excluded.registration_id, session_id = excluded.session_id,
+  kind = excluded.kind, url = excluded.url, tries = 0`
+const deleteText = `delete from push_endpoint
+where device_id = $1 and ($2::bytea is null or registration_id = $2::bytea)`
+const ofMembersText = `select device_id, not_before from push_endpoint where due_at is null and device_id in (
+  select device_id from conversation_leaf where conversation_id = $1 and to_seq is null and user_id <> $2)`
+const ofDevicesText = `select device_id, not_before from push_endpoint
+where due_at is null and device_id = any($1::text[])`
+const scheduleText = `update push_endpoint set due_at = given.due_at, tries = 0
+from unnest($1::text[], $2::timestamptz[]) as given (device_id, due_at)
+where push_endpoint.device_id = given.device_id and push_endpoint.due_at is null`
+const takeText = `update push_endpoint set due_at = null, not_before = $2 where device_id in (
+  select device_id from push_endpoint where due_at <= $1 order by due_at limit $3 for update skip locked)
+returning ${columns}`
+const retryText = `update push_endpoint set due_at = $3, not_before = $3, tries = $4
+where device_id = $1 and registration_id = $2`
+
+export function createPushEndpoints(db: Database): DuePushes {
+  const { ask } = createAccess(db, { audit: null })
+  const remove = async (deviceId: DeviceId, registrationId: Uint8Array | null) => {
+    await ask(deleteText, [deviceId, registrationId])
+  }
+  return {
+    async set({ deviceId, registrationId, sessionId, kind, url }) {
+      await ask(setText, [deviceId, registrationId, sessionId, kind, url])
+    },
+
+    delete: (deviceId, registrationId) => remove(deviceId, registrationId ?? null),
+
+    async schedule(targets, nowMs, random) {
+      const rows = await ask<{ device_id: DeviceId; not_before: Date }>(...findOf(targets))
+      if (rows.length === 0) return
+      const dues = rows.map(({ not_before }) => at(pushDueAt(not_before.getTime(), nowMs, random())))
+      await ask(scheduleText, [rows.map(({ device_id }) => device_id), dues])
+    },
+
+    async takeDue(nowMs, limit) {
+      const rows = await ask<EndpointRow>(takeText, [at(nowMs), at(nowMs + pushLimits.everyMs), limit])
+      return rows.map(endpointOf)
+    },
+
+    async pushed({ deviceId, registrationId, tries }, decision) {
+      if (decision.is === "delete") await remove(deviceId, registrationId)
+      if (decision.is === "retry") await ask(retryText, [deviceId, registrationId, at(decision.atMs), tries + 1])
+    },
+  }
+}
+
+const findOf = (targets: PushTargets): [text: string, values: readonly unknown[]] =>
+  "deviceIds" in targets
+    ? [ofDevicesText, [targets.deviceIds]]
+    : [ofMembersText, [targets.conversationId, targets.exceptUserId]]
+
+const endpointOf = (row: EndpointRow): PushEndpoint => ({
+  deviceId: row.device_id,
+  registrationId: bytes(row.registration_id),
+  sessionId: row.session_id,
+  kind: row.kind,
+  url: row.url,
+  tries: row.tries,
+})
