@@ -1,11 +1,22 @@
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, join } from "node:path"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { fastTmpdir } from "../../test/support/fast-tmpdir.ts"
 import { type Files, nodeFiles, openFsBlobs } from "./fs.ts"
+import { maxBlobBytes } from "./key.ts"
 
 let root: string
 beforeEach(() => {
@@ -163,6 +174,22 @@ describe("a failure", () => {
       expect([await working.get(key), filesIn()]).toEqual([undefined, []])
     }
   })
+})
+
+test("a disk that fails is UNAVAILABLE to a read, a look and a deletion, not an empty answer", async () => {
+  await (await open()).put(key, bytes)
+  const unlinking = await open({ ...nodeFiles, unlink: failing("EIO") })
+  expect(await reasonOf(unlinking.delete(key))).toBe("UNAVAILABLE")
+  const looking = await open({ ...nodeFiles, lstat: failing("EIO") })
+  expect(await reasonOf(looking.size(key))).toBe("UNAVAILABLE")
+  expect(await reasonOf(looking.get(key))).toBe("UNAVAILABLE")
+})
+
+test("a file that is larger than a part is not read", async () => {
+  const blobs = await open()
+  await blobs.put(key, bytes)
+  truncateSync(pathOf(key), maxBlobBytes + 1)
+  expect([await reasonOf(blobs.get(key)), await reasonOf(blobs.size(key))]).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
 })
 
 describe("no way out of the folder:", () => {

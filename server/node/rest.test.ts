@@ -70,6 +70,7 @@ describe("an answer", () => {
     const again = await fetch(url, { headers: { "if-none-match": `"other", W/${tag}` } })
     expect([again.status, again.headers.get("etag"), await again.text()]).toEqual([304, tag, ""])
     expect((await fetch(url, { headers: { "if-none-match": `"other"` } })).status).toBe(200)
+    expect((await fetch(url, { headers: { "if-none-match": "*" } })).status).toBe(304)
   })
 })
 
@@ -86,6 +87,7 @@ describe("a query", () => {
     ["__proto__=1", "UNKNOWN_FIELD", "__proto__"],
     ["pageSize=many", "INVALID_FIELD", "page_size"],
     ["pageSize=201", "INVALID_FIELD", "page_size"],
+    ["pageSize.x=1", "UNKNOWN_FIELD", "pageSize.x"],
   ])("%s is refused with %s", async (query, reason, field) => {
     const answer = await fetch(`${server.url}/auth/session/sessions?${query}`)
     expect([answer.status, await answer.json()]).toMatchObject([400, { reason, metadata: { field } }])

@@ -8,6 +8,11 @@ test.each([
   ["2001:db8::1", "2001:db8:0::/48"],
   ["::1", "0:0:0::/48"],
   ["not an address", null],
+  ["203.0.113.256", null],
+  ["203.0.113.07", null],
+  ["203.0.113.x", null],
+  ["203.0.113", null],
+  ["1::2::3", null],
 ])("the address %s is kept as %s", (address, kept) => {
   expect(truncateAddress(address)).toBe(kept)
 })
@@ -21,6 +26,11 @@ test.each([
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["::1", "0:0:0:0::/64"],
   ["not an address", null],
+  ["203.0.113.256", null],
+  ["203.0.113.07", null],
+  ["203.0.113.x", null],
+  ["203.0.113", null],
+  ["1::2::3", null],
 ])("calls from %s are counted for %s", (address, network) => {
   expect(networkOf(address)).toBe(network)
 })

@@ -86,6 +86,30 @@ test("hints come back from payloads as they were, merged, and each payload is be
   expect(encode("me", [])).toEqual([])
 })
 
+test("of two heads of a conversation the higher one stays, in any order", () => {
+  for (const heads of [
+    [5n, 3n],
+    [3n, 5n],
+  ]) {
+    expect(merged(heads.map((seq) => envelopes(1, seq)))).toEqual([envelopes(1, 5n)])
+  }
+})
+
+test("a hint of blocked users and one of any conversation come back from payloads", () => {
+  const hints: Hint[] = [
+    { is: "blockList", deviceId: device(3), version: 2n },
+    { is: "member", deviceId: device(3) },
+  ]
+  expect(encode("me", hints).flatMap((payload) => decode(payload).hints)).toEqual(hints)
+})
+
+test("of streams of one conversation, the poll looks from the one that has read least", () => {
+  const hub = createHub(fail)
+  const at = (seq: bigint) => ({ ...interest, conversations: new Map([[conversation(1), seq]]) })
+  for (const seq of [6n, 4n, 5n]) hub.add(at(seq), () => undefined)
+  expect([...hub.heads()]).toEqual([[conversation(1), 4n]])
+})
+
 test.each([
   "",
   "x",
@@ -94,6 +118,13 @@ test.each([
   "x\nenvelopes dev_1 2",
   "x\nrevoked 1;drop",
   "x\nrevocations 2",
+  `x\nenvelopes ${conversation(1)} -1`,
+  `x\nenvelopes ${conversation(1)}`,
+  `x\nwelcome ${device(1)} none ${conversation(1)}`,
+  `x\ndeviceList ${user(1)}`,
+  `x\nblockList ${device(1)} one`,
+  `x\ndirective ${conversation(1)} none`,
+  "x\nmember none",
   "x\n\n\n",
 ])("what cannot be read is left out: %j", (payload) => expect(decode(payload).hints).toEqual([]))
 

@@ -220,19 +220,24 @@ describe("the port", () => {
     }
   })
 
-  test("keeps a stream open for a caller with a timeout of months", async () => {
-    const health = createClient(Health, createGrpcTransport({ baseUrl: server.url }))
-    const abort = new AbortController()
-    const statuses: number[] = []
-    const ended = (async () => {
-      const options = { headers: { "grpc-timeout": "99999999S" }, signal: abort.signal }
-      for await (const { status } of health.watch({}, options)) statuses.push(status)
-    })().catch((error: Error) => error.message)
-    const first = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 300, "open"))])
-    expect([first, statuses]).toEqual(["open", [1]])
-    abort.abort()
-    await ended
-  })
+  test.each(["gRPC", "Connect binary over HTTP/2"])(
+    "keeps a stream open for a caller over %s with a timeout of months",
+    async (name) => {
+      const transport = protocols[name]?.(server.url) ?? expect.fail("no such protocol")
+      const health = createClient(Health, transport)
+      const abort = new AbortController()
+      const statuses: number[] = []
+      const ended = (async () => {
+        const headers = { "grpc-timeout": "99999999S", "connect-timeout-ms": "9999999999" }
+        const options = { headers, signal: abort.signal }
+        for await (const { status } of health.watch({}, options)) statuses.push(status)
+      })().catch((error: Error) => error.message)
+      const first = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 300, "open"))])
+      expect([first, statuses]).toEqual(["open", [1]])
+      abort.abort()
+      await ended
+    },
+  )
 })
 
 /** A frame of HTTP/2 (RFC 9113 section 4.1). */

@@ -53,7 +53,7 @@ function queryJson(binding: Binding, query: string): JsonValue {
 
 /** The query sets no message fields, except times, which are text in JSON. */
 const isInQuery = (field: DescField): boolean =>
-  field.fieldKind !== "map" && (field.message === undefined || field.message.typeName === TimestampSchema.typeName)
+  field.message === undefined || field.message.typeName === TimestampSchema.typeName
 
 /** A text as the JSON of its field; the JSON parser reads numbers from text. */
 function fieldJson(field: DescField, text: string): JsonValue {

@@ -83,8 +83,7 @@ function fieldPlans(field: DescField, known: Map<DescMessage, Plan>): Plan[] {
   const pass = passOf(field, known, what)
   const isOnlyWhenSet =
     field.fieldKind === "message" || field.presence !== Presence.IMPLICIT || rules.ignore === Ignore.IF_ZERO_VALUE
-  const isRepeated = field.fieldKind === "list" || field.fieldKind === "map"
-  const skipsUnset = isRepeated ? rules.ignore === Ignore.IF_ZERO_VALUE : isOnlyWhenSet
+  const skipsUnset = field.fieldKind === "list" ? rules.ignore === Ignore.IF_ZERO_VALUE : isOnlyWhenSet
   return [
     (message, at, report) => {
       const isSet = message.isSet(field)
@@ -119,9 +118,7 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
     case "list":
       return listPass(field, known, what)
     case "map":
-      if (rules.type.case !== undefined) throw new UnknownRule(`${what}: rules of maps`)
-      if (field.mapKind === "message") throw new UnknownRule(`${what}: messages in a map`)
-      return () => undefined
+      throw new UnknownRule(`${what}: a map`)
   }
 }
 

@@ -16,7 +16,8 @@ import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt"
-import { FieldRulesSchema, field as fieldOption } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import { FieldRulesSchema, field as fieldOption, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import { ExternalLoginResponseSchema } from "@signet/proto/auth/v1/auth_service"
 import { describe, expect, test } from "vitest"
 import { planOf } from "./plan.ts"
 
@@ -69,6 +70,15 @@ describe("is refused for", () => {
     ["any other rule of a message", duration, { type: { case: "any", value: { in: ["a"] } } }, /says any/],
     ["a rule of numbers on a duration", duration, { type: { case: "int32", value: {} } }, /rules of int32/],
     ["a rule of durations on a text", text, { type: { case: "duration", value: {} } }, /rules of duration/],
+    ["a rule of texts on a list", { ...text, label: Label.REPEATED }, pattern("^a$"), /rules of string/],
+    ["a rule of a list's messages", { ...duration, label: Label.REPEATED }, ofItems(), /rules of messages/],
+    [
+      "different messages in a list",
+      { ...duration, label: Label.REPEATED },
+      { type: { case: "repeated", value: { unique: true } } },
+      /unique messages/,
+    ],
+    ["an expression without a message", text, { cel: [{ id: "a", expression: "size(this) in [1]" }] }, /says size/],
     ["a rule of a later version", text, fromBinary(FieldRulesSchema, later), /says #9999/],
   ])("%s", (_, field, rules, why) => {
     const schema = schemaOf(field, rules)
@@ -100,6 +110,71 @@ describe("is refused for", () => {
     expect(() => planOf(schemaOf({ type: Type.STRING }, pattern(text)))).toThrow(/pattern/)
   })
 })
+
+test("is refused for a map", () => {
+  expect(() => planOf(ExternalLoginResponseSchema)).toThrow(/access_tokens: a map/)
+})
+
+/** What is told of the values, in order, by the rules of this field. */
+function toldOf(field: Field, rules: Rules, ...values: unknown[]): string[] {
+  const schema = schemaOf(field, rules)
+  const violations = planOf(schema)
+  return values.map((value) =>
+    violations(create(schema, { value } as never))
+      .map(({ description }) => description)
+      .join(),
+  )
+}
+
+test.each<[string, Field, Rules, unknown[], string[]]>([
+  [
+    "a length",
+    text,
+    { type: { case: "string", value: { len: 2n } } },
+    ["ab", "a😀", "abc"],
+    ["", "", "must be 2 characters"],
+  ],
+  [
+    "bytes at least",
+    text,
+    { type: { case: "string", value: { minBytes: 3n } } },
+    ["é1", "ab"],
+    ["", "must be at least 3 bytes"],
+  ],
+  ["an ignored rule", text, { ignore: Ignore.ALWAYS, type: { case: "string", value: { len: 2n } } }, ["abc"], [""]],
+  [
+    "a list that may be empty",
+    { ...text, label: Label.REPEATED },
+    { ignore: Ignore.IF_ZERO_VALUE, type: { case: "repeated", value: { minItems: 2n } } },
+    [[], ["a"]],
+    ["", "must contain at least 2 item(s)"],
+  ],
+  [
+    "a list without a bound",
+    { ...text, label: Label.REPEATED },
+    { type: { case: "repeated", value: { minItems: 1n } } },
+    [["a", "b", "c"]],
+    [""],
+  ],
+  [
+    "different bytes",
+    { type: Type.BYTES, label: Label.REPEATED },
+    { type: { case: "repeated", value: { unique: true } } },
+    [
+      [Uint8Array.of(1), Uint8Array.of(2)],
+      [Uint8Array.of(1), Uint8Array.of(1)],
+    ],
+    ["", "repeated value must contain unique items"],
+  ],
+  ["a number without a range", { type: Type.INT32 }, { type: { case: "int32", value: {} } }, [7], [""]],
+  ["no URI", text, { type: { case: "string", value: { wellKnown: { case: "uri", value: false } } } }, ["no uri"], [""]],
+])("a value is held to %s", (_, field, rules, values, told) => {
+  expect(toldOf(field, rules, ...values)).toEqual(told)
+})
+
+function ofItems(): Rules {
+  return { type: { case: "repeated", value: { items: { type: { case: "duration", value: {} } } } } }
+}
 
 /** Field 14 (string) with an unknown field number 9999. */
 const later = Uint8Array.of(0x72, 4, 0xf8, 0xf0, 0x04, 1)

@@ -57,9 +57,6 @@ function checkNames(desc: DescMessage, json: JsonValue, path: string): void {
     if (field === undefined) throw new Refused("UNKNOWN_FIELD", { metadata: { field: shown(path + name) } })
     if (seen.has(field)) throw new Refused("DUPLICATE_FIELD", { metadata: { field: path + field.name } })
     seen.add(field)
-    if (field.fieldKind === "map" && isObject(value) && Object.hasOwn(value, "__proto__")) {
-      throw new Refused("INVALID_FIELD", { metadata: { field: path + field.name } })
-    }
     if (!field.message) continue
     for (const [at, nested] of nestedIn(field, value)) checkNames(field.message, nested, `${path}${field.name}${at}.`)
   }
@@ -67,7 +64,6 @@ function checkNames(desc: DescMessage, json: JsonValue, path: string): void {
 
 function nestedIn(field: DescField, value: JsonValue): [string, JsonValue][] {
   if (field.fieldKind === "list") return Array.isArray(value) ? value.map((item, index) => [`[${index}]`, item]) : []
-  if (field.fieldKind === "map") return isObject(value) ? Object.values(value).map((item) => ["", item]) : []
   return [["", value]]
 }
 

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf"
-import { isReflectList, isReflectMap, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
+import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 
 /**
  * Finds text that databases cannot store: U+0000 and unpaired surrogates (RFC 8259 section 8.2).
@@ -25,15 +25,10 @@ function search(message: ReflectMessage): string | undefined {
 
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
-/** Each value of a field with its index. Keys of maps count as values. */
+/** Each value of a field with its index. A validated request has no map (see ../validation/plan.ts). */
 function* valuesOf(value: unknown): Generator<[at: string, value: unknown]> {
   if (isReflectList(value)) {
     for (const [index, item] of value.entries()) yield [`[${index}]`, item]
-  } else if (isReflectMap(value)) {
-    for (const [key, item] of value) {
-      yield ["", key]
-      yield ["", item]
-    }
   } else yield ["", value]
 }
 
@@ -46,10 +41,7 @@ function textual(desc: DescMessage): readonly DescField[] {
   // During its computation, a recursive type counts as containing text.
   known.set(desc, desc.fields)
   const fields = desc.fields.filter(
-    (field) =>
-      field.fieldKind === "map" ||
-      field.scalar === ScalarType.STRING ||
-      (field.message !== undefined && textual(field.message).length > 0),
+    (field) => field.scalar === ScalarType.STRING || (field.message !== undefined && textual(field.message).length > 0),
   )
   known.set(desc, fields)
   return fields

@@ -44,6 +44,22 @@ export const cases = scene.cases("resubmitting", {
     const again = { conversationId: room.id, idempotencyKey: new Uint8Array(16), expectedEpoch: 1n, payload }
     assert.equal((await one.calls.conversations.appendMessage(again)).seq, 2n)
   },
+  async "a returned message gets no time in the future"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    const future = timestampFromMs(Date.now() + 86_400_000)
+    await resubmit(two, room, { ...(await lostText(one, room, 2n)), acceptedAt: future })
+    const [, message] = await logOf(two, room)
+    assert.ok((message?.acceptedAt?.seconds ?? future.seconds) < future.seconds)
+  },
+  async "what follows an appended envelope and is refused ends the call without an error"({ trio, group }) {
+    const [one, two, three] = await trio()
+    const room = await group(one, two)
+    const second = await lostText(one, room, 2n)
+    const third = { ...(await lostText(one, room, 3n, "third")), senderDeviceId: three.id }
+    assert.equal((await resubmit(two, room, second, third)).headSeq, 2n)
+    await refuses("NOT_MEMBER", resubmit(two, room, third))
+  },
   async "envelopes that the log has are skipped, and those beyond a gap change nothing"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)

@@ -1,7 +1,14 @@
+import { idOf, newId } from "@signet/kernel/ids"
+import { DeviceFlag } from "@signet/proto/credential/v1/device_credential"
+import { StorageClass } from "@signet/proto/credential/v1/device_request"
+import { Device_Status } from "@signet/proto/messaging/v1/records"
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { refusal } from "../../../../test/support/clients.ts"
 import { newDevice } from "../../../../test/support/messaging/device.ts"
-import { newLeafKey } from "../../../../test/support/messaging/device-parts.ts"
+import { newLeafKey, randomBytes } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+import { flagsOf } from "./device-credential.ts"
 
 let world: MessagingWorld
 beforeAll(async () => {
@@ -29,5 +36,62 @@ test.each(["the first", "another"])("tabs that register at once are one device: 
   const device = await tab.register(key)
   Object.assign(devices, { findByKey })
   expect(device.id).toBe(faster.id)
+  expect(world.faults).toEqual([])
+})
+
+test("a session that changes to another device of its user revokes the device that it was bound to", async () => {
+  const user = await world.newUser()
+  const [first, second] = [await newDevice(world.transport, user), await newDevice(world.transport, await user.again())]
+  const key = newLeafKey()
+  await first.register()
+  const { id: former } = first
+  await second.register(key)
+  await first.register(key)
+  expect(first.id).toBe(second.id)
+  const { devices } = await second.calls.devices.listDevices({})
+  expect(new Map(devices.map(({ id, status }) => [id, status]))).toEqual(
+    new Map([
+      [former, Device_Status.REVOKED],
+      [second.id, Device_Status.ACTIVE],
+    ]),
+  )
+  const { rows } = await sql<{ kind: string; target_id: string }>`
+    select kind, target_id from audit_event where actor_principal_id = ${user.userId} order by occurred_at, id
+  `.execute(world.store.db)
+  const last = rows.slice(-2).map(({ kind, target_id }) => `${kind} ${target_id}`)
+  expect(last.toSorted()).toEqual([`device.bound ${second.id}`, `device.revoked ${former}`])
+})
+
+test.each([
+  [StorageClass.BROWSER, DeviceFlag.EPHEMERAL_STORAGE],
+  [StorageClass.MEMORY, DeviceFlag.EPHEMERAL_STORAGE],
+  [StorageClass.HARDWARE, 0],
+])("the credential of a device with storage %s has the flags %s", (storageClass, flags) => {
+  expect(flagsOf({ storageClass } as Parameters<typeof flagsOf>[0])).toBe(flags)
+})
+
+test("a token of another user, app or tenant than its device's calls nothing", async () => {
+  const [mine, other] = [await world.newDevice({ packages: 0 }), await world.newDevice({ packages: 0 })]
+  const claims = JSON.parse(Buffer.from(mine.session.accessToken.split(".")[1] ?? "", "base64url").toString())
+  const list = (change: object) => {
+    const payload = Buffer.from(JSON.stringify({ ...claims, ...change })).toString("base64url")
+    return refusal(
+      mine.calls.conversations.listConversations(
+        {},
+        { headers: { authorization: `Bearer header.${payload}.signature` } },
+      ),
+    )
+  }
+  await mine.calls.conversations.listConversations({})
+  const random = randomBytes(10)
+  for (const change of [
+    { did: other.id },
+    { did: idOf("dev", randomBytes(16)) },
+    { sub: other.userId },
+    { app_id: newId("app", 1, random) },
+    { tenant_id: newId("ten", 1, random) },
+  ]) {
+    expect([change, await list(change)]).toEqual([change, "Unauthenticated DEVICE_REQUIRED"])
+  }
   expect(world.faults).toEqual([])
 })
