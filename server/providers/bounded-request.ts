@@ -57,7 +57,7 @@ async function request(
     const signal = AbortSignal.timeout(limits.timeoutMs)
     // "manual", because a followed redirect would lead to an address that nobody configured.
     const response = await send(url, { ...init, redirect: "manual", credentials: "omit", signal })
-    if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+    if (response.status >= 300 && response.status < 400) {
       await discard(response)
       throw unavailable("it redirects")
     }

@@ -86,9 +86,8 @@ export function readRefusal({ status, body }: JsonAnswer): Refused {
   return unavailable(`the provider responded with status ${status}`)
 }
 
-function membersOf(body: unknown): Record<string, unknown> {
-  return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body)) : {}
-}
+/** The members of an answer; none of what is no object. */
+export const membersOf = (body: unknown): Record<string, unknown> => ({ ...Object(body) })
 
 /** The client's secret, or what stands for it; undefined when it has none. */
 export function openClientSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): string | undefined {

@@ -1,6 +1,7 @@
 // What IDP_C's answers mean. The project has spelled its errors in three ways over the years.
 import { Refused } from "@signet/kernel/errors"
 import { type JsonAnswer, unavailable } from "./bounded-request.ts"
+import { membersOf } from "./code-exchange.ts"
 
 /** What was asked: a password, a magic link to send, a magic link to confirm, whose a session is. */
 export type Question = "password" | "otp" | "verify" | "user"
@@ -123,8 +124,4 @@ function waitOf({ body }: JsonAnswer): string {
   const { msg, message } = membersOf(body)
   const [, seconds] = /after (\d{1,4}) seconds/.exec(`${msg ?? message ?? ""}`) ?? []
   return String(Math.max(1, Number(seconds ?? usualWait)))
-}
-
-function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {}
 }
