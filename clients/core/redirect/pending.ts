@@ -62,8 +62,8 @@ const encode = (all: readonly Pending[]): Uint8Array => new TextEncoder().encode
 function parse(bytes: Uint8Array | undefined): readonly Pending[] {
   if (bytes === undefined) return []
   try {
-    const all: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
-    return Array.isArray(all) ? all.map(parseOne).filter((one) => one !== undefined) : []
+    const all: unknown[] = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
+    return all.map(parseOne).filter((one) => one !== undefined)
   } catch {
     return []
   }

@@ -64,6 +64,4 @@ function text(value: unknown): string {
   return value
 }
 
-function member(json: unknown, name: string): unknown {
-  return typeof json === "object" && json !== null && name in json ? (json as Record<string, unknown>)[name] : undefined
-}
+const member = (json: unknown, name: string): unknown => Object(json)[name]
