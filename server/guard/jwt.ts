@@ -65,8 +65,8 @@ export function createJwtVerifier<Value extends object>(options: JwtOptions<Valu
     }
 
     const parts = token.split(".")
-    const [headerPart, payloadPart, signaturePart] = parts
-    if (parts.length !== 3 || !headerPart || !payloadPart || signaturePart === undefined) return "MALFORMED_CREDENTIAL"
+    const [headerPart, payloadPart, signaturePart = ""] = parts
+    if (parts.length !== 3 || !headerPart || !payloadPart) return "MALFORMED_CREDENTIAL"
     const header = headers.get(headerPart) ?? parseHeader(headerPart, payloadPart, options)
     if (typeof header === "string") return header
     const key = await keySet.find(header.kid)

@@ -55,10 +55,8 @@ export function createServiceToken(options: ServiceTokenOptions): ServiceToken {
         scope,
       }).toString(),
     })
-    const answer: unknown = JSON.parse(text)
-    if (typeof answer !== "object" || answer === null) throw new Error("no token answer")
-    const token = "access_token" in answer ? answer.access_token : undefined
-    const seconds = "expires_in" in answer ? answer.expires_in : undefined
+    const answer: { access_token?: unknown; expires_in?: unknown } | null = JSON.parse(text)
+    const { access_token: token, expires_in: seconds } = answer ?? {}
     if (typeof token !== "string" || typeof seconds !== "number") throw new Error("no token answer")
     held = { token, untilMs: askedAtMs + seconds * 1_000 - renewBeforeMs }
     return token

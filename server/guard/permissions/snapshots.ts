@@ -170,9 +170,7 @@ async function ask(options: PermissionSnapshotsOptions, key: SnapshotKey): Promi
 
 /** @throws Error if the response is malformed. */
 function jwsIn(text: string): string {
-  const answer: unknown = JSON.parse(text)
-  if (typeof answer !== "object" || answer === null || !("jws" in answer) || typeof answer.jws !== "string") {
-    throw new Error("no snapshot answer")
-  }
+  const answer: { jws?: unknown } | null = JSON.parse(text)
+  if (typeof answer?.jws !== "string") throw new Error("no snapshot answer")
   return answer.jws
 }

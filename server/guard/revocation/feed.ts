@@ -295,9 +295,8 @@ const isTooMany = (error: unknown): boolean =>
 /** Returns the statement of a response; an empty string, which never verifies, if there is none. */
 function statementIn(text: string): string {
   try {
-    const answer: unknown = JSON.parse(text)
-    if (typeof answer !== "object" || answer === null || !("statement" in answer)) return ""
-    return typeof answer.statement === "string" ? answer.statement : ""
+    const { statement }: { statement?: unknown } = JSON.parse(text)
+    return typeof statement === "string" ? statement : ""
   } catch {
     return ""
   }

@@ -51,9 +51,8 @@ const personalLabel = (eventId: string): string => `audit-personal|${eventId}`
 /** Returns undefined for malformed text. */
 function parsePersonal(text: string): Personal | undefined {
   try {
-    const json: unknown = JSON.parse(text)
-    if (typeof json !== "object" || json === null || !("ip" in json)) return undefined
-    return { ipTruncated: typeof json.ip === "string" ? json.ip : null }
+    const { ip }: { ip?: unknown } = JSON.parse(text)
+    return { ipTruncated: typeof ip === "string" ? ip : null }
   } catch {
     return undefined
   }
