@@ -19,14 +19,13 @@ const scopes = ["notes.read", "notes.write"]
 let world: TokenWorld
 let person: SignedInPerson
 let machine: Machine
-/** Every call that issues a token for the context or uses one there. */
-let ways: Record<string, () => Promise<string>>
+type Ways = Record<string, () => Promise<string>>
+let ways: Ways
 
-beforeAll(async () => {
-  world = await startTokenWorld({ store: storyStore })
+/** A user at the place, and every call that issues a token for the place or uses one there. */
+async function waysAt(subject: string, place: { tenantId?: TenantId; contextId: ContextId }) {
   const { server, clients } = world
-  person = await signIn(server, clients, "ada", { tenantId, contextId, audiences, scopes })
-  machine = await addMachine(server, { tenantId })
+  const person = await signIn(server, clients, subject, { ...place, audiences, scopes })
   const policy = await addPolicy(server, world.gateway, { allowStanding: true })
   const made = { allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
   const asked = { policyId: policy.id, audiences: ["svc-notes"], scopes: ["notes.read"] }
@@ -41,7 +40,7 @@ beforeAll(async () => {
     const { status, body } = await answer
     return status === 200 ? "ok" : String(body.reason)
   }
-  ways = {
+  const ways: Ways = {
     refresh: () => {
       const call = clients.auth.refresh({ refreshToken }).then((tokens) => {
         refreshToken = tokens.refreshToken
@@ -49,7 +48,7 @@ beforeAll(async () => {
       return outcome(call)
     },
     "sign-in": async () =>
-      outcome(clients.auth.externalLogin({ ...(await server.login("ada")), audiences, tenantId, contextId })),
+      outcome(clients.auth.externalLogin({ ...(await server.login(subject)), audiences, ...place })),
     "a call": () => outcome(clients.auth.me({}, bearer(person.token))),
     "a personal access token": () => outcome(clients.pats.exchangePat({ pat })),
     "a new personal access token": () =>
@@ -58,16 +57,27 @@ beforeAll(async () => {
     "a standing delegation": () =>
       formOutcome(world.exchange({ delegation_id: delegation?.id ?? "", subject_token_type: undefined })),
     "a delegated token": () => formOutcome(world.exchange({ subject_token: person.tokens["svc-gateway"] ?? "" })),
+  }
+  return { person, ways, formOutcome }
+}
+
+beforeAll(async () => {
+  world = await startTokenWorld({ store: storyStore })
+  const there = await waysAt("ada", { tenantId, contextId })
+  person = there.person
+  machine = await addMachine(world.server, { tenantId })
+  ways = {
+    ...there.ways,
     "a service of the tenant": () =>
-      formOutcome(world.token({ grant_type: "client_credentials", audience: "svc-notes" }, basic(machine))),
+      there.formOutcome(world.token({ grant_type: "client_credentials", audience: "svc-notes" }, basic(machine))),
   }
 })
 afterAll(() => world.server.close())
 
 const all = (answer: string) => Object.fromEntries(Object.keys(ways).map((way) => [way, answer]))
-const tryAll = async () => {
+const tryAll = async (of = ways) => {
   const found: Record<string, string> = {}
-  for (const [name, way] of Object.entries(ways)) found[name] = await way()
+  for (const [name, way] of Object.entries(of)) found[name] = await way()
   return found
 }
 
@@ -96,6 +106,19 @@ test.each<["tenant" | "context", PlaceStatus]>([
   expect(await tryAll()).toEqual(refusedAll)
   await set(what, "ACTIVE")
   expect(await tryAll()).toEqual(all("ok"))
+})
+
+test("a context without a tenant gives nothing while it is suspended", async () => {
+  const loneId: ContextId = newId("ctx", 1, new Uint8Array(10).fill(6))
+  const lone = await waysAt("lone", { contextId: loneId })
+  const set = (status: PlaceStatus) =>
+    world.server.store.db.updateTable("context").set({ status }).where("id", "=", loneId).execute()
+  const allOf = (answer: string) => Object.fromEntries(Object.keys(lone.ways).map((way) => [way, answer]))
+  expect(await tryAll(lone.ways)).toEqual(allOf("ok"))
+  await set("SUSPENDED")
+  expect(await tryAll(lone.ways)).toEqual(allOf("TENANT_SUSPENDED"))
+  await set("ACTIVE")
+  expect(await tryAll(lone.ways)).toEqual(allOf("ok"))
 })
 
 const ofServices = ["a service of the tenant", "a standing delegation", "a delegated token"]

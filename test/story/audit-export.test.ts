@@ -93,6 +93,11 @@ describe("an exported chain", () => {
     const keySet = (await (await fetch(`${server.url}/.well-known/statement-keys.json`)).json()) as JSONWebKeySet
     const { checkpoints } = await audit.listAuditCheckpoints({}, world.as(by))
     expect(checkpoints.map(({ number }) => number)).toEqual([1n, 2n])
+    const pages = [
+      await audit.listAuditCheckpoints({ pageSize: 1 }, world.as(by)),
+      await audit.listAuditCheckpoints({ pageSize: 1, afterNumber: 1n }, world.as(by)),
+    ]
+    expect(pages.map((page) => page.checkpoints.map(({ number }) => number))).toEqual([[1n], [2n]])
     let prev: string | null = null
     let heads = 0
     for (const { number, jws, head } of checkpoints) {

@@ -242,6 +242,9 @@ describeStory("a personal access token", (kind) => {
     expect(first.pats.map(({ name }) => name)).toEqual(["three", "two"])
     const rest = await connect.pats.listPats({ pageSize: 2, pageToken: first.nextPageToken }, bearer(token))
     expect([rest.pats.map(({ name }) => name), rest.nextPageToken]).toEqual([["one"], ""])
+    for (const pageToken of ["AA", "AAAAA", "!", first.nextPageToken.slice(0, 12)]) {
+      expect(await refusal(connect.pats.listPats({ pageToken }, bearer(token)))).toBe("InvalidArgument INVALID_FIELD")
+    }
     const stolen = connect.pats.listPats({ pageToken: first.nextPageToken }, bearer((await person()).token))
     expect(await refusal(stolen)).toBe("InvalidArgument INVALID_FIELD")
   })

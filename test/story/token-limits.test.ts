@@ -108,6 +108,12 @@ describe("the token endpoint", () => {
     expect(saidBy(await act(0))).toEqual(slow)
     expect((await act(1)).status).toBe(200)
     expect(saidBy(await act(2))).toEqual(slow)
+    // Both limits of this user are exceeded now. The answer names the later time, also without counting again.
+    for (const _ of [1, 2]) {
+      const answer = await act(0)
+      expect(saidBy(answer)).toEqual(slow)
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(1_300)
+    }
   })
 
   test("counts contexts for users by service, and by service and user", async () => {

@@ -98,6 +98,21 @@ test("a claim is for no more devices than a commit adds, whatever they have", as
   ])
 })
 
+test("a user blocks no more than the limit of others", async () => {
+  const dave = await world.newDevice({ packages: 0 })
+  const block = (userId: string) => dave.calls.blocks.blockUser({ userId })
+  await block(bob.userId)
+  const many = `update block_list set blocked_user_ids = blocked_user_ids || array(
+      select 'prn_' || lpad(i::text, 26, '0') from generate_series(1, $2::integer - 2) i)
+    where user_id = $1`
+  await run(world.store.db, many, [dave.userId, maxCount.blocksPerUser])
+  await block((await world.newDevice({ packages: 0 })).userId)
+  const refused = await errorOf(block(alice.userId))
+  expect([reasonOf(refused), limitOf(refused)?.limit, limitOf(refused)?.max]).toEqual([
+    ...["LIMIT_EXCEEDED", "blocks_per_user", BigInt(maxCount.blocksPerUser)],
+  ])
+})
+
 test("a user cannot exceed the limit of conversations", async () => {
   const carol = await world.newDevice({ packages: 1 })
   const create = () =>

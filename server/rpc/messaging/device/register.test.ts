@@ -95,3 +95,22 @@ test("a token of another user, app or tenant than its device's calls nothing", a
   }
   expect(world.faults).toEqual([])
 })
+
+test("a device that renews with its own key has no former key", async () => {
+  const device = await world.newDevice({ packages: 0 })
+  const { db } = world.store
+  const rowOf = async () => {
+    const { rows } = await sql<{ previous_leaf_key: Uint8Array | null; credential_hash: Uint8Array }>`
+      select previous_leaf_key, credential_hash from messaging_device where id = ${device.id}
+    `.execute(db)
+    return rows[0] ?? expect.fail("no device")
+  }
+  const before = await rowOf()
+  await sql`update messaging_device set changed_at = changed_at - interval '2 hours' where id = ${device.id}`.execute(
+    db,
+  )
+  await device.renew()
+  const after = await rowOf()
+  expect(after.previous_leaf_key).toBeNull()
+  expect(after.credential_hash).not.toEqual(before.credential_hash)
+})

@@ -24,6 +24,20 @@ test("a reported sequence number never decreases", async () => {
   expect(await queue.next()).toEqual(grown(1, 9n))
 })
 
+test("a reported version of a device list never decreases", async () => {
+  const userId = idOf("prn", new Uint8Array(16).fill(1))
+  const list = (version: bigint): Notice => ({ is: "deviceList", userId, version })
+  for (const [first, second] of [
+    [9n, 3n],
+    [3n, 9n],
+  ] as const) {
+    const queue = createHintQueue()
+    queue.push(list(first))
+    queue.push(list(second))
+    expect(await queue.next()).toEqual(list(9n))
+  }
+})
+
 test("a thousand hints of one log are queued as one", () => {
   const queue = createHintQueue(2)
   for (let seq = 1n; seq <= 1_000n; seq++) expect(queue.push(grown(1, seq))).toBe(true)
