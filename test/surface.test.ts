@@ -40,9 +40,9 @@ test("the packages and what they export are these", () => {
       ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./node", "./port", "./tool"],
     ],
     // The engine and its crypto are inside, and stay there.
-    "@signet/client": [".", "./messaging", "./messaging/backup"],
-    "@signet/client-web": [".", "./messaging", "./messaging/backup"],
-    "@signet/client-node": [".", "./messaging", "./messaging/backup"],
+    "@signet/client": [".", "./messaging", "./messaging/backup", "./messaging/peek", "./messaging/push"],
+    "@signet/client-web": [".", "./messaging", "./messaging/backup", "./messaging/peek", "./messaging/push"],
+    "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/push"],
     "@signet/client-react-native": ["."],
     // A command, not a library.
     "@signet/cli": [],
@@ -83,6 +83,7 @@ const identityClient = [
 ]
 
 const backups = ["exportBackup", "exportBackupWithPassphrase", "readBackup", "restoreBackup"]
+const pushes = ["deletePushEndpoint", "pushSettings", "setPushEndpoint"]
 
 test.each<[string, () => Promise<object>, string[]]>([
   ["@signet/client", () => import("@signet/client"), identityClient],
@@ -144,6 +145,13 @@ test.each<[string, () => Promise<object>, string[]]>([
     ],
   ],
   ["@signet/client-web/messaging/backup", () => import("@signet/client-web/messaging/backup"), backups],
+  ["@signet/client-web/messaging/peek", () => import("@signet/client-web/messaging/peek"), ["peek"]],
+  [
+    "@signet/client-web/messaging/push",
+    () => import("@signet/client-web/messaging/push"),
+    [...pushes, "subscribeToPush", "unsubscribeFromPush"],
+  ],
+  ["@signet/client-node/messaging/push", () => import("@signet/client-node/messaging/push"), pushes],
   ["@signet/client-node/messaging/backup", () => import("@signet/client-node/messaging/backup"), backups],
   [
     "@signet/client-react-native",

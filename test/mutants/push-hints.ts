@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const sending = { test: "server/pushes/pinned-send.test.ts", file: "server/pushes/pinned-send.ts" }
 const rules = { test: "server/kernel/messaging/push.test.ts", file: "server/kernel/messaging/push.ts" }
+const peeking = { test: "test/story/messenger-peek.test.ts" }
 const story = { test: "test/story/push-hints.test.ts" }
 
 /** Hand-written mutants of the guards of push endpoints. */
@@ -103,5 +104,44 @@ export const pushMutants: readonly Mutant[] = [
     from: " and to_seq is null and user_id <> $2)",
     to: " and to_seq is null and $2::text is not null)",
     name: "the sender's user gets no push, and a new member does",
+  },
+  {
+    ...peeking,
+    file: "clients/core/messaging/peek/read-only.ts",
+    fault: "a peek writes",
+    from: '  transact: () => Promise.reject(refused("write")),',
+    to: "  transact: (space, generation, ops) => store.transact(space, generation, ops),",
+    name: "the ports of a peek refuse writes, other calls and new seals",
+  },
+  {
+    ...peeking,
+    file: "clients/core/messaging/peek/read-only.ts",
+    fault: "a peek may acknowledge",
+    from: "const reads: readonly unknown[] = [listConversations, listMessages]",
+    to: "const reads: readonly unknown[] = [listConversations, listMessages, ConversationService.method.ackMessages]",
+    name: "the ports of a peek refuse writes, other calls and new seals",
+  },
+  {
+    ...peeking,
+    file: "clients/core/messaging/peek/peek.ts",
+    fault: "a peek stores a new generation",
+    from: "    store: readOnlyStore(options.store),",
+    to: `    store: {
+      ...options.store,
+      async read(space, wanted) {
+        const now = await options.store.read(space, wanted)
+        await options.store.transact(space, now.generation, [])
+        return now
+      },
+    },`,
+    name: "a peek shows what waits, and the app then receives it once",
+  },
+  {
+    ...peeking,
+    file: "clients/core/messaging/peek/peek.ts",
+    fault: "a peek shows the other messages beside one that fails its checks",
+    from: 'if (entry.is === "unreadable" || entry.is === "newKeys") throw new Unusual()',
+    to: 'if (entry.is === "newKeys") throw new Unusual()',
+    name: "a message that fails its checks, and a new key, end a peek without a preview",
   },
 ]

@@ -1,11 +1,18 @@
 // A message wakes up a device that is not connected. The push provider learns the endpoint, the operator and the time.
 import { createPublicKey, verify } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
+import { peekWith } from "../../clients/core/messaging/peek/peek.ts"
+import {
+  deletePushEndpoint,
+  pushSettings as pushSettingsOf,
+  setPushEndpoint,
+} from "../../clients/core/messaging/push/index.ts"
 import { PushKind } from "../../gen/es/signet/messaging/v1/push_service_pb.ts"
 import { pushLimits } from "../../server/kernel/messaging/push.ts"
 import { run } from "../../server/store/postgres/sql.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 import { type FakePushProvider, pushSettings, startFakePushProvider } from "../support/push-provider.ts"
@@ -42,8 +49,19 @@ async function pair(kind: PushKind = PushKind.WEB_PUSH) {
   return { ann, ben, room, path, pushed, registrationId }
 }
 
+let advancedMs = 0
+function advance(ms: number): void {
+  advancedMs += ms
+  server.advance(ms)
+}
+// Devices sign by the real time, which the server must not leave behind.
+afterEach(() => {
+  server.advance(-advancedMs)
+  advancedMs = 0
+})
+
 /** Ends jitter and the device's interval. */
-const pass = () => server.advance(pushLimits.everyMs + pushLimits.jitterMs)
+const pass = () => advance(pushLimits.everyMs + pushLimits.jitterMs)
 const count = (of: () => unknown[], expected: number) =>
   expect.poll(() => of().length, { timeout: 30_000 }).toBe(expected)
 const stored = async (deviceId: string) =>
@@ -185,7 +203,33 @@ test("pushes are disabled unless the operator enables them", async () => {
   }
 })
 
-// Last: devices sign by the real time, which the server has left behind then.
+test("a message wakes up a closed app: a peek shows it, and the app then receives it once", async () => {
+  const messengers = messengersOn(server, { keyPackages: 3 })
+  try {
+    const [ann, ben] = [await messengers.newcomer("ann closed"), await messengers.newcomer("ben closed")]
+    const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
+    await ben.messenger.sync()
+    expect(await pushSettingsOf(ben.messenger)).toMatchObject({ kinds: ["webPush", "webhook"] })
+    await setPushEndpoint(ben.messenger, { is: "webPush", url: `${provider.url}/closed` })
+    await ben.messenger.close()
+    await ann.messenger.send(id, new TextEncoder().encode("wake up"))
+    pass()
+    await count(() => provider.received.filter(({ path }) => path === "/closed"), 1)
+    const { person, box, store } = ben
+    const rows = await store.list(id, "timeline")
+    const peeked = await peekWith(...messengers.optionsFor(person, { store, box }))
+    expect(peeked).toMatchObject({ is: "previews", previews: [{ conversationId: id }], hasMore: false })
+    expect(await store.list(id, "timeline")).toEqual(rows)
+    const again = await messengers.open(person, { store, box })
+    await again.messenger.sync()
+    expect(await textsIn(again, id)).toEqual(["wake up"])
+    await deletePushEndpoint(again.messenger)
+    await isStored(again.messenger.deviceId, false)
+  } finally {
+    await messengers.close()
+  }
+})
+
 test("429 waits as asked, and 5xx is retried", async () => {
   const { ann, ben, room, pushed } = await pair()
   provider.answer({ status: 429, retryAfter: "600" }, { status: 503 })
@@ -196,10 +240,10 @@ test("429 waits as asked, and 5xx is retried", async () => {
   await expect
     .poll(async () => (await stored(ben.id))[0]?.due_at?.getTime() ?? 0, { timeout: 30_000 })
     .toBeGreaterThan(nowMs + 500_000)
-  server.advance(600_000)
+  advance(600_000)
   await count(pushed, 2)
   await expect.poll(async () => (await stored(ben.id))[0]?.due_at ?? null, { timeout: 30_000 }).not.toBeNull()
-  server.advance(pushLimits.retryMs)
+  advance(pushLimits.retryMs)
   await count(pushed, 3)
   await isStored(ben.id, true)
 })

@@ -22,6 +22,8 @@ const answerMs = 120_000
 
 /** The messaging service, called as this session and this device. */
 export interface Calls {
+  /** As this session and device, for services that a page loads separately. */
+  readonly transport: Transport
   readonly devices: Client<typeof DeviceService>
   readonly keyPackages: Client<typeof KeyPackageService>
   readonly conversations: Client<typeof ConversationService>
@@ -50,6 +52,7 @@ export interface CallOptions {
 export function makeCalls(options: CallOptions): Calls {
   const transport = asDevice(options)
   return {
+    transport,
     devices: createClient(DeviceService, transport),
     keyPackages: createClient(KeyPackageService, transport),
     conversations: createClient(ConversationService, transport),

@@ -32,10 +32,14 @@ export interface Context extends Ambient, Storage, Trust, Reports {
   hear(fits: (event: MessengerEvent) => boolean, work: () => Promise<void>): Promise<MessengerEvent | undefined>
 }
 
-/** A conversation of this device: its id, its state and the messenger's dependencies. */
-export interface Conversation extends Context, ConversationState {
+/** A conversation whose envelopes are read: its id and the dependencies of the checks. */
+export interface ReadConversation extends Context {
   /** `cnv_…` */
   readonly id: string
+}
+
+/** A conversation of this device: its id, its state and the messenger's dependencies. */
+export interface Conversation extends ReadConversation, ConversationState {
   /** Runs work that changes the conversation at the service, serialized across tabs. Reading needs no turn. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -49,6 +49,18 @@ export interface Opened {
  * @throws SignetError CONFIGURATION_INVALID for a URL to which no token may be sent.
  */
 export async function openContext(options: MessengerOptions, primitives: Primitives): Promise<Opened> {
+  const opened = await openParts(options, primitives)
+  const { context } = opened
+  const { device } = context
+  await bindRecords(context)
+  if (device.marks.givesWay) await giveWay(context)
+  else if (device.id === undefined) await becomeDevice(context)
+  followTabs(context)
+  return opened
+}
+
+/** Opens what the store has, and calls no service. Only the header of a new store and the key of its box are written. */
+export async function openParts(options: MessengerOptions, primitives: Primitives): Promise<Opened> {
   checkServiceUrl(options.messaging.baseUrl)
   const { store, secretBox, clock, random, session } = options
   const owner = ownerOf(session)
@@ -112,10 +124,6 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     emit,
   }
   const context: Context = { ...shared, ...openConversations(shared, () => context), ...hearing(events) }
-  await bindRecords(context)
-  if (device.marks.givesWay) await giveWay(context)
-  else if (device.id === undefined) await becomeDevice(context)
-  followTabs(context)
   return { context, events, scope }
 }
 

@@ -1,8 +1,6 @@
-import { createConnectTransport } from "@connectrpc/connect-web"
 import type { SecretBox } from "@signet/client"
 import {
   createMessenger as createPortableMessenger,
-  type MessagingSession,
   type MessagingStore,
   type Messenger,
   type MessengerOptions,
@@ -10,7 +8,7 @@ import {
 import { clock, random } from "../environment.ts"
 import { createWebSecretBox } from "../secret-box.ts"
 import { checkSecureContext } from "../secure-context.ts"
-import { boundedFetch } from "./bounded.ts"
+import { connectTo, storeNameOf } from "./defaults.ts"
 import { openIdbStore } from "./idb-store.ts"
 
 export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
@@ -41,12 +39,4 @@ export async function createMessenger(options: WebMessengerOptions): Promise<Mes
     if (options.store === undefined) await store.close()
     throw error
   }
-}
-
-const storeNameOf = ({ appId, tenantId = "", userId }: MessagingSession) =>
-  ["signet-messages", appId, tenantId, userId].join(" ")
-
-function connectTo(baseUrl: string): MessengerOptions["transport"] {
-  const withoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: "omit" })
-  return createConnectTransport({ baseUrl, useBinaryFormat: true, fetch: boundedFetch(withoutCookies) })
 }

@@ -1,8 +1,8 @@
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { isVerdict } from "../checks/verdict.ts"
-import type { Conversation } from "../context.ts"
+import type { Conversation, ReadConversation } from "../context.ts"
 import { decideEnvelope } from "../conversation/envelope.ts"
-import type { Arrival, End, EnvelopeEvent, Source } from "../conversation/event.ts"
+import type { Arrival, DraftPart, End, EnvelopeEvent, Source } from "../conversation/event.ts"
 import type { TimelineEntry } from "../events.ts"
 import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
 import { extendTail } from "../state/tail.ts"
@@ -58,7 +58,7 @@ function applyOnce(
       const before = draft.stored.local
       const isOwn = envelope.senderDeviceId === conversation.device.id
       const arrival = { ...facts, envelope, isOwn, hasAdvanced: draft.stored !== stored }
-      const ended = await applyNext(conversation, draft, outbox, arrival)
+      const ended = await applyNext(conversation, draft, outbox, arrival, (part) => perform(conversation, draft, part))
       const isApplied = draft.stored.local?.processedSeq === envelope.seq && draft.stored.local !== before
       if (isApplied) applied.push(envelope)
       if (ended === undefined) continue
@@ -73,12 +73,17 @@ function applyOnce(
   })
 }
 
-/** Applies one envelope: decides and performs until no event follows. @returns The end of the batch. */
-async function applyNext(
-  conversation: Conversation,
-  draft: Draft,
+/**
+ * Applies one envelope to `draft.stored`: decides, and performs each part, until no event follows.
+ *
+ * @returns The end of the batch.
+ */
+export async function applyNext(
+  conversation: ReadConversation,
+  draft: Pick<Draft, "stored">,
   outbox: readonly OutboxItem[],
   arrival: Arrival,
+  performPart: (part: DraftPart) => Promise<void>,
 ): Promise<End | undefined> {
   for (let event: EnvelopeEvent | undefined = { on: "envelope", arrival }; event !== undefined; ) {
     const { state, effects } = decideEnvelope(draft.stored, event)
@@ -89,7 +94,7 @@ async function applyNext(
       try {
         if (effect.do === "openMessage") event = await openMessage(conversation, state, outbox, arrival)
         else if (effect.do === "verifyCommit") event = await verifyArrived(conversation, state, arrival)
-        else await perform(conversation, draft, effect)
+        else await performPart(effect)
       } catch (error) {
         if (!isVerdict(error)) throw error
         event = { on: "rejected", arrival, verdict: error }

@@ -1,5 +1,5 @@
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
-import type { Context, Conversation } from "../context.ts"
+import type { Context, ReadConversation } from "../context.ts"
 import type { DraftPart } from "../conversation/event.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
@@ -26,7 +26,7 @@ export interface Draft {
   readonly keys: KeyWatch
 }
 
-export const openDraft = (conversation: Conversation, stored: StoredConversation): Draft => ({
+export const openDraft = (conversation: ReadConversation, stored: StoredConversation): Draft => ({
   conversationId: conversation.id,
   stored,
   ops: [],

@@ -6,7 +6,7 @@ import { acceptManifest, layoutIn } from "../attachments/manifest.ts"
 import { checkReceiptSeen } from "../checks/commit.ts"
 import { personOf } from "../checks/credential.ts"
 import { parseContent } from "../content.ts"
-import type { Conversation } from "../context.ts"
+import type { ReadConversation } from "../context.ts"
 import { acceptedAt } from "../conversation/envelope.ts"
 import type { Arrival, At, EnvelopeEvent } from "../conversation/event.ts"
 import { groupToRead } from "../conversation/status.ts"
@@ -18,7 +18,7 @@ import { ownCredential, type StoredConversation } from "../state/stored-conversa
 
 /** Opens the message at the next position; an own one from the outbox. @throws CanonicalError, EngineRefused, Forked */
 export async function openMessage(
-  { engine, id }: Conversation,
+  { engine, id }: ReadConversation,
   stored: StoredConversation,
   outbox: readonly OutboxItem[],
   arrival: Arrival,

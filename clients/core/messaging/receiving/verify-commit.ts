@@ -5,7 +5,7 @@ import { personOf } from "../checks/credential.ts"
 import { isOfOtherGroup, verifyReset } from "../checks/reset.ts"
 import { difference } from "../checks/roster.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
-import type { Conversation } from "../context.ts"
+import type { ReadConversation } from "../context.ts"
 import type { Arrival, CommitOutcome, EnvelopeEvent } from "../conversation/event.ts"
 import { isStagedCommit } from "../conversation/order.ts"
 import { groupToRead } from "../conversation/status.ts"
@@ -21,7 +21,7 @@ import { asksConfirmation } from "../verification/peer-rows.ts"
  * @throws CanonicalError, EngineRefused, Forked
  */
 export async function verifyArrived(
-  conversation: Conversation,
+  conversation: ReadConversation,
   stored: StoredConversation,
   arrival: Arrival,
 ): Promise<EnvelopeEvent> {
