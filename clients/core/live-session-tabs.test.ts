@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { encodeMessage } from "./messages.ts"
 import { minutes, user, worldOf } from "./testing/live-world.ts"
-import { memoryChannels, settled } from "./testing/memory-platform.ts"
+import { memoryChannels, memoryLock, settled } from "./testing/memory-platform.ts"
 
 test("a message of another page of the origin is accepted only if valid", async () => {
   const { open, sessions } = await worldOf()
@@ -146,6 +146,30 @@ describe("two tabs", () => {
     other.post(encodeMessage({ is: "tokens", sessionId: "ses_1", tokens: new Map([["auth", token]]) }))
     expect((await asked).token).toBe("theirs")
     expect(presented).toEqual([])
+    tab.close()
+  })
+
+  test("refresh all the same when the tokens of another tab lack an audience in use", async () => {
+    const { open, presented, clock } = await worldOf()
+    const [channel, lock] = [memoryChannels(), memoryLock()]
+    const other = channel()
+    const random = { bytes: (length: number) => new Uint8Array(length) }
+    const tab = open({ channel: channel(), lock, random, audiences: ["auth", "svc"] })
+    await tab.token("auth")
+    const held = Promise.withResolvers<void>()
+    void lock.run(() => held.promise)
+    // The refresh is due after seven minutes, and waits for the lock until the tokens have expired.
+    await clock.pass(10 * minutes)
+    const token = { token: "theirs", generation: 5, sinceMs: clock.nowMs(), goodUntilMs: clock.nowMs() + 10 * minutes }
+    other.post(encodeMessage({ is: "tokens", sessionId: "ses_1", tokens: new Map([["auth", token]]) }))
+    await settled()
+    expect(presented).toHaveLength(1)
+    held.resolve()
+    await settled()
+    expect(presented.map(({ audiences }) => audiences)).toEqual([
+      ["auth", "svc"],
+      ["auth", "svc"],
+    ])
     tab.close()
   })
 
