@@ -15,6 +15,7 @@ import { copyOf } from "../support/messaging/copied-store.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
 const day = 86_400_000
@@ -160,6 +161,42 @@ test("a device that has not ended is not replaced", async () => {
   const again = await messengers.open(ann.person, { ...ann, clock })
   expect(again.messenger.deviceId).toBe(ann.messenger.deviceId)
   expect((await again.messenger.conversation(id))?.status).toBe("active")
+})
+
+test("a device that cannot ask whether it has ended is not replaced", async () => {
+  const { ann, id } = await talk("cannot ask", here)
+  const transport = watchedTransport(messengers.transport)
+  const { messenger } = await messengers.open(ann.person, { ...ann, transport, clock })
+  transport.losing = "RegisterDevice"
+  await expect(messenger.startAnew()).rejects.toMatchObject({ code: Code.Unavailable })
+  expect([messenger.deviceId, (await messenger.conversation(id))?.status]).toEqual([ann.messenger.deviceId, "active"])
+  expect((await messenger.send(id, utf8("still here"))).state).toBe("sent")
+})
+
+test("a replacement keeps what has ended, and opens no state that was changed", async () => {
+  const ann = await newcomer("ann has several")
+  const made: string[] = []
+  for (let i = 0; i < 4; i++) made.push((await ann.messenger.createGroupConversation([here.person.userId])).id)
+  const [left = "", removed = "", waiting = "", changed = ""] = made
+  await here.messenger.sync()
+  await here.messenger.removeMembers(removed, [ann.person.userId])
+  await ann.messenger.sync()
+  await ann.messenger.leave(left)
+  await ann.messenger.rejoin(waiting)
+  const statuses = async ({ messenger }: OpenedMessenger, ids: readonly string[]) =>
+    Promise.all(ids.map(async (id) => (await messenger.conversation(id))?.status))
+  const before = ["leaving", "removed", "waiting", "active"]
+  expect(await statuses(ann, [left, removed, waiting, changed])).toEqual(before)
+  // Somebody with access to the disk has put the record of one conversation into another.
+  const [row] = await ann.store.list(waiting, "conversation")
+  if (row === undefined) throw new Error("no row")
+  const { generation } = await ann.store.read(deviceSpace, [])
+  const op = { op: "put", space: changed, table: "conversation", ...row } as const
+  expect(await ann.store.transact(deviceSpace, generation, [op])).toBe("ok")
+  const ended = await revoked(ann)
+  await ended.messenger.startAnew()
+  expect(await statuses(ended, [left, removed, waiting])).toEqual(["removed", "removed", "waiting"])
+  await expect(ended.messenger.conversation(changed)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
 test.runIf(isLong)("a replacement completes wherever its process ends", async () => {

@@ -1,7 +1,14 @@
-// Others always commit first: a change is tried again on the new epoch, eight times, and stays pending.
+// Others commit first, or the service refuses a call: a change is tried again on the new epoch, eight times, and stays
+// pending; a refusal that no retry can change reaches its caller.
+import { Code, ConnectError } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { AppendMessageRequest, AuthorizeMembershipRequest } from "@signet/proto/messaging/v1/conversation_service"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest"
+import { failureOf } from "../../clients/core/errors.ts"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
+import { type Engine, EngineRefused, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
@@ -30,6 +37,9 @@ beforeAll(async () => {
   ann = await messengers.newcomer("ann", { transport: watched, clock })
   ben = await messengers.newcomer("ben")
   cid = await messengers.newcomer("cid")
+})
+afterEach(() => {
+  watched.before = undefined
 })
 afterAll(async () => {
   await messengers?.close()
@@ -119,4 +129,167 @@ test("a change skips what another member has already done, and does the rest", a
     entry.is === "membership" ? entry.added.map(({ userId }) => userId) : [],
   )
   expect(added.slice(1)).toEqual([cid.person.userId, dot.person.userId])
+})
+
+const refusal = (reason: string) =>
+  new ConnectError("refused", Code.FailedPrecondition, undefined, [
+    { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
+  ])
+
+/** Refuses the next call of a method. */
+function refuseNext(refused: string, reason: string): void {
+  watched.calls.length = 0
+  watched.before = async ({ method }) => {
+    if (method !== refused) return
+    watched.before = undefined
+    throw refusal(reason)
+  }
+}
+
+async function group(): Promise<string> {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ben.messenger.sync()
+  return id
+}
+
+function failuresOf({ messenger }: Pick<OpenedMessenger, "messenger">): MessengerEvent[] {
+  const failures: MessengerEvent[] = []
+  messenger.subscribe((event) => event.is === "failed" && failures.push(event))
+  return failures
+}
+
+const claimsOfAdds = () =>
+  watched
+    .inputsOf<AuthorizeMembershipRequest>("AuthorizeMembership")
+    .flatMap(({ change }) => (change.case === "add" ? [change.value.claimId] : []))
+const membersIn = async ({ messenger }: { messenger: Messenger }, id: string) =>
+  (await messenger.conversation(id))?.memberUserIds
+
+test("of two changes that are requested at once, each caller gets the outcome of its own", async () => {
+  const id = await group()
+  const failures = failuresOf(ann)
+  const [added, refused] = await Promise.allSettled([
+    ann.messenger.addMembers(id, [cid.person.userId]),
+    ann.messenger.addMembers(id, [`prn_${"0".repeat(26)}`]),
+  ])
+  expect(added.status).toBe("fulfilled")
+  expect(refused.status === "rejected" && failureOf(refused.reason)?.reason).toBe("RESOURCE_UNRESOLVED")
+  expect(failures).toEqual([])
+  expect(await membersIn(ann, id)).toContain(cid.person.userId)
+})
+
+test("a message that the service refuses permanently is refused to its sender, and is not stored", async () => {
+  const id = await group()
+  const failures = failuresOf(ann)
+  refuseNext("AppendMessage", "INVALID_FIELD")
+  const sending = ann.messenger.send(id, utf8("refused"))
+  expect(failureOf(await sending.catch((error: unknown) => error))?.reason).toBe("INVALID_FIELD")
+  expect([failures, await ann.messenger.outbox(id)]).toEqual([[], []])
+  await ann.messenger.send(id, utf8("after it"))
+  expect(await textsIn(ann, id)).toEqual(["after it"])
+})
+
+test("key packages that the service does not know as claimed are claimed anew", async () => {
+  const id = await group()
+  refuseNext("AppendMessage", "KEY_PACKAGE_NOT_CLAIMED")
+  await ann.messenger.addMembers(id, [cid.person.userId])
+  const claims = claimsOfAdds()
+  expect([claims.length, new Set(claims).size]).toEqual([2, 2])
+  expect(await membersIn(ann, id)).toContain(cid.person.userId)
+})
+
+/** Ann's device in another process, whose engine inspects key packages like this, this many times. */
+async function inspecting(inspect: Engine["inspectKeyPackage"], times: number): Promise<Messenger> {
+  const [options, primitives] = messengers.optionsFor(ann.person, { ...ann, transport: watched, clock })
+  let left = times
+  return createMessengerWith(options, {
+    ...primitives,
+    async openEngine(given) {
+      const engine = uncheckedEngine(given)
+      return {
+        ...engine,
+        inspectKeyPackage: (bytes) => (left-- > 0 ? inspect(bytes) : engine.inspectKeyPackage(bytes)),
+      }
+    },
+  })
+}
+
+/** As 100 days later. */
+const late: Engine["inspectKeyPackage"] = (bytes) =>
+  uncheckedEngine({
+    ...messengers.optionsFor(ann.person, ann)[1],
+    nowSeconds: () => Math.floor(Date.now() / 1_000) + 100 * 86_400,
+    deviceOf: () => "",
+  }).inspectKeyPackage(bytes)
+
+test("claimed key packages that have expired are replaced by others, once", async () => {
+  const id = await group()
+  watched.calls.length = 0
+  const once = await inspecting(late, 1)
+  await once.addMembers(id, [cid.person.userId])
+  expect(new Set(claimsOfAdds()).size).toBe(2)
+  await once.removeMembers(id, [cid.person.userId])
+  watched.calls.length = 0
+  const always = await inspecting(late, 9)
+  const refused = { reason: "ANSWER_REFUSED", cause: { reason: "MLS_BAD_KEY_PACKAGE" } }
+  await expect(always.addMembers(id, [cid.person.userId])).rejects.toMatchObject(refused)
+  expect(new Set(claimsOfAdds()).size).toBe(2)
+  // Any other fault is the service's.
+  watched.calls.length = 0
+  const forged = await inspecting(() => Promise.reject(new EngineRefused("MLS_BAD_SIGNATURE", "forged")), 1)
+  await expect(forged.addMembers(id, [cid.person.userId])).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  expect(claimsOfAdds()).toHaveLength(1)
+  for (const messenger of [once, always, forged]) await messenger.close()
+})
+
+test("a creation whose claimed key packages have expired continues", async () => {
+  const once = await inspecting(late, 1)
+  const { id, status } = await once.createGroupConversation([ben.person.userId])
+  expect(status).toBe("active")
+  expect(await membersIn({ messenger: once }, id)).toContain(ben.person.userId)
+  await once.close()
+})
+
+test("a first commit whose proof the service calls stale is made anew: there is no earlier commit to compare", async () => {
+  refuseNext("AppendMessage", "PROOF_STALE")
+  const { id, status } = await ann.messenger.createGroupConversation([ben.person.userId])
+  expect(status).toBe("active")
+  expect(await membersIn(ann, id)).toContain(ben.person.userId)
+})
+
+test("an epoch that ends between an authorization and its commit costs another authorization", async () => {
+  const id = await group()
+  const tab = await messengers.open(ann.person, { store: ann.store, box: ann.box })
+  watched.calls.length = 0
+  const { unary } = watched
+  watched.unary = async (...call) => {
+    const answer = await unary(...call)
+    if (call[0].name !== "AuthorizeMembership") return answer
+    watched.unary = unary
+    await ben.messenger.refreshKeys(id)
+    // The other tab reads the new epoch, to send in it.
+    await tab.messenger.send(id, utf8("from the other tab"))
+    return answer
+  }
+  await ann.messenger.addMembers(id, [cid.person.userId])
+  expect(claimsOfAdds()).toHaveLength(2)
+  expect(await membersIn(ann, id)).toContain(cid.person.userId)
+})
+
+test("a creation that the service refuses without a conversation is refused to its caller", async () => {
+  const known = await ann.messenger.conversations()
+  refuseNext("CreateConversation", "NO_KEY_PACKAGE")
+  const creating = ann.messenger.createGroupConversation([ben.person.userId])
+  expect(failureOf(await creating.catch((error: unknown) => error))?.reason).toBe("NO_KEY_PACKAGE")
+  expect(await ann.messenger.conversations()).toHaveLength(known.length)
+})
+
+test("local state is destroyed only with the sentence that confirms it", async () => {
+  const id = await group()
+  for (const confirm of ["", "destroy everything", "Destroy everything on this device"]) {
+    // The types allow only the sentence.
+    const destroying = ann.messenger.destroyLocalState(confirm as "destroy everything on this device")
+    await expect(destroying).rejects.toThrow(new TypeError("not confirmed"))
+  }
+  expect((await ann.messenger.send(id, utf8("still here"))).state).toBe("sent")
 })

@@ -141,14 +141,15 @@ test("a deleted peer is reported, and messages that waited for them are not sent
 })
 
 /** Answers as the service does for a deleted user. */
-function withoutUsers({ unary, stream }: Transport): Transport {
+const withoutUsers = (transport: Transport): Transport => refusingAuthorizations(transport, "RESOURCE_UNRESOLVED")
+
+function refusingAuthorizations({ unary, stream }: Transport, reason: string): Transport {
   return {
     stream,
     async unary(method, ...call) {
       if (method.name !== "AuthorizeMembership") return unary(method, ...call)
-      const elsewhere = { domain: "signet", reason: "RESOURCE_UNRESOLVED" }
-      throw new ConnectError("not there", Code.PermissionDenied, undefined, [
-        { desc: ErrorInfoSchema, value: elsewhere },
+      throw new ConnectError("refused", Code.PermissionDenied, undefined, [
+        { desc: ErrorInfoSchema, value: { domain: "signet", reason } },
       ])
     },
   }
@@ -211,6 +212,45 @@ test("a reset requires a new verification of a verified person, and with the str
   expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: false })
   expect((await strict.send(id, utf8("compared"))).state).toBe("sent")
   await strict.close()
+})
+
+test("a device that resets a conversation with a verified person asks for a new verification, too", async () => {
+  const { ada, bob, id } = await stranded("own")
+  const { safetyNumber } = await ada.messenger.verification.of(bob.person.userId)
+  await ada.messenger.verification.markVerified(bob.person.userId, safetyNumber)
+  await ada.messenger.sync()
+  expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
+  expect(await kindsIn(ada, id)).toContain("reset")
+})
+
+test("messages to a person without a device still wait after a refusal that does not concern the person", async () => {
+  const reason = "RATE_LIMITED"
+  const ada = await newcomer(`ada ${reason}`)
+  const person = await server.person(`bob ${reason}`)
+  const { id } = await ada.messenger.createDirectConversation(person.userId)
+  await ada.messenger.send(id, utf8("hello"))
+  const refusing = refusingAuthorizations(messengers.transport, reason)
+  const again = await messengers.open(ada.person, { store: ada.store, box: ada.box, transport: refusing })
+  await again.messenger.sync()
+  expect(await again.messenger.conversation(id)).toMatchObject({ status: "waiting", waitsFor: "keyPackages" })
+  expect(await again.messenger.outbox(id)).toHaveLength(1)
+})
+
+test("a device waits for the welcome of another device that has made the first commit", async () => {
+  const phone = await newcomer("ada two")
+  const tablet = await messengers.open(await phone.person.again())
+  await tablet.messenger.sync()
+  const person = await server.person("bob two")
+  const { id } = await phone.messenger.createDirectConversation(person.userId)
+  expect((await tablet.messenger.createDirectConversation(person.userId)).id).toBe(id)
+  await phone.messenger.send(id, utf8("from the phone"))
+  const bob = await messengers.open(person)
+  await bob.messenger.sync()
+  await tablet.messenger.sync()
+  expect(await statusOf(tablet, id)).toBe("active")
+  expect((await phone.messenger.createDirectConversation(person.userId)).status).toBe("active")
+  await syncAll(bob)
+  expect(await textsIn(bob, id)).toEqual(["from the phone"])
 })
 
 test.each([

@@ -1,13 +1,17 @@
 // Devices that were lost or replaced without a revocation: once no member was online for a minute, the direct
 // conversation continues in a new group under the same id.
 
+import { Code, ConnectError } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { failureOf } from "../../clients/core/errors.ts"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { isLong } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
@@ -97,6 +101,39 @@ test("messages between two resets, the second of which voids the welcomes of the
   const gap = entries.find(({ is }) => is === "gap")
   expect(gap).toMatchObject({ seq: again?.seq, afterSeq: begun?.seq })
   expect(await textsIn(first, id)).toEqual(["before", "after both"])
+})
+
+test.each([
+  ["another device was first", "NOT_MEMBER", "waiting"],
+  ["for another reason", "INVALID_FIELD", "INVALID_FIELD"],
+])("a reset that the service refuses, %s, keeps the queued message for the next one", async (_, reason, outcome) => {
+  const [first, second] = [await newcomer(`ada ${reason}`), await newcomer(`bob ${reason}`)]
+  const { id } = await first.messenger.createDirectConversation(second.person.userId)
+  await syncAll(second)
+  await pass()
+  const transport = watchedTransport(messengers.transport)
+  const ada = await messengers.open(await first.person.again(), { clock, transport })
+  await ada.messenger.sync()
+  transport.before = async ({ method }) => {
+    if (method !== "AppendMessage") return
+    transport.before = undefined
+    throw new ConnectError("refused", Code.FailedPrecondition, undefined, [
+      { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
+    ])
+  }
+  const asked = ada.messenger.createDirectConversation(second.person.userId)
+  expect(
+    await asked.then(
+      ({ status }) => status,
+      (error: unknown) => failureOf(error)?.reason,
+    ),
+  ).toBe(outcome)
+  expect(transport.before).toBeUndefined()
+  expect(await statusOf(ada, id)).toBe("waiting")
+  await ada.messenger.send(id, utf8("hello"))
+  await syncAll(ada, second)
+  expect(await statusOf(ada, id)).toBe("active")
+  expect(await textsIn(second, id)).toEqual(["hello"])
 })
 
 /** A device that was offline finds a reset in the log and joins by its welcome. The new group has no message yet. */

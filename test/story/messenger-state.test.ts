@@ -210,6 +210,13 @@ test("a conversation that waited under an earlier version still waits, and canno
   expect(written).toBe("ok")
   await context.device.mark({ bindsRecords: false })
   const [old] = await ann.store.list(id, "conversation")
+  // If the store fails meanwhile, the record is not taken for a restored one afterwards.
+  const failure = new Error("the disk is gone")
+  const failing: typeof ann.store = {
+    ...ann.store,
+    read: (space, wanted) => (space === id ? Promise.reject(failure) : ann.store.read(space, wanted)),
+  }
+  await expect(again({ ...ann, store: failing })).rejects.toBe(failure)
   ann = await again(ann)
   expect((await ann.messenger.conversation(id))?.status).toBe("waiting")
   const [now] = await ann.store.list(id, "conversation")
