@@ -189,6 +189,20 @@ describeStory("an own message", (kind) => {
     expect(statuses).toEqual([])
   })
 
+  test("that the service repeats while another one waits is passed over: they are not of one generation", async () => {
+    const { ann, transport } = await newcomer("ann, who has more to say")
+    const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+    await ann.messenger.send(id, utf8("once"))
+    const { envelopes } = await (await contextCalls(ann)).listMessages({ conversationId: id, afterSeq: 1n, limit: 10 })
+    await ann.messenger.encryptMessage(id, utf8("waits"))
+    const statuses: unknown[] = []
+    ann.messenger.subscribe((event) => event.is === "status" && statuses.push(event.status))
+    transport.lie = { of: id, log: envelopes.map((one) => ({ ...one, seq: one.seq + 1n })) }
+    await ann.messenger.sync()
+    expect(statuses).toEqual([])
+    expect((await ann.messenger.timeline(id)).map(({ is }) => is)).not.toContain("unreadable")
+  })
+
   test("of a copy of the store is detected, also after the copy has encrypted with the same keys", async () => {
     const { ann } = await newcomer("ann with a copy")
     const { id } = await ann.messenger.createGroupConversation([ben.person.userId])

@@ -92,6 +92,31 @@ test("a used welcome that is replayed lets nobody back in", async () => {
   expect(refused).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
 })
 
+test("a welcome to a later epoch does not replace the state of a member", async () => {
+  let kept: Welcome[] = []
+  transport.bend = {
+    method: "ListWelcomes",
+    answer(truth) {
+      kept = (truth as ListWelcomesResponse).welcomes.map((one) => ({ ...one, commitSeq: one.commitSeq + 5n }))
+    },
+  }
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  const before = await ann.messenger.conversation(room.id)
+  expect(before?.status).toBe("active")
+  transport.bend = { method: "ListWelcomes", answer: (truth) => Object.assign(truth, { welcomes: kept }) }
+  const refused: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => {
+    if (event.is === "failed" && event.conversationId === room.id) refused.push(event.error)
+  })
+  await ann.messenger.sync()
+  stop()
+  transport.bend = undefined
+  const isIn = { reason: "WELCOME_REFUSED", message: "the device is already a member" }
+  expect(refused).toEqual([expect.objectContaining(isIn)])
+  expect(await ann.messenger.conversation(room.id)).toEqual(before)
+})
+
 test.each<[string, (welcome: Welcome) => void]>([
   ["names another proof", (welcome) => Object.assign(welcome, { proof: welcome.proof.slice().fill(0, 40, 50) })],
   ["names another receipt", (welcome) => Object.assign(welcome, { receipt: welcome.receipt.slice().fill(0, 40, 50) })],

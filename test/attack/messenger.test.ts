@@ -2,10 +2,12 @@
 // proof key only where a case says so. The client accepts no lie: its state does not change, it keeps the evidence and
 // reports the fault.
 import { create } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
 import type { ConversationId } from "@signet/kernel/ids"
 import { newId } from "@signet/kernel/ids"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { membersOf, type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
@@ -242,6 +244,27 @@ test.each(Object.entries(lies))(
     expect(await ann.messenger.timeline(room.id)).toEqual([])
   },
 )
+
+test.each([
+  ["no answer", undefined, 2],
+  ["a failure without a reason", [], 2],
+  ["a refusal", [{ desc: ErrorInfoSchema, value: { reason: "INVALID_FIELD", domain: "signet" } }], 1],
+])("after %s a fork is reported again until the service knows of it", async (_, details, count) => {
+  const room = await meet()
+  const reports = () => transport.reports.filter((report) => Object(report).conversationId === room.id).length
+  transport.lie = { of: room.id, log: [forgedEntry(room, await addGhost(room))] }
+  const code = details === undefined ? Code.Unavailable : Code.InvalidArgument
+  transport.invent = (method) => {
+    if (method === "ReportFork") throw new ConnectError("not reported", code, undefined, details)
+    return undefined
+  }
+  await ann.messenger.sync()
+  transport.invent = undefined
+  expect(reports()).toBe(1)
+  for (let round = 0; round < 3; round++) await ann.messenger.sync()
+  transport.lie = undefined
+  expect(reports()).toBe(count)
+})
 
 test("a quarantined device recovers when a member removes it and adds it again", async () => {
   const room = await meet()

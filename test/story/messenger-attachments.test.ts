@@ -21,6 +21,7 @@ import {
 } from "../support/messaging/attaching.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import type { Messengers, OpenedMessenger } from "../support/messaging/messengers.ts"
+import { watchedTransport } from "../support/messaging/watched-transport.ts"
 
 let world: Attaching
 let messengers: Messengers
@@ -67,6 +68,31 @@ async function manifestOf(opened: OpenedMessenger) {
   const manifest = await context.rows.read(place, AttachmentManifestSchema, row ?? expect.fail("no row"))
   return { context, manifest, seq }
 }
+
+test("a file whose message is overtaken by a commit is sent in the new epoch", async () => {
+  const watched = watchedTransport(messengers.transport)
+  const { messenger } = await again(ann, watched)
+  watched.before = async ({ method }) => {
+    if (method !== "AppendMessage") return
+    watched.before = undefined
+    await ben.messenger.refreshKeys(id)
+  }
+  const { seq } = await messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+  expect(watched.inputsOf("AppendMessage")).toHaveLength(2)
+  expect((await newest(ben.messenger)).seq).toBe(seq)
+})
+
+test("a file that waits to be sent is listed without a text", async () => {
+  const watched = watchedTransport(messengers.transport)
+  const { messenger } = await again(ann, watched)
+  watched.losing = "AppendMessage"
+  const sending = messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+  await expect(sending).rejects.toMatchObject({ reason: "QUEUED" })
+  expect(await messenger.outbox(id)).toMatchObject([{ plaintext: undefined, state: "sending" }])
+  watched.losing = undefined
+  await messenger.sync()
+  expect(await messenger.outbox(id)).toEqual([])
+})
 
 test("the key is in a separate row, and in no value that an app gets", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))

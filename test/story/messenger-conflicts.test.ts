@@ -276,6 +276,39 @@ test("an epoch that ends between an authorization and its commit costs another a
   expect(await membersIn(ann, id)).toContain(cid.person.userId)
 })
 
+test("a device whose first commit lost against another device's waits for its welcome, and asks for no rejoin", async () => {
+  watched.calls.length = 0
+  watched.before = async ({ method }) => {
+    if (method === "AppendMessage") throw refusal("COMMIT_CONFLICT")
+    if (method === "ListMessages") throw refusal("RESOURCE_UNRESOLVED")
+  }
+  const { status, waitsFor } = await ann.messenger.createGroupConversation([ben.person.userId])
+  expect({ status, waitsFor }).toEqual({ status: "waiting", waitsFor: "welcome" })
+  expect(watched.inputsOf("RequestRejoin")).toEqual([])
+})
+
+test("a device that was removed while it left stays removed", async () => {
+  const id = await group()
+  const tab = await messengers.open(ann.person, { store: ann.store, box: ann.box })
+  const { unary } = watched
+  watched.unary = async (...call) => {
+    const answer = await unary(...call)
+    if (call[0].name !== "LeaveConversation") return answer
+    watched.unary = unary
+    await ben.messenger.sync()
+    await tab.messenger.sync()
+    return answer
+  }
+  await ann.messenger.leave(id)
+  expect((await ann.messenger.conversation(id))?.status).toBe("removed")
+})
+
+test("a rejoin of an unknown conversation is refused without a call", async () => {
+  watched.calls.length = 0
+  await expect(ann.messenger.rejoin(`cnv_${"0".repeat(26)}`)).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })
+  expect(watched.calls).toEqual([])
+})
+
 test("a creation that the service refuses without a conversation is refused to its caller", async () => {
   const known = await ann.messenger.conversations()
   refuseNext("CreateConversation", "NO_KEY_PACKAGE")

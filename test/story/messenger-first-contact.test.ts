@@ -183,6 +183,12 @@ test("a direct conversation that no member can follow is reset, and its timeline
   expect(codes[0]).toBe(codes[1])
 })
 
+test("the app's request resets a stranded conversation at once", async () => {
+  const { ada, bob, id } = await stranded("at once")
+  expect(await statusOf(bob, id)).toBe("stranded")
+  expect(await bob.messenger.createDirectConversation(ada.person.userId)).toMatchObject({ id, status: "active" })
+})
+
 test("both reset it at the same time, and one of the groups is used", async () => {
   const { ada, bob, id } = await stranded("r")
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])

@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf"
 import { getOption } from "@bufbuild/protobuf"
+import { createRouterTransport } from "@connectrpc/connect"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
 import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
@@ -10,6 +11,7 @@ import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_servic
 import { PushService } from "@signet/proto/messaging/v1/push_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { expect, test } from "vitest"
+import { makeCalls } from "./calls.ts"
 import { provenCalls } from "./proven-calls.ts"
 
 const services: readonly DescService[] = [
@@ -35,4 +37,28 @@ test("a device signs exactly the calls that the contract requires to be signed",
       checksOf(getOption(method, requires)).some(({ check }) => check.case === "device" && check.value.proof),
     )
   expect([...provenCalls].sort()).toEqual(wanted.map(({ parent, name }) => `${parent.typeName}/${name}`).sort())
+})
+
+test("a call before the registration has a token and no device proof", async () => {
+  const seen: Headers[] = []
+  const transport = createRouterTransport(({ service }) => {
+    service(ConversationService, {
+      appendMessage(_, { requestHeader }) {
+        seen.push(requestHeader)
+        return {}
+      },
+    })
+  })
+  const calls = makeCalls({
+    transport,
+    session: { accessToken: async () => "token", renewToken: async () => "" },
+    device: () => undefined,
+    clock: { nowMs: () => 0, after: () => () => undefined },
+    random: { bytes: (length) => new Uint8Array(length) },
+  })
+  await calls.conversations.appendMessage({})
+  expect(provenCalls.has("signet.messaging.v1.ConversationService/AppendMessage")).toBe(true)
+  expect(seen.map((headers) => [headers.get("authorization"), headers.has("signet-device-proof")])).toEqual([
+    ["Bearer token", false],
+  ])
 })
