@@ -40,9 +40,23 @@ test("the packages and what they export are these", () => {
       ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./node", "./port", "./tool"],
     ],
     // The engine and its crypto are inside, and stay there.
-    "@signet/client": [".", "./messaging", "./messaging/backup", "./messaging/peek", "./messaging/push"],
-    "@signet/client-web": [".", "./messaging", "./messaging/backup", "./messaging/peek", "./messaging/push"],
-    "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/push"],
+    "@signet/client": [
+      ".",
+      "./messaging",
+      "./messaging/backup",
+      "./messaging/history",
+      "./messaging/peek",
+      "./messaging/push",
+    ],
+    "@signet/client-web": [
+      ".",
+      "./messaging",
+      "./messaging/backup",
+      "./messaging/history",
+      "./messaging/peek",
+      "./messaging/push",
+    ],
+    "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/history", "./messaging/push"],
     "@signet/client-react-native": ["."],
     // A command, not a library.
     "@signet/cli": [],
@@ -84,6 +98,10 @@ const identityClient = [
 
 const backups = ["exportBackup", "exportBackupWithPassphrase", "readBackup", "restoreBackup"]
 const pushes = ["deletePushEndpoint", "pushSettings", "setPushEndpoint"]
+const histories = [
+  ...["cancelHistory", "confirmHistoryCode", "grantHistoryByCode", "grantHistoryByQr", "historyRequests"],
+  ...["requestHistoryByCode", "requestHistoryByQr", "runHistory"],
+]
 
 test.each<[string, () => Promise<object>, string[]]>([
   ["@signet/client", () => import("@signet/client"), identityClient],
@@ -153,6 +171,8 @@ test.each<[string, () => Promise<object>, string[]]>([
   ],
   ["@signet/client-node/messaging/push", () => import("@signet/client-node/messaging/push"), pushes],
   ["@signet/client-node/messaging/backup", () => import("@signet/client-node/messaging/backup"), backups],
+  ["@signet/client-web/messaging/history", () => import("@signet/client-web/messaging/history"), histories],
+  ["@signet/client-node/messaging/history", () => import("@signet/client-node/messaging/history"), histories],
   [
     "@signet/client-react-native",
     () => import("@signet/client-react-native"),
@@ -219,6 +239,11 @@ test.each<[string, string, string[]]>([
     ["Argon2Parameters", "BackupSecret", "BackupSource", "BackupSummary", "ExportedBackup", "RestoredBackup"],
   ],
   [
+    "@signet/client/messaging/history",
+    "clients/core/messaging/history/index.ts",
+    ["CodeOfDevice", "HistoryProgress", "HistoryRequest"],
+  ],
+  [
     "@signet/client-node/messaging",
     "clients/node/messaging/index.ts",
     [...messengerTypes, ...ofStores, ...ofPlatforms, "NodeMessengerOptions"],
@@ -256,6 +281,7 @@ test("no package exports a signer, a sealing key or what seals with it", async (
     ...[import("@signet/client-web"), import("@signet/client-web/messaging")],
     ...[import("@signet/client-node"), import("@signet/client-node/messaging")],
     ...[import("@signet/client-web/messaging/backup"), import("@signet/client-node/messaging/backup")],
+    ...[import("@signet/client-web/messaging/history"), import("@signet/client-node/messaging/history")],
   ])
   const toolkit = ["seedSigner", "nodeSigner", "sealBytes", "openBytes", "importSealingKey", "holdKeys"]
   expect(loaded.flatMap((module) => Object.keys(module)).filter((name) => toolkit.includes(name))).toEqual([])

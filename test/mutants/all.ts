@@ -23,6 +23,7 @@ import { messengerMutants } from "./messenger.ts"
 import { messengerBackupMutants } from "./messenger-backups.ts"
 import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
+import { messengerHistoryMutants } from "./messenger-history.ts"
 import { resetMutants } from "./messenger-resets.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
@@ -64,6 +65,7 @@ export const mutants: readonly Mutant[] = [
   ...tabMutants,
   ...messengerFileMutants,
   ...messengerBackupMutants,
+  ...messengerHistoryMutants,
   ...authorityMutants,
   ...objectMutants,
   ...simulationMutants,

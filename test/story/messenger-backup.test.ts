@@ -7,16 +7,14 @@ import { utf8 } from "@signet/canonical/bytes"
 import { exportBackup, exportBackupWithPassphrase, readBackup, restoreBackup } from "@signet/client/messaging/backup"
 import { openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
-import { DeviceRecordSchema, KeyPackageRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
 import { importHistory } from "../../clients/core/messaging/backup/import-history.ts"
 import { openBackup } from "../../clients/core/messaging/backup/open.ts"
-import type { Context } from "../../clients/core/messaging/context.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
-import { secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { secretsOf } from "../support/messaging/device-secrets.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -272,28 +270,3 @@ test("a backup has no secret of the device, of a group or of a message in transi
   expect(found(utf8("to the group"))).toBe(true)
   expect(secrets.filter(found)).toEqual([])
 })
-
-/** All secrets in a device's store and in its memory. */
-async function secretsOf(context: Context): Promise<Uint8Array[]> {
-  const { store, rows } = context
-  const secrets: Uint8Array[] = []
-  for (const space of await store.spaces()) {
-    for (const { key, value } of await store.list(space, "keyPackage")) {
-      const { secret } = await rows.read({ space, table: "keyPackage", key }, KeyPackageRecordSchema, value)
-      for (let at = 0; at + 32 <= secret.length; at++) secrets.push(secret.slice(at, at + 32))
-    }
-    if (space === deviceSpace) continue
-    const conversation = context.conversation(space)
-    for (const { record } of await conversation.pending("outbox", OutboxRecordSchema)) {
-      secrets.push(record.plaintext, record.message)
-    }
-    const { local } = await conversation.stored()
-    if (local !== undefined) secrets.push(...secretsIn(local.group))
-  }
-  const place = { space: deviceSpace, table: "device", key: "self" } as const
-  const [sealed = new Uint8Array()] = (await store.read(deviceSpace, [place])).values
-  const { key, formerKeys, nextKey } = await rows.read(place, DeviceRecordSchema, sealed)
-  for (const one of [key, ...formerKeys, nextKey]) if (one !== undefined) secrets.push(one.seed)
-  expect(secrets.length).toBeGreaterThan(100)
-  return secrets.filter(({ length }) => length >= 10)
-}

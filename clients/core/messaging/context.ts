@@ -1,5 +1,6 @@
 import type { Blocks } from "./blocking.ts"
 import type { Calls } from "./calls.ts"
+import type { Suite } from "./crypto/suite.ts"
 import type { Ambient, Reports, Storage, Trust } from "./deps.ts"
 import type { OwnDevice } from "./device/device.ts"
 import type { MessengerEvent, TimelineEntry } from "./events.ts"
@@ -10,6 +11,7 @@ import type { ConversationState } from "./state/conversation-state.ts"
 /** The dependencies of a messenger's procedures. A procedure that needs fewer takes the types in `deps.ts`. */
 export interface Context extends Ambient, Storage, Trust, Reports {
   readonly engine: Engine
+  readonly suite: Suite
   readonly calls: Calls
   readonly session: MessagingSession
   readonly blocks: Blocks

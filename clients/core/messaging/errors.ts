@@ -73,6 +73,12 @@ export const messagingReasons = [
   "BACKUP_TAMPERED",
   /** The backup ends before its last chunk. Verified chunks were imported: repeat it with the whole file. */
   "BACKUP_INCOMPLETE",
+  /** A request or grant of a transfer of history that does not verify. Nothing was sent or imported. */
+  "HISTORY_REFUSED",
+  /** The transferred history was changed or damaged. Only verified chunks before that place were imported. */
+  "HISTORY_TAMPERED",
+  /** The transfer of history has expired, was deleted, or is unknown: request the history again. */
+  "HISTORY_ENDED",
   /** The engine failed its self-test on this machine: nothing can be sent or read. */
   "ENGINE_UNSAFE",
   /** The device was revoked, or its key cannot be used any more. Sign in, then call `startAnew`. */

@@ -107,6 +107,7 @@ export async function openParts(options: MessengerOptions, primitives: Primitive
   const blocks = await openBlocks({ store, rows, emit })
   const { keyPackageTarget = 50 } = primitives
   const shared = {
+    suite: primitives.suite,
     clock,
     random,
     engine,

@@ -3,6 +3,7 @@ import { expand, extract } from "@noble/hashes/hkdf.js"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { concat, equalBytes, utf8 } from "@signet/canonical/bytes"
 import { type Argon2Parameters, stretchPassphrase } from "../../passphrase-key.ts"
+import type { Random } from "../../ports.ts"
 import { MessagingError } from "../errors.ts"
 import { damaged, keyCheckBytes } from "./header.ts"
 import { parseRecoveryKey, recoveryKeyBytes } from "./recovery-key.ts"
@@ -20,6 +21,11 @@ export interface BackupKey {
   readonly check: Uint8Array
   /** Seals chunks from the first one on, or opens them. */
   chunks(header: Uint8Array): ChunkChain
+  /**
+   * As `chunks`, for a transfer that is continued at a position. A random salt in each chunk is part of its key, so that
+   * a store that was restored to an earlier state never seals twice under one key.
+   */
+  salted(header: Uint8Array, from: ChunkPosition, random: Random): ChunkChain
   wipe(): void
 }
 
@@ -28,6 +34,12 @@ export interface ChunkChain {
   seal(plaintext: Uint8Array<ArrayBuffer>): Promise<Uint8Array>
   /** @throws MessagingError BACKUP_TAMPERED */
   open(sealed: Uint8Array<ArrayBuffer>): Promise<Uint8Array>
+}
+
+/** The number of chunks before, and the SHA-256 of the last of them. */
+export interface ChunkPosition {
+  readonly sequence: bigint
+  readonly previous: Uint8Array
 }
 
 interface Derivation {
@@ -58,7 +70,8 @@ export function keyOf(material: Uint8Array, backupId: Uint8Array): BackupKey {
   material.fill(0)
   return {
     check: expand(sha256, secret, utf8("signet backup key check v1"), keyCheckBytes),
-    chunks: (header) => chunkChain(secret, header),
+    chunks: (header) => chunkChain(secret, header, { label: "signet backup chunk v1" }),
+    salted: (header, from, random) => chunkChain(secret, header, { label: "signet history chunk v1", from, random }),
     wipe: () => void secret.fill(0),
   }
 }
@@ -68,16 +81,26 @@ export function checkKey({ check }: BackupKey, keyCheck: Uint8Array): void {
   if (!equalBytes(check, keyCheck)) throw wrongKey("it was made with another one")
 }
 
-function chunkChain(secret: Uint8Array, header: Uint8Array): ChunkChain {
+interface ChainOptions {
+  readonly label: string
+  readonly from?: ChunkPosition
+  /** Absent for chunks without a salt. */
+  readonly random?: Random
+}
+
+const saltBytes = 16
+
+function chunkChain(secret: Uint8Array, header: Uint8Array, { label, from, random }: ChainOptions): ChunkChain {
   const headerHash = sha256(header)
-  let sequence = 0n
+  let sequence = from?.sequence ?? 0n
   let previous = new Uint8Array(keyBytes)
+  if (from !== undefined && sequence > 0n) previous.set(from.previous)
 
   /** Returns the key and parameters of the next chunk: each key is used for one chunk, so the nonce is constant. */
-  async function next() {
+  async function next(salt: Uint8Array) {
     const place = new Uint8Array(8)
     new DataView(place.buffer).setBigUint64(0, sequence)
-    const raw = new Uint8Array(expand(sha256, secret, concat(utf8("signet backup chunk v1"), place), keyBytes))
+    const raw = new Uint8Array(expand(sha256, secret, concat(utf8(label), place, salt), keyBytes))
     const key = await crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"])
     raw.fill(0)
     const additionalData = new Uint8Array(concat(headerHash, previous))
@@ -91,14 +114,18 @@ function chunkChain(secret: Uint8Array, header: Uint8Array): ChunkChain {
 
   return {
     async seal(plaintext) {
-      const { key, parameters } = await next()
-      const sealed = new Uint8Array(await crypto.subtle.encrypt(parameters, key, plaintext))
+      const salt = random?.bytes(saltBytes) ?? new Uint8Array()
+      const { key, parameters } = await next(salt)
+      const sealed = new Uint8Array(
+        concat(salt, new Uint8Array(await crypto.subtle.encrypt(parameters, key, plaintext))),
+      )
       advance(sealed)
       return sealed
     },
     async open(sealed) {
-      const { key, parameters } = await next()
-      const opened = await crypto.subtle.decrypt(parameters, key, sealed).catch((cause: unknown) => {
+      const start = random === undefined ? 0 : saltBytes
+      const { key, parameters } = await next(sealed.subarray(0, start))
+      const opened = await crypto.subtle.decrypt(parameters, key, sealed.subarray(start)).catch((cause: unknown) => {
         throw damaged(`chunk ${sequence} does not match its tag`, cause)
       })
       advance(sealed)

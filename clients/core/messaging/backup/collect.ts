@@ -13,7 +13,7 @@ import { ConversationRecord_Status as Status, TimelineRecordSchema } from "@sign
 import type { Context } from "../context.ts"
 import type { Storage } from "../deps.ts"
 import { keyOfSeq, seqOfKey } from "../state/timeline.ts"
-import { deviceSpace, type Space } from "../store/store.ts"
+import { deviceSpace, type Row, type Space } from "../store/store.ts"
 import { trying } from "../sync/background.ts"
 import { comparedPeers } from "../verification/peer-rows.ts"
 
@@ -24,6 +24,8 @@ export interface Collected {
   readonly conversation: BackupChunkV1_Conversation
   /** The number of entries when they were counted. */
   readonly entries: number
+  /** The key of the newest entry; empty without entries. */
+  readonly lastKey: string
 }
 
 /** Lists the conversations. One that cannot be opened is reported as `failed`, and left out. */
@@ -34,7 +36,7 @@ export async function collectConversations(context: Context): Promise<Collected[
     await trying(context, id, async () => {
       const { record, local } = await context.conversation(id).stored()
       if (record === undefined) return
-      const entries = await countRows(context, id)
+      const { entries, lastKey } = await countRows(context, id)
       const isBegun = record.status !== Status.CREATING && record.creationId === ""
       if (!isBegun && entries === 0) return
       const { isDirect, mlsGroupId, directUserIds, joinedSeq, resetSeq, asksConfirmation, status } = record
@@ -44,19 +46,19 @@ export async function collectConversations(context: Context): Promise<Collected[
         processedSeq: local?.processedSeq ?? joinedSeq,
         isOver: status === Status.REMOVED || status === Status.LEAVING,
       })
-      found.push({ conversation, entries })
+      found.push({ conversation, entries, lastKey })
     })
   }
   return found
 }
 
-async function countRows({ store }: Pick<Storage, "store">, space: Space): Promise<number> {
-  let count = 0
+async function countRows({ store }: Pick<Storage, "store">, space: Space) {
+  let entries = 0
   for (let after = ""; ; ) {
     const page = await store.list(space, "timeline", { after, limit: pageSize })
     const last = page.at(-1)
-    if (last === undefined) return count
-    count += page.length
+    if (last === undefined) return { entries, lastKey: after }
+    entries += page.length
     after = last.key
   }
 }
@@ -71,16 +73,21 @@ export interface CollectedEntry {
 export async function* collectEntries({ store, rows }: Storage, space: Space): AsyncGenerator<CollectedEntry> {
   for (let after = ""; ; ) {
     const page = await store.list(space, "timeline", { after, limit: pageSize })
-    for (const { key, value } of page) {
-      const seq = seqOfKey(key)
-      const record = await rows.read({ space, table: "timeline", key }, TimelineRecordSchema, value)
-      const attachment = record.entry.case === "attachment" ? await manifestAt({ store, rows }, space, seq) : undefined
-      const entry = create(BackupChunkV1_EntrySchema, { seq, record, ...(attachment && { attachment }) })
-      yield { entry, size: toBinary(BackupChunkV1_EntrySchema, entry).length }
-      after = key
+    for (const row of page) {
+      yield await entryAt({ store, rows }, space, row)
+      after = row.key
     }
     if (page.length === 0) return
   }
+}
+
+/** Opens a row of the timeline, with the manifest of its attachment. */
+export async function entryAt({ store, rows }: Storage, space: Space, { key, value }: Row): Promise<CollectedEntry> {
+  const seq = seqOfKey(key)
+  const record = await rows.read({ space, table: "timeline", key }, TimelineRecordSchema, value)
+  const attachment = record.entry.case === "attachment" ? await manifestAt({ store, rows }, space, seq) : undefined
+  const entry = create(BackupChunkV1_EntrySchema, { seq, record, ...(attachment && { attachment }) })
+  return { entry, size: toBinary(BackupChunkV1_EntrySchema, entry).length }
 }
 
 async function manifestAt({ store, rows }: Storage, space: Space, seq: bigint) {

@@ -51,9 +51,9 @@ export function exportBackupWithPassphrase(
 type Content = NonNullable<MessageInitShape<typeof BackupChunkV1Schema>["content"]>
 
 /** At this size a chunk is written. With one more entry it is far below the limit. */
-const fullBytes = 1_048_576
-const mostEntries = 1_000
-const mostUsers = 100
+export const fullBytes = 1_048_576
+export const mostEntries = 1_000
+export const mostUsers = 100
 
 async function* write(
   context: Context,

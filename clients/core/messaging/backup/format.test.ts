@@ -194,3 +194,29 @@ test("another recovery key is refused as a wrong key, and a mistyped one as mist
   expect((await readAll(file, 64, owner, { passphrase: "words" })).reason).toBe("BACKUP_KEY_WRONG")
   expect((await readAll(file, 64, owner, { recoveryKey: "1234" })).reason).toBe("BACKUP_KEY_INVALID")
 })
+
+test("two chunks of a transfer at one position have two keys", async () => {
+  const key = keyOf(new Uint8Array(32).fill(1), new Uint8Array(16).fill(2))
+  const at = { sequence: 3n, previous: new Uint8Array(32).fill(3) }
+  let draws = 0
+  const random = { bytes: (length: number) => new Uint8Array(length).fill(++draws) }
+  const header = utf8("grant")
+  const plaintext = new Uint8Array(64)
+  const [one, other] = [
+    await key.salted(header, at, random).seal(plaintext),
+    await key.salted(header, at, random).seal(plaintext),
+  ]
+  // Without the salt, which precedes the ciphertext.
+  expect(one.subarray(16)).not.toEqual(other.subarray(16))
+  for (const sealed of [one, other]) {
+    expect(await key.salted(header, at, random).open(new Uint8Array(sealed))).toEqual(plaintext)
+  }
+  const elsewhere = [
+    key.salted(utf8("another grant"), at, random),
+    key.salted(header, { ...at, sequence: 4n }, random),
+    key.salted(header, { ...at, previous: new Uint8Array(32) }, random),
+  ]
+  for (const chain of elsewhere) {
+    await expect(chain.open(new Uint8Array(one))).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
+  }
+})

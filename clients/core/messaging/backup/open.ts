@@ -66,7 +66,8 @@ async function* readContents(
   }
 }
 
-function decodeChunk(plaintext: Uint8Array): BackupChunkV1 {
+/** @throws MessagingError BACKUP_TAMPERED */
+export function decodeChunk(plaintext: Uint8Array): BackupChunkV1 {
   try {
     return fromBinary(BackupChunkV1Schema, plaintext)
   } catch (cause) {

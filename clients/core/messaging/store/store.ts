@@ -12,6 +12,7 @@ export type Table =
   | "usedKeyPackage"
   | "creation"
   | "peer"
+  | "history"
   /** Tables of a conversation's space. */
   | "conversation"
   | "state"

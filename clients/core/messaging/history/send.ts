@@ -1,0 +1,147 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
+import { HistoryTransferRecord_SendingSchema } from "@signet/proto/client/v1/history"
+import { type Archive, Archive_Status as Status } from "@signet/proto/messaging/v1/archive_service"
+import { isFailure } from "../../errors.ts"
+import { keyOf as chunkKeyOf } from "../backup/chunks.ts"
+import type { Context } from "../context.ts"
+import { type Content, contentAt, planHistory } from "./newest.ts"
+import { ownKeys } from "./own-keys.ts"
+import { retrying } from "./retrying.ts"
+import {
+  addTransfer,
+  changeTransfer,
+  dropTransfer,
+  keyOfTransfer,
+  readPlan,
+  readTransfer,
+  type StoredTransfer,
+} from "./rows.ts"
+import { signGrant, type VerifiedRequest, verifyRequest } from "./signed.ts"
+
+/** The open requests of this user's other devices. One that does not verify is left out. */
+export async function openRequests(context: Context): Promise<VerifiedRequest[]> {
+  const { archives } = await retrying(context, undefined, () => context.calls.archives.listArchives({}))
+  const asked = archives.filter(({ status }) => status === Status.REQUESTED)
+  if (asked.length === 0) return []
+  const keys = await ownKeys(context)
+  return asked.flatMap(({ archiveId, header }) => {
+    try {
+      return [verifyRequest(context, keys, archiveId, header)]
+    } catch {
+      return []
+    }
+  })
+}
+
+/**
+ * Grants a verified request. The transfer is stored before the grant leaves this device, so that a repeated call sends
+ * the same one.
+ *
+ * @throws Failure STATE_CONFLICT if another device has granted the request.
+ */
+export async function grantRequest(
+  context: Context,
+  verified: VerifiedRequest,
+  secret: Uint8Array | undefined,
+): Promise<void> {
+  const { request, from } = verified
+  const id = keyOfTransfer(request.transferId)
+  const key = context.random.bytes(32)
+  const grant = await signGrant(context, verified, key, secret)
+  const plan = await planHistory(context, from.deviceId)
+  const side = {
+    case: "sending",
+    value: create(HistoryTransferRecord_SendingSchema, { toDeviceId: from.deviceId }),
+  } as const
+  await addTransfer(context, id, { side, key, grantHash: sha256(grant) }, plan)
+  try {
+    const { archives } = context.calls
+    await retrying(context, undefined, () => archives.grantTransfer({ archiveId: request.transferId, grant }))
+  } catch (error) {
+    if (isFailure(error, "STATE_CONFLICT", "RESOURCE_UNRESOLVED")) await dropTransfer(context, id)
+    throw error
+  }
+}
+
+/**
+ * Ends the transfers to devices that are no longer active.
+ *
+ * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
+ */
+export async function endRevoked(context: Context, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const { side } = (await readTransfer(context, id))?.record ?? {}
+    if (side?.case !== "sending") continue
+    const isActive = (await ownKeys(context)).some(({ deviceId }) => deviceId === side.value.toDeviceId)
+    if (isActive) continue
+    await dropTransfer(context, id)
+    const { archives } = context.calls
+    await retrying(context, undefined, () => archives.deleteArchive({ archiveId: transferIdOf(id) }))
+  }
+}
+
+/**
+ * Sends the next chunk of a transfer. A sealed chunk is stored before it leaves this device, so that a retry sends the
+ * same bytes.
+ *
+ * @returns False if nothing is left to send.
+ */
+export async function sendNext(
+  context: Context,
+  id: string,
+  archive: Archive | undefined,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const stored = await readTransfer(context, id)
+  if (stored?.record.side.case !== "sending") return false
+  // The other device has deleted it, or it has expired.
+  if (archive === undefined) {
+    await dropTransfer(context, id)
+    return false
+  }
+  const { archives } = context.calls
+  const { archiveId } = archive
+  const { record } = stored
+  const { pending, position, toDeviceId } = stored.record.side.value
+  if (pending.length > 0) {
+    const chunk = { archiveId, index: Number(record.next), data: pending }
+    await retrying(context, signal, () => archives.appendChunk(chunk))
+    const side = {
+      case: "sending",
+      value: create(HistoryTransferRecord_SendingSchema, { toDeviceId, ...(position && { position }) }),
+    } as const
+    await changeTransfer(context, stored, { side, next: record.next + 1n, previousHash: sha256(pending) })
+    return true
+  }
+  if (position?.isDone) {
+    await retrying(context, signal, () => archives.completeArchive({ archiveId }))
+    await dropTransfer(context, id)
+    return false
+  }
+  const { at = 0, beforeKey = "" } = position ?? {}
+  const { content, next } = await contentAt(context, await readPlan(context, id), { at, beforeKey })
+  const value = create(HistoryTransferRecord_SendingSchema, {
+    pending: await seal(context, stored, content),
+    position: next,
+    toDeviceId,
+  })
+  await changeTransfer(context, stored, { side: { case: "sending", value } })
+  return true
+}
+
+async function seal(context: Context, { id, record }: StoredTransfer, content: Content): Promise<Uint8Array> {
+  const plaintext = new Uint8Array(toBinary(BackupChunkV1Schema, create(BackupChunkV1Schema, { content })))
+  const key = chunkKeyOf(record.key.slice(), transferIdOf(id))
+  const position = { sequence: record.next, previous: record.previousHash }
+  try {
+    return await key.salted(record.grantHash, position, context.random).seal(plaintext)
+  } finally {
+    plaintext.fill(0)
+    key.wipe()
+  }
+}
+
+export const transferIdOf = (id: string): Uint8Array =>
+  Uint8Array.from(id.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
