@@ -162,6 +162,18 @@ describeStory("a personal access token", (kind) => {
     expect(await refusal(gone)).toBe("PermissionDenied SCOPE_NOT_GRANTED")
   })
 
+  test("created in a context without a tenant allows what its owner holds there, and not in the app", async () => {
+    const contextId = newId("ctx", 7, server.deps.random.bytes(10))
+    const scopes = ["notes.admin"]
+    const { token, principalId } = await signIn(server, connect, `context ${Math.random()}`, { contextId, scopes })
+    const create = () => connect.pats.createPat({ ...request, scopes }, bearer(token))
+    expect((await create()).pat).toMatchObject({ contextId, scopes })
+    const of = server.store.db.updateTable("membership").where("principal_id", "=", principalId)
+    await of.where("context_id", "is", null).set({ scopes }).execute()
+    await of.where("context_id", "is not", null).set({ scopes: [] }).execute()
+    expect(await refusal(create())).toBe("PermissionDenied SCOPE_NOT_GRANTED")
+  })
+
   test("is bound to the tenant that it was created in", async () => {
     const tenantId = newId("ten", 1, server.deps.random.bytes(10))
     const member = await person({ tenantId, scopes: ["notes.admin"] })

@@ -1,7 +1,7 @@
 // The messaging services at their limits: a pruned log, a claim for more devices than a commit adds, a user with the
 // most conversations, and a stream whose session has ended.
 import { ConnectError } from "@connectrpc/connect"
-import { newId, parseId } from "@signet/kernel/ids"
+import { type ConversationId, idOf, newId, parseId } from "@signet/kernel/ids"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
@@ -15,6 +15,8 @@ import { run } from "../../store/postgres/sql.ts"
 import { putPerson } from "../../store/postgres/testing/people.ts"
 import { endingOf } from "./conversation/subscribe/alive.ts"
 import { eventOf } from "./conversation/subscribe/events.ts"
+import { memberUsersOf } from "./conversation/subscribe/interest.ts"
+import { carryOutRevocations } from "./device/revocation-effects.ts"
 import { type MessagingWorld, openMessagingWorld } from "./testing/world.ts"
 
 let world: MessagingWorld
@@ -96,6 +98,42 @@ test("a claim is for no more devices than a commit adds, whatever they have", as
   expect([reasonOf(refused), limitOf(refused)?.limit, limitOf(refused)?.max]).toEqual([
     ...["LIMIT_EXCEEDED", "subjects_per_commit", BigInt(maxCount.subjectsPerCommit)],
   ])
+})
+
+/** Copies of the conversation with its members, and without its log. */
+async function copiesOf(conversationId: string, count: number): Promise<ConversationId[]> {
+  const ids = Array.from({ length: count }, () => idOf("cnv", randomBytes(16)))
+  const copy = (table: string, column: string, change: string) =>
+    run(
+      world.store.db,
+      `insert into ${table} select (jsonb_populate_record(null::${table}, to_jsonb(one) || ${change})).*
+       from ${table} one, unnest($2::text[]) as copy (id) where one.${column} = $1`,
+      [conversationId, ids],
+    )
+  const digest = "'\\x' || encode(sha256(convert_to(copy.id, 'utf8')), 'hex')"
+  const key = "'\\x' || md5(copy.id)"
+  const own = `jsonb_build_object('id', copy.id, 'mls_group_id', ${digest}, 'creator_key', ${key})`
+  await copy("conversation", "id", own)
+  await copy("conversation_leaf", "conversation_id", "jsonb_build_object('conversation_id', copy.id)")
+  return ids
+}
+
+test("a device of very many conversations hears of each, and is removed from each after its revocation", async () => {
+  const erin = await world.newDevice()
+  const room = await alice.createGroup([erin.userId])
+  const ids = await copiesOf(room.id, 201)
+  const device = there(await world.deps.store.devices.find(there(parseId("dev", erin.id))))
+  const heard = await memberUsersOf(world.deps, device, null)
+  expect([...heard.keys()].toSorted()).toEqual([room.id, ...ids].toSorted())
+
+  await erin.calls.devices.revokeDevice({ deviceId: erin.id })
+  const due = async () => (await world.deps.store.devices.dueEffects(100)).map(({ deviceId }) => deviceId)
+  // The call itself issues the first directives only.
+  expect(await due()).toContain(device.id)
+  await carryOutRevocations(world.deps)
+  expect(await due()).not.toContain(device.id)
+  const removed = "select id from conversation where jsonb_array_length(directives) = 1 and id = any($1)"
+  expect(await run(world.store.db, removed, [ids])).toHaveLength(ids.length)
 })
 
 test("a user blocks no more than the limit of others", async () => {

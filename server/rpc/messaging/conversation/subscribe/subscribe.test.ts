@@ -1,10 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { parseId } from "@signet/kernel/ids"
+import { idOf, parseId } from "@signet/kernel/ids"
 import { heartbeatMs } from "@signet/kernel/messaging/limits"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
+import { randomBytes } from "../../../../../test/support/messaging/device-parts.ts"
 import { claimsOf } from "../../../../../test/support/people.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
 import { freshId, newSession, putPerson } from "../../../../store/postgres/testing/people.ts"
@@ -234,4 +235,18 @@ test("a stalled reader delays no other, and its stream ends", async () => {
   expect(await refusal(ended)).toBe("UNAVAILABLE")
   expect(deps.clock.nowMs()).toBeGreaterThan(Date.now())
   reading.close()
+})
+
+test("a stream whose reader takes nothing ends once too many hints wait", async () => {
+  const alice = await world.newDevice({ packages: 3 })
+  const stream = listening(alice)
+  await stream.until("keyPackageLow")
+  const deviceId = parseId("dev", alice.id) ?? expect.fail("no device")
+  const hints = Array.from({ length: 300 }, () => ({
+    ...({ is: "welcome", deviceId } as const),
+    ...{ welcomeId: idOf("wel", randomBytes(16)), conversationId: idOf("cnv", randomBytes(16)) },
+  }))
+  world.deps.wakeups.publish(hints)
+  expect(await refusal(stream.until("heartbeat"))).toBe("UNAVAILABLE")
+  expect(world.timers).toBe(0)
 })
