@@ -26,7 +26,7 @@ export async function openPushes(
     pushes: {
       endpoints,
       policy: { kinds: ["WEB_PUSH", "WEBHOOK"], hosts, isLoopbackAllowed },
-      publicKey: key.publicKey,
+      publicKey: async () => key.publicKey,
     },
     due: endpoints,
     send: async (endpoint) => send(await pushRequest({ key, contact, random }, endpoint, clock.nowMs())),

@@ -19,9 +19,9 @@ export async function openPushKey(pkcs8: string): Promise<PushKey> {
   try {
     const der = Uint8Array.from(atob(pkcs8), (char) => char.charCodeAt(0))
     const key = await crypto.subtle.importKey("pkcs8", der, algorithm, true, ["sign"])
-    const { d: _, ...jwk } = await crypto.subtle.exportKey("jwk", key)
-    const open = await crypto.subtle.importKey("jwk", { ...jwk, key_ops: ["verify"] }, algorithm, true, ["verify"])
-    const publicKey = new Uint8Array(await crypto.subtle.exportKey("raw", open))
+    const jwk = await crypto.subtle.exportKey("jwk", key)
+    if (jwk instanceof ArrayBuffer) throw new TypeError("not a JSON web key")
+    const publicKey = new Uint8Array([4, ...bytesOf(jwk.x), ...bytesOf(jwk.y)])
     return {
       publicKey,
       async sign(bytes) {
@@ -33,3 +33,6 @@ export async function openPushKey(pkcs8: string): Promise<PushKey> {
     throw new Error("SIGNET_PUSH_KEY must be a P-256 private key: PKCS #8 in DER, as base64.")
   }
 }
+
+const bytesOf = (base64url = ""): Uint8Array =>
+  Uint8Array.from(atob(base64url.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0))

@@ -6,6 +6,7 @@ import { createConnectTransport } from "@connectrpc/connect-node"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { transferEntry } from "../../server/edge/node/build.ts"
 import { startWorkerd } from "../../server/edge/node/workerd.ts"
+import type { PushSettings } from "../../server/pushes/push-settings.ts"
 import { createMessagingBackend } from "../../server/rpc/admin/create-backend.ts"
 import { createReceiptKeyStore } from "../../server/store/postgres/keys/receipt-keys.ts"
 import { run } from "../../server/store/postgres/sql.ts"
@@ -38,6 +39,8 @@ export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
   readonly store: StoreKind
   /** Also runs the transfer service, and offers the auth service's own messaging as a backend. */
   readonly isMoving?: boolean
+  /** Default: pushes are disabled. */
+  readonly push?: PushSettings
   /** Receives the lines of the Worker's log. */
   readonly onLine?: (line: string) => void
 }
@@ -53,6 +56,7 @@ const audience = "messaging"
 export async function startEdgeServer({
   store: kind,
   settings,
+  push,
   isMoving = false,
   onLine = logged,
 }: DeploymentOptions): Promise<EdgeServer> {
@@ -94,6 +98,11 @@ export async function startEdgeServer({
       SIGNET_RECEIPT_KEY: text(receiptKey),
       SIGNET_SEALING_KEY: text(randomBytes(32)),
       SIGNET_PEPPERS: `1:${text(randomBytes(32))}`,
+      ...(push && {
+        SIGNET_PUSH_HOSTS: push.hosts.join(","),
+        SIGNET_PUSH_KEY: push.key,
+        SIGNET_PUSH_CONTACT: push.contact,
+      }),
     }
     const { code } = await bundling
     const beside = isMoving ? { besideCode: (await workerBundle(transferEntry)).code } : {}

@@ -11,12 +11,18 @@ export interface ReceivedPush {
   readonly body: Buffer
 }
 
+interface FakeAnswer {
+  readonly status: number
+  readonly retryAfter?: string
+  readonly location?: string
+}
+
 export interface FakePushProvider {
   /** Base of subscription URLs. */
   readonly url: string
   readonly received: ReceivedPush[]
   /** The answers to the next pushes; afterwards 201. */
-  answer(...next: readonly { readonly status: number; readonly retryAfter?: string }[]): void
+  answer(...next: readonly FakeAnswer[]): void
   close(): Promise<void>
 }
 
@@ -29,14 +35,16 @@ export function pushSettings(): PushSettings {
 
 export async function startFakePushProvider(): Promise<FakePushProvider> {
   const received: ReceivedPush[] = []
-  const answers: { readonly status: number; readonly retryAfter?: string }[] = []
+  const answers: FakeAnswer[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
       received.push({ path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks) })
-      const { status, retryAfter } = answers.shift() ?? { status: 201 }
-      response.writeHead(status, retryAfter === undefined ? {} : { "retry-after": retryAfter }).end()
+      const { status, retryAfter, location }: FakeAnswer = answers.shift() ?? { status: 201 }
+      response
+        .writeHead(status, { ...(retryAfter && { "retry-after": retryAfter }), ...(location && { location }) })
+        .end()
     })
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))

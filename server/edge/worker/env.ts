@@ -76,6 +76,24 @@ export const settings = [
     what: "Maximum number of devices of a new conversation, 2 to 1000. Existing conversations keep their limit.",
   },
   {
+    name: "SIGNET_PUSH_HOSTS",
+    isSecret: false,
+    default: "–",
+    what: "Enables push hints: host names of Web Push services, with commas; `*.push.example` allows each subdomain.",
+  },
+  {
+    name: "SIGNET_PUSH_KEY",
+    isSecret: true,
+    default: "–",
+    what: "P-256 private key that signs push hints: PKCS #8 in DER, as base64.",
+  },
+  {
+    name: "SIGNET_PUSH_CONTACT",
+    isSecret: false,
+    default: "–",
+    what: "How a push provider reaches you: a `mailto:` or `https:` URI, which each push contains.",
+  },
+  {
     name: "SIGNET_CLIENT_ID",
     isSecret: false,
     default: "–",

@@ -3,6 +3,7 @@
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
+import type { PushDecision, PushEndpoint } from "@signet/kernel/messaging/push"
 import type { Place } from "@signet/kernel/messaging/records"
 import { endDevicesOf } from "../../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../../rpc/messaging/device/revocation-effects.ts"
@@ -43,6 +44,10 @@ export class ConversationObject extends StoredConversation {
 }
 
 export class DeviceObject extends StoredDevice {
+  protected override async push(endpoint: PushEndpoint): Promise<PushDecision> {
+    return (await ready()).pushes?.push(endpoint) ?? { is: "delete" }
+  }
+
   protected override effects(): Effects {
     return runtime().auth.effects
   }

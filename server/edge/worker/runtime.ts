@@ -12,10 +12,12 @@ import { createSecrets } from "../../keys/secrets.ts"
 import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
 import { realAfter } from "../../rpc/messaging/timers.ts"
 import { createCounts } from "../../store/durable/counter/counts.ts"
+import { durablePushes } from "../../store/durable/pushes.ts"
 import { createDurableStore } from "../../store/durable/store.ts"
 import { type AuthService, createAuthService } from "./auth-service.ts"
 import { createR2Blobs } from "./blobs.ts"
 import { createIssuerKeys, type EdgeIssuerKeys } from "./issuer-keys.ts"
+import { createEdgePushes, type EdgePushes } from "./pushes.ts"
 import { report } from "./report.ts"
 import { createServiceClient, type ServiceClient, unboundFetch } from "./service-client.ts"
 import { parseSettings, type Settings } from "./settings.ts"
@@ -29,6 +31,8 @@ export interface Runtime {
   readonly issuerKeys: EdgeIssuerKeys
   readonly deps: MessagingDeps
   readonly streams: DeviceStreams
+  /** Null if push hints are disabled. */
+  readonly pushes: EdgePushes | null
 }
 
 const clock: Clock = { nowMs: () => Date.now() }
@@ -61,6 +65,8 @@ function openRuntime(): Runtime {
     issuerKeySet: issuerKeys.bytes,
   })
   const streams = createDeviceStreams({ devices: env.DEVICES, after: realAfter })
+  const { push, isDevelopment: isLoopbackAllowed } = settings
+  const pushes = push && createEdgePushes(push, { accounts: auth.accounts, clock, random, fetch: unboundFetch })
   const deps: MessagingDeps = {
     store: createDurableStore(env),
     accounts: auth.accounts,
@@ -76,9 +82,13 @@ function openRuntime(): Runtime {
     secrets: createSecrets(settings.secrets),
     limiter: limits && { limits, refused: createRefusalCache() },
     limits: createCounts(env.COUNTERS),
-    pushes: null,
+    pushes: pushes && {
+      endpoints: durablePushes(env),
+      policy: { kinds: ["WEB_PUSH"], hosts: push?.hosts ?? [], isLoopbackAllowed },
+      publicKey: pushes.publicKey,
+    },
     leavesPerConversation: settings.leavesPerConversation,
     issuer,
   }
-  return { settings, client, auth, issuerKeys, deps, streams }
+  return { settings, client, auth, issuerKeys, deps, streams, pushes }
 }

@@ -3,6 +3,7 @@ import { parseLimits } from "@signet/kernel/limits/settings"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import { parseKey, parsePeppers } from "../../keys/key-settings.ts"
 import type { Pepper } from "../../keys/secrets.ts"
+import { type PushSettings, parsePushSettings } from "../../pushes/push-settings.ts"
 import type { SettingTexts } from "./env.ts"
 
 export interface Settings {
@@ -17,6 +18,9 @@ export interface Settings {
   readonly limits: Limits | null
   /** Devices that a new conversation may have. */
   readonly leavesPerConversation: number
+  /** Push hints; null disables them. */
+  readonly push: PushSettings | null
+  readonly isDevelopment: boolean
   readonly client: { readonly id: string; readonly secret: string }
   /** A 32-byte seed. */
   readonly receiptKey: Uint8Array
@@ -67,6 +71,12 @@ export function parseSettings(env: SettingTexts): Settings {
     allowedOrigins: originsOf(text("SIGNET_ALLOWED_ORIGINS"), problems),
     limits: limitsOf(text("SIGNET_LIMITS"), isDevelopment, problems),
     leavesPerConversation: leavesOf(text("SIGNET_CONVERSATION_LEAVES"), problems),
+    push: parsePushSettings(
+      { hosts: text("SIGNET_PUSH_HOSTS"), key: text("SIGNET_PUSH_KEY"), contact: text("SIGNET_PUSH_CONTACT") },
+      isDevelopment,
+      problems,
+    ),
+    isDevelopment,
     client: { id: required("SIGNET_CLIENT_ID"), secret: required("SIGNET_CLIENT_SECRET") },
     receiptKey: key("SIGNET_RECEIPT_KEY"),
     secrets: { sealingKey: key("SIGNET_SEALING_KEY"), peppers },

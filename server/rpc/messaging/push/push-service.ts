@@ -12,7 +12,7 @@ export function pushService(deps: MessagingDeps): ServiceImpl<typeof PushService
   return {
     async getPushSettings() {
       const enabled = pushes?.policy.kinds ?? []
-      return { kinds: enabled.map((kind) => Kind[kind]), publicKey: pushes?.publicKey ?? new Uint8Array() }
+      return { kinds: enabled.map((kind) => Kind[kind]), publicKey: (await pushes?.publicKey()) ?? new Uint8Array() }
     },
 
     async setPushEndpoint({ kind, url }, context) {

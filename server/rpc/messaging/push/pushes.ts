@@ -5,5 +5,5 @@ export interface Pushes {
   readonly endpoints: PushEndpoints
   readonly policy: PushPolicy
   /** The public key that verifies pushes: 65 bytes. */
-  readonly publicKey: Uint8Array
+  publicKey(): Promise<Uint8Array>
 }

@@ -167,6 +167,12 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
     markSeen(this.sql, deviceId, nowMs)
   }
 
+  /** The devices with a leaf, except those of one user. */
+  devicesOfOthers(exceptUserId: PrincipalId): readonly DeviceId[] {
+    const { roster = [] } = this.#kept()?.conversation ?? {}
+    return roster.filter(({ userId }) => userId !== exceptUserId).map(({ deviceId }) => deviceId)
+  }
+
   online(sinceMs: number): Awaited<ReturnType<Conversations["online"]>> {
     return this.#kept() === undefined ? [] : onlineSince(this.sql, sinceMs)
   }

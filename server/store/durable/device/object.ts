@@ -3,6 +3,7 @@ import type { AttachmentId, ClaimId, ConversationId, DeviceId, WelcomeId } from 
 import type { Inventory } from "@signet/kernel/messaging/key-package"
 import type { MemberUsers } from "@signet/kernel/messaging/listening"
 import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
+import type { PushDecision, PushEndpoint } from "@signet/kernel/messaging/push"
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
@@ -56,6 +57,7 @@ import {
   upload,
 } from "./key-packages.ts"
 import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
+import { deletePush, nextPush, pushed, pushSteps, schedulePush, setPush, takePush } from "./pushes.ts"
 import { type Seen, seeAll } from "./seeing.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
@@ -93,6 +95,7 @@ export abstract class DeviceObject extends StoredObject {
       claims: claimSteps,
       welcomes: welcomeSteps,
       nonces: nonceSteps,
+      pushes: pushSteps,
       conversations: deviceConversationSteps,
     })
     this.#streams = createDeviceStreams({ ctx, env, user: () => this.user() })
@@ -271,6 +274,31 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
+  setPush(endpoint: Omit<PushEndpoint, "tries">): void {
+    this.write(() => setPush(this.sql, endpoint))
+  }
+
+  deletePush(registrationId: Uint8Array | null): void {
+    if (!this.isBlank()) this.write(() => deletePush(this.sql, registrationId))
+  }
+
+  /** @param random From 0 to 1, exclusive. */
+  schedulePush(nowMs: number, random: number): void {
+    if (!this.isBlank() && this.isOpen()) this.transact(() => schedulePush(this.sql, nowMs, random))
+  }
+
+  /** Sends a push. The Worker's program provides it; without it, pushes are disabled. */
+  protected async push(_endpoint: PushEndpoint): Promise<PushDecision> {
+    return { is: "done" }
+  }
+
+  async #pushDue(nowMs: number): Promise<void> {
+    const endpoint = this.transact(() => takePush(this.sql, nowMs))
+    if (endpoint === undefined) return
+    const decision = await this.push(endpoint)
+    this.transact(() => pushed(this.sql, endpoint, decision))
+  }
+
   /**
    * @param part The records that claims refer to, or those that refer to conversations: each has its place in the
    *   export's order.
@@ -328,7 +356,10 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   protected override timed(): readonly Timed[] {
-    return [{ nextAtMs: () => this.#sweepAtMs(), run: (nowMs) => this.#sweep(nowMs) }]
+    return [
+      { nextAtMs: () => this.#sweepAtMs(), run: (nowMs) => this.#sweep(nowMs) },
+      { nextAtMs: () => nextPush(this.sql), run: (nowMs) => this.#pushDue(nowMs) },
+    ]
   }
 
   #sweepAtMs(): number | null {

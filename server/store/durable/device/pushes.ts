@@ -1,0 +1,50 @@
+// The push endpoint of one device, inside its object, and when its next push is due.
+import { type PushDecision, type PushEndpoint, pushDueAt, pushLimits } from "@signet/kernel/messaging/push"
+import { fromText, toText } from "../plain.ts"
+import type { Sql } from "../sql.ts"
+
+export const pushSteps = [
+  `create table push (
+    id integer primary key check (id = 1), registration_id blob not null, endpoint text not null,
+    tries integer not null, not_before integer not null, due_at integer
+  )`,
+] as const
+
+type Given = Omit<PushEndpoint, "tries">
+
+// The interval of the device outlives the registration: a device that registers again gets no more pushes.
+const setText = `insert into push (id, registration_id, endpoint, tries, not_before, due_at) values (1, ?, ?, 0, 0, null)
+on conflict (id) do update set registration_id = excluded.registration_id, endpoint = excluded.endpoint, tries = 0`
+
+/** Requires a transaction, as every function here that writes. */
+export const setPush = (sql: Sql, endpoint: Given): void => sql.run(setText, endpoint.registrationId, toText(endpoint))
+
+export function deletePush(sql: Sql, registrationId: Uint8Array | null): void {
+  if (registrationId === null) sql.run("delete from push")
+  else sql.run("delete from push where registration_id = ?", registrationId)
+}
+
+/** @param random From 0 to 1, exclusive. */
+export function schedulePush(sql: Sql, nowMs: number, random: number): void {
+  const row = sql.row<{ not_before: number }>("select not_before from push where due_at is null")
+  if (row === undefined) return
+  sql.run("update push set due_at = ?, tries = 0", pushDueAt(row.not_before, nowMs, random))
+}
+
+export const nextPush = (sql: Sql): number | null =>
+  sql.row<{ due_at: number | null }>("select due_at from push")?.due_at ?? null
+
+/** Takes the due push, once. */
+export function takePush(sql: Sql, nowMs: number): PushEndpoint | undefined {
+  const text = "update push set due_at = null, not_before = ? where due_at <= ? returning endpoint, tries"
+  const row = sql.row<{ endpoint: string; tries: number }>(text, nowMs + pushLimits.everyMs, nowMs)
+  return row && { ...fromText<Given>(row.endpoint), tries: row.tries }
+}
+
+/** A registration that was replaced stays unchanged. */
+export function pushed(sql: Sql, { registrationId, tries }: PushEndpoint, decision: PushDecision): void {
+  if (decision.is === "delete") deletePush(sql, registrationId)
+  if (decision.is !== "retry") return
+  const text = "update push set due_at = ?, not_before = ?, tries = ? where registration_id = ?"
+  sql.run(text, decision.atMs, decision.atMs, tries + 1, registrationId)
+}
