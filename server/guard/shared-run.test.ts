@@ -1,4 +1,4 @@
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { createSharedRun } from "./shared-run.ts"
 
 const clock = { nowMs: () => performance.now() }
@@ -48,14 +48,15 @@ test("a caller who arrives after the longest time does not wait for the old run"
 })
 
 test("callers who give up waiting together share one newer run", async () => {
-  const shared = createSharedRun<number>(clock, 20)
+  vi.useFakeTimers({ toFake: ["setTimeout"] })
+  onTestFinished(() => void vi.useRealTimers())
+  const shared = createSharedRun<number>({ nowMs: () => 0 }, 20)
   const newer = Promise.withResolvers<number>()
   let runs = 0
   const run = () => (++runs === 1 ? new Promise<number>(() => undefined) : newer.promise)
   shared("a", run)
   const joined = [shared("a", run), shared("a", run)]
-  await expect.poll(() => runs).toBeGreaterThan(1)
-  await new Promise((resolve) => setTimeout(resolve, 1))
+  await vi.advanceTimersByTimeAsync(20)
   newer.resolve(7)
   expect(await Promise.all(joined)).toEqual([7, 7])
   expect(runs).toBe(2)
