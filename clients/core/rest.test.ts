@@ -7,7 +7,7 @@ import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { Provider } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
-import { BadRequestSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { Health } from "@signet/proto/grpc/health/v1/health"
 import { describe, expect, test } from "vitest"
 import { failureOf } from "./errors.ts"
@@ -141,13 +141,14 @@ describe("an answer", () => {
     expect([error?.code, failureOf(error)]).toEqual([code, undefined])
   })
 
-  test.each<[string, object]>([
-    ["a domain that is a number", { reason: "MISSING_SCOPE", domain: 5 }],
-    ["an empty domain", { reason: "MISSING_SCOPE", domain: "" }],
-    ["another domain", { reason: "MISSING_SCOPE", domain: "example.com" }],
-  ])("of a refusal with %s has no reason", async (_, body) => {
+  test.each<[string, object, string[]]>([
+    ["a domain that is a number", { reason: "MISSING_SCOPE", domain: 5 }, []],
+    ["an empty domain", { reason: "MISSING_SCOPE", domain: "" }, []],
+    ["another domain", { reason: "MISSING_SCOPE", domain: "example.com" }, ["example.com"]],
+  ])("of a refusal with %s has no reason of the service", async (_, body, domains) => {
     const error = await failed(() => Response.json(body, { status: 403 }))
     expect([error?.code, failureOf(error)]).toEqual([Code.PermissionDenied, undefined])
+    expect(error?.findDetails(ErrorInfoSchema).map(({ domain }) => domain)).toEqual(domains)
   })
 
   test("with a status that has no code is unknown below 500, and otherwise unavailable", async () => {
@@ -161,6 +162,7 @@ describe("an answer", () => {
     const details = [{ ...retry, type: 5 }, { ...retry, value: undefined }, { value: "" }, null, retry]
     const error = await failed(() => Response.json({ reason: "RATE_LIMITED", details }, { status: 429 }))
     expect(failureOf(error)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: 3_000 })
+    expect(error?.details).toHaveLength(2)
   })
 
   test.each([0, -1])("has no limit with a timeout of %i", async (timeoutMs) => {
