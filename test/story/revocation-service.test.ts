@@ -101,6 +101,14 @@ test("a number beyond the end is answered with the end", async () => {
   expect(await list(head + 5, 20)).toMatchObject({ seq_from: head, seq_to: head, head })
 })
 
+test("a stream from a number beyond the end is answered with the end, and ends", async () => {
+  const { head } = await list(0)
+  const stream = revocations.watchRevocations({ after: BigInt(head + 5) }, own)[Symbol.asyncIterator]()
+  expect(statementOf((await stream.next()).value?.statement ?? "")).toMatchObject({ seq_to: head, head })
+  expect(await refusal(stream.next())).toBe("Unavailable UNAVAILABLE")
+  expect(server.revocations.feed.lagMs()).toBeGreaterThanOrEqual(0)
+})
+
 test("a stream sends revocations as they occur, and ends with its caller's token", async () => {
   const token = await tokenOf(reader, "auth.revocations.read")
   const stream = revocations.watchRevocations({ after: 0n }, bearer(token))[Symbol.asyncIterator]()
