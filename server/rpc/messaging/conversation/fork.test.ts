@@ -35,7 +35,7 @@ async function quarantined() {
   const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
   const statusNow = async () =>
     (await alice.calls.conversations.getConversation({ conversationId: room.id })).conversation?.status
-  return { alice, bob, carol, room, directives, statusNow }
+  return { alice, bob, carol, room, seq, directives, statusNow }
 }
 
 test("the other members rejoin a device that reported a fork and did nothing more", async () => {
@@ -47,6 +47,19 @@ test("the other members rejoin a device that reported a fork and did nothing mor
   await alice.carryOut(room, id)
   await bob.join()
   expect(tagOf(bob.room(room.id))).toBe(tagOf(room))
+})
+
+test("a report beside one of a revoked device is stored, and its own device rejoins", async () => {
+  const { alice, bob, carol, room, seq } = await quarantined()
+  await bob.calls.devices.revokeDevice({ deviceId: bob.id })
+  expect((await report(carol, room, seq)).status).toBe(Conversation_Status.QUARANTINED)
+  const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
+  const asked = directives.map(({ kind, deviceId }) => [kind, deviceId])
+  expect(asked).toEqual([
+    [DirectiveKind.REJOIN, bob.id],
+    [DirectiveKind.REVOCATION, bob.id],
+    [DirectiveKind.REJOIN, carol.id],
+  ])
 })
 
 test("a device that was revoked after its report is removed, and the quarantine with it", async () => {
