@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 const sending = { test: "server/pushes/pinned-send.test.ts", file: "server/pushes/pinned-send.ts" }
 const rules = { test: "server/kernel/messaging/push.test.ts", file: "server/kernel/messaging/push.ts" }
 const peeking = { test: "test/story/messenger-peek.test.ts" }
+const edge = { test: "server/edge/worker/pushes.test.ts", file: "server/edge/worker/pushes.ts" }
 const story = { test: "test/story/push-hints.test.ts" }
 
 /** Hand-written mutants of the guards of push endpoints. */
@@ -143,5 +144,21 @@ export const pushMutants: readonly Mutant[] = [
     from: 'if (entry.is === "unreadable" || entry.is === "newKeys") throw new Unusual()',
     to: 'if (entry.is === "newKeys") throw new Unusual()',
     name: "a message that fails its checks, and a new key, end a peek without a preview",
+  },
+  {
+    ...edge,
+    fault: "the Worker follows a redirect of a push service",
+    from: 'redirect: "manual", signal',
+    to: 'redirect: "follow", signal',
+    name: "a push follows no redirect, and ends with it",
+  },
+  {
+    ...edge,
+    fault: "the Worker pushes after the session has ended",
+    from: 'if (session?.state !== "ACTIVE" || session.boundDeviceId !== endpoint.deviceId) return',
+    to: "if (session === undefined) return",
+    name: "an endpoint whose session is revoked gets no push and is deleted",
+    table: "server/edge/worker/pushes.test.ts",
+    row: "revoked",
   },
 ]
