@@ -106,10 +106,12 @@ test("a message sends one push without content, signed for the provider", async 
 
 test("messages within 5 seconds send one push, and then one more", async () => {
   const { ann, room, pushed, ben } = await pair()
+  const fromMs = server.deps.clock.nowMs()
   await ann.send(room, "one")
   pass()
   await count(pushed, 1)
   const [after] = await stored(ben.id)
+  expect(after?.not_before.getTime()).toBeGreaterThanOrEqual(fromMs + pushLimits.everyMs)
   for (const text of ["two", "three", "four"]) await ann.send(room, text)
   const [waiting] = await stored(ben.id)
   expect(waiting?.due_at?.getTime()).toBeGreaterThanOrEqual(after?.not_before.getTime() ?? Number.NaN)
