@@ -96,7 +96,10 @@ const identityClient = [
   ...["isSignetError", "needsSignIn", "rest", "secretBoxReasons"],
 ]
 
-const backups = ["exportBackup", "exportBackupWithPassphrase", "readBackup", "restoreBackup"]
+const backups = [
+  ...["deleteStoredBackup", "exportBackup", "exportBackupWithPassphrase", "listStoredBackups", "readBackup"],
+  ...["restoreBackup", "storeBackup", "storedBackup"],
+]
 const pushes = ["deletePushEndpoint", "pushSettings", "setPushEndpoint"]
 const histories = [
   ...["cancelHistory", "confirmHistoryCode", "grantHistoryByCode", "grantHistoryByQr", "historyRequests"],
@@ -236,7 +239,10 @@ test.each<[string, string, string[]]>([
   [
     "@signet/client/messaging/backup",
     "clients/core/messaging/backup/index.ts",
-    ["Argon2Parameters", "BackupSecret", "BackupSource", "BackupSummary", "ExportedBackup", "RestoredBackup"],
+    [
+      ...["Argon2Parameters", "BackupSecret", "BackupSource", "BackupSummary", "ExportedBackup", "RestoredBackup"],
+      ...["StoreOptions", "StoredBackup"],
+    ],
   ],
   [
     "@signet/client/messaging/history",

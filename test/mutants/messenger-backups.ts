@@ -59,6 +59,14 @@ export const messengerBackupMutants: readonly Mutant[] = [
     name: "each mistyped character is noticed, and two that changed places",
   },
   {
+    fault: "a device restores an older stored backup than one that it knows",
+    file: `${backup}/newest-sequence.ts`,
+    from: "if (sequence === 0n || sequence >= (await newestSequence(context))) return",
+    to: "if (sequence >= 0n) return",
+    test: story,
+    name: "a newer backup replaces the stored one, and a device refuses an older one than it knows",
+  },
+  {
     fault: "an import replaces the device's own entries",
     file: `${backup}/import-history.ts`,
     from: "return rows.filter((_, i) => values[i] === undefined)",

@@ -4,7 +4,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { utf8 } from "@signet/canonical/bytes"
-import { exportBackup, exportBackupWithPassphrase, readBackup, restoreBackup } from "@signet/client/messaging/backup"
+import {
+  deleteStoredBackup,
+  exportBackup,
+  exportBackupWithPassphrase,
+  listStoredBackups,
+  readBackup,
+  restoreBackup,
+  storeBackup,
+  storedBackup,
+} from "@signet/client/messaging/backup"
 import { openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
@@ -122,6 +131,69 @@ test("a user who has lost all devices restores the backup, and members admit the
   const attachment = after[1]?.find(({ is }) => is === "attachment")
   const opened = await back.messenger.openAttachment(group, attachment?.seq ?? 0n)
   expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
+})
+
+test("a user who has lost all devices restores the backup from the service, and members admit the new device", async () => {
+  const { ann, ben, direct, group } = await talk("stored")
+  await running(ben)
+  const before = [await textsIn(ann, direct), await textsIn(ann, group)]
+  const { recoveryKey } = await storeBackup(ann.messenger)
+  await ann.messenger.close()
+
+  const back = await replaced(ann)
+  await back.messenger.startAnew()
+  const [found, ...others] = await listStoredBackups(back.messenger)
+  expect(others).toEqual([])
+  expect(found?.size).toBeGreaterThan(0)
+  const secret = { recoveryKey: recoveryKey.toLowerCase() }
+  const summary = await readBackup(back.messenger, storedBackup(back.messenger), secret)
+  expect(summary).toMatchObject({ conversations: 2, comparedUsers: 1 })
+  const restored = await restoreBackup(back.messenger, storedBackup(back.messenger, found?.id), secret)
+  expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
+  expect([await textsIn(back, direct), await textsIn(back, group)]).toEqual(before)
+  await running(back)
+  await eventually(async () => {
+    expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
+  })
+  await ben.messenger.send(direct, utf8("welcome back"))
+  await eventually(async () => expect((await textsIn(back, direct)).at(-1)).toBe("welcome back"))
+})
+
+test("a newer backup replaces the stored one, and a device refuses an older one than it knows", async () => {
+  const { ann } = await talk("replaced")
+  const { recoveryKey } = await storeBackup(ann.messenger)
+  const older = await allOf(storedBackup(ann.messenger))
+  const [first] = await listStoredBackups(ann.messenger)
+  // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
+  const { archives } = contextOf(ann.messenger).calls
+  const { completeArchive } = archives
+  Object.assign(archives, { completeArchive: () => Promise.reject(new Error("stopped")) })
+  await expect(storeBackup(ann.messenger, { recoveryKey })).rejects.toThrow("stopped")
+  Object.assign(archives, { completeArchive })
+  expect(await listStoredBackups(ann.messenger)).toEqual([first])
+  expect((await archives.listArchives({})).archives).toHaveLength(2)
+  expect(await storeBackup(ann.messenger, { recoveryKey })).toEqual({ recoveryKey })
+  const [second, ...others] = await listStoredBackups(ann.messenger)
+  expect(others).toEqual([])
+  expect(second?.id).not.toBe(first?.id)
+  expect((await archives.listArchives({})).archives).toHaveLength(1)
+
+  const outdated = { reason: "BACKUP_OUTDATED" }
+  await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
+  // A device that knows none accepts it, and shows its date. Afterwards it refuses it, too.
+  const back = await replaced(ann)
+  await restoreBackup(back.messenger, older, { recoveryKey })
+  await restoreBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })
+  await expect(restoreBackup(back.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
+  // A file is not refused: the app shows its date.
+  const file = exportBackup(back.messenger)
+  await readBackup(ann.messenger, file.bytes, { recoveryKey: file.recoveryKey })
+
+  await deleteStoredBackup(back.messenger, second?.id ?? "")
+  await deleteStoredBackup(back.messenger, second?.id ?? "")
+  expect(await listStoredBackups(back.messenger)).toEqual([])
+  const unknown = { reason: "BACKUP_UNKNOWN" }
+  await expect(readBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })).rejects.toMatchObject(unknown)
 })
 
 test("a repeated restore changes nothing, and an interrupted one is completed", async () => {

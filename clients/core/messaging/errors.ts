@@ -73,6 +73,10 @@ export const messagingReasons = [
   "BACKUP_TAMPERED",
   /** The backup ends before its last chunk. Verified chunks were imported: repeat it with the whole file. */
   "BACKUP_INCOMPLETE",
+  /** An older backup than one that this device stored at the service or restored from it. */
+  "BACKUP_OUTDATED",
+  /** The service stores no such backup. */
+  "BACKUP_UNKNOWN",
   /** A request or grant of a transfer of history that does not verify. Nothing was sent or imported. */
   "HISTORY_REFUSED",
   /** The transferred history was changed or damaged. Only verified chunks before that place were imported. */

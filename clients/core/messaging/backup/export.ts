@@ -27,7 +27,7 @@ export interface ExportedBackup {
 export function exportBackup(messenger: Messenger): ExportedBackup {
   const context = contextOf(messenger)
   const recoveryKey = formatRecoveryKey(context.random.bytes(recoveryKeyBytes))
-  return { recoveryKey, bytes: write(context, { recoveryKey }, undefined) }
+  return { recoveryKey, bytes: fileOf(sealedFrames(context, { recoveryKey })) }
 }
 
 /**
@@ -45,7 +45,7 @@ export function exportBackupWithPassphrase(
   const wrong = wrongArgon2Parameter(derivation)
   if (wrong !== undefined) throw new RangeError(`${wrong} is not within the limits of Argon2id's parameters`)
   if (passphrase === "") throw new RangeError("passphrase is empty")
-  return write(contextOf(messenger), { passphrase }, derivation)
+  return fileOf(sealedFrames(contextOf(messenger), { passphrase }, { derivation }))
 }
 
 type Content = NonNullable<MessageInitShape<typeof BackupChunkV1Schema>["content"]>
@@ -55,13 +55,30 @@ export const fullBytes = 1_048_576
 export const mostEntries = 1_000
 export const mostUsers = 100
 
-async function* write(
+async function* fileOf(frames: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let start: Uint8Array = magic
+  for await (const frame of frames) {
+    yield concat(start, frameOf(frame))
+    start = new Uint8Array()
+  }
+}
+
+interface FrameOptions {
+  /** Absent for a backup under a recovery key. */
+  readonly derivation?: Argon2Parameters
+  /** Default: random. */
+  readonly backupId?: Uint8Array
+  /** Of a backup at the service. Default: 0n, for a file. */
+  readonly sequence?: bigint
+}
+
+/** Seals a backup: the header, then each chunk. It reads the store as it is read. */
+export async function* sealedFrames(
   context: Context,
   secret: BackupSecret,
-  derivation: Argon2Parameters | undefined,
+  { derivation, backupId = context.random.bytes(backupIdBytes), sequence = 0n }: FrameOptions = {},
 ): AsyncGenerator<Uint8Array, void> {
   const { random } = context
-  const backupId = random.bytes(backupIdBytes)
   const passphrase = derivation && { ...derivation, salt: random.bytes(16) }
   const key = await deriveKey({ backupId, passphrase }, secret)
   try {
@@ -69,15 +86,16 @@ async function* write(
       backupId,
       ownerHash: ownerHashOf(context.owner),
       keyCheck: key.check,
+      sequence,
       passphrase: passphrase && { ...passphrase, memoryKib: passphrase.memoryKiB },
     })
-    yield concat(magic, frameOf(frame))
+    yield frame
     const chain = key.chunks(headerIn(frame))
     for await (const content of contentsOf(context)) {
       const plaintext = new Uint8Array(toBinary(BackupChunkV1Schema, create(BackupChunkV1Schema, { content })))
       const sealed = await chain.seal(plaintext)
       plaintext.fill(0)
-      yield frameOf(sealed)
+      yield sealed
     }
   } finally {
     key.wipe()

@@ -22,6 +22,8 @@ export function ownerHashOf({ appId, tenantId = "", userId }: Owner): Uint8Array
 }
 
 type HeaderFields = Pick<BackupHeaderV1, "backupId" | "ownerHash" | "keyCheck"> & {
+  /** Default: 0n, for a file. */
+  readonly sequence?: bigint
   readonly passphrase: MessageInitShape<typeof BackupHeaderV1_PassphraseDerivationSchema> | undefined
 }
 

@@ -6,3 +6,11 @@ export type { BackupSecret } from "./chunks.ts"
 export { type ExportedBackup, exportBackup, exportBackupWithPassphrase } from "./export.ts"
 export type { BackupSource } from "./frames.ts"
 export { type BackupSummary, type RestoredBackup, readBackup, restoreBackup } from "./restore.ts"
+export {
+  deleteStoredBackup,
+  listStoredBackups,
+  type StoredBackup,
+  type StoreOptions,
+  storeBackup,
+  storedBackup,
+} from "./stored.ts"

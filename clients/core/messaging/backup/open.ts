@@ -1,5 +1,10 @@
 import { fromBinary } from "@bufbuild/protobuf"
-import { type BackupChunkV1, type BackupChunkV1_Summary, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
+import {
+  type BackupChunkV1,
+  type BackupChunkV1_Summary,
+  BackupChunkV1Schema,
+  type BackupHeaderV1,
+} from "@signet/proto/client/v1/backup"
 import type { Owner } from "../session.ts"
 import { type BackupKey, type BackupSecret, checkKey, deriveKey } from "./chunks.ts"
 import { type BackupSource, framesIn, incomplete } from "./frames.ts"
@@ -10,6 +15,8 @@ export type BackupContent = Exclude<BackupChunkV1["content"], { case: undefined 
 /** A backup whose summary was read. */
 export interface OpenedBackup {
   readonly summary: BackupChunkV1_Summary
+  /** Of the header, verified with the summary; 0n for a file. */
+  readonly sequence: bigint
   /** The verified chunks after the summary, without the end. Throws at the first one that fails. */
   readonly contents: AsyncGenerator<BackupContent, void>
 }
@@ -21,7 +28,10 @@ export interface OpenedBackup {
  *   BACKUP_PARAMETERS_REFUSED, WRONG_USER, STATE_NEWER_VERSION
  */
 export async function openBackup(owner: Owner, source: BackupSource, secret: BackupSecret): Promise<OpenedBackup> {
-  const contents = readContents(owner, source, secret)
+  let sequence = 0n
+  const contents = readContents(owner, source, secret, (header) => {
+    sequence = header.sequence
+  })
   const first = await contents.next()
   if (first.done || first.value.case !== "summary") {
     await contents.return()
@@ -29,13 +39,14 @@ export async function openBackup(owner: Owner, source: BackupSource, secret: Bac
   }
   // Its entries carry this time, which marks them as imported.
   if (first.value.value.createdAtMs === 0n) throw damaged("its summary has no date")
-  return { summary: first.value.value, contents }
+  return { summary: first.value.value, sequence, contents }
 }
 
 async function* readContents(
   owner: Owner,
   source: BackupSource,
   secret: BackupSecret,
+  onHeader: (header: BackupHeaderV1) => void,
 ): AsyncGenerator<BackupContent, void> {
   const frames = framesIn(source)
   let key: BackupKey | undefined
@@ -43,6 +54,7 @@ async function* readContents(
     const first = await frames.next()
     if (first.done) throw incomplete()
     const header = parseHeader(first.value, owner)
+    onHeader(header)
     const { backupId, passphrase } = header
     key = await deriveKey(
       { backupId, passphrase: passphrase && { ...passphrase, memoryKiB: passphrase.memoryKib } },

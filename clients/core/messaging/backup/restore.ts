@@ -5,6 +5,7 @@ import type { BackupSource } from "./frames.ts"
 import { damaged } from "./header.ts"
 import { importComparison } from "./import-comparisons.ts"
 import { importHistory } from "./import-history.ts"
+import { ensureNotOutdated, rememberSequence } from "./newest-sequence.ts"
 import { openBackup } from "./open.ts"
 
 /** The contents of a backup, for the app to show before it restores them. */
@@ -30,15 +31,18 @@ export interface RestoredBackup extends BackupSummary {
  * without it: show the date.
  *
  * @throws MessagingError BACKUP_KEY_INVALID, BACKUP_KEY_WRONG, BACKUP_TAMPERED, BACKUP_INCOMPLETE,
- *   BACKUP_PARAMETERS_REFUSED, WRONG_USER, STATE_NEWER_VERSION
+ *   BACKUP_PARAMETERS_REFUSED, WRONG_USER, STATE_NEWER_VERSION; BACKUP_OUTDATED for a stored backup that is older than
+ *   one that this device wrote or restored
  */
 export async function readBackup(
   messenger: Messenger,
   source: BackupSource,
   secret: BackupSecret,
 ): Promise<BackupSummary> {
-  const { summary, contents } = await openBackup(contextOf(messenger).owner, source, secret)
+  const context = contextOf(messenger)
+  const { summary, sequence, contents } = await openBackup(context.owner, source, secret)
   await contents.return()
+  await ensureNotOutdated(context, sequence)
   return shownSummary(summary)
 }
 
@@ -56,10 +60,11 @@ export async function restoreBackup(
   secret: BackupSecret,
 ): Promise<RestoredBackup> {
   const context = contextOf(messenger)
-  const { summary, contents } = await openBackup(context.owner, source, secret)
+  const { summary, sequence, contents } = await openBackup(context.owner, source, secret)
   const changedUserIds: string[] = []
   let importedEntries = 0
   try {
+    await ensureNotOutdated(context, sequence)
     for await (const content of contents) {
       switch (content.case) {
         case "history":
@@ -74,7 +79,9 @@ export async function restoreBackup(
           throw damaged("a chunk is not in its place")
       }
     }
+    await rememberSequence(context, sequence)
   } finally {
+    await contents.return()
     // Open views read their timelines again.
     if (importedEntries > 0) context.emit({ is: "lagged" })
   }

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/client/v1/backup.proto.
  */
 export const file_signet_client_v1_backup: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zaWduZXQvY2xpZW50L3YxL2JhY2t1cC5wcm90bxIQc2lnbmV0LmNsaWVudC52MSL/AQoOQmFja3VwSGVhZGVyVjESDwoHdmVyc2lvbhgBIAEoDRIRCgliYWNrdXBfaWQYAiABKAwSEgoKb3duZXJfaGFzaBgDIAEoDBIRCglrZXlfY2hlY2sYBCABKAwSSQoKcGFzc3BocmFzZRgFIAEoCzI1LnNpZ25ldC5jbGllbnQudjEuQmFja3VwSGVhZGVyVjEuUGFzc3BocmFzZURlcml2YXRpb24aVwoUUGFzc3BocmFzZURlcml2YXRpb24SEgoKbWVtb3J5X2tpYhgBIAEoDRIOCgZwYXNzZXMYAiABKA0SDQoFbGFuZXMYAyABKA0SDAoEc2FsdBgEIAEoDCLjBwoNQmFja3VwQ2h1bmtWMRI6CgdzdW1tYXJ5GAEgASgLMicuc2lnbmV0LmNsaWVudC52MS5CYWNrdXBDaHVua1YxLlN1bW1hcnlIABI6CgdoaXN0b3J5GAIgASgLMicuc2lnbmV0LmNsaWVudC52MS5CYWNrdXBDaHVua1YxLkhpc3RvcnlIABJCCgtjb21wYXJpc29ucxgDIAEoCzIrLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5Db21wYXJpc29uc0gAEjIKA2VuZBgEIAEoCzIjLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5FbmRIABpgCgdTdW1tYXJ5EhUKDWNyZWF0ZWRfYXRfbXMYASABKAQSFQoNY29udmVyc2F0aW9ucxgCIAEoBBIPCgdlbnRyaWVzGAMgASgEEhYKDmNvbXBhcmVkX3VzZXJzGAQgASgEGoUBCgdIaXN0b3J5EkIKDGNvbnZlcnNhdGlvbhgBIAEoCzIsLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5Db252ZXJzYXRpb24SNgoHZW50cmllcxgCIAMoCzIlLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5FbnRyeRq/AQoMQ29udmVyc2F0aW9uEhcKD2NvbnZlcnNhdGlvbl9pZBgBIAEoCRIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRIVCg1wcm9jZXNzZWRfc2VxGAUgASgEEhEKCXJlc2V0X3NlcRgGIAEoBBIZChFhc2tzX2NvbmZpcm1hdGlvbhgHIAEoCBIPCgdpc19vdmVyGAggASgIGoABCgVFbnRyeRILCgNzZXEYASABKAQSMAoGcmVjb3JkGAIgASgLMiAuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZBI4CgphdHRhY2htZW50GAMgASgLMiQuc2lnbmV0LmNsaWVudC52MS5BdHRhY2htZW50TWFuaWZlc3QaSgoLQ29tcGFyaXNvbnMSOwoFdXNlcnMYASADKAsyLC5zaWduZXQuY2xpZW50LnYxLkJhY2t1cENodW5rVjEuQ29tcGFyZWRVc2VyGlUKDENvbXBhcmVkVXNlchIPCgd1c2VyX2lkGAEgASgJEjQKBnJlY29yZBgCIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuVmVyaWZpY2F0aW9uUmVjb3JkGgUKA0VuZEIJCgdjb250ZW50QlUKFGRldi5zaWduZXQuY2xpZW50LnYxQgtCYWNrdXBQcm90b1ABWi5zaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY2xpZW50L3YxO2NsaWVudHYxYgZwcm90bzM", [file_signet_client_v1_attachment, file_signet_client_v1_records]);
+  fileDesc("Ch1zaWduZXQvY2xpZW50L3YxL2JhY2t1cC5wcm90bxIQc2lnbmV0LmNsaWVudC52MSKRAgoOQmFja3VwSGVhZGVyVjESDwoHdmVyc2lvbhgBIAEoDRIRCgliYWNrdXBfaWQYAiABKAwSEgoKb3duZXJfaGFzaBgDIAEoDBIRCglrZXlfY2hlY2sYBCABKAwSSQoKcGFzc3BocmFzZRgFIAEoCzI1LnNpZ25ldC5jbGllbnQudjEuQmFja3VwSGVhZGVyVjEuUGFzc3BocmFzZURlcml2YXRpb24SEAoIc2VxdWVuY2UYBiABKAQaVwoUUGFzc3BocmFzZURlcml2YXRpb24SEgoKbWVtb3J5X2tpYhgBIAEoDRIOCgZwYXNzZXMYAiABKA0SDQoFbGFuZXMYAyABKA0SDAoEc2FsdBgEIAEoDCImChJTdG9yZWRCYWNrdXBSZWNvcmQSEAoIc2VxdWVuY2UYASABKAQi4wcKDUJhY2t1cENodW5rVjESOgoHc3VtbWFyeRgBIAEoCzInLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5TdW1tYXJ5SAASOgoHaGlzdG9yeRgCIAEoCzInLnNpZ25ldC5jbGllbnQudjEuQmFja3VwQ2h1bmtWMS5IaXN0b3J5SAASQgoLY29tcGFyaXNvbnMYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLkJhY2t1cENodW5rVjEuQ29tcGFyaXNvbnNIABIyCgNlbmQYBCABKAsyIy5zaWduZXQuY2xpZW50LnYxLkJhY2t1cENodW5rVjEuRW5kSAAaYAoHU3VtbWFyeRIVCg1jcmVhdGVkX2F0X21zGAEgASgEEhUKDWNvbnZlcnNhdGlvbnMYAiABKAQSDwoHZW50cmllcxgDIAEoBBIWCg5jb21wYXJlZF91c2VycxgEIAEoBBqFAQoHSGlzdG9yeRJCCgxjb252ZXJzYXRpb24YASABKAsyLC5zaWduZXQuY2xpZW50LnYxLkJhY2t1cENodW5rVjEuQ29udmVyc2F0aW9uEjYKB2VudHJpZXMYAiADKAsyJS5zaWduZXQuY2xpZW50LnYxLkJhY2t1cENodW5rVjEuRW50cnkavwEKDENvbnZlcnNhdGlvbhIXCg9jb252ZXJzYXRpb25faWQYASABKAkSEQoJaXNfZGlyZWN0GAIgASgIEhQKDG1sc19ncm91cF9pZBgDIAEoDBIXCg9kaXJlY3RfdXNlcl9pZHMYBCADKAkSFQoNcHJvY2Vzc2VkX3NlcRgFIAEoBBIRCglyZXNldF9zZXEYBiABKAQSGQoRYXNrc19jb25maXJtYXRpb24YByABKAgSDwoHaXNfb3ZlchgIIAEoCBqAAQoFRW50cnkSCwoDc2VxGAEgASgEEjAKBnJlY29yZBgCIAEoCzIgLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQSOAoKYXR0YWNobWVudBgDIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuQXR0YWNobWVudE1hbmlmZXN0GkoKC0NvbXBhcmlzb25zEjsKBXVzZXJzGAEgAygLMiwuc2lnbmV0LmNsaWVudC52MS5CYWNrdXBDaHVua1YxLkNvbXBhcmVkVXNlchpVCgxDb21wYXJlZFVzZXISDwoHdXNlcl9pZBgBIAEoCRI0CgZyZWNvcmQYAiABKAsyJC5zaWduZXQuY2xpZW50LnYxLlZlcmlmaWNhdGlvblJlY29yZBoFCgNFbmRCCQoHY29udGVudEJVChRkZXYuc2lnbmV0LmNsaWVudC52MUILQmFja3VwUHJvdG9QAVouc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NsaWVudC92MTtjbGllbnR2MWIGcHJvdG8z", [file_signet_client_v1_attachment, file_signet_client_v1_records]);
 
 /**
  * Names the backup and the derivation of its keys. It is plaintext, and associated data of every chunk.
@@ -56,6 +56,13 @@ export type BackupHeaderV1 = Message<"signet.client.v1.BackupHeaderV1"> & {
    * @generated from field: signet.client.v1.BackupHeaderV1.PassphraseDerivation passphrase = 5;
    */
   passphrase?: BackupHeaderV1_PassphraseDerivation | undefined;
+
+  /**
+   * Of a backup at the service: higher than in the user's earlier ones. 0 for a file.
+   *
+   * @generated from field: uint64 sequence = 6;
+   */
+  sequence: bigint;
 };
 
 /**
@@ -108,6 +115,27 @@ export const BackupHeaderV1_PassphraseDerivationSchema: GenMessage<BackupHeaderV
   messageDesc(file_signet_client_v1_backup, 0, 0);
 
 /**
+ * The newest backup at the service that this device wrote or restored. Its own row of the local store.
+ *
+ * @generated from message signet.client.v1.StoredBackupRecord
+ */
+export type StoredBackupRecord = Message<"signet.client.v1.StoredBackupRecord"> & {
+  /**
+   * Sequence of its header.
+   *
+   * @generated from field: uint64 sequence = 1;
+   */
+  sequence: bigint;
+};
+
+/**
+ * Describes the message signet.client.v1.StoredBackupRecord.
+ * Use `create(StoredBackupRecordSchema)` to create a new message.
+ */
+export const StoredBackupRecordSchema: GenMessage<StoredBackupRecord> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_backup, 1);
+
+/**
  * The plaintext of one chunk: at most 4 MiB. A client imports it in one transaction.
  *
  * @generated from message signet.client.v1.BackupChunkV1
@@ -158,7 +186,7 @@ export type BackupChunkV1 = Message<"signet.client.v1.BackupChunkV1"> & {
  * Use `create(BackupChunkV1Schema)` to create a new message.
  */
 export const BackupChunkV1Schema: GenMessage<BackupChunkV1> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1);
+  messageDesc(file_signet_client_v1_backup, 2);
 
 /**
  * The size of the backup, counted when the export began.
@@ -200,7 +228,7 @@ export type BackupChunkV1_Summary = Message<"signet.client.v1.BackupChunkV1.Summ
  * Use `create(BackupChunkV1_SummarySchema)` to create a new message.
  */
 export const BackupChunkV1_SummarySchema: GenMessage<BackupChunkV1_Summary> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 0);
+  messageDesc(file_signet_client_v1_backup, 2, 0);
 
 /**
  * A conversation and some of its entries, in ascending order over all its chunks.
@@ -228,7 +256,7 @@ export type BackupChunkV1_History = Message<"signet.client.v1.BackupChunkV1.Hist
  * Use `create(BackupChunkV1_HistorySchema)` to create a new message.
  */
 export const BackupChunkV1_HistorySchema: GenMessage<BackupChunkV1_History> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 1);
+  messageDesc(file_signet_client_v1_backup, 2, 1);
 
 /**
  * A conversation without its group: what a device stores while it waits to be added.
@@ -298,7 +326,7 @@ export type BackupChunkV1_Conversation = Message<"signet.client.v1.BackupChunkV1
  * Use `create(BackupChunkV1_ConversationSchema)` to create a new message.
  */
 export const BackupChunkV1_ConversationSchema: GenMessage<BackupChunkV1_Conversation> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 2);
+  messageDesc(file_signet_client_v1_backup, 2, 2);
 
 /**
  * A row of the timeline.
@@ -333,7 +361,7 @@ export type BackupChunkV1_Entry = Message<"signet.client.v1.BackupChunkV1.Entry"
  * Use `create(BackupChunkV1_EntrySchema)` to create a new message.
  */
 export const BackupChunkV1_EntrySchema: GenMessage<BackupChunkV1_Entry> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 3);
+  messageDesc(file_signet_client_v1_backup, 2, 3);
 
 /**
  * Users whose keys were compared.
@@ -354,7 +382,7 @@ export type BackupChunkV1_Comparisons = Message<"signet.client.v1.BackupChunkV1.
  * Use `create(BackupChunkV1_ComparisonsSchema)` to create a new message.
  */
 export const BackupChunkV1_ComparisonsSchema: GenMessage<BackupChunkV1_Comparisons> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 4);
+  messageDesc(file_signet_client_v1_backup, 2, 4);
 
 /**
  * A user and the compared keys.
@@ -382,7 +410,7 @@ export type BackupChunkV1_ComparedUser = Message<"signet.client.v1.BackupChunkV1
  * Use `create(BackupChunkV1_ComparedUserSchema)` to create a new message.
  */
 export const BackupChunkV1_ComparedUserSchema: GenMessage<BackupChunkV1_ComparedUser> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 5);
+  messageDesc(file_signet_client_v1_backup, 2, 5);
 
 /**
  * Marks the last chunk. Nothing follows.
@@ -397,5 +425,5 @@ export type BackupChunkV1_End = Message<"signet.client.v1.BackupChunkV1.End"> & 
  * Use `create(BackupChunkV1_EndSchema)` to create a new message.
  */
 export const BackupChunkV1_EndSchema: GenMessage<BackupChunkV1_End> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_backup, 1, 6);
+  messageDesc(file_signet_client_v1_backup, 2, 6);
 

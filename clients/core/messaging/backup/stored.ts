@@ -1,0 +1,120 @@
+// Backups in the service's store of archives. The service has the bytes of a file, and no key.
+import { timestampMs } from "@bufbuild/protobuf/wkt"
+import {
+  type Archive,
+  Archive_Kind as Kind,
+  Archive_Status as Status,
+} from "@signet/proto/messaging/v1/archive_service"
+import type { Context } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import { retrying } from "../history/retrying.ts"
+import type { Messenger } from "../messenger.ts"
+import { contextOf } from "../opened-messengers.ts"
+import { sealedFrames } from "./export.ts"
+import { frameOf, magic } from "./frames.ts"
+import { backupIdBytes } from "./header.ts"
+import { nextSequence, rememberSequence } from "./newest-sequence.ts"
+import { formatRecoveryKey, recoveryKeyBytes } from "./recovery-key.ts"
+
+export interface StoredBackup {
+  /** 32 hexadecimal digits. */
+  readonly id: string
+  /** Unix milliseconds, by the service. The date in the backup itself is what `readBackup` returns. */
+  readonly storedAtMs: number
+  /** In bytes. */
+  readonly size: number
+}
+
+export interface StoreOptions {
+  /** The recovery key of an earlier backup, as the user typed it. Default: a new one. */
+  readonly recoveryKey?: string
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Stores a backup at the service. When it is complete, it replaces the user's earlier one. An interrupted call leaves
+ * the earlier one in place, and is repeated from the start.
+ *
+ * @returns The recovery key: 14 groups of four characters. Show a new one to the user once, and do not store it.
+ * @throws MessagingError BACKUP_KEY_INVALID
+ */
+export async function storeBackup(
+  messenger: Messenger,
+  { recoveryKey, signal }: StoreOptions = {},
+): Promise<{ readonly recoveryKey: string }> {
+  const context = contextOf(messenger)
+  const secret = { recoveryKey: recoveryKey ?? formatRecoveryKey(context.random.bytes(recoveryKeyBytes)) }
+  const { archives } = context.calls
+  await dropUnfinished(context)
+  const sequence = await nextSequence(context)
+  const archiveId = context.random.bytes(backupIdBytes)
+  let index = -1
+  for await (const data of sealedFrames(context, secret, { backupId: archiveId, sequence })) {
+    const chunk = { archiveId, index, data }
+    if (index < 0) {
+      await retrying(context, signal, () => archives.createArchive({ archiveId, kind: Kind.BACKUP, header: data }))
+    } else {
+      await retrying(context, signal, () => archives.appendChunk(chunk))
+    }
+    index++
+  }
+  await retrying(context, signal, () => archives.completeArchive({ archiveId }))
+  await rememberSequence(context, sequence)
+  return secret
+}
+
+/** Lists the complete backups of the user at the service, the newest first. */
+export async function listStoredBackups(messenger: Messenger): Promise<readonly StoredBackup[]> {
+  const found = await storedArchives(contextOf(messenger))
+  return found.map(({ archiveId, createdAt, size }) => ({
+    id: hex(archiveId),
+    storedAtMs: createdAt === undefined ? 0 : timestampMs(createdAt),
+    size: Number(size),
+  }))
+}
+
+/**
+ * Reads a backup from the service, for `readBackup` and `restoreBackup`. Each needs a reading of its own.
+ *
+ * @param id Default: the newest one.
+ * @throws MessagingError BACKUP_UNKNOWN, when it is read
+ */
+export async function* storedBackup(messenger: Messenger, id?: string): AsyncGenerator<Uint8Array, void> {
+  const context = contextOf(messenger)
+  const found = (await storedArchives(context)).find(({ archiveId }) => id === undefined || hex(archiveId) === id)
+  if (found === undefined) throw new MessagingError("BACKUP_UNKNOWN", "the service stores no such backup")
+  const { archiveId, header, chunkCount } = found
+  yield magic
+  yield frameOf(header)
+  for (let index = 0; index < chunkCount; index++) {
+    const { data } = await retrying(context, undefined, () => context.calls.archives.readChunk({ archiveId, index }))
+    yield frameOf(data)
+  }
+}
+
+/** Deletes a backup at the service. An unknown one is no error. */
+export async function deleteStoredBackup(messenger: Messenger, id: string): Promise<void> {
+  const context = contextOf(messenger)
+  const { archives } = await retrying(context, undefined, () => context.calls.archives.listArchives({}))
+  for (const { archiveId } of archives.filter((one) => hex(one.archiveId) === id)) {
+    await retrying(context, undefined, () => context.calls.archives.deleteArchive({ archiveId }))
+  }
+}
+
+async function storedArchives(context: Context): Promise<Archive[]> {
+  const { archives } = await retrying(context, undefined, () => context.calls.archives.listArchives({}))
+  const complete = archives.filter(({ kind, status }) => kind === Kind.BACKUP && status === Status.COMPLETE)
+  return complete.toReversed()
+}
+
+/** Deletes what an interrupted call of this device has left. */
+async function dropUnfinished(context: Context): Promise<void> {
+  const { archives } = await retrying(context, undefined, () => context.calls.archives.listArchives({}))
+  const own = archives.filter(
+    ({ kind, writerDeviceId }) => kind === Kind.BACKUP && writerDeviceId === context.device.id,
+  )
+  for (const { archiveId } of own.filter(({ status }) => status === Status.WRITING)) {
+    await retrying(context, undefined, () => context.calls.archives.deleteArchive({ archiveId }))
+  }
+}
