@@ -303,6 +303,24 @@ test("a device that was removed while it left stays removed", async () => {
   expect((await ann.messenger.conversation(id))?.status).toBe("removed")
 })
 
+test("a service that calls a member no member ends nothing: its message waits for the next sync", async () => {
+  const id = await group()
+  refuseNext("AppendMessage", "NOT_MEMBER")
+  await expect(ann.messenger.send(id, utf8("still a member"))).rejects.toMatchObject({ reason: "QUEUED" })
+  expect(watched.inputsOf("AppendMessage")).toHaveLength(1)
+  expect((await ann.messenger.conversation(id))?.status).toBe("active")
+  await ann.messenger.sync()
+  expect(await textsIn(ann, id)).toEqual(["still a member"])
+})
+
+test("a message of a device that was removed without knowing it is refused", async () => {
+  const id = await group()
+  await ben.messenger.removeMembers(id, [ann.person.userId])
+  const sending = ann.messenger.send(id, utf8("too late"))
+  await expect(sending).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  expect((await ann.messenger.conversation(id))?.status).toBe("removed")
+})
+
 test("a rejoin of an unknown conversation is refused without a call", async () => {
   watched.calls.length = 0
   await expect(ann.messenger.rejoin(`cnv_${"0".repeat(26)}`)).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })

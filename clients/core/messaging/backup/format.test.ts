@@ -43,6 +43,7 @@ const contents: Content[] = [
 ]
 
 interface Made {
+  readonly check: Uint8Array
   readonly header: Uint8Array
   readonly chunks: readonly Uint8Array[]
 }
@@ -57,10 +58,11 @@ async function make(byte = 5, given = contents): Promise<Made> {
     const plaintext = toBinary(BackupChunkV1Schema, create(BackupChunkV1Schema, { content }))
     chunks.push(await chain.seal(new Uint8Array(plaintext)))
   }
-  return { header, chunks }
+  return { check: key.check, header, chunks }
 }
 
-const fileOf = ({ header, chunks }: Made): Uint8Array => concat(magic, ...[header, ...chunks].map(frameOf))
+const fileOf = ({ header, chunks }: Omit<Made, "check">): Uint8Array =>
+  concat(magic, ...[header, ...chunks].map(frameOf))
 
 /** The kinds of the chunks that were read, and the reason of the failure. */
 async function readAll(file: Uint8Array, pieceSize = file.length, reader = owner, key = secret) {
@@ -91,6 +93,28 @@ function withHeader(change: Partial<BackupHeaderV1>): Uint8Array {
 
 test("a backup is read in pieces of any size", async () => {
   for (const size of [1, 3, 64, file.length]) expect(await readAll(file, size)).toEqual(whole)
+})
+
+test("a backup is read from a stream, a page's stream and an async iterable, and an empty one is no backup", async () => {
+  const blob = new Blob([file.slice()])
+  async function* pieces() {
+    yield file.subarray(0, 100)
+    yield file.subarray(100)
+  }
+  // Some browsers do not iterate over a ReadableStream.
+  const plain: object = { getReader: () => blob.stream().getReader() }
+  for (const source of [blob.stream(), plain as ReadableStream<Uint8Array>, pieces()]) {
+    const read: (string | undefined)[] = []
+    for await (const { case: kind } of (await openBackup(owner, source, secret)).contents) read.push(kind)
+    expect(read).toEqual(["history", "history"])
+  }
+  for (const length of [0, 3]) {
+    expect((await readAll(file.slice(0, length), 1)).reason).toMatch(/BACKUP_(TAMPERED|INCOMPLETE)/)
+  }
+})
+
+test("the secret of a backup has 32 bytes", () => {
+  for (const length of [0, 31, 33]) expect(() => keyOf(bytesOf(9, length), bytesOf(5))).toThrow(RangeError)
 })
 
 test("the bytes equal an independent implementation of the documented format", () => {
@@ -179,6 +203,8 @@ test.each<[string, Partial<BackupHeaderV1>, string]>([
   ["no version", { version: 0 }, "BACKUP_TAMPERED"],
   ["a short id", { backupId: bytesOf(5, 15) }, "BACKUP_TAMPERED"],
   ["another id", { backupId: bytesOf(6) }, "BACKUP_KEY_WRONG"],
+  ["a short key check", { keyCheck: good.check.slice(1) }, "BACKUP_TAMPERED"],
+  ["a short owner", { ownerHash: ownerHashOf(owner).slice(1) }, "BACKUP_TAMPERED"],
   ["less memory", { passphrase: derivation({ memoryKib: 19_455 }) }, "BACKUP_PARAMETERS_REFUSED"],
   ["more memory", { passphrase: derivation({ memoryKib: 1_048_577 }) }, "BACKUP_PARAMETERS_REFUSED"],
   ["one pass", { passphrase: derivation({ passes: 1 }) }, "BACKUP_PARAMETERS_REFUSED"],

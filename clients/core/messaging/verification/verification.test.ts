@@ -6,6 +6,7 @@ import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { issueDeviceList } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
+import { BackupChunkV1_ComparedUserSchema } from "@signet/proto/client/v1/backup"
 import {
   ConversationRecordSchema,
   VerificationRecord_Status as Status,
@@ -16,6 +17,7 @@ import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
+import { importComparison } from "../backup/import-comparisons.ts"
 import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
@@ -30,7 +32,7 @@ import { deviceSpace } from "../store/store.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import { testBox } from "../testing/test-box.ts"
 import { changePeer, comparedPeers, putChangedKey, putSeenKey, readPeer } from "./peer-rows.ts"
-import { look, lookAgain, verification } from "./verification.ts"
+import { look, lookAgain, presentKeys, verification } from "./verification.ts"
 
 const { listFields, listKey, alice, bob, appId, tenantId, bytes32, now, credentialBytes } = world
 const [own, theirs] = [idOf("prn", bob), idOf("prn", alice)]
@@ -365,4 +367,110 @@ test("the members of a group share a group code", async () => {
   expect(await verification(one.context).groupCode(id)).toMatch(/^[0-9 ]+$/)
   const away = (await device()).context
   await expect(verification(away).groupCode(id)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+})
+
+const phoneKey = world.credentialFields.leafSignatureKey
+const comparison = {
+  status: Status.VERIFIED,
+  method: "number",
+  acceptedKeys: [phoneKey],
+  ...{ listVersion: 4n, listHash: hash("device-list", fourth) },
+}
+const imports = (context: Context, record: MessageInitShape<typeof VerificationRecordSchema> = comparison) =>
+  importComparison(context, create(BackupChunkV1_ComparedUserSchema, { userId: theirs, record }))
+const unseen = { listVersion: 0n, listHash: new Uint8Array() }
+const changed = { is: "keysChanged", userId: theirs, deviceIds: [], listFault: undefined }
+
+test.each<[string, Partial<typeof comparison>, Parameters<typeof device>, object, Status]>([
+  ["of today's keys is taken over", {}, [], {}, Status.VERIFIED],
+  [
+    "of other keys has changed",
+    { acceptedKeys: [bytes32(1)] },
+    [],
+    { deviceIds: [idOf("dev", world.phone)] },
+    Status.CHANGED,
+  ],
+  ["of a user without keys today has changed", unseen, [{}, [], []], {}, Status.CHANGED],
+  [
+    "of a list that the service does not return has changed",
+    {},
+    [{}, [third]],
+    faultOf("LIST_ROLLBACK"),
+    Status.CHANGED,
+  ],
+  [
+    "of a list that another one contradicts has changed",
+    {},
+    [{}, [third, otherFourth]],
+    faultOf("DEVICE_LIST_FORK"),
+    Status.CHANGED,
+  ],
+  ["of devices that the service does not return has changed", {}, [{}, [third, fourth], []], {}, Status.CHANGED],
+])("an imported comparison %s", async (_, change, of, event, status) => {
+  const one = await device(...of)
+  expect(await imports(one.context, { ...comparison, ...change })).toBe(status === Status.CHANGED)
+  expect(one.events).toEqual(status === Status.CHANGED ? [{ ...changed, ...event }] : [])
+  expect(await one.stored()).toMatchObject({ status, acceptedKeys: change.acceptedKeys ?? [phoneKey] })
+})
+
+function faultOf(listFault: string) {
+  return { listFault }
+}
+
+test("an imported comparison is not verified by a member that no list names, nor while one joins", async () => {
+  const unlisted = await device({}, [], [])
+  await conversation(unlisted, {}, await signedIdentity())
+  const { listHash: _, ...seen } = comparison
+  const [own] = await presentKeys(unlisted.context, theirs)
+  expect(await imports(unlisted.context, { ...seen, listVersion: 0n, acceptedKeys: [own?.key ?? bytes32(1)] })).toBe(
+    true,
+  )
+  expect((await unlisted.stored())?.status).toBe(Status.CHANGED)
+  let isIn = false
+  const joined = await device({
+    async whileSearched(context) {
+      const { record } = await readPeer(context, theirs)
+      if (record?.status !== Status.VERIFIED || isIn) return
+      isIn = true
+      await conversation(joined, {}, await signedIdentity({ deviceId: world.id(0x68) }))
+    },
+  })
+  expect(await imports(joined.context)).toBe(false)
+  expect(joined.events).toEqual([{ ...changed, deviceIds: [idOf("dev", world.id(0x68))] }])
+  expect(await verification(joined.context).status(theirs)).toBe("changed")
+})
+
+test("an imported comparison that had changed stays changed, with its fault and without an event", async () => {
+  const one = await device()
+  const found = { ...comparison, status: Status.CHANGED, listFault: "DEVICE_LIST_FORK" }
+  expect(await imports(one.context, found)).toBe(false)
+  expect(one.events).toEqual([])
+  expect(await one.stored()).toMatchObject({ status: Status.CHANGED, listFault: "DEVICE_LIST_FORK" })
+})
+
+test.each<[string, Partial<VerificationRecord>]>([
+  ["has compared the keys", { status: Status.VERIFIED, method: "qr" }],
+  ["has refused a list", { listFault: "LIST_ROLLBACK" }],
+])("an imported comparison replaces nothing if this device %s, before or meanwhile", async (_, own) => {
+  const before = await device()
+  await set(own)(before.context)
+  const meanwhile = await device({ whileAsked: set(own) })
+  for (const one of [before, meanwhile]) {
+    expect(await imports(one.context)).toBe(false)
+    expect(await one.stored()).toMatchObject({ ...own, acceptedKeys: [] })
+  }
+})
+
+test("an import asks for today's keys, and refuses a comparison that names no user", async () => {
+  const failing = await device({
+    whileAsked: async () => {
+      throw new Error("offline")
+    },
+  })
+  await expect(imports(failing.context)).rejects.toMatchObject({ name: "ConnectError" })
+  expect(await failing.stored()).toBeUndefined()
+  for (const unnamed of [{ record: comparison }, { userId: "prn_b", record: comparison }, { userId: theirs }]) {
+    const compared = create(BackupChunkV1_ComparedUserSchema, unnamed)
+    await expect(importComparison(failing.context, compared)).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
+  }
 })
