@@ -1,15 +1,18 @@
 // Files between messengers on a real server: uploads in parts, downloads in ranges, and access.
 import { inspect } from "node:util"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { DownloadPartResponse } from "@signet/proto/messaging/v1/attachment_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { failureOf } from "../../clients/core/errors.ts"
 import type { AttachmentSource } from "../../clients/core/messaging/attachments/source.ts"
 import { contentOfAttachment } from "../../clients/core/messaging/content.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { ask } from "../../clients/core/messaging/sending/intents.ts"
 import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
 import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
-import { sync } from "../../clients/core/messaging/sync/sync.ts"
+import { renewCredential, sync } from "../../clients/core/messaging/sync/sync.ts"
 import {
   type Attaching,
   bytes,
@@ -80,6 +83,45 @@ test("a file whose message is overtaken by a commit is sent in the new epoch", a
   const { seq } = await messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   expect(watched.inputsOf("AppendMessage")).toHaveLength(2)
   expect((await newest(ben.messenger)).seq).toBe(seq)
+})
+
+test.each([
+  ["once is uploaded again, and sent", 1, "sent"],
+  ["twice is not sent", 2, "INVALID_FIELD"],
+])("a file whose bytes the service finds altered %s", async (_, refusals, outcome) => {
+  const watched = watchedTransport(messengers.transport)
+  const { messenger } = await again(ann, watched)
+  let left = refusals
+  watched.before = async ({ method }) => {
+    if (method !== "CompleteAttachment" || left-- <= 0) return
+    throw new ConnectError("altered", Code.InvalidArgument, undefined, [
+      { desc: ErrorInfoSchema, value: { reason: "INVALID_FIELD", domain: "signet" } },
+    ])
+  }
+  const sending = messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+  expect(
+    await sending.then(
+      ({ state }) => state,
+      (error: unknown) => failureOf(error)?.reason,
+    ),
+  ).toBe(outcome)
+  expect(watched.inputsOf("UploadPart")).toHaveLength(2)
+  for (const upload of await messenger.uploads(id)) await messenger.cancelUpload(id, upload.id)
+})
+
+test("a file whose upload the device's renewal overtakes is not sent: no recipient would accept its key", async () => {
+  const watched = watchedTransport(messengers.transport)
+  const { messenger } = await again(ann, watched)
+  watched.before = async ({ method }) => {
+    if (method !== "CompleteAttachment") return
+    watched.before = undefined
+    await renewCredential((await openContext(...messengers.optionsFor(ann.person, ann))).context)
+    await (await again(ann, messengers.transport)).messenger.refreshKeys(id)
+  }
+  const sending = messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+  await expect(sending).rejects.toMatchObject({ reason: "ATTACHMENT_GONE" })
+  ann = await again(ann, messengers.transport)
+  for (const upload of await ann.messenger.uploads(id)) await ann.messenger.cancelUpload(id, upload.id)
 })
 
 test("a file that waits to be sent is listed without a text", async () => {

@@ -103,6 +103,17 @@ test("messages between two resets, the second of which voids the welcomes of the
   expect(await textsIn(first, id)).toEqual(["before", "after both"])
 })
 
+test("a device that has never joined resets the conversation with a later sync, without a message", async () => {
+  const [first, second] = [await newcomer("ada never"), await newcomer("bob never")]
+  const { id } = await first.messenger.createDirectConversation(second.person.userId)
+  await syncAll(second)
+  const ada = await replaced(first)
+  expect((await ada.messenger.createDirectConversation(second.person.userId)).status).toBe("waiting")
+  await pass()
+  await ada.messenger.sync()
+  expect(await statusOf(ada, id)).toBe("active")
+})
+
 test.each([
   ["another device was first", "NOT_MEMBER", "waiting"],
   ["for another reason", "INVALID_FIELD", "INVALID_FIELD"],

@@ -18,7 +18,7 @@ import { ciphertextIn, remoteCiphertext } from "./ciphertext.ts"
 import { openedAttachment, type ReadOptions } from "./download.ts"
 import { headerBytes, isPartSize, layoutOf, padme, tagBytes } from "./layout.ts"
 import { acceptManifest } from "./manifest.ts"
-import { sealRange } from "./source.ts"
+import { sealChunk, sealRange } from "./source.ts"
 
 const chunk = 4_096
 const sealedChunk = chunk + tagBytes
@@ -254,7 +254,9 @@ test("the ciphertext equals an independent implementation of the documented form
 })
 
 test("sizes are padded to few buckets, by at most an eighth", () => {
-  expect([0, 1, 2, 9, 100, 1_000, 4_106, 1_000_000].map(padme)).toEqual([0, 1, 2, 10, 104, 1_024, 4_352, 1_015_808])
+  expect([0, 1, 2, 3, 9, 100, 1_000, 4_106, 1_000_000].map(padme)).toEqual([
+    0, 1, 2, 3, 10, 104, 1_024, 4_352, 1_015_808,
+  ])
   const buckets = new Set<number>()
   for (let size = 1; size <= 100_000; size++) {
     const bucket = padme(size)
@@ -332,14 +334,24 @@ test("an attachment with contradicting sizes does not open", async () => {
   expect(open).toThrow(expect.objectContaining({ reason: "ATTACHMENT_TAMPERED" }))
 })
 
+test("a source that returns fewer bytes than its size is not uploaded, although padding is zero, too", async () => {
+  const plaintext = plaintextOf(chunk + 10).with(-1, 0)
+  const { manifest } = await sealedAttachment(plaintext)
+  const layout = layoutOf(plaintext.length, chunk) ?? expect.fail("a size")
+  const cipher = await chunkCipher(manifest, somewhere, layout, new Uint8Array(7).fill(7))
+  const short = { size: plaintext.length, slice: (from: number) => new Blob([plaintext.slice(from, from + 9)]) }
+  await expect(sealChunk(cipher, layout, short, 1)).rejects.toMatchObject({ reason: "ATTACHMENT_SOURCE_CHANGED" })
+})
+
 describe("an attachment that the service describes as", () => {
   const sealedSize = 1_000
   const good = { status: Attachment_Status.COMPLETE, size: BigInt(sealedSize), partSize: 4_096 }
-  function remote(attachment: MessageInitShape<typeof AttachmentSchema> | undefined) {
+  const part = async () => ({ data: new Uint8Array(sealedSize).fill(7) })
+  function remote(attachment: MessageInitShape<typeof AttachmentSchema> | undefined, downloadPart = part) {
     const transport = createRouterTransport(({ service }) => {
       service(AttachmentService, {
         getAttachment: () => ({ attachment }),
-        downloadPart: () => ({ data: new Uint8Array(sealedSize).fill(7) }),
+        downloadPart,
       })
     })
     const clock = { nowMs: () => 0, after: () => () => undefined }
@@ -350,6 +362,15 @@ describe("an attachment that the service describes as", () => {
     const context = { calls, clock, random } as unknown as Context
     return remoteCiphertext(context, idOf("att", new Uint8Array(16)), sealedSize)()
   }
+
+  test("complete is read until the reader stops, also while the service does not answer", async () => {
+    const ending = new AbortController()
+    const parts = await remote(good, () => {
+      ending.abort(new Error("stopped"))
+      return new Promise(() => undefined)
+    })
+    await expect(parts.read(0, 10, ending.signal)).rejects.toThrow("stopped")
+  })
 
   test("complete and of the sent size is read", async () => {
     expect(await (await remote(good)).read(998, 1_000)).toEqual(new Uint8Array([7, 7]))

@@ -33,8 +33,8 @@ export interface Layout {
 export function padme(size: number): number {
   if (size < 2) return size
   const exponent = Math.floor(Math.log2(size))
-  const step = 2 ** (exponent - Math.floor(Math.log2(exponent || 1)) - 1)
-  return step < 1 ? size : Math.ceil(size / step) * step
+  const step = 2 ** (exponent - Math.floor(Math.log2(exponent)) - 1)
+  return Math.ceil(size / step) * step
 }
 
 /** @returns Undefined for an invalid plaintext or chunk size, and above `maxCiphertextBytes`. */
