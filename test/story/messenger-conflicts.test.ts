@@ -250,13 +250,6 @@ test("a creation whose claimed key packages have expired continues", async () =>
   await once.close()
 })
 
-test("a first commit whose proof the service calls stale is made anew: there is no earlier commit to compare", async () => {
-  refuseNext("AppendMessage", "PROOF_STALE")
-  const { id, status } = await ann.messenger.createGroupConversation([ben.person.userId])
-  expect(status).toBe("active")
-  expect(await membersIn(ann, id)).toContain(ben.person.userId)
-})
-
 test("an epoch that ends between an authorization and its commit costs another authorization", async () => {
   const id = await group()
   const tab = await messengers.open(ann.person, { store: ann.store, box: ann.box })
@@ -311,14 +304,6 @@ test("a service that calls a member no member ends nothing: its message waits fo
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
   await ann.messenger.sync()
   expect(await textsIn(ann, id)).toEqual(["still a member"])
-})
-
-test("a message of a device that was removed without knowing it is refused", async () => {
-  const id = await group()
-  await ben.messenger.removeMembers(id, [ann.person.userId])
-  const sending = ann.messenger.send(id, utf8("too late"))
-  await expect(sending).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
-  expect((await ann.messenger.conversation(id))?.status).toBe("removed")
 })
 
 test("a rejoin of an unknown conversation is refused without a call", async () => {

@@ -254,9 +254,12 @@ test("a device waits for the welcome of another device that has made the first c
   await bob.messenger.sync()
   await tablet.messenger.sync()
   expect(await statusOf(tablet, id)).toBe("active")
-  expect((await phone.messenger.createDirectConversation(person.userId)).status).toBe("active")
-  await syncAll(bob)
-  expect(await textsIn(bob, id)).toEqual(["from the phone"])
+  // Sending tries again to create the conversation.
+  await phone.messenger.send(id, utf8("and more"))
+  const waitsFor = async () => (await phone.messenger.conversation(id))?.waitsFor
+  await expect.poll(waitsFor, { timeout: 5_000 }).toBe("welcome")
+  await syncAll(phone, bob)
+  expect(await textsIn(bob, id)).toEqual(["from the phone", "and more"])
 })
 
 test.each([

@@ -115,9 +115,9 @@ test("a device that has never joined resets the conversation with a later sync, 
 })
 
 test.each([
-  ["another device was first", "NOT_MEMBER", "waiting"],
+  ["because another device was first", "NOT_MEMBER", "waiting"],
   ["for another reason", "INVALID_FIELD", "INVALID_FIELD"],
-])("a reset that the service refuses, %s, keeps the queued message for the next one", async (_, reason, outcome) => {
+])("a reset that the service refuses %s keeps the queued message for the next one", async (_, reason, outcome) => {
   const [first, second] = [await newcomer(`ada ${reason}`), await newcomer(`bob ${reason}`)]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
