@@ -51,7 +51,11 @@ describe("problems are reported without values", () => {
     ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must be 32 bytes in base64\.$/],
     ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must be 32 bytes in base64\.$/],
     ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /has a version twice/],
-    ["a pepper whose version is no number", { SIGNET_PEPPERS: `one:${key(4)}` }, /must look like 2:base64,1:base64/],
+    [
+      "a pepper whose version is no number",
+      { SIGNET_PEPPERS: `1:${key(4)},two:${key(5)}` },
+      /must look like 2:base64,1:base64/,
+    ],
     ["a conversation above the limit", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
     ["limits off in production", { SIGNET_LIMITS: "off" }, /only in the development profile/],
     ["invalid limits", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
