@@ -153,4 +153,22 @@ describeStory("a session", (kind) => {
       for (const key of keys) expect(key).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" })
     })
   })
+
+  test("without a retry window no successor is stored, and a retry counts as reuse", async () => {
+    const { auth } = clientsOver((protocols.gRPC ?? expect.unreachable)(server.url))
+    const put = (retryWindowSeconds: number) =>
+      server.deps.store.transaction((tx) =>
+        tx.apps.putApp({ ...server.app, settings: { ...server.app.settings, retryWindowSeconds } }),
+      )
+    const { refreshToken, session } = await auth.externalLogin(await server.login(`no window ${Math.random()}`))
+    await put(0)
+    const request = { refreshToken, retryKey: "0123456789abcdefghijkl" }
+    await auth.refresh(request)
+    const rows = server.store.db.selectFrom("refresh_token").select(["retry_key_hash", "successor_sealed"])
+    for (const row of await rows.where("session_id", "=", session?.id as never).execute()) {
+      expect(row).toEqual({ retry_key_hash: null, successor_sealed: null })
+    }
+    expect(await refusal(auth.refresh(request))).toBe("Unauthenticated REFRESH_TOKEN_REUSED")
+    await put(server.app.settings.retryWindowSeconds)
+  })
 })

@@ -5,13 +5,16 @@ import {
   MethodOptionsSchema,
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt"
+import type { ConnectRouter } from "@connectrpc/connect"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { http } from "@signet/proto/google/api/annotations"
 import { HttpRuleSchema } from "@signet/proto/google/api/http"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { describe, expect, test } from "vitest"
 import { bindingsOf, routeOf } from "./http-rule.ts"
 import { requestMessage } from "./request-message.ts"
+import { restRoutes } from "./rest.ts"
 
 describe("a custom verb", () => {
   const [binding] = bindingsOf(DelegationService.method.revokeDelegation)
@@ -39,6 +42,29 @@ describe("a query", () => {
   test("sets no field of the path", () => {
     expect(ask("page_size=2")()).toMatchObject({ appId: "app_1", pageSize: 2 })
     expect(ask("app_id=app_1")).toThrow(expect.objectContaining({ reason: "UNKNOWN_FIELD" }))
+  })
+
+  test("has true or false for a truth value", () => {
+    const [download] = bindingsOf(AttachmentService.method.downloadPart)
+    const part = (query: string) => () => {
+      if (download === undefined) throw new Error("no binding")
+      return requestMessage(
+        download,
+        { path: "/messaging/attachments/att_1/parts/0", query, header: () => null },
+        undefined,
+      )
+    }
+    expect(part("accept_url=true")()).toMatchObject({ acceptUrl: true })
+    expect(part("accept_url=false")()).toMatchObject({ acceptUrl: false })
+    for (const text of ["1", "yes", "TRUE", ""]) {
+      expect(part(`accept_url=${text}`)).toThrow(expect.objectContaining({ reason: "INVALID_FIELD" }))
+    }
+  })
+
+  test("has one method for each route", () => {
+    const twice = (router: ConnectRouter) => void router.service(DelegationService, {}).service(DelegationService, {})
+    const options = { interceptors: [], onFault: () => undefined }
+    expect(() => restRoutes({ ...options, routes: twice })).toThrow(/two methods claim POST \/auth\/delegation/)
   })
 })
 

@@ -114,3 +114,20 @@ test("a device that renews with its own key has no former key", async () => {
   expect(after.previous_leaf_key).toBeNull()
   expect(after.credential_hash).not.toEqual(before.credential_hash)
 })
+
+test("devices of the same age are listed once each, page by page", async () => {
+  const user = await world.newUser()
+  const devices = [await world.newDevice({ of: user, packages: 0 }), await world.newDevice({ of: user, packages: 0 })]
+  devices.push(await world.newDevice({ of: user, packages: 0 }))
+  await sql`update messaging_device set created_at = '2026-01-01' where user_id = ${user.userId}`.execute(
+    world.store.db,
+  )
+  const listed: string[] = []
+  let pageToken = ""
+  do {
+    const page = await devices[0]?.calls.devices.listDevices({ pageSize: 1, pageToken })
+    listed.push(...(page?.devices ?? []).map(({ id }) => id))
+    pageToken = page?.nextPageToken ?? ""
+  } while (pageToken !== "" && listed.length < 10)
+  expect(listed.toSorted()).toEqual(devices.map(({ id }) => id).toSorted())
+})
