@@ -12,6 +12,7 @@ import { developmentWorld, type World } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
 import { backingUp } from "./client/backup.ts"
+import { transferring } from "./client/history.ts"
 import { bareTrip, byTurns, messengerTrip } from "./client/latency.ts"
 import { issuerRoot, newPerson, type Person } from "./client/people.ts"
 import { appender, inBatches, newcomer } from "./messaging/cast.ts"
@@ -132,7 +133,9 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
   const messenger = await ben.person.open()
   const taking = await timed(() => messenger.sync())
   if ((await messenger.conversation(id))?.processedSeq !== BigInt(count + 1)) throw new Error("not all was taken in")
-  const backups = await backingUp(messenger, await ben.person.withNewDevice(), count)
+  const restored = await ben.person.withNewDevice()
+  const backups = await backingUp(messenger, restored, count)
+  const transfers = await transferring(messenger, await restored.withNewDevice(), id, count)
   await messenger.close()
   const stored = (statSync(file).size - before) / count
   return [
@@ -153,6 +156,7 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
     { name: "a message on the wire", ratio: 1, bytes: wireBytes / count },
     { name: "a message in the store", ratio: stored / (wireBytes / count), bytes: stored },
     ...backups,
+    ...transfers,
   ]
 }
 
