@@ -201,6 +201,18 @@ describeOnPostgres("wake-ups between processes", () => {
     await database.drop()
   })
 
+  test("more hints than may wait are dropped, and later ones are told", async () => {
+    const database = await createTestDatabase()
+    const { one, told, has, close } = await twoOn(database.url)
+    const before = told.length
+    one.publish(Array.from({ length: 10_001 }, (_, i) => ({ ...list, version: BigInt(i) })))
+    one.publish([directive])
+    await has(({ is }) => is === "directive")
+    expect(told.slice(before)).toEqual([directive])
+    await close()
+    await database.drop()
+  })
+
   test("that the revocation log has grown reaches the others, and not who said it", async () => {
     const database = await createTestDatabase()
     const open = () =>
