@@ -57,7 +57,7 @@ function countOf(kept: Uint8Array): number {
   if (version > format) {
     throw new SecretBoxError("STATE_NEWER_VERSION", "a later version of this program keeps its keys in the store")
   }
-  if (version !== format || count < 1 || count > maxKeys || kept.length <= 2 + keyBytes * count) throw changed()
+  if (version !== format || kept.length <= 2 + keyBytes * count) throw changed()
   return count
 }
 
