@@ -71,6 +71,10 @@ test("every device of a user follows the list, and marks members and entries in 
     expect((await messenger.conversation(id))?.blockedUserIds).toEqual([idOf(eve)])
     expect((await messenger.conversations()).find((one) => one.id === direct.id)?.blockedUserIds).toEqual([idOf(eve)])
   }
+  // A conversation without the blocked user shows nobody.
+  const { id: other } = await ada.messenger.createDirectConversation(idOf(bob))
+  expect((await ada.messenger.conversation(other))?.blockedUserIds).toEqual([])
+  expect((await ada.messenger.send(other, utf8("to bob"))).state).toBe("sent")
   // To the blocked user nothing differs.
   expect((await eve.messenger.send(id, utf8("to all"))).state).toBe("sent")
   expect((await eve.messenger.send(direct.id, utf8("to ada"))).state).toBe("sent")

@@ -62,6 +62,26 @@ test("envelopes arrive in any order, twice, and across epochs: they are read in 
   expect(await textsIn(offline, id)).toEqual(texts)
 })
 
+test("a refusal to list the log reaches the caller of an envelope after a gap", async () => {
+  const id = await group()
+  for (const text of ["one", "two"]) await ann.messenger.send(id, utf8(text))
+  const envelope = (await logOf(id)).at(-1) ?? expect.fail("no message")
+  const transport: Transport = {
+    ...messengers.transport,
+    async unary(method, ...call) {
+      if (method.name !== "ListMessages") return messengers.transport.unary(method, ...call)
+      throw new ConnectError("refused", Code.FailedPrecondition, undefined, [
+        { desc: ErrorInfoSchema, value: { reason: "LOG_INCOMPLETE", domain: "signet" } },
+      ])
+    },
+  }
+  const { messenger } = await messengers.open(ben.person, { ...ben, transport })
+  const incoming = messenger.processIncoming({ conversationId: id, envelope })
+  await expect(incoming).rejects.toMatchObject({ name: "ConnectError", code: Code.FailedPrecondition })
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["one", "two"])
+})
+
 test("an envelope that is not in the log changes nothing", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("true"))
