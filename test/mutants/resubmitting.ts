@@ -9,6 +9,7 @@ const returning = `${append}/resubmit.test.ts`
 const rules = "server/kernel/messaging/append.test.ts"
 const story = "test/story/messenger-restored-service.test.ts"
 const returned = "gets 100 messages and 3 commits back from its members, and every conversation continues"
+const beyond = "continues beyond all lost numbers, and shows a member whose removal was lost"
 
 export const resubmittingMutants: readonly Mutant[] = [
   {
@@ -124,6 +125,38 @@ export const resubmittingMutants: readonly Mutant[] = [
     to: "",
     test: story,
     name: "continues with what a device has written that had read less than the others",
+  },
+  {
+    fault: "a device resubmits to a log that continued without it",
+    file: `${client}/receiving/resubmit.ts`,
+    from: "if (await isReused(conversation, head)) return false",
+    to: "",
+    test: story,
+    name: beyond,
+  },
+  {
+    fault: "a rejoining device gets a number that it has read",
+    file: "server/kernel/messaging/append.ts",
+    from: "return isRejoin && directives.some(",
+    to: "return directives.length < 0 && directives.some(",
+    test: rules,
+    name: "of one that has read beyond the log, it is far",
+  },
+  {
+    fault: "a member whose removal was lost returns unseen",
+    file: `${client}/conversation/welcome.ts`,
+    from: "if (before === undefined) return []",
+    to: "if (before !== undefined) return []",
+    test: story,
+    name: beyond,
+  },
+  {
+    fault: "a commit at any distance continues the log",
+    file: `${client}/conversation/order.ts`,
+    from: "seq === local.processedSeq + lostSeqGap",
+    to: "seq > local.processedSeq",
+    test: `${client}/conversation/order.test.ts`,
+    name: "continues a log that has lost envelopes only there",
   },
   {
     fault: "the stored envelopes have no bound",

@@ -101,4 +101,41 @@ describe.each(Object.entries(backedUp))("a service with %s", (_, start) => {
     await syncAll(fay)
     expect(await allTexts(fay, id)).toEqual(["in the earlier epoch", "in the next epoch"])
   })
+
+  test("continues beyond all lost numbers, and shows a member whose removal was lost", async () => {
+    const [hal, ida, jim] = await Promise.all(["hal", "ida", "jim"].map((name) => messengers.newcomer(name)))
+    if (hal === undefined || ida === undefined || jim === undefined) return expect.fail("nobody")
+    const { id } = await hal.messenger.createGroupConversation([ida.person.userId, jim.person.userId])
+    await syncAll(ida, jim)
+    await service.backUp()
+    await hal.messenger.send(id, utf8("lost"))
+    await hal.messenger.removeMembers(id, [jim.person.userId])
+    for (const text of ["lost, too", "and this"]) await hal.messenger.send(id, utf8(text))
+    const before = await hal.messenger.conversation(id)
+    await service.restore()
+
+    // Jim uses two of the four numbers again, so neither his removal nor what follows it can return.
+    for (const text of ["here", "still"]) await jim.messenger.send(id, utf8(text))
+    for (let round = 0; round < 2; round++) await syncAll(hal, ida, jim)
+    for (const one of [hal, ida, jim]) {
+      expect(await statusOf(one, id)).toBe("active")
+      await one.messenger.send(id, utf8("after"))
+    }
+    await syncAll(hal, ida, jim)
+    const own = ["lost", "lost, too", "and this"]
+    expect((await allTexts(hal, id)).filter((text) => own.includes(text))).toEqual(own)
+    for (const one of [hal, ida, jim]) expect((await allTexts(one, id)).slice(-3)).toEqual(Array(3).fill("after"))
+    const entries = await hal.messenger.timeline(id, { limit: 1_000 })
+    const seqs = entries.map(({ seq }) => seq)
+    expect(seqs).toEqual(seqs.toSorted((a, b) => Number(a - b)))
+    const returned = entries.filter((entry) => entry.is === "membership" && entry.seq > (before?.processedSeq ?? 0n))
+    expect(returned).toMatchObject([{ added: [{ userId: jim.person.userId }], removed: [] }])
+    for (const one of [ida, jim]) {
+      const kinds = (await one.messenger.timeline(id, { limit: 1_000 })).map(({ is }) => is)
+      expect(kinds.filter((is) => is === "gap")).toHaveLength(1)
+    }
+    await hal.messenger.removeMembers(id, [jim.person.userId])
+    await syncAll(ida, jim)
+    expect(await statusOf(jim, id)).toBe("removed")
+  })
 })

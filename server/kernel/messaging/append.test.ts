@@ -7,6 +7,9 @@ const commit: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3
 const message: Attempt = { kind: "APPLICATION", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n }
 const unparsed: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n }
 const rejoining = { directives: [{ ...directive, kind: "REJOIN" as const }] }
+const beyond = { directives: [{ ...directive, kind: "REJOIN" as const, isBeyondLog: true as const }] }
+const readded = { directives: beyond.directives.map((one) => ({ ...one, status: "REMOVED" as const })) }
+const rejoin = { op: "REJOIN", isDirected: true } as const
 const refuse = (reason: string) => ({ is: "refuse", reason }) as AppendDecision
 const removing = { directives: [directive] }
 const removal = { op: "REMOVE", isDirected: true } as const
@@ -103,6 +106,14 @@ test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   ],
   ["before it was parsed it may be a reset", { kind: "DIRECT" }, { ...unparsed, processedSeq: 8n }, { is: "append" }],
   ["but not in a group", { kind: "GROUP" }, { ...unparsed, processedSeq: 8n }, refuse("LOG_INCOMPLETE")],
+  ["the removal of a rejoining device is the next", rejoining, { ...commit, membership: rejoin }, { seq: 8n }],
+  ["of one that has read beyond the log, it is far", beyond, { ...commit, membership: rejoin }, { seq: 1_048_583n }],
+  ["the addition after it is not", readded, { ...commit, membership: rejoin }, { seq: 8n }],
+  ["no other commit is far", beyond, commit, { seq: 8n }],
+  ["no message either", beyond, message, { seq: 8n }],
+  ["a lost commit returns to the far number", {}, { ...commit, resubmittedSeq: 1_048_583n }, { seq: 1_048_583n }],
+  ["and to the next one, whatever waits", beyond, { ...commit, membership: rejoin, resubmittedSeq: 8n }, { seq: 8n }],
+  ["a lost message to no far one", {}, { ...message, resubmittedSeq: 1_048_583n }, refuse("LOG_INCOMPLETE")],
   ["a commit before it is parsed does not", removing, unparsed, { is: "append" }],
   ["nothing waits for a rejoin", rejoining, message, { is: "append" }],
   ["no commit either", rejoining, commit, { is: "append" }],

@@ -4,7 +4,7 @@ import type { Reason } from "../errors.ts"
 import type { DeviceId } from "../ids.ts"
 import { equalBytes } from "./bytes.ts"
 import { isOnTheWayOut, requiredCommit } from "./directive.ts"
-import { resetSeqGap } from "./limits.ts"
+import { lostSeqGap } from "./limits.ts"
 import type { MembershipOp } from "./membership.ts"
 import type { Conversation, Directive, Leaf } from "./records.ts"
 import { leafOf } from "./roster.ts"
@@ -87,12 +87,21 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
 }
 
 /**
- * The next sequence number. If a member has read beyond the end of the log, the log has lost envelopes. Members reject a
- * reset at a number that they have read, so it gets a later one than any of them has. The claim itself is no number of
- * the log: a member could use up all of them.
+ * The next sequence number. If a member has read beyond the end of the log, the log has lost envelopes. The commit by
+ * which such a member continues, a reset or its removal for a rejoin, skips the lost numbers: no member may read two
+ * envelopes under one number. The member's claim itself is no number of the log: it could use up all of them.
  */
-const nextSeq = ({ headSeq }: Conversation, { isReset, processedSeq = 0n }: Attempt): bigint =>
-  headSeq + (isReset === true && processedSeq > headSeq ? resetSeqGap : 1n)
+function nextSeq({ headSeq, directives }: Conversation, attempt: Attempt): bigint {
+  const { kind, isReset, membership, processedSeq = 0n, resubmittedSeq } = attempt
+  const skips = (): boolean => {
+    // Its receipt proves the number.
+    if (resubmittedSeq !== undefined) return kind === "COMMIT" && resubmittedSeq === headSeq + lostSeqGap
+    if (isReset === true) return processedSeq > headSeq
+    const isRejoin = membership?.op === "REJOIN" && membership.isDirected
+    return isRejoin && directives.some(({ status, isBeyondLog }) => status === "OPEN" && isBeyondLog === true)
+  }
+  return headSeq + (skips() ? lostSeqGap : 1n)
+}
 
 /**
  * True if the attempt may have the next sequence number. A caller that has read beyond it knows of a message there that

@@ -120,6 +120,23 @@ test("a rejoin is a removal and a re-adding, and a second request returns the fi
   expect(decideRejoin(open, { ...asked, deviceId: device(21) })).toMatchObject({ reason: "NOT_MEMBER" })
 })
 
+test("a rejoin notes that its device has read beyond the log, also if it was requested before", () => {
+  const ofDevice = { ...asked, deviceId: device(21) }
+  const { headSeq } = conversation
+  const first = decideRejoin(conversation, { ...ofDevice, processedSeq: headSeq })
+  if (first.is !== "issue") throw new Error("refused")
+  expect(first.directive.isBeyondLog).toBeUndefined()
+  const waiting = { ...conversation, directives: [first.directive] }
+  const second = decideRejoin(waiting, { ...ofDevice, processedSeq: headSeq + 1n })
+  if (second.is !== "issue") throw new Error("there")
+  expect(second.directive.isBeyondLog).toBe(true)
+  const both = { ...conversation, directives: [first.directive, second.directive] }
+  expect(decideRejoin(both, { ...ofDevice, processedSeq: headSeq + 1n })).toEqual({ ...second, is: "there" })
+  const removed = directivesAfter(both.directives, [leaf(0, 10), leaf(1, 20)])
+  expect(removed.map(({ status }) => status)).toEqual(["REMOVED", "REMOVED"])
+  expect(directivesAfter(removed, conversation.roster).map(({ status }) => status)).toEqual(["DONE", "DONE"])
+})
+
 test("a removal is done once its last leaf is removed", () => {
   const all = { ...directive, deviceId: null }
   expect(directivesAfter([all], [leaf(0, 10), leaf(1, 20)])[0]?.status).toBe("OPEN")

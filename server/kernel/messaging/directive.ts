@@ -122,18 +122,32 @@ export function decideLeave(conversation: Conversation, asked: Asked): Directive
   return decideRemoval(conversation, { ...asked, deviceId: null }, "LEAVE")
 }
 
-/** Decides a rejoin for a device that cannot process the log. Another member must remove and add it. */
-export function decideRejoin(conversation: Conversation, asked: Asked & { deviceId: DeviceId }): DirectiveDecision {
+/**
+ * Decides a rejoin for a device that cannot process the log. Another member must remove and add it.
+ *
+ * @param asked.processedSeq The device has processed the log up to this sequence number. Default: 0.
+ */
+export function decideRejoin(
+  conversation: Conversation,
+  { processedSeq = 0n, ...asked }: Asked & { readonly deviceId: DeviceId; readonly processedSeq?: bigint },
+): DirectiveDecision {
   if (conversation.status === "CLOSED") return { is: "refuse", reason: "CONVERSATION_CLOSED" }
+  const isBeyondLog = processedSeq > conversation.headSeq
+  // A request from before the loss does not skip the lost numbers, so it does not replace this one.
   const open = conversation.directives.find(
-    ({ kind, status, deviceId }) => kind === "REJOIN" && status !== "DONE" && deviceId === asked.deviceId,
+    ({ kind, status, deviceId, ...one }) =>
+      kind === "REJOIN" &&
+      status !== "DONE" &&
+      deviceId === asked.deviceId &&
+      (status === "REMOVED" || !isBeyondLog || one.isBeyondLog === true),
   )
   if (open !== undefined) return { is: "there", directive: open }
   const own = leafOf(conversation.roster, asked.deviceId)
   if (own === undefined || isOnTheWayOut(conversation.directives, own) !== undefined) {
     return { is: "refuse", reason: "NOT_MEMBER" }
   }
-  return { is: "issue", directive: directiveOf(asked, "REJOIN") }
+  const directive = directiveOf(asked, "REJOIN")
+  return { is: "issue", directive: isBeyondLog ? { ...directive, isBeyondLog } : directive }
 }
 
 function decideRemoval(conversation: Conversation, asked: Asked, kind: "REVOCATION" | "LEAVE"): DirectiveDecision {

@@ -101,10 +101,10 @@ export const onlineMs = 2 * minute
 export const resetAfterMs = minute
 
 /**
- * The distance of a reset from the end of a log that has lost envelopes: more than were assigned since any backup, and
- * a small part of all sequence numbers.
+ * The distance of a reset, or of the removal of a rejoining device, from the end of a log that has lost envelopes: more
+ * than were assigned since any backup, and a small part of all sequence numbers.
  */
-export const resetSeqGap = 2n ** 20n
+export const lostSeqGap = 2n ** 20n
 
 export const rates = {
   claimPerTarget: { limit: 30, seconds: 3_600 },

@@ -102,6 +102,8 @@ export interface Directive {
   readonly deviceId: DeviceId | null
   readonly issuedAtMs: number
   readonly lease: { readonly deviceId: DeviceId; readonly untilMs: number } | null
+  /** Of a REJOIN: the device has read beyond the end of the log, so the service has lost envelopes. */
+  readonly isBeyondLog?: true
 }
 
 export interface ForkReport {

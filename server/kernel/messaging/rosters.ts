@@ -5,6 +5,8 @@ import type { Leaf } from "./records.ts"
 
 export interface KnownRoster {
   readonly epoch: number
+  /** Hash of the receipt that began the epoch. A database that was restored from a backup has another epoch of this number. */
+  readonly receiptHash?: Uint8Array
   readonly roster: readonly Leaf[]
 }
 

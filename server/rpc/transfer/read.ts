@@ -282,6 +282,7 @@ function directiveOf(value: DirectiveMessage): Directive {
       leaseDeviceId === undefined || leaseUntilMs === undefined
         ? null
         : { deviceId: id("dev", leaseDeviceId), untilMs: time(leaseUntilMs) },
+    ...(value.isBeyondLog && { isBeyondLog: true }),
   }
 }
 

@@ -196,6 +196,7 @@ const directiveShape = (of: Directive): MessageInitShape<typeof DirectiveSchema>
   issuedAtMs: ms(of.issuedAtMs),
   leaseDeviceId: of.lease?.deviceId,
   leaseUntilMs: msOrNone(of.lease?.untilMs ?? null),
+  isBeyondLog: of.isBeyondLog === true,
 })
 
 const reportShape = (of: ForkReport): MessageInitShape<typeof ForkReportSchema> => ({

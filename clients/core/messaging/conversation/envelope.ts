@@ -13,7 +13,7 @@ import { removeIntent } from "../sending/intent-rows.ts"
 import { removeOutboxItem } from "../sending/outbox-rows.ts"
 import { type LocalGroup, type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Arrival, At, CommitOutcome, Decision, DraftEffect, EnvelopeEvent } from "./event.ts"
-import { actionFor, isLaterReset, isStagedCommit, isUnannounced } from "./order.ts"
+import { actionFor, isAfterLoss, isLaterReset, isStagedCommit, isUnannounced } from "./order.ts"
 import { groupToRead, isAway } from "./status.ts"
 
 type EnvelopeDecision = Decision<DraftEffect>
@@ -38,8 +38,8 @@ export function decideEnvelope(state: StoredConversation, event: EnvelopeEvent):
 function afterArrival(state: StoredConversation, { envelope, source, isOwn, isNextInLog }: Arrival): EnvelopeDecision {
   const action = actionFor(state, envelope)
   if (action === "skip") return to(state)
-  const isReset = action === "gap" && isNextInLog && isLaterReset(state, envelope)
-  if (action !== "next" && !isReset) return to(state, { do: "end", why: "end" })
+  const isLater = action === "gap" && isNextInLog && (isAfterLoss(state, envelope) || isLaterReset(state, envelope))
+  if (action !== "next" && !isLater) return to(state, { do: "end", why: "end" })
   if (envelope.kind !== Envelope_Kind.COMMIT) {
     const { group } = groupToRead(state)
     const announce = { do: "seeKeys", before: state, group, at: acceptedAt(envelope) } as const
@@ -96,7 +96,7 @@ function enter(
     ...(own && staged && { identityKey: staged.nextIdentityKey }),
     ...(own && staged?.renewsLeaf && { leafRenewedAt: own.nowSeconds }),
   })
-  const effects: DraftEffect[] = [...(isReset ? gapBefore(before, at) : []), { do: "seeKeys", before, group, at }]
+  const effects: DraftEffect[] = [...gapBefore(before, at), { do: "seeKeys", before, group, at }]
   if (isReset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: committer } })
   else if (added.length + removed.length > 0) effects.push(membership(at, committer, added, removed))
   if (own && staged) effects.push({ do: "changePending", change: removeIntent(staged.intentId) })
@@ -186,7 +186,7 @@ const resetAt = ({ seq: resetSeq }: At, mlsGroupId: Uint8Array, asksConfirmation
   asksConfirmation,
 })
 
-/** A gap before a reset, if this device has not read the log up to it. A new device has read nothing. */
+/** A gap before a commit, if this device has not read the log up to it. A new device has read nothing. */
 function gapBefore({ local }: StoredConversation, at: At): readonly DraftEffect[] {
   const afterSeq = local?.processedSeq ?? 0n
   if (afterSeq === 0n || at.seq === afterSeq + 1n) return []

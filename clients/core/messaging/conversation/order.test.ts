@@ -11,7 +11,7 @@ import { expect, test } from "vitest"
 import { bytes32 } from "../../../../proto/canonical/testing/world.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { signedEngine as engine, signedIdentity, signedLifetime } from "../testing/signed-group.ts"
-import { actionFor, type EnvelopeAction, isLaterReset, isStagedCommit } from "./order.ts"
+import { actionFor, type EnvelopeAction, isAfterLoss, isLaterReset, isStagedCommit } from "./order.ts"
 
 const own = Uint8Array.of(1)
 const { APPLICATION, COMMIT } = Envelope_Kind
@@ -73,4 +73,13 @@ test("only a commit of another group, in a direct conversation, is a later reset
     false,
     false,
   ])
+})
+
+test.each<[string, bigint, Envelope_Kind, boolean]>([
+  ["a commit at the distance", 7n + 2n ** 20n, COMMIT, true],
+  ["a nearer commit", 6n + 2n ** 20n, COMMIT, false],
+  ["a farther commit", 8n + 2n ** 20n, COMMIT, false],
+  ["a message", 7n + 2n ** 20n, APPLICATION, false],
+])("%s continues a log that has lost envelopes only there", (_, seq, kind, isIt) => {
+  expect(isAfterLoss(active, create(EnvelopeSchema, { seq, kind }))).toBe(isIt)
 })

@@ -47,6 +47,16 @@ export function isLaterReset({ record, local }: StoredConversation, envelope: En
   }
 }
 
+/** The distance between envelopes of a log that has lost those between them. */
+export const lostSeqGap = 2n ** 20n
+
+/**
+ * True for the commit by which a device continues that had read what the service has lost: it is at one fixed distance.
+ * A device that has read other envelopes than the log has does not find it there, and must rejoin.
+ */
+export const isAfterLoss = ({ local }: Pick<StoredConversation, "local">, { kind, seq }: Envelope): boolean =>
+  local !== undefined && kind === Envelope_Kind.COMMIT && seq === local.processedSeq + lostSeqGap
+
 /**
  * True while the new keys after a reset are not announced yet. If the log showed the reset before the welcome arrived,
  * the reset already has its entry, so the keys are announced at the position of the next envelope.

@@ -5,7 +5,7 @@ import { ConversationKind } from "@signet/proto/messaging/v1/records"
 import { describe, expect, test } from "vitest"
 import { alice, bob, bytes32, id } from "../../../../proto/canonical/testing/world.ts"
 import { idOf } from "../ids.ts"
-import { type GroupState, membersOf } from "../mls.ts"
+import { membersOf } from "../mls.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
 import type { DraftPart } from "./event.ts"
@@ -50,7 +50,14 @@ const local = { group, processedSeq: 9n } as LocalGroup
 const founder = { userId: "prn_ann", deviceId: "dev_ann" }
 const joinOf = (more: Partial<Join> = {}): Join => ({
   welcome: { conversationKind: ConversationKind.DIRECT, commitSeq: 9n, mlsGroupId: bytes32(1) },
-  ...{ record: recordOf({ status: Status.ACTIVE, joinedSeq: 9n }), local, members: membersOf(group), at, founder },
+  ...{
+    record: recordOf({ status: Status.ACTIVE, joinedSeq: 9n }),
+    local,
+    members: membersOf(group),
+    at,
+    adder: founder,
+    isFirst: true,
+  },
   ...{ hasLaterEntry: false, readSeq: 0n, accepted: [], reset: undefined, ...more },
 })
 const notice: DraftPart = { do: "noticeKeys", group }
@@ -66,7 +73,7 @@ const earlier = stored({
   seenKeysHash: bytes32(7),
   ...tail,
 })
-const reading = { ...earlier, local: { group: {} as GroupState, processedSeq: 6n } as LocalGroup }
+const reading = { ...earlier, local: { group, processedSeq: 6n } as LocalGroup }
 const reported = stored({ status: Status.WAITING, joinedSeq: 8n, resetSeq: 9n, directUserIds: users })
 const afterReset = (readSeq: bigint) => joinOf({ readSeq, reset: { asksConfirmation: true } })
 const ownEntry = { seq: 7n, atMs: 4, is: "message", from: founder, plaintext: bytes32(2), outboxId: "own" } as const

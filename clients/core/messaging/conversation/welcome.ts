@@ -3,6 +3,7 @@
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
 import { personOf } from "../checks/credential.ts"
+import { difference } from "../checks/roster.ts"
 import { checkWelcomeOrder } from "../checks/welcome-order.ts"
 import type { Person } from "../events.ts"
 import type { Member } from "../mls.ts"
@@ -34,8 +35,10 @@ export interface Join {
   readonly local: LocalGroup
   readonly members: readonly Member[]
   readonly at: At
-  /** The committer, if the welcome is of the first commit of its group. */
-  readonly founder: Person | undefined
+  /** The committer of the welcome. */
+  readonly adder: Person
+  /** True if the welcome is of the first commit of its group. */
+  readonly isFirst: boolean
   /** True if the timeline has an entry after `lastSeqBefore`. */
   readonly hasLaterEntry: boolean
   /** The last sequence number that was read. */
@@ -71,8 +74,9 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
       effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } })
     }
     effects.push(seeKeys)
-    if (reset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: join.founder } })
-    else effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } })
+    if (reset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: join.isFirst ? join.adder : undefined } })
+    else
+      effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } }, ...changed(before, join))
   }
   const state = withRecord(joined, {
     directUserIds: former.directUserIds.length === 2 ? former.directUserIds : both,
@@ -83,4 +87,15 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
     ...tailOf(former),
   })
   return { state, effects }
+}
+
+/**
+ * The members that came and went in the unread part of the log. Without the entry, a member whose removal the service
+ * has lost would return unseen.
+ */
+function changed({ local: before }: StoredConversation, { local, adder, at }: Join): readonly DraftPart[] {
+  if (before === undefined) return []
+  const { added, removed } = difference(before.group, local.group)
+  if (added.length + removed.length === 0) return []
+  return [{ do: "entry", entry: { ...at, is: "membership", committer: adder, added, removed } }]
 }

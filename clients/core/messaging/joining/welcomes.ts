@@ -134,7 +134,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   }
   const conversation = context.conversation(conversationId)
   const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
-  const founder = isOfReset(welcome) ? personOf(joined.adder.credential) : undefined
+  const [adder, isFirst] = [personOf(joined.adder.credential), isOfReset(welcome)]
   const found = await findAccepted(conversation)
   await conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
@@ -146,7 +146,16 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
       ...{ accepted, reset, hasLaterEntry: await hasLaterEntry(context, welcome, stored) },
       readSeq: isPlaced ? await lastPlace(conversation, stored) : (stored.local?.processedSeq ?? 0n),
     }
-    const decision = decideJoin(stored, { welcome, record, local, members: joined.members, at, founder, ...known })
+    const decision = decideJoin(stored, {
+      welcome,
+      record,
+      local,
+      members: joined.members,
+      at,
+      adder,
+      isFirst,
+      ...known,
+    })
     draft.stored = decision.state
     for (const effect of decision.effects) await perform(context, draft, effect)
     draft.ops.push(...useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state))

@@ -46,7 +46,14 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
       await applyEnvelopes(conversation, page.envelopes.slice(at, at + batchSize), "log", true)
     }
-    const now = (await conversation.stored()).local
+    const { local: now, record: after } = await conversation.stored()
+    const [first] = page.envelopes
+    // The log continues beyond a gap, and not at the distance that follows this device's position.
+    const isElsewhere = first !== undefined && now !== undefined && first.seq > now.processedSeq + 1n
+    if (isElsewhere && isReading(after) && after?.status === Status.ACTIVE) {
+      await requestRejoin(conversation)
+      break
+    }
     if (page.envelopes.length === 0 || now === undefined || now.processedSeq === local.processedSeq) break
     if (now.processedSeq >= page.headSeq) break
   }
@@ -104,7 +111,8 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
  * and the app must create another one.
  */
 export async function requestRejoin(conversation: Conversation): Promise<void> {
-  await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id })
+  const processedSeq = (await conversation.stored()).local?.processedSeq ?? 0n
+  await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id, processedSeq })
   await findHelper(conversation, true)
 }
 

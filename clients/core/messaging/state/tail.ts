@@ -2,6 +2,7 @@
 // the members. They are ciphertext, which the stored state can no longer decrypt.
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { lostSeqGap } from "../conversation/order.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
 import { type StoredConversation, withRecord } from "./stored-conversation.ts"
@@ -98,7 +99,7 @@ export async function shrinkTail(
 
 const sizeOf = (op: Op): number => (op.op === "remove" ? 0 : op.value.length)
 
-/** The stored envelopes after a sequence number, in order; ends at a gap. */
+/** The stored envelopes after a sequence number, in order; ends at a gap, except one that the log itself has. */
 export async function readTail(
   { rows, store }: Needs,
   space: Space,
@@ -110,7 +111,8 @@ export async function readTail(
     bytes += value.length
     if (envelopes.length > 0 && bytes > maxBytes) break
     const envelope = await rows.read({ space, table: "tail", key }, EnvelopeSchema, value)
-    if (envelope.seq !== afterSeq + BigInt(envelopes.length) + 1n) break
+    const before = envelopes.at(-1)?.seq ?? afterSeq
+    if (envelope.seq !== before + 1n && envelope.seq !== before + lostSeqGap) break
     envelopes.push(envelope)
   }
   return envelopes

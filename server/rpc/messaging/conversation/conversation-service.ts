@@ -112,7 +112,7 @@ export function conversationService(
     },
 
     async requestRejoin(request, context) {
-      const directive = await requestRejoin(deps, context, request.conversationId)
+      const directive = await requestRejoin(deps, context, request)
       return directive === null ? {} : { directive: directiveShape(directive) }
     },
 

@@ -5,6 +5,7 @@ import { newId, parseId } from "@signet/kernel/ids"
 import { type DirectiveDecision, decideLease, decideLeave, decideRejoin } from "@signet/kernel/messaging/directive"
 import type { Conversation, Directive } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
+import type { RequestRejoinRequest } from "@signet/proto/messaging/v1/conversation_service"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
 import { countChange, counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
@@ -28,11 +29,16 @@ export async function leave(deps: MessagingDeps, context: HandlerContext, conver
 }
 
 /** @throws Refused NOT_MEMBER, CONVERSATION_CLOSED, RATE_LIMITED */
-export async function requestRejoin(deps: MessagingDeps, context: HandlerContext, conversationId: string) {
+export async function requestRejoin(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  { conversationId, processedSeq }: Pick<RequestRejoinRequest, "conversationId" | "processedSeq">,
+) {
   const conversation = await seen(deps, context, conversationId)
   const { id: deviceId, userId } = deviceOf(context)
   await counted(deps, context, "messaging_rejoin", { device: deviceId })
-  return ask(deps, context, conversation, (asked) => (current) => decideRejoin(current, { ...asked, userId, deviceId }))
+  const own = { userId, deviceId, processedSeq }
+  return ask(deps, context, conversation, (asked) => (current) => decideRejoin(current, { ...asked, ...own }))
 }
 
 type Asking = (asked: { id: Directive["id"]; nowMs: number }) => (conversation: Conversation) => DirectiveDecision

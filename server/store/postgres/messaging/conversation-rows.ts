@@ -66,9 +66,9 @@ const leafJson = `json_build_array(
 export const rosterColumn = `(select json_agg(${leafJson} order by leaf.leaf_index)
   from conversation_leaf leaf where leaf.conversation_id = conversation.id and leaf.to_seq is null) as roster`
 
-/** As `rosterColumn`, but null if the epoch equals the known one. */
-export const rosterUnless = (epoch: string): string =>
-  `case when conversation.epoch = ${epoch}::bigint then null else ${rosterColumn.replace(/ as roster$/, "")} end as roster`
+/** As `rosterColumn`, but null if the receipt's hash equals the known one. */
+export const rosterUnless = (receiptHash: string): string =>
+  `case when conversation.receipt_hash = ${receiptHash}::bytea then null else ${rosterColumn.replace(/ as roster$/, "")} end as roster`
 
 /** The leaf of one device. */
 export const ownLeafColumn = (device: string): string => `(select json_agg(${leafJson})

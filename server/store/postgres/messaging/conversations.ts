@@ -1,3 +1,4 @@
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { AppendAnswer, Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Cursor } from "@signet/kernel/messaging/records"
@@ -51,9 +52,13 @@ export function conversations(access: Access): Conversations {
   const { ask } = access
   const rosters = createRosters()
   const wholeOf = (row: ConversationRow & WithRoster, known: KnownRoster | undefined) => {
-    const conversation = conversationOf(row, known?.epoch === row.epoch ? known.roster : undefined)
-    if (known?.epoch !== row.epoch && row.epoch > 0)
-      rosters.put(row.id, { epoch: row.epoch, roster: conversation.roster })
+    const receiptHash = bytesOrNull(row.receipt_hash)
+    const isKnown =
+      receiptHash !== null && known?.receiptHash !== undefined && equalBytes(known.receiptHash, receiptHash)
+    const conversation = conversationOf(row, isKnown ? known.roster : undefined)
+    if (!isKnown && receiptHash !== null) {
+      rosters.put(row.id, { epoch: row.epoch, receiptHash, roster: conversation.roster })
+    }
     return conversation
   }
   return {
@@ -61,13 +66,13 @@ export function conversations(access: Access): Conversations {
 
     async find(id) {
       const known = rosters.get(id)
-      const [row] = await ask<ConversationRow & WithRoster>(findText, [id, known?.epoch ?? -1])
+      const [row] = await ask<ConversationRow & WithRoster>(findText, [id, known?.receiptHash ?? null])
       return row && wholeOf(row, known)
     },
 
     async findSeen(id, deviceId, idempotencyKey) {
       const known = rosters.get(id)
-      const values = [id, deviceId, idempotencyKey ?? null, known?.epoch ?? -1]
+      const values = [id, deviceId, idempotencyKey ?? null, known?.receiptHash ?? null]
       const [row] = await ask<SeenRow & AnsweredColumns>(openText, values)
       return row && { conversation: wholeOf(row, known), cursor: cursorOf(row), answered: answeredOf(row) }
     },

@@ -692,7 +692,8 @@ export const Directive_StatusSchema: GenEnum<Directive_Status> = /*@__PURE__*/
  */
 export type Envelope = Message<"signet.messaging.v1.Envelope"> & {
   /**
-   * Sequence number, from 1 without gaps, except before a reset of a log that has lost envelopes.
+   * Sequence number, from 1 without gaps. In a log that has lost envelopes, a reset or the removal of a rejoining device
+   * is 2^20 after the envelope before it.
    *
    * @generated from field: uint64 seq = 1;
    */

@@ -6,7 +6,7 @@ import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { attemptOf, decideAppend } from "@signet/kernel/messaging/append"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
-import { maxBytes } from "@signet/kernel/messaging/limits"
+import { lostSeqGap, maxBytes } from "@signet/kernel/messaging/limits"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
@@ -48,7 +48,7 @@ export async function resubmitMessages(
     const { headSeq } = conversation
     before ??= headSeq
     if (envelope.seq <= headSeq) continue
-    if (envelope.seq > headSeq + 1n) break
+    if (envelope.seq !== headSeq + 1n && envelope.seq !== headSeq + lostSeqGap) break
     try {
       await resubmit(deps, context, conversation, envelope, headSeq === before)
     } catch (error) {
