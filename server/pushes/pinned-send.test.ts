@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
+import { EventEmitter } from "node:events"
+import { type ClientRequest, createServer, Server as HttpServer, type RequestListener } from "node:http"
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net"
 import { afterEach, expect, test } from "vitest"
 import { createPinnedSend, type ResolvedAddress } from "./pinned-send.ts"
 import type { PushRequest } from "./push-request.ts"
@@ -7,7 +8,7 @@ import type { PushRequest } from "./push-request.ts"
 const servers: Server[] = []
 afterEach(async () => {
   for (const server of servers.splice(0)) {
-    server.closeAllConnections()
+    if (server instanceof HttpServer) server.closeAllConnections()
     await new Promise((done) => server.close(done))
   }
 })
@@ -120,6 +121,24 @@ test("an endless body is not read, and a head over 4 KiB is refused", async () =
   const send = createPinnedSend({ isLoopbackAllowed: true })
   expect(await send(pushTo(`http://127.0.0.1:${endless.port}/a`))).toEqual({ status: 201, retryAfter: null })
   expect(await send(pushTo(`http://127.0.0.1:${large.port}/a`))).toBeUndefined()
+})
+
+test("an answer that changes the protocol is no answer", async () => {
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => undefined).resume()
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+  })
+  servers.push(server)
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  const { port } = server.address() as AddressInfo
+  const send = createPinnedSend({ isLoopbackAllowed: true })
+  expect(await send(pushTo(`http://127.0.0.1:${port}/a`))).toBeUndefined()
+})
+
+test("a request that reports no event ends by the time limit", async () => {
+  const request = () => Object.assign(new EventEmitter(), { end: () => undefined }) as unknown as ClientRequest
+  const send = createPinnedSend({ isLoopbackAllowed: true, timeoutMs: 20, request })
+  expect(await send(pushTo("http://127.0.0.1:1/a"))).toBeUndefined()
 })
 
 test("a provider that does not answer, and a resolver that does not, end by the time limit", async () => {

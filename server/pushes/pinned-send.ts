@@ -47,7 +47,7 @@ export function createPinnedSend(options: PinnedSendOptions): (push: PushRequest
       const found = isLocal ? [] : await unlessAborted(signal, resolve(url.hostname))
       const [pinned] = found
       if (!isLocal && (pinned === undefined || !found.every(({ address }) => isPublicIp(address)))) return undefined
-      const response = await send(push, url, { signal, pinned, request: options.request })
+      const response = await unlessAborted(signal, send(push, url, { signal, pinned, request: options.request }))
       response.destroy()
       return { status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] ?? null }
     } catch {
@@ -77,6 +77,8 @@ function send(push: PushRequest, url: URL, { signal, pinned, request }: Connecti
     })
     call.once("response", resolve)
     call.once("error", reject)
+    // The only event of an answer 101.
+    call.once("close", () => reject(new Error("the connection was closed")))
     call.end(push.body)
   })
 }
