@@ -4,9 +4,12 @@ import { create } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { ListMessagesResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { type GroupState, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import type { Primitives } from "../../clients/core/messaging/open.ts"
 import { type Peeked, type PeekLimits, peekLimits, peekWith } from "../../clients/core/messaging/peek/peek.ts"
 import { readingTransport, readOnlyBox, readOnlyStore } from "../../clients/core/messaging/peek/read-only.ts"
 import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
+import { isZero, secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import {
   type Messengers,
@@ -65,11 +68,35 @@ interface Setup {
   readonly transport?: Transport
   readonly clock?: typeof systemClock
   readonly limits?: Partial<PeekLimits>
+  /** Receives each group state that the peek's engine returns. */
+  readonly groups?: GroupState[]
 }
 
 function peekOf({ person, store, box }: OpenedMessenger, setup: Setup = {}): Promise<Peeked> {
   const [options, primitives] = messengers.optionsFor(person, { store, box, ...setup })
-  return peekWith(options, primitives, { ...peekLimits, ...setup.limits })
+  const { groups = [] } = setup
+  const openEngine: Primitives["openEngine"] = async (of) => {
+    const engine = uncheckedEngine(of)
+    return {
+      ...engine,
+      async decodeState(...given) {
+        const group = await engine.decodeState(...given)
+        groups.push(group)
+        return group
+      },
+      async process(...given) {
+        const processed = await engine.process(...given)
+        if (processed.kind === "next") groups.push(processed.next)
+        return processed
+      },
+      async decrypt(...given) {
+        const decrypted = await engine.decrypt(...given)
+        groups.push(decrypted.next)
+        return decrypted
+      },
+    }
+  }
+  return peekWith(options, { ...primitives, openEngine }, { ...peekLimits, ...setup.limits })
 }
 
 const shownIn = (peeked: Peeked): string[] | "newMessages" =>
@@ -186,6 +213,24 @@ test("a message that fails its checks, and a new key, end a peek without a previ
   expect(await imageOf(ben.store)).toEqual(unread)
   await ben.messenger.sync()
   expect(await textsIn(ben, id)).toEqual(["good", "of a new device"])
+})
+
+test("a peek wipes its copies of the state, also if it ends without a preview", async () => {
+  const { ann, ben, id } = await pair("wipes")
+  const unwiped = (groups: readonly GroupState[]) =>
+    groups.map((group) => [...secretsIn(group)].filter((secret) => !isZero(secret)).length)
+  const shown: GroupState[] = []
+  await ann.messenger.send(id, utf8("shown"))
+  expect(shownIn(await peekOf(ben, { groups: shown }))).toEqual(["shown"])
+  expect(unwiped(shown)).toEqual([0, 0])
+
+  await ben.messenger.sync()
+  const second = await messengers.open(await ann.person.again())
+  for (const { messenger } of [second, ann]) await messenger.sync()
+  const refused: GroupState[] = []
+  expect(await peekOf(ben, { groups: refused })).toEqual({ is: "newMessages" })
+  expect(refused.length).toBeGreaterThan(1)
+  expect(unwiped(refused)).toEqual(refused.map(() => 0))
 })
 
 test("a peek ends at its limits, and shows what it has read", async () => {

@@ -155,11 +155,11 @@ async function readAhead(
 ): Promise<readonly Preview[]> {
   const { record, local, staged } = stored
   const groups = new Set<GroupState>(local && [local.group])
+  const draft = openDraft({ ...context, id }, stored)
   const wipes: (() => void)[] = []
   try {
     if (record?.status !== Status.ACTIVE || local === undefined || headSeq <= local.processedSeq) return []
     const conversation: ReadConversation = { ...context, id }
-    const draft = openDraft(conversation, stored)
     const outbox = await outboxIn(context, id, stored)
     const previews: Preview[] = []
     const performPart = async (part: DraftPart) => {
@@ -192,6 +192,8 @@ async function readAhead(
     return previews
   } finally {
     for (const wipe of wipes) wipe()
+    // The last envelope may have failed after the decision about it.
+    if (draft.stored.local !== undefined) groups.add(draft.stored.local.group)
     for (const group of groups) wipeState(group)
     staged?.nextState.fill(0)
   }
