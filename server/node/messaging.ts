@@ -97,10 +97,8 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     every(attachmentsEveryMs, () => sweepAttachments(deps), onFault),
     every(attachmentsEveryMs, () => sweepArchives(deps), onFault),
   ]
-  if (options.pushes !== null) {
-    const { due, send } = options.pushes
-    stops.push(every(pushesEveryMs, () => sendPushes(deps, due, send), onFault))
-  }
+  const { pushes } = options
+  if (pushes !== null) stops.push(every(pushesEveryMs, () => sendPushes(deps, pushes), onFault))
   return {
     deps,
     issuerKeys,

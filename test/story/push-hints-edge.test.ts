@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
 import { PushKind } from "../../gen/es/signet/messaging/v1/push_service_pb.ts"
+import { pushLimits } from "../../server/kernel/messaging/push.ts"
 import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -55,9 +56,12 @@ test("a message sends one push without content, a redirect is not followed, and 
   await ann.send(room, "two")
   await pushes("/a", 2)
   await ann.send(room, "three")
+  const setAtMs = Date.now()
   await ben.calls.pushes.setPushEndpoint({ kind: PushKind.WEB_PUSH, url: `${provider.url}/b` })
   await ann.send(room, "four")
   await pushes("/b", 1)
+  // The deleted endpoint does not end the device's interval.
+  expect(Date.now() - setAtMs).toBeGreaterThanOrEqual(pushLimits.everyMs)
   expect(pathsOf()).toEqual(["/a", "/a", "/b"])
 })
 

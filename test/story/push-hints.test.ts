@@ -133,6 +133,25 @@ test("the sender's user gets no push, and a new member does", async () => {
   expect((await stored(ben.id))[0]?.due_at).toBeNull()
 })
 
+test("an endpoint whose host is no longer listed gets no push and is deleted", async () => {
+  const { ann, ben, room, path, pushed } = await pair()
+  const url = `${provider.url.replace("127.0.0.1", "localhost")}${path}`
+  await run(server.store.db, "update push_endpoint set url = $2 where device_id = $1", [ben.id, url])
+  await ann.send(room, "nobody")
+  pass()
+  await isStored(ben.id, false)
+  expect(pushed()).toEqual([])
+})
+
+test("a device that deletes its endpoint and sets another gets no more pushes", async () => {
+  const { ben, path } = await pair()
+  const fromMs = server.deps.clock.nowMs()
+  await ben.calls.pushes.deletePushEndpoint({})
+  await ben.calls.pushes.setPushEndpoint({ kind: PushKind.WEB_PUSH, url: `${provider.url}${path}` })
+  const [endpoint] = await stored(ben.id)
+  expect(endpoint?.not_before.getTime()).toBeGreaterThanOrEqual(fromMs + pushLimits.everyMs)
+})
+
 test.each([404, 410])("a provider's %i deletes the endpoint", async (status) => {
   const { ann, ben, room, pushed } = await pair()
   provider.answer({ status })

@@ -20,11 +20,12 @@ const endpoint: PushEndpoint = {
 const alive: MessagingSession = { state: "ACTIVE", boundDeviceId: endpoint.deviceId }
 
 /** Pushes with this session, to a service that answers so. @returns The decision, and the requests. */
-async function pushed(session: MessagingSession | undefined, answer: () => Promise<Response>) {
+async function pushed(session: MessagingSession | undefined, answer: () => Promise<Response>, of = endpoint) {
   const requests: { readonly url: string; readonly init: RequestInit | undefined }[] = []
   const pushes = createEdgePushes(
     { hosts: ["push.example"], key, contact: "mailto:a@b.example" },
     {
+      policy: { kinds: ["WEB_PUSH"], hosts: ["push.example"], isLoopbackAllowed: false },
       accounts: { findSession: async () => session, activeUsers: async () => [], audit: async () => undefined },
       clock: { nowMs: () => nowMs },
       random: { bytes: (length) => new Uint8Array(length) },
@@ -34,7 +35,7 @@ async function pushed(session: MessagingSession | undefined, answer: () => Promi
       },
     },
   )
-  return { decision: await pushes.push(endpoint), requests }
+  return { decision: await pushes.push(of), requests }
 }
 
 const answering =
@@ -54,6 +55,14 @@ test.each<[string, MessagingSession | undefined]>([
   ["another device's", { ...alive, boundDeviceId: idOf("dev", new Uint8Array(16).fill(3)) }],
 ])("an endpoint whose session is %s gets no push and is deleted", async (_, session) => {
   expect(await pushed(session, answering(201))).toEqual({ decision: { is: "delete" }, requests: [] })
+})
+
+test.each<[string, Partial<PushEndpoint>]>([
+  ["whose host is no longer listed", { url: "https://former.example/a" }],
+  ["of a kind that is not enabled", { kind: "WEBHOOK" }],
+])("an endpoint %s gets no push and is deleted", async (_, former) => {
+  const of = { ...endpoint, ...former }
+  expect(await pushed(alive, answering(201), of)).toEqual({ decision: { is: "delete" }, requests: [] })
 })
 
 test("a push without an answer, or with a request to wait, is retried", async () => {

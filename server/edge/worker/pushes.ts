@@ -4,9 +4,11 @@
 import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
 import {
   decidePushed,
+  isPushAllowed,
   type PushAnswer,
   type PushDecision,
   type PushEndpoint,
+  type PushPolicy,
   pushLimits,
 } from "@signet/kernel/messaging/push"
 import type { Clock, Random } from "@signet/kernel/ports"
@@ -16,18 +18,25 @@ import type { PushSettings } from "../../pushes/push-settings.ts"
 
 export interface EdgePushes {
   publicKey(): Promise<Uint8Array>
-  /** Sends one push, unless its session has ended. Never rejects. */
+  /** Sends one push, unless its session has ended or its host is no longer listed. Never rejects. */
   push(endpoint: PushEndpoint): Promise<PushDecision>
 }
 
 export function createEdgePushes(
   { key: pkcs8, contact }: PushSettings,
   {
+    policy,
     accounts,
     clock,
     random,
     fetch,
-  }: { accounts: MessagingAccounts; clock: Clock; random: Random; fetch: typeof globalThis.fetch },
+  }: {
+    policy: PushPolicy
+    accounts: MessagingAccounts
+    clock: Clock
+    random: Random
+    fetch: typeof globalThis.fetch
+  },
 ): EdgePushes {
   let opened: Promise<PushKey> | undefined
   const key = () => {
@@ -47,6 +56,7 @@ export function createEdgePushes(
   return {
     publicKey: async () => (await key()).publicKey,
     async push(endpoint) {
+      if (!isPushAllowed(endpoint, policy)) return { is: "delete" }
       try {
         const session = await accounts.findSession(endpoint.sessionId)
         if (session?.state !== "ACTIVE" || session.boundDeviceId !== endpoint.deviceId) return { is: "delete" }

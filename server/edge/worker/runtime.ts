@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createKeyValueCache } from "@signet/guard/kv-cache"
 import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
+import type { PushPolicy } from "@signet/kernel/messaging/push"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { createReceiptSigner, createTicketSigner } from "../../keys/authority.ts"
 import { createSecrets } from "../../keys/secrets.ts"
@@ -66,7 +67,9 @@ function openRuntime(): Runtime {
   })
   const streams = createDeviceStreams({ devices: env.DEVICES, after: realAfter })
   const { push, isDevelopment: isLoopbackAllowed } = settings
-  const pushes = push && createEdgePushes(push, { accounts: auth.accounts, clock, random, fetch: unboundFetch })
+  const policy: PushPolicy = { kinds: ["WEB_PUSH"], hosts: push?.hosts ?? [], isLoopbackAllowed }
+  const { accounts } = auth
+  const pushes = push && createEdgePushes(push, { policy, accounts, clock, random, fetch: unboundFetch })
   const deps: MessagingDeps = {
     store: createDurableStore(env),
     accounts: auth.accounts,
@@ -84,7 +87,7 @@ function openRuntime(): Runtime {
     limits: createCounts(env.COUNTERS),
     pushes: pushes && {
       endpoints: durablePushes(env),
-      policy: { kinds: ["WEB_PUSH"], hosts: push?.hosts ?? [], isLoopbackAllowed },
+      policy,
       publicKey: pushes.publicKey,
     },
     leavesPerConversation: settings.leavesPerConversation,

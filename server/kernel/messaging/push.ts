@@ -52,6 +52,10 @@ export function isPushAddress(url: string, { hosts, isLoopbackAllowed }: PushPol
   return hosts.some((listed) => (listed.startsWith("*.") ? host.endsWith(listed.slice(1)) : host === listed))
 }
 
+/** Checked when an endpoint is set and before each push: the operator may have removed its host since. */
+export const isPushAllowed = ({ kind, url }: Pick<PushEndpoint, "kind" | "url">, policy: PushPolicy): boolean =>
+  policy.kinds.includes(kind) && isPushAddress(url, policy)
+
 /** True for an entry of the operator's list: a lower-case host name, or `*.` and one. */
 export function isPushHost(text: string, isLoopbackAllowed: boolean): boolean {
   const name = text.replace(/^\*\./, "")
@@ -74,8 +78,8 @@ export type PushTargets =
   | { readonly deviceIds: readonly DeviceId[] }
 
 export interface PushEndpoints {
-  /** Replaces the device's endpoint. */
-  set(endpoint: Omit<PushEndpoint, "tries">): Promise<void>
+  /** Replaces the device's endpoint. A new one gets no push for `pushLimits.everyMs`: another may have been deleted. */
+  set(endpoint: Omit<PushEndpoint, "tries">, nowMs: number): Promise<void>
   /** Deletes the device's endpoint, or only the given registration. Idempotent. */
   delete(deviceId: DeviceId, registrationId?: Uint8Array): Promise<void>
   /** Schedules a push by `pushDueAt` for each of these devices that has an endpoint and no scheduled push. */

@@ -5,7 +5,7 @@ import { inParallel } from "./in-parallel.ts"
 
 /** Endpoints are stored in the object of their device, whose alarm sends the pushes. */
 export const durablePushes = (env: DurableEnv): PushEndpoints => ({
-  set: (endpoint) => ask(() => env.DEVICES.getByName(endpoint.deviceId).setPush(endpoint)),
+  set: (endpoint, nowMs) => ask(() => env.DEVICES.getByName(endpoint.deviceId).setPush(endpoint, nowMs)),
   delete: (deviceId, registrationId) => ask(() => env.DEVICES.getByName(deviceId).deletePush(registrationId ?? null)),
   async schedule(targets, nowMs, random) {
     const deviceIds =

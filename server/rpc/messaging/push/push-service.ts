@@ -8,7 +8,7 @@ import { countChange } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 
 export function pushService(deps: MessagingDeps): ServiceImpl<typeof PushService> {
-  const { pushes, random } = deps
+  const { pushes, random, clock } = deps
   return {
     async getPushSettings() {
       const enabled = pushes?.policy.kinds ?? []
@@ -26,7 +26,7 @@ export function pushService(deps: MessagingDeps): ServiceImpl<typeof PushService
       }
       const registrationId = random.bytes(16)
       const own = { deviceId: deviceOf(context).id, sessionId: sessionIdOf(context) }
-      await pushes.endpoints.set({ ...own, registrationId, kind: named, url })
+      await pushes.endpoints.set({ ...own, registrationId, kind: named, url }, clock.nowMs())
       return { registrationId }
     },
 

@@ -274,8 +274,8 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  setPush(endpoint: Omit<PushEndpoint, "tries">): void {
-    this.write(() => setPush(this.sql, endpoint))
+  setPush(endpoint: Omit<PushEndpoint, "tries">, nowMs: number): void {
+    this.write(() => setPush(this.sql, endpoint, nowMs))
   }
 
   deletePush(registrationId: Uint8Array | null): void {

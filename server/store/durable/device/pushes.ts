@@ -12,12 +12,14 @@ export const pushSteps = [
 
 type Given = Omit<PushEndpoint, "tries">
 
-// The interval of the device outlives the registration: a device that registers again gets no more pushes.
-const setText = `insert into push (id, registration_id, endpoint, tries, not_before, due_at) values (1, ?, ?, 0, 0, null)
+// The interval of the device outlives the registration, also a deleted one: a device that registers again gets no more
+// pushes.
+const setText = `insert into push (id, registration_id, endpoint, tries, not_before, due_at) values (1, ?, ?, 0, ?, null)
 on conflict (id) do update set registration_id = excluded.registration_id, endpoint = excluded.endpoint, tries = 0`
 
 /** Requires a transaction, as every function here that writes. */
-export const setPush = (sql: Sql, endpoint: Given): void => sql.run(setText, endpoint.registrationId, toText(endpoint))
+export const setPush = (sql: Sql, endpoint: Given, nowMs: number): void =>
+  sql.run(setText, endpoint.registrationId, toText(endpoint), nowMs + pushLimits.everyMs)
 
 export function deletePush(sql: Sql, registrationId: Uint8Array | null): void {
   if (registrationId === null) sql.run("delete from push")

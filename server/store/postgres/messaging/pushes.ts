@@ -19,9 +19,10 @@ interface EndpointRow {
 }
 
 const columns = "device_id, registration_id, session_id, kind, url, tries"
-// The interval of the device outlives the registration: a device that registers again gets no more pushes.
+// The interval of the device outlives the registration, also a deleted one: a device that registers again gets no more
+// pushes.
 const setText = `insert into push_endpoint (${columns}, not_before, due_at)
-values ($1, $2, $3, $4, $5, 0, to_timestamp(0), null)
+values ($1, $2, $3, $4, $5, 0, $6, null)
 on conflict (device_id) do update set registration_id = excluded.registration_id, session_id = excluded.session_id,
   kind = excluded.kind, url = excluded.url, tries = 0`
 const deleteText = `delete from push_endpoint
@@ -45,8 +46,8 @@ export function createPushEndpoints(db: Database): DuePushes {
     await ask(deleteText, [deviceId, registrationId])
   }
   return {
-    async set({ deviceId, registrationId, sessionId, kind, url }) {
-      await ask(setText, [deviceId, registrationId, sessionId, kind, url])
+    async set({ deviceId, registrationId, sessionId, kind, url }, nowMs) {
+      await ask(setText, [deviceId, registrationId, sessionId, kind, url, at(nowMs + pushLimits.everyMs)])
     },
 
     delete: (deviceId, registrationId) => remove(deviceId, registrationId ?? null),

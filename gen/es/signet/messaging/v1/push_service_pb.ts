@@ -209,8 +209,9 @@ export const PushService: GenService<{
   /**
    * Sets the endpoint of the calling device and session. It replaces the device's previous endpoint.
    *
-   * The service deletes the endpoint with the device or the session, and if the endpoint answers 404 or 410. Registering a
-   * device in another app or tenant, or moving a tenant, registers no endpoint.
+   * The service deletes the endpoint with the device or the session, if the endpoint answers 404 or 410, and if the operator
+   * no longer allows its host. A new endpoint gets no push for 5 seconds. Registering a device in another app or tenant, or
+   * moving a tenant, registers no endpoint.
    *
    * Requires: USER and scope messaging.write and device proof.
    * REST: POST /security/push-endpoint.
