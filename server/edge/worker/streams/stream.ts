@@ -171,7 +171,7 @@ export function openStream(
       isAgain = true
       unanswered = 0
       tick()
-      if (line !== undefined) beat()
+      beat()
     } catch {
       lost()
     }
