@@ -9,6 +9,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
+import { base64Encode } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { wire } from "@signet/proto/api/v1/wire"
 import { http } from "@signet/proto/google/api/annotations"
@@ -72,7 +73,7 @@ function segmentOf(name: string, value: string): string {
   return encodeURIComponent(value)
 }
 
-/** An enum's value is its name in lower case with hyphens. */
+/** An enum's value is its name in lower case with hyphens. Bytes are base64url without padding. */
 function pathText(field: DescField, value: unknown): string | undefined {
   if (field.fieldKind === "enum") {
     return field.enum.values
@@ -80,6 +81,7 @@ function pathText(field: DescField, value: unknown): string | undefined {
       ?.name.toLowerCase()
       .replaceAll("_", "-")
   }
+  if (value instanceof Uint8Array) return base64Encode(value, "url")
   return field.fieldKind === "scalar" ? String(value) : undefined
 }
 

@@ -9,6 +9,7 @@ import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { Health } from "@signet/proto/grpc/health/v1/health"
+import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { describe, expect, test } from "vitest"
 import { failureOf } from "./errors.ts"
 import { rest } from "./rest.ts"
@@ -66,6 +67,12 @@ describe("a message becomes a request", () => {
     )
     const { target } = restRequest(getApp, create(getApp.input, { appId: `a${appId}` }))
     expect(new URL(target, "https://a").pathname).toBe(target)
+  })
+
+  test("with bytes in the path as base64url without padding", () => {
+    const { readChunk } = ArchiveService.method
+    const message = create(readChunk.input, { archiveId: new Uint8Array(16).fill(0xff), index: 3 })
+    expect(restRequest(readChunk, message).target).toBe("/security/archives/_____________________w/chunks/3")
   })
 
   test("as a form for methods with forms", () => {

@@ -39,14 +39,18 @@ const fields: Record<string, Record<string, unknown>> = {
   ConsumeWelcome: { welcomeId: `wel_${none}`, idempotencyKey },
   CreateAttachment: { conversationId, size: 1n, sha256: randomBytes(32), idempotencyKey },
   UploadPart: { attachmentId, data: randomBytes(10) },
+  CreateArchive: { kind: 1, header: randomBytes(10) },
+  GrantTransfer: { grant: randomBytes(10) },
+  AppendChunk: { data: randomBytes(10) },
 }
 
-/** The request of a method. Methods that only name a conversation or an attachment need no entry above. */
+/** The request of a method. Methods that only name a conversation, an attachment or an archive need no entry. */
 export function sampleOf(method: Method): Message {
   const names = new Set(method.input.fields.map(({ localName }) => localName))
   const common = {
     ...(names.has("conversationId") ? { conversationId } : {}),
     ...(names.has("attachmentId") ? { attachmentId } : {}),
+    ...(names.has("archiveId") ? { archiveId: randomBytes(16) } : {}),
   }
   const init: Record<string, unknown> = { ...common, ...fields[method.name] }
   return create(method.input, init)
