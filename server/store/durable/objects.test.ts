@@ -268,6 +268,29 @@ describe("a user", () => {
     await until(async () => (await users()).includes(userId))
   })
 
+  test("is checked by its place after the loss of all devices, until its archives are erased", async () => {
+    const at = { ...place, tenantId: freshId("ten") }
+    const one = newDevice(freshId("prn"), { tenantId: at.tenantId })
+    await store.devices.change(changeOf(one))
+    const of = { userId: one.userId, place: at }
+    const backup = { id: hex(random(16)), deviceId: one.id }
+    const created = { ...backup, is: "create", kind: "BACKUP", header: "aa" } as const
+    await store.archives.change({ ...of, change: created }, nowMs, null)
+    const revoked: MessagingDevice = { ...one, status: "REVOKED", revokedAtMs: nowMs }
+    await store.devices.change(changeOf(revoked, { list: newList(2n), revoked: [one.id] }))
+    const object = objects.env.PLACES.getByName(placeName(at))
+    const asked = () => object.rowsOf("select id from user where has_devices = 1")
+    await until(async () => (await asked()).length === 1)
+    await objects.world({ gone: [one.userId], passedMs: 301_000 })
+    await object.wake()
+    const ended = (await objects.world()).ended.filter((each) => each.place.tenantId === at.tenantId)
+    expect(ended).toEqual([of])
+    await store.archives.change({ ...of, change: { ...backup, is: "delete" } }, nowMs, null)
+    await store.archives.forget(of, backup.id, nowMs)
+    await until(async () => (await asked()).length === 0)
+    await reset()
+  })
+
   test("loses all devices after a removal: the place checks every user with devices", async () => {
     const at = { ...place, tenantId: freshId("ten") }
     const newcomer = async () => {

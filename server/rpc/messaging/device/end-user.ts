@@ -1,6 +1,7 @@
-// Revokes the devices of a user who is deactivated, deleted, or removed from an app or tenant.
+// Revokes the devices and deletes the archives of a user who is deactivated, deleted, or removed from an app or tenant.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
+import { isArchiveGone } from "@signet/kernel/messaging/archive"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { MessagingDeps } from "../deps.ts"
 import { changeDevices, revokedDevice, untilDone } from "./device-change.ts"
@@ -8,22 +9,37 @@ import { changeDevices, revokedDevice, untilDone } from "./device-change.ts"
 type Deps = Pick<MessagingDeps, "store" | "authority" | "wakeups" | "clock" | "random">
 
 /**
- * Revokes all devices that the user has at the place. The effects are due then: see revocation-effects.ts. Repeating it
+ * Deletes the archives and revokes all devices that the user has at the place. The effects are due then: see revocation-effects.ts. Repeating it
  * is no error.
  *
  * @returns The devices that this call revoked.
  * @throws Refused UNAVAILABLE when the list cannot be signed, or concurrent changes prevent the write.
  */
-export function endDevicesOf(deps: Deps, userId: PrincipalId, place: Place): Promise<readonly DeviceId[]> {
+export async function endDevicesOf(deps: Deps, userId: PrincipalId, place: Place): Promise<readonly DeviceId[]> {
+  await deleteArchives(deps, userId, place)
   return untilDone(async () => {
     const nowMs = deps.clock.nowMs()
     const known = await deps.store.devices.ofUser(userId, place)
     const changed = known.devices.filter(({ status }) => status === "ACTIVE").map((one) => revokedDevice(one, nowMs))
     if (changed.length === 0) return []
-    const audit = changed.map(({ id }) => event(deps, nowMs, userId, place, id))
+    const audit = changed.map(({ id }) => event(deps, nowMs, userId, place, { type: "device", id }))
     const list = await changeDevices(deps, { userId, place }, known, { changed, bind: null, audit }, nowMs)
     return list === "lost" ? "lost" : changed.map(({ id }) => id)
   })
+}
+
+async function deleteArchives(deps: Deps, userId: PrincipalId, place: Place): Promise<void> {
+  const nowMs = deps.clock.nowMs()
+  const { archives } = deps.store
+  for (const one of await archives.ofUser(userId, place)) {
+    if (isArchiveGone(one, nowMs)) continue
+    const change = { is: "delete", id: one.id, deviceId: one.createdBy } as const
+    await archives.change(
+      { userId, place, change },
+      nowMs,
+      event(deps, nowMs, userId, place, { type: "archive", id: one.id }),
+    )
+  }
 }
 
 /** The event of a change that the service itself makes. */
@@ -32,11 +48,11 @@ const event = (
   nowMs: number,
   userId: PrincipalId,
   { appId, tenantId }: Place,
-  deviceId: DeviceId,
+  target: { readonly type: "device" | "archive"; readonly id: string },
 ): AuditEvent => ({
   id: newId("aud", nowMs, random.bytes(10)),
   occurredAtMs: nowMs,
-  kind: "device.revoked",
+  kind: target.type === "device" ? "device.revoked" : "archive.deleted",
   outcome: "SUCCESS",
   reason: null,
   appId,
@@ -46,6 +62,6 @@ const event = (
   subjectPrincipalId: userId,
   subjectIdentityId: null,
   sessionId: null,
-  target: { type: "device", id: deviceId },
+  target,
   request: { id: "", route: "", ipTruncated: null },
 })

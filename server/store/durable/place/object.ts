@@ -38,13 +38,13 @@ export interface PlaceUser {
   readonly place: Place
   /** The version of its device list. */
   readonly version: bigint
-  /** True if it has active devices. */
+  /** True if it has active devices or archives. */
   readonly hasDevices: boolean
 }
 
 const tellText = `insert into user (id, version, has_devices) values (?, ?, ?)
 on conflict (id) do update set version = excluded.version, has_devices = excluded.has_devices
-where version < excluded.version`
+where version < excluded.version or (version = excluded.version and not excluded.has_devices)`
 const looksAtText = "select id from user where has_devices = 1 and id > ? order by id limit ?"
 
 /**
@@ -63,7 +63,10 @@ export abstract class PlaceObject extends StoredObject {
     )
   }
 
-  /** Idempotent; an outdated notice changes nothing. */
+  /**
+   * Idempotent; an outdated notice changes nothing. Without a device no archive is created, so at one version a user
+   * who has nothing more is the newest.
+   */
   tellUser({ userId, place, version, hasDevices }: PlaceUser): void {
     this.transact(() => {
       this.sql.run(tellText, userId, version, hasDevices)

@@ -88,7 +88,7 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   /** Applies the effects of these revocations; `effectsDone` reports each one. */
   protected abstract carryOut(revoked: readonly Revoked[]): Promise<void>
 
-  /** Revokes all devices at the place of a user who was permanently removed. Idempotent. */
+  /** Revokes all devices and deletes all archives at the place of a user who was permanently removed. Idempotent. */
   protected abstract endDevices(userId: PrincipalId, place: Place): Promise<void>
 
   /** The blob store of the archives' chunks. */
@@ -150,17 +150,22 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
       if (device.status !== "REVOKED") continue
       putEffect(sql, device.id, device.revokedAtMs ?? device.changedAtMs, this.nowMs() + effectAfterMs)
     }
-    const hasDevices = activeDevices(sql).length > 0
-    if (findSelf(sql)?.hasDevices !== hasDevices) {
-      putSelf(sql, { userId, place, hasDevices })
-      const body: PlaceUser = { userId, place, version: list.version, hasDevices }
-      this.outbox.add({ lane: placeLane, kind: placeLane, body })
-    }
+    this.#tellPlace({ userId, place, version: list.version })
     if (bind !== null || revoked.length > 0) {
       const body: SessionChange = { list: list.bytes, bind, revoked, nowMs }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
     }
     this.audit(audit)
+  }
+
+  /** Requires a transaction. Tells the place whether a removal of the user would end something here. */
+  #tellPlace({ userId, place, version }: Omit<PlaceUser, "hasDevices">): void {
+    const { sql } = this
+    const hasDevices = activeDevices(sql).length > 0 || findArchives(sql).length > 0
+    if (findSelf(sql)?.hasDevices === hasDevices) return
+    putSelf(sql, { userId, place, hasDevices })
+    const body: PlaceUser = { userId, place, version, hasDevices }
+    this.outbox.add({ lane: placeLane, kind: placeLane, body })
   }
 
   async bindSession(sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent): Promise<void> {
@@ -235,7 +240,15 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   }
 
   forgetArchive(id: string, nowMs: number): void {
-    if (!this.isBlank()) this.transact(() => dropArchive(this.sql, id, nowMs))
+    if (!this.isBlank()) this.transact(() => this.#dropArchives([id], nowMs))
+  }
+
+  /** Requires a transaction. */
+  #dropArchives(ids: readonly string[], nowMs: number): void {
+    for (const id of ids) dropArchive(this.sql, id, nowMs)
+    const self = findSelf(this.sql)
+    const version = newestList(this.sql)?.version
+    if (self !== undefined && version !== undefined) this.#tellPlace({ ...self, version })
   }
 
   /** Erases all chunks, before `eraseAll` erases the records: a move leaves archives out. */
@@ -339,9 +352,12 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   async #eraseGone(nowMs: number): Promise<void> {
     const gone = findArchives(this.sql).filter((one) => isArchiveGone(one, nowMs))
     await eraseChunks(this.blobs(), gone)
-    this.transact(() => {
-      for (const { id } of gone) dropArchive(this.sql, id, nowMs)
-    })
+    this.transact(() =>
+      this.#dropArchives(
+        gone.map(({ id }) => id),
+        nowMs,
+      ),
+    )
   }
 
   async #carryOut(nowMs: number): Promise<void> {

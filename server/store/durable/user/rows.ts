@@ -78,7 +78,7 @@ export const putList = (sql: Sql, { version, bytes, hash }: SignedDeviceList): v
 export interface Self {
   readonly userId: PrincipalId
   readonly place: Place
-  /** True if it has active devices. */
+  /** True if it has active devices or archives. */
   readonly hasDevices: boolean
 }
 

@@ -90,6 +90,20 @@ describeOnEachStore("users who have devices at a place that they are gone from",
     expect(await isEnded(userId)).toBe(false)
   })
 
+  test("a user without an active device is listed until the archives are deleted", async () => {
+    const { userId, place, device } = await userOf([])
+    const { archives, devices } = opened.messaging
+    const of = { id: "ab".repeat(16), deviceId: device.id }
+    const change = (wanted: { is: "create"; kind: "BACKUP"; header: string } | { is: "delete" }) =>
+      archives.change({ userId, place, change: { ...wanted, ...of } }, nowMs, null)
+    await change({ is: "create", kind: "BACKUP", header: "aa" })
+    const revoked = { ...device, status: "REVOKED" as const, revokedAtMs: nowMs }
+    expect(await devices.change(changeOf(revoked, { list: newList(2n) }))).toBe("done")
+    expect(await isEnded(userId)).toBe(true)
+    await change({ is: "delete" })
+    expect(await isEnded(userId)).toBe(false)
+  })
+
   test("a user of a place that is being moved is not listed until it is open again", async () => {
     const { userId, place } = await userOf([])
     const text = "insert into messaging_place (app_id, tenant_id, state) values ($1, '', 'HELD')"

@@ -3,16 +3,19 @@ import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
 import { isClosed } from "./moving/gates.ts"
 
-// Users with active devices who were removed from the device's place. A suspended or locked user may become active
-// again and keeps the devices.
-const endedText = `select distinct device.user_id, device.app_id, device.tenant_id
-from messaging_device device
-where device.status = 'ACTIVE' and not ${isClosed("device.app_id", "device.tenant_id")} and not (
-  exists (select 1 from principal where id = device.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
-  and exists (select 1 from membership m where m.principal_id = device.user_id and m.app_id = device.app_id
+// Users with active devices or archives at a place that they were removed from. A suspended or locked user may become
+// active again and keeps them. An archive that is deleted already is due at the epoch.
+const endedText = `select held.user_id, held.app_id, held.tenant_id
+from (
+  select user_id, app_id, tenant_id from messaging_device where status = 'ACTIVE'
+  union select user_id, app_id, tenant_id from archive_list where due_at > 'epoch'
+) held
+where not ${isClosed("held.app_id", "held.tenant_id")} and not (
+  exists (select 1 from principal where id = held.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
+  and exists (select 1 from membership m where m.principal_id = held.user_id and m.app_id = held.app_id
     and m.tenant_id is null and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED'))
-  and (device.tenant_id = '' or exists (select 1 from membership m where m.principal_id = device.user_id
-    and m.app_id = device.app_id and m.tenant_id = device.tenant_id and m.context_id is null
+  and (held.tenant_id = '' or exists (select 1 from membership m where m.principal_id = held.user_id
+    and m.app_id = held.app_id and m.tenant_id = held.tenant_id and m.context_id is null
     and m.status in ('ACTIVE', 'SUSPENDED')))
 ) limit $1`
 
@@ -22,7 +25,7 @@ interface Row {
   tenant_id: TenantId | ""
 }
 
-/** The removed users with devices, by the auth service's tables. */
+/** The removed users with devices or archives, by the auth service's tables. */
 export async function endedUsers(
   db: Database,
   limit: number,

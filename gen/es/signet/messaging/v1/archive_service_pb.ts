@@ -527,7 +527,8 @@ export const DeleteArchiveResponseSchema: GenMessage<DeleteArchiveResponse> = /*
  * a device. The service has no key of it.
  *
  * Only devices of the user in the same app or tenant see an archive. Other callers get RESOURCE_UNRESOLVED, as for an
- * unknown one. A move of the app or tenant to another backend leaves archives out.
+ * unknown one. A move of the app or tenant to another backend leaves archives out. The archives of a user who is
+ * permanently removed are deleted.
  *
  * @generated from service signet.messaging.v1.ArchiveService
  */
