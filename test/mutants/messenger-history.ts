@@ -81,6 +81,14 @@ export const messengerHistoryMutants: readonly Mutant[] = [
     name: "nothing is sent to a device that was revoked, and a request that is gone is reported",
   },
   {
+    fault: "a sender accepts an earlier device list, in which the revoked device is active",
+    file: `${history}/own-keys.ts`,
+    from: "if (head !== undefined) await rememberList(context, userId, head)",
+    to: "if (head === null) await rememberList(context, userId, head)",
+    test: story,
+    name: "a device that is revoked during a transfer gets no more chunks, also with an earlier list from the service",
+  },
+  {
     fault: "the chunks of a transfer have no random salt in their keys",
     file: "clients/core/messaging/backup/chunks.ts",
     from: "concat(utf8(label), place, salt)",

@@ -407,3 +407,26 @@ test("nothing is sent to a device that was revoked, and a request that is gone i
   await expect(runHistory(other.messenger)).rejects.toMatchObject({ reason: "HISTORY_ENDED" })
   await runHistory(other.messenger)
 })
+
+test("a device that is revoked during a transfer gets no more chunks, also with an earlier list from the service", async () => {
+  const { ann, next } = await talk("revoked-meanwhile", { texts: Array.from({ length: 8 }, (_, i) => bigText(i)) })
+  const { transferId, qr } = await requestHistoryByQr(next.messenger)
+  await grantHistoryByQr(ann.messenger, qr)
+  const context = contextOf(ann.messenger)
+  const { archives, devices } = context.calls
+  const { listDeviceLists } = devices
+  const earlier = await listDeviceLists({ userId: context.owner.userId, afterVersion: 0n, limit: 20 })
+  const { appendChunk } = archives
+  let chunks = 0
+  archives.appendChunk = async (...asked) => {
+    if (++chunks === 2) await ann.messenger.revokeDevice(next.messenger.deviceId)
+    return appendChunk(...asked)
+  }
+  await runHistory(ann.messenger)
+  expect(chunks).toBe(2)
+  expect(await readTransfer(context, transferId)).toBeUndefined()
+
+  devices.listDeviceLists = async () => earlier
+  await expect(ownKeys(context)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
+  devices.listDeviceLists = listDeviceLists
+})

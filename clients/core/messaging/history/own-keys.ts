@@ -4,10 +4,11 @@ import { MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { readDevices } from "../verification/device-lists.ts"
 import type { DeviceKey } from "../verification/noticing.ts"
-import { readPeer } from "../verification/peer-rows.ts"
+import { readPeer, rememberList } from "../verification/peer-rows.ts"
 
 /**
- * The user's devices that are active in the newest signed list, this one included.
+ * The user's devices that are active in the newest signed list, this one included. The list is remembered: a service
+ * cannot return an earlier one later, in which a revoked device is active.
  *
  * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
  */
@@ -18,7 +19,9 @@ export async function ownKeys(context: Context): Promise<readonly DeviceKey[]> {
     record === undefined || record.listVersion === 0n || record.listFault !== ""
       ? undefined
       : { version: record.listVersion, hash: record.listHash }
-  return (await readDevices(context, userId, seen)).active
+  const { head, active } = await readDevices(context, userId, seen)
+  if (head !== undefined) await rememberList(context, userId, head)
+  return active
 }
 
 /** @throws MessagingError HISTORY_REFUSED for a device that is not active in the list. */

@@ -70,15 +70,20 @@ export async function grantRequest(
  *
  * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
  */
-export async function endRevoked(context: Context, ids: readonly string[]): Promise<void> {
+export async function endRevoked(
+  context: Context,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
   for (const id of ids) {
     const { side } = (await readTransfer(context, id))?.record ?? {}
     if (side?.case !== "sending") continue
-    const isActive = (await ownKeys(context)).some(({ deviceId }) => deviceId === side.value.toDeviceId)
+    const keys = await retrying(context, signal, () => ownKeys(context))
+    const isActive = keys.some(({ deviceId }) => deviceId === side.value.toDeviceId)
     if (isActive) continue
     await dropTransfer(context, id)
     const { archives } = context.calls
-    await retrying(context, undefined, () => archives.deleteArchive({ archiveId: transferIdOf(id) }))
+    await retrying(context, signal, () => archives.deleteArchive({ archiveId: transferIdOf(id) }))
   }
 }
 

@@ -138,7 +138,7 @@ const againMs = 2_000
 
 /**
  * Continues all transfers of this device, as sender and as receiver, until none is left. Call it again after a restart:
- * it continues at the next chunk. Nothing more is sent to a device that was revoked before the call.
+ * it continues at the next chunk. No chunk is sent to a device that is no longer active in the signed list.
  *
  * @throws MessagingError HISTORY_REFUSED, HISTORY_TAMPERED, HISTORY_ENDED. A tampered chunk is read again by the next
  *   call; `cancelHistory` ends the transfer.
@@ -148,8 +148,8 @@ export async function runHistory(
   { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: HistoryProgress) => void } = {},
 ): Promise<void> {
   const context = contextOf(messenger)
-  await endRevoked(context, await transferIds(context))
   for (;;) {
+    await endRevoked(context, await transferIds(context), signal)
     const ids = await transferIds(context)
     if (ids.length === 0) return
     const { archives } = await retrying(context, signal, () => context.calls.archives.listArchives({}))

@@ -1,7 +1,8 @@
 // The stored rows about other users' keys: one record per user, and a row for each key after a comparison.
 import { create } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
-import { utf8 } from "@signet/canonical/bytes"
+import { equalBytes, utf8 } from "@signet/canonical/bytes"
+import type { SeenDeviceList } from "@signet/canonical/device-list"
 import {
   type ConversationRecord,
   type PeerKeyRecord,
@@ -151,6 +152,23 @@ export async function comparedPeers(
   }
   return found
 }
+
+/** Stores the newest signed list of a user that this device has seen. */
+export const rememberList = (
+  needs: Needs,
+  userId: string,
+  { version, hash }: SeenDeviceList,
+  ops: readonly Op[] = [],
+): Promise<void> =>
+  changePeer(
+    needs,
+    userId,
+    (before) =>
+      before.listVersion > version || (before.listVersion === version && equalBytes(before.listHash, hash))
+        ? before
+        : create(VerificationRecordSchema, { ...before, listVersion: version, listHash: hash }),
+    ops,
+  )
 
 /** Changes a user's record, and repeats the change after a conflict. */
 export async function changePeer(

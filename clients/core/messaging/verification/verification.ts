@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf"
-import { equalBytes } from "@signet/canonical/bytes"
 import { CanonicalError } from "@signet/canonical/errors"
 import {
   deviceFingerprint,
@@ -25,7 +24,15 @@ import { deviceSpace } from "../store/store.ts"
 import { trying } from "../sync/background.ts"
 import { type ListedDevices, readDevices } from "./device-lists.ts"
 import { type DeviceKey, deviceKeysIn, noticeKeys } from "./noticing.ts"
-import { changePeer, type Peer, readPeer, removeChangedKey, statusOf, type VerificationStatus } from "./peer-rows.ts"
+import {
+  changePeer,
+  type Peer,
+  readPeer,
+  rememberList,
+  removeChangedKey,
+  statusOf,
+  type VerificationStatus,
+} from "./peer-rows.ts"
 
 export type { VerificationStatus } from "./peer-rows.ts"
 export type ComparedBy = "number" | "qr"
@@ -236,18 +243,7 @@ export async function look(context: Context, userId: string): Promise<Looked> {
     context,
     active.filter(({ deviceId }) => deviceId !== context.device.id),
   )
-  const isNew = head !== undefined && !(record !== undefined && equalBytes(head.hash, record.listHash))
-  if (isNew || ops.length > 0) {
-    await changePeer(
-      context,
-      userId,
-      (before) =>
-        head === undefined || before.listVersion > head.version
-          ? before
-          : create(VerificationRecordSchema, { ...before, listVersion: head.version, listHash: head.hash }),
-      ops,
-    )
-  }
+  if (head !== undefined) await rememberList(context, userId, head, ops)
   for (const event of events) context.emit(event)
   return { ...found, listFault: record?.listFault ?? "" }
 }
