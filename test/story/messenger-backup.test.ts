@@ -188,6 +188,19 @@ test("a newer backup replaces the stored one, and a device refuses an older one 
   // A file is not refused: the app shows its date.
   const file = exportBackup(back.messenger)
   await readBackup(ann.messenger, file.bytes, { recoveryKey: file.recoveryKey })
+  // The service returns none in place of the stored one: it has no sequence.
+  const [start = new Uint8Array()] = await allOf(exportBackup(back.messenger).bytes)
+  const own = contextOf(back.messenger).calls.archives
+  const { listArchives } = own
+  Object.assign(own, {
+    async listArchives() {
+      const listed = await listArchives({})
+      for (const one of listed.archives) one.header = start.slice(12)
+      return listed
+    },
+  })
+  await expect(allOf(storedBackup(back.messenger))).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
+  Object.assign(own, { listArchives })
 
   await deleteStoredBackup(back.messenger, second?.id ?? "")
   await deleteStoredBackup(back.messenger, second?.id ?? "")

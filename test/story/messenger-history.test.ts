@@ -21,7 +21,7 @@ import { makeHpke } from "../../clients/core/messaging/crypto/hpke.ts"
 import { ownKeys } from "../../clients/core/messaging/history/own-keys.ts"
 import { requestTransfer } from "../../clients/core/messaging/history/receive.ts"
 import { readTransfer, type StoredTransfer } from "../../clients/core/messaging/history/rows.ts"
-import { openRequests, transferIdOf } from "../../clients/core/messaging/history/send.ts"
+import { openRequests, sendNext, transferIdOf } from "../../clients/core/messaging/history/send.ts"
 import { openGrant, signGrant, signRequest, verifyRequest } from "../../clients/core/messaging/history/signed.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
@@ -429,4 +429,29 @@ test("a device that is revoked during a transfer gets no more chunks, also with 
   devices.listDeviceLists = async () => earlier
   await expect(ownKeys(context)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
   devices.listDeviceLists = listDeviceLists
+})
+
+test("a transfer survives a grant that did not arrive, and a repeated confirmation", async () => {
+  const { ann, next, direct } = await talk("repeated")
+  const { transferId, codes } = await requestHistoryByCode(next.messenger)
+  const code = codes.find(({ deviceId }) => deviceId === ann.messenger.deviceId) ?? expect.fail()
+  const old = contextOf(ann.messenger)
+  const stopped = () => Promise.reject(new Error("stopped"))
+  const { grantTransfer, listArchives } = old.calls.archives
+  Object.assign(old.calls.archives, { grantTransfer: stopped })
+  await expect(grantHistoryByCode(ann.messenger, transferId, code.code)).rejects.toThrow("stopped")
+  expect(await sendNext(old, transferId, (await listArchives({})).archives[0])).toBe(false)
+  Object.assign(old.calls.archives, { grantTransfer })
+  await grantHistoryByCode(ann.messenger, transferId, code.code)
+  await runHistory(ann.messenger)
+
+  const { archives } = contextOf(next.messenger).calls
+  const { readChunk } = archives
+  await confirmHistoryCode(next.messenger, transferId, code)
+  Object.assign(archives, { readChunk: stopped })
+  await expect(runHistory(next.messenger)).rejects.toThrow("stopped")
+  Object.assign(archives, { readChunk })
+  await confirmHistoryCode(next.messenger, transferId, code)
+  await runHistory(next.messenger)
+  await expectSameHistory(ann, next, direct)
 })

@@ -13,7 +13,7 @@ import type { Messenger } from "../messenger.ts"
 import { contextOf } from "../opened-messengers.ts"
 import { sealedFrames } from "./export.ts"
 import { frameOf, magic } from "./frames.ts"
-import { backupIdBytes } from "./header.ts"
+import { backupIdBytes, damaged, parseHeader } from "./header.ts"
 import { nextSequence, rememberSequence } from "./newest-sequence.ts"
 import { formatRecoveryKey, recoveryKeyBytes } from "./recovery-key.ts"
 
@@ -78,13 +78,15 @@ export async function listStoredBackups(messenger: Messenger): Promise<readonly 
  * Reads a backup from the service, for `readBackup` and `restoreBackup`. Each needs a reading of its own.
  *
  * @param id Default: the newest one.
- * @throws MessagingError BACKUP_UNKNOWN, when it is read
+ * @throws MessagingError BACKUP_UNKNOWN, when it is read; BACKUP_TAMPERED for a file that the service returns
  */
 export async function* storedBackup(messenger: Messenger, id?: string): AsyncGenerator<Uint8Array, void> {
   const context = contextOf(messenger)
   const found = (await storedArchives(context)).find(({ archiveId }) => id === undefined || hex(archiveId) === id)
   if (found === undefined) throw new MessagingError("BACKUP_UNKNOWN", "the service stores no such backup")
   const { archiveId, header, chunkCount } = found
+  // The bytes of a file have no sequence, so their age would not be checked.
+  if (parseHeader(header, context.owner).sequence === 0n) throw damaged("it was not written for the service")
   yield magic
   yield frameOf(header)
   for (let index = 0; index < chunkCount; index++) {

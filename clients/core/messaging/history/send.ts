@@ -106,6 +106,8 @@ export async function sendNext(
     await dropTransfer(context, id)
     return false
   }
+  // The grant has not reached the service, which refuses chunks until then.
+  if (archive.status === Status.REQUESTED) return false
   const { archives } = context.calls
   const { archiveId } = archive
   const { record } = stored

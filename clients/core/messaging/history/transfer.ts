@@ -80,6 +80,8 @@ export async function confirmHistoryCode(
   if (!isEqual) throw otherCode()
   const stored = await readTransfer(context, transferId)
   if (stored?.record.side.case !== "receiving") throw unknownTransfer()
+  // The grant was verified after an earlier confirmation, and its key is stored.
+  if (stored.record.key.length > 0) return
   const { value } = stored.record.side
   const side = { case: "receiving", value: { ...value, fromDeviceId: deviceId } } as const
   await addTransfer(context, transferId, { side })
