@@ -15,7 +15,7 @@ import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.t
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
-import { sendPushes } from "../rpc/messaging/push/send-pushes.ts"
+import { createPushSender } from "../rpc/messaging/push/send-pushes.ts"
 import { every } from "./every.ts"
 import type { LoadKeySet } from "./issuer-key-set.ts"
 import type { OpenPushes } from "./pushes.ts"
@@ -97,8 +97,11 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     every(attachmentsEveryMs, () => sweepAttachments(deps), onFault),
     every(attachmentsEveryMs, () => sweepArchives(deps), onFault),
   ]
-  const { pushes } = options
-  if (pushes !== null) stops.push(every(pushesEveryMs, () => sendPushes(deps, pushes), onFault))
+  if (options.pushes !== null) {
+    const sender = createPushSender(deps, options.pushes, onFault)
+    const stop = every(pushesEveryMs, sender.begin, onFault)
+    stops.push(() => stop().then(sender.idle))
+  }
   return {
     deps,
     issuerKeys,

@@ -19,18 +19,42 @@ export interface Sending {
 }
 
 const takenAtOnce = 20
+/** Pushes that wait for an answer. */
+const waitingAtOnce = 100
+
+export interface PushSender {
+  /** Begins the due pushes; call it several times a second. It does not wait for answers: a host may give none. */
+  begin(): Promise<void>
+  /** Resolves once no push waits for an answer. */
+  idle(): Promise<void>
+}
 
 /**
- * Sends the due pushes; call it several times a second. An endpoint whose session has ended, or whose host is no longer
- * listed, gets none and is deleted.
+ * Sends pushes, at most 100 at once. An endpoint whose session has ended, or whose host is no longer listed, gets none and
+ * is deleted.
  *
- * @throws the first failure of the store or the auth service. A push that was taken then is lost.
+ * @param onFault Receives failures of the store or the auth service. A push that was taken then is lost.
  */
-export async function sendPushes(deps: SendDeps, sending: Sending): Promise<void> {
-  for (;;) {
-    const taken = await sending.due.takeDue(deps.clock.nowMs(), takenAtOnce)
-    await Promise.all(taken.map((endpoint) => sendOne(deps, sending, endpoint)))
-    if (taken.length < takenAtOnce) return
+export function createPushSender(deps: SendDeps, sending: Sending, onFault: (fault: unknown) => void): PushSender {
+  const waiting = new Set<Promise<void>>()
+  return {
+    async begin() {
+      for (;;) {
+        const room = Math.min(takenAtOnce, waitingAtOnce - waiting.size)
+        if (room === 0) return
+        const taken = await sending.due.takeDue(deps.clock.nowMs(), room)
+        for (const endpoint of taken) {
+          const one = sendOne(deps, sending, endpoint)
+            .catch(onFault)
+            .finally(() => waiting.delete(one))
+          waiting.add(one)
+        }
+        if (taken.length < room) return
+      }
+    },
+    async idle() {
+      await Promise.all(waiting)
+    },
   }
 }
 
