@@ -144,8 +144,15 @@ test("another commit after a gap is not applied", async () => {
     create(EnvelopeSchema, { ...(await resetOf(room, { groupId: room.state.groupId })), seq: room.seq + 9n }),
   ]
   transport.lie = { of: room.id, log }
+  const before = await kindsIn(room)
+  const events: MessengerEvent[] = []
+  const stop = ann.messenger.subscribe((event) => events.push(event))
   await ann.messenger.sync()
-  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", processedSeq })
+  stop()
+  expect(events).toMatchObject([{ is: "status", status: "waiting", reason: undefined }])
+  // The device rejoins: the log goes on without what it has read.
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", processedSeq })
+  expect(await kindsIn(room)).toEqual(before)
 })
 
 test.each<[string, string | RegExp, (room: Room) => Lies]>([
