@@ -94,6 +94,12 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await store.transact(a, 0n, [create])).toBe("ok")
       expect(await store.transact(b, 0n, [put("state", "x", "1"), create])).toBe("EXISTS")
       expect(await store.read(b, [{ table: "state", key: "x" }])).toEqual({ generation: 0n, values: [undefined] })
+      const before = ["overwritten", "removed"].map((key) => put("state", key, "old"))
+      expect(await store.transact(b, 0n, before)).toBe("ok")
+      const remove: Op = { op: "remove", table: "state", key: "removed" }
+      expect(await store.transact(b, 1n, [put("state", "overwritten", "new"), remove, create])).toBe("EXISTS")
+      const kept = await Promise.all(["overwritten", "removed"].map((key) => value(b, "state", key)))
+      expect(kept).toEqual(["old", "old"])
     })
 
     test("a later write of a transaction wins over an earlier one of the same name", async () => {
