@@ -1,4 +1,4 @@
-// What a thrown value becomes, and which ones are reported as faults.
+// Thrown values become refusals, and only faults are reported.
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"

@@ -201,7 +201,7 @@ describeOnPostgres("wake-ups between processes", () => {
     await database.drop()
   })
 
-  test("more hints than may wait are dropped, and later ones are told", async () => {
+  test("hints beyond the queue limit are dropped, and later ones are delivered", async () => {
     const database = await createTestDatabase()
     const { one, told, has, close } = await twoOn(database.url)
     const before = told.length

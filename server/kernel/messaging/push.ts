@@ -33,7 +33,7 @@ export const pushLimits = {
   longestRetryMs: 3_600_000,
 } as const
 
-/** What the operator allows. */
+/** The endpoints that the operator allows. */
 export interface PushPolicy {
   readonly kinds: readonly PushKind[]
   /** Host names; `*.example` allows each subdomain of any depth, and not the name itself. */
@@ -108,8 +108,9 @@ export type PushDecision =
   | { readonly is: "retry"; readonly atMs: number }
 
 /**
- * What an answer changes (RFC 8030 sections 5 and 8.4). 404 and 410 end the registration. 429 and 5xx are retried, at
- * the earliest after `Retry-After`, and at most three times in all. Other answers, redirects included, end this push.
+ * Decides what follows from an answer (RFC 8030 sections 5 and 8.4). 404 and 410 end the registration. 429 and 5xx are
+ * retried, at the earliest after `Retry-After`, and at most three times in all. Other answers, redirects included, end
+ * this push.
  */
 export function decidePushed(tries: number, answer: PushAnswer, nowMs: number): PushDecision {
   if (answer !== undefined) {

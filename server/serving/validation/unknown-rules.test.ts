@@ -115,7 +115,7 @@ test("is refused for a map", () => {
   expect(() => planOf(ExternalLoginResponseSchema)).toThrow(/access_tokens: a map/)
 })
 
-/** What is told of the values, in order, by the rules of this field. */
+/** Returns the violations of each value under the rules of this field, in order. */
 function toldOf(field: Field, rules: Rules, ...values: unknown[]): string[] {
   const schema = schemaOf(field, rules)
   const violations = planOf(schema)

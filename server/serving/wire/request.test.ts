@@ -1,4 +1,4 @@
-// What is read of a request, by each of its forms.
+// Reading a request in each of its forms.
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type DescriptorProto, DescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 import { CreateAppRequestSchema } from "@signet/proto/auth/v1/apps"

@@ -5,7 +5,7 @@ import { PushKind, PushService } from "@signet/proto/messaging/v1/push_service"
 import type { Messenger } from "../messenger.ts"
 import { contextOf } from "../opened-messengers.ts"
 
-/** What the operator of the service enables. */
+/** The push settings of the service. */
 export interface PushSettings {
   readonly kinds: readonly PushEndpoint["is"][]
   /** The P-256 key that signs pushes: 65 bytes, the `applicationServerKey` of a browser. */

@@ -31,7 +31,7 @@ export const GetPushSettingsRequestSchema: GenMessage<GetPushSettingsRequest> = 
   messageDesc(file_signet_messaging_v1_push_service, 0);
 
 /**
- * What the operator enables.
+ * The push settings of the service.
  *
  * @generated from message signet.messaging.v1.GetPushSettingsResponse
  */
