@@ -170,6 +170,22 @@ export const pushMutants: readonly Mutant[] = [
     name: "a peek wipes its copies of the state, also if it ends without a preview",
   },
   {
+    ...peeking,
+    file: "clients/core/messaging/peek/peek.ts",
+    fault: "a peek reads as a device that is online",
+    from: "limit, readAhead: true }",
+    to: "limit }",
+    name: "a peek shows what waits, and the app then receives it once",
+  },
+  {
+    test: "server/rpc/messaging/conversation/conversation-service.test.ts",
+    file: "server/rpc/messaging/conversation/conversation-service.ts",
+    fault: "a read-ahead counts as presence of the device",
+    from: "if (isMember && !request.readAhead) await",
+    to: "if (isMember) await",
+    name: "a read-ahead does not count as presence of the device",
+  },
+  {
     ...edge,
     fault: "the Worker pushes to a host that the operator has removed",
     from: '      if (!isPushAllowed(endpoint, policy)) return { is: "delete" }\n',

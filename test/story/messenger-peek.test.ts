@@ -114,6 +114,8 @@ test("a peek shows what waits, and the app then receives it once", async () => {
   const transport: Transport = {
     unary(method, ...call) {
       called.push(method.name)
+      // Not as presence of the device.
+      if (method.name === "ListMessages") expect(call[3]).toMatchObject({ readAhead: true })
       return messengers.transport.unary(method, ...call)
     },
     stream: (...call) => messengers.transport.stream(...call),

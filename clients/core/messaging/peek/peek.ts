@@ -207,7 +207,8 @@ async function pageAfter(
 ): Promise<Envelope[]> {
   const limit = Math.min(budget.limits.page, budget.envelopes)
   const timeoutMs = Math.max(1, budget.leftMs())
-  const page = await context.calls.conversations.listMessages({ conversationId, afterSeq, limit }, { timeoutMs })
+  const asked = { conversationId, afterSeq, limit, readAhead: true }
+  const page = await context.calls.conversations.listMessages(asked, { timeoutMs })
   return page.envelopes
 }
 

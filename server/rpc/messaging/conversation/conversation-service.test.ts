@@ -9,6 +9,7 @@ import { newClaimId } from "../../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../../test/support/messaging/device.ts"
 import { hexOf, randomBytes } from "../../../../test/support/messaging/device-parts.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+import { conversationIdOf } from "./seen.ts"
 
 let world: MessagingWorld
 let alice: TestDevice
@@ -155,6 +156,27 @@ test("a log is read in order from the commit that added the device, and acknowle
   expect(await refusal(conversations.ackMessages(at(seq, 9n)))).toBe("INVALID_FIELD")
   const { conversation } = await conversations.getConversation({ conversationId })
   expect(conversation?.cursor).toMatchObject({ processedSeq: seq + 1n, processedEpoch: 2n })
+})
+
+test("a read-ahead does not count as presence of the device", async () => {
+  const room = await alice.createGroup([bob.userId])
+  await bob.join()
+  const awayMs = 600_000
+  world.advance(awayMs)
+  try {
+    const conversationId = room.id
+    const sinceMs = world.deps.clock.nowMs() - 60_000
+    const online = async () =>
+      (await world.deps.store.conversations.online(conversationIdOf(room.id), sinceMs)).map(({ deviceId }) => deviceId)
+    const { conversations } = bob.calls
+    const ahead = await conversations.listMessages({ conversationId, readAhead: true })
+    await conversations.listConversations({})
+    expect(await online()).toEqual([])
+    expect((await conversations.listMessages({ conversationId })).envelopes).toEqual(ahead.envelopes)
+    expect(await online()).toEqual([bob.id])
+  } finally {
+    world.advance(-awayMs)
+  }
 })
 
 test("GroupInfo and tree are of the last commit", async () => {

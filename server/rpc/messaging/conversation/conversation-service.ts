@@ -81,7 +81,7 @@ export function conversationService(
     async listMessages(request, context) {
       const { id } = deviceOf(context)
       const { envelopes, headSeq, isMember } = await listMessages(deps, context, request)
-      if (isMember) await attendance.touch(conversationIdOf(request.conversationId), id)
+      if (isMember && !request.readAhead) await attendance.touch(conversationIdOf(request.conversationId), id)
       return { envelopes: envelopes.map((envelope) => envelopeShape(envelope, id)), headSeq }
     },
 
