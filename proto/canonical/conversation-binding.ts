@@ -6,7 +6,7 @@ import {
 } from "@signet/proto/credential/v1/envelope_aad"
 import { absent, equalBytes, holds } from "./bytes.ts"
 import { decode, encode } from "./canonical.ts"
-import { ensure, refusingAs } from "./errors.ts"
+import { ensure, rethrowAs } from "./errors.ts"
 
 /** The GroupContext extension that carries the binding: private use (RFC 9420 section 17.3). */
 export const conversationBindingExtension = 0xf0a1
@@ -29,7 +29,7 @@ export function buildConversationBinding(conversation: ConversationIdentity): Ui
 
 /** Checks that a group is bound to this conversation. @throws CanonicalError BINDING_* */
 export function checkConversationBinding(bytes: Uint8Array, expected: ConversationIdentity): ConversationBindingV1 {
-  const binding = refusingAs("BINDING_MALFORMED", () => decode(ConversationBindingV1Schema, bytes))
+  const binding = rethrowAs("BINDING_MALFORMED", () => decode(ConversationBindingV1Schema, bytes))
   ensure(holds(binding.tenantId, expected.tenantId), "BINDING_WRONG_TENANT")
   ensure(equalBytes(binding.appId, expected.appId), "BINDING_WRONG_APP")
   ensure(equalBytes(binding.conversationId, expected.conversationId), "BINDING_WRONG_CONVERSATION")

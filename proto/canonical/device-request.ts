@@ -4,7 +4,7 @@ import { SignatureScheme } from "@signet/proto/credential/v1/signed"
 import { equalBytes, holds } from "./bytes.ts"
 import { decode } from "./canonical.ts"
 import { isPublicKey, type Signer, type Verify } from "./ed25519.ts"
-import { ensure, refusingAs } from "./errors.ts"
+import { ensure, rethrowAs } from "./errors.ts"
 import { openSelfSigned } from "./self-signed.ts"
 import { parseSigned, sign } from "./signed.ts"
 
@@ -44,7 +44,7 @@ export function verifyDeviceRequest(bytes: Uint8Array, expected: DeviceRequestEx
   const { atSeconds } = expected
   const schema = DeviceRequestBodyV1Schema
   // Before verification only the key is used: the signature must be under that key.
-  const asked = refusingAs("REQUEST_MALFORMED", () => decode(schema, parseSigned(schema, bytes).body))
+  const asked = rethrowAs("REQUEST_MALFORMED", () => decode(schema, parseSigned(schema, bytes).body))
   ensure(isPublicKey(asked.leafSignatureKey), "REQUEST_MALFORMED", "leaf_signature_key")
   const body = openSelfSigned("REQUEST", schema, bytes, asked.leafSignatureKey, expected.verify)
   ensure(equalBytes(body.issuerId, expected.issuerId), "REQUEST_WRONG_ISSUER")

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf"
 import { type EnvelopeAadV1, EnvelopeAadV1Schema, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { absent, equalBytes } from "./bytes.ts"
 import { decode, encode } from "./canonical.ts"
-import { ensure, refusingAs } from "./errors.ts"
+import { ensure, rethrowAs } from "./errors.ts"
 
 /** The content of an MLS message's authenticated_data. */
 interface EnvelopeAad {
@@ -38,7 +38,7 @@ export function parseEnvelopeAad(
   bytes: Uint8Array,
   expected: { readonly conversationId: Uint8Array; readonly kind: EnvelopeKind },
 ): EnvelopeAadV1 {
-  const frame = refusingAs("AAD_MALFORMED", () => decode(EnvelopeAadV1Schema, bytes))
+  const frame = rethrowAs("AAD_MALFORMED", () => decode(EnvelopeAadV1Schema, bytes))
   ensureSound(frame)
   ensure(equalBytes(frame.conversationId, expected.conversationId), "AAD_WRONG_CONVERSATION")
   ensure(frame.kind === expected.kind, "AAD_WRONG_KIND")

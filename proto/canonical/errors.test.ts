@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { CanonicalError, canonicalCodes, refusingAs } from "./errors.ts"
+import { CanonicalError, canonicalCodes, rethrowAs } from "./errors.ts"
 
 test("no code is listed twice", () => {
   expect(new Set<string>(canonicalCodes).size).toBe(canonicalCodes.length)
@@ -8,7 +8,7 @@ test("no code is listed twice", () => {
 test("an encoding error becomes the kind's error, with its cause", () => {
   const cause = new CanonicalError("CPB_TRAILING")
   const refuse = () =>
-    refusingAs("CRED_MALFORMED", () => {
+    rethrowAs("CRED_MALFORMED", () => {
       throw cause
     })
   expect(refuse).toThrow(
@@ -19,7 +19,7 @@ test("an encoding error becomes the kind's error, with its cause", () => {
 test("a defect is not converted to a refusal", () => {
   const defect = new TypeError("a defect")
   const refuse = () =>
-    refusingAs("CRED_MALFORMED", () => {
+    rethrowAs("CRED_MALFORMED", () => {
       throw defect
     })
   expect(refuse).toThrow(defect)

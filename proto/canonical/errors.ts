@@ -172,7 +172,7 @@ export function ensure(holds: boolean, code: CanonicalCode, detail?: string): as
 }
 
 /** Runs `decodeStep` and converts its refusal to `code`, with the refusal as cause. */
-export function refusingAs<T>(code: CanonicalCode, decodeStep: () => T): T {
+export function rethrowAs<T>(code: CanonicalCode, decodeStep: () => T): T {
   try {
     return decodeStep()
   } catch (error) {

@@ -4,7 +4,7 @@ import type { IssuerKeyV1, KeyPurpose } from "@signet/proto/credential/v1/issuer
 import { equalBytes, toHex } from "./bytes.ts"
 import { decode } from "./canonical.ts"
 import { type Verify, verifyEd25519 } from "./ed25519.ts"
-import { CanonicalError, ensure, refusingAs } from "./errors.ts"
+import { CanonicalError, ensure, rethrowAs } from "./errors.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
 
 /** An issuer's keys, from a verified key set (issuer-keys.ts). */
@@ -48,13 +48,13 @@ export function openIssued<Body extends IssuedBody>(
   issuer: IssuerKeys,
   verify: Verify = verifyEd25519,
 ): { readonly body: Body; readonly key: IssuerKeyV1 } {
-  const signed = refusingAs(`${prefix}_MALFORMED`, () => parseSigned(schema, bytes))
+  const signed = rethrowAs(`${prefix}_MALFORMED`, () => parseSigned(schema, bytes))
   const key = issuer.keys.get(toHex(signed.keyId))
   if (key === undefined) throw new CanonicalError(`${prefix}_UNKNOWN_ISSUER_KEY`)
   ensure(key.purpose === purpose, `${prefix}_ISSUER_KEY_PURPOSE`)
   const good = verify(key.key, signatureInput(schema, signed.body), signed.signature)
   ensure(good === true, `${prefix}_BAD_SIGNATURE`)
-  const body = refusingAs(`${prefix}_MALFORMED`, () => decode(schema, signed.body))
+  const body = rethrowAs(`${prefix}_MALFORMED`, () => decode(schema, signed.body))
   ensureSound(body)
   ensure(equalBytes(body.issuerId, issuer.issuerId), `${prefix}_WRONG_ISSUER`)
   return { body, key }

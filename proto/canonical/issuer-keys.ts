@@ -3,7 +3,7 @@ import { type IssuerKeySetBodyV1, IssuerKeySetBodyV1Schema } from "@signet/proto
 import { equalBytes, toHex } from "./bytes.ts"
 import { decode } from "./canonical.ts"
 import { isPublicKey, type Signer, type Verify, verifyEd25519 } from "./ed25519.ts"
-import { CanonicalError, ensure, refusingAs } from "./errors.ts"
+import { CanonicalError, ensure, rethrowAs } from "./errors.ts"
 import { hash, keyIdOf } from "./hash.ts"
 import type { IssuerKeys } from "./issued.ts"
 import { parseSigned, sign, signatureInput } from "./signed.ts"
@@ -45,13 +45,13 @@ export async function issueIssuerKeySet(
  * one seen, _FORK for another set of the same version.
  */
 export function verifyIssuerKeySet(bytes: Uint8Array, expected: IssuerKeySetExpectation): IssuerKeys {
-  const signed = refusingAs("ISSUER_KEYS_MALFORMED", () => parseSigned(IssuerKeySetBodyV1Schema, bytes))
+  const signed = rethrowAs("ISSUER_KEYS_MALFORMED", () => parseSigned(IssuerKeySetBodyV1Schema, bytes))
   const root = expected.roots.find((key) => equalBytes(keyIdOf(key), signed.keyId))
   if (root === undefined) throw new CanonicalError("ISSUER_KEYS_UNKNOWN_ROOT")
   const verify = expected.verify ?? verifyEd25519
   const good = verify(root, signatureInput(IssuerKeySetBodyV1Schema, signed.body), signed.signature)
   ensure(good === true, "ISSUER_KEYS_BAD_SIGNATURE")
-  const body = refusingAs("ISSUER_KEYS_MALFORMED", () => decode(IssuerKeySetBodyV1Schema, signed.body))
+  const body = rethrowAs("ISSUER_KEYS_MALFORMED", () => decode(IssuerKeySetBodyV1Schema, signed.body))
   ensureSound(body, root)
   ensure(equalBytes(body.issuerId, expected.issuerId), "ISSUER_KEYS_WRONG_ISSUER")
   ensure(body.notBefore <= expected.atSeconds, "ISSUER_KEYS_NOT_YET_VALID")

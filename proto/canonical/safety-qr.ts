@@ -3,7 +3,7 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import { type SafetyQrV1, SafetyQrV1Schema } from "@signet/proto/credential/v1/safety_qr"
 import { absent, equalBytes, holds } from "./bytes.ts"
 import { decode, encode } from "./canonical.ts"
-import { ensure, refusingAs } from "./errors.ts"
+import { ensure, rethrowAs } from "./errors.ts"
 
 /** One of the two users of a safety comparison. */
 interface SafetySide {
@@ -71,7 +71,7 @@ function parseSafetyQr(scanned: string): SafetyQrV1 {
   const bytes = bytesOf(scanned)
   // The version is the first field in every version of the code, so it can be checked before the rest is parsed.
   ensure(bytes[0] !== 0x08 || bytes[1] === 1, "QR_VERSION")
-  return refusingAs("QR_MALFORMED", () => decode(SafetyQrV1Schema, bytes))
+  return rethrowAs("QR_MALFORMED", () => decode(SafetyQrV1Schema, bytes))
 }
 
 function bytesOf(scanned: string): Uint8Array {

@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { equalBytes } from "./bytes.ts"
 import { decode } from "./canonical.ts"
 import { type Verify, verifyEd25519 } from "./ed25519.ts"
-import { ensure, refusingAs } from "./errors.ts"
+import { ensure, rethrowAs } from "./errors.ts"
 import { keyIdOf } from "./hash.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
 
@@ -22,9 +22,9 @@ export function openSelfSigned<Desc extends DescMessage>(
   leafKey: Uint8Array,
   verify: Verify = verifyEd25519,
 ): MessageShape<Desc> {
-  const signed = refusingAs(`${prefix}_MALFORMED`, () => parseSigned(schema, bytes))
+  const signed = rethrowAs(`${prefix}_MALFORMED`, () => parseSigned(schema, bytes))
   ensure(equalBytes(signed.keyId, keyIdOf(leafKey)), `${prefix}_KEY_MISMATCH`)
   const good = verify(leafKey, signatureInput(schema, signed.body), signed.signature)
   ensure(good === true, `${prefix}_BAD_SIGNATURE`)
-  return refusingAs(`${prefix}_MALFORMED`, () => decode(schema, signed.body))
+  return rethrowAs(`${prefix}_MALFORMED`, () => decode(schema, signed.body))
 }

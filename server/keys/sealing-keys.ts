@@ -1,6 +1,6 @@
 // The service's sealing key and, while a rotation lasts, the other one beside it: one seals, both open.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
-import type { StampKey } from "@signet/kernel/audit/seals"
+import type { StampKey } from "@signet/kernel/audit/crypto"
 import { type SealedLabel, type SealingScheme, stampKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { judgeHeld, type SealingKeyRecord, type StampEnd } from "@signet/kernel/keys/sealing"
 import { openUnder, sealUnder } from "./seal-under.ts"

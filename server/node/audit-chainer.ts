@@ -1,7 +1,7 @@
 // Links audit events shortly after they are committed, and signs checkpoints of the chains.
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Checkpoint, checkpointTarget, checkpointType } from "@signet/kernel/audit/checkpoint"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import type { KeyRing } from "@signet/kernel/keys/ports"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { ownEvent } from "../rpc/audit/audit.ts"
@@ -27,7 +27,7 @@ interface AuditChainer {
 
 interface Options {
   readonly db: Database
-  readonly seals: AuditSeals
+  readonly seals: AuditCrypto
   readonly clock: Clock
   readonly onFault: (fault: unknown) => void
 }

@@ -1,10 +1,10 @@
 // The program's secrets: from its settings, or in the development profile from the data folder. The database determines
 // which sealing key is current.
 import { randomBytes } from "node:crypto"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
-import { createAuditSeals } from "../keys/audit-seals.ts"
+import { createAuditCrypto } from "../keys/audit-crypto.ts"
 import { createSealingKeys, type SealingKeys } from "../keys/sealing-keys.ts"
 import { createSecrets } from "../keys/secrets.ts"
 import { adoptSealingKey, dropHolder, holdSealingKeys, listSealingKeys } from "../store/postgres/keys/sealing-keys.ts"
@@ -16,7 +16,7 @@ import { loadLocalSecrets } from "./local-secrets.ts"
 export interface OpenSecrets {
   readonly sealing: SealingKeys
   readonly secrets: Secrets
-  readonly seals: AuditSeals
+  readonly seals: AuditCrypto
 }
 
 type Of = Pick<Config, "secrets" | "dataFolder">
@@ -30,7 +30,7 @@ export async function openSecrets(db: Database, config: Of): Promise<OpenSecrets
   const { sealingKey, nextSealingKey, peppers } = config.secrets ?? loadLocalSecrets(config.dataFolder)
   const sealing = createSealingKeys(nextSealingKey === null ? [sealingKey] : [sealingKey, nextSealingKey])
   sealing.follow(await listSealingKeys(db))
-  return { sealing, secrets: createSecrets({ peppers, sealingKey: sealing }), seals: createAuditSeals(sealing) }
+  return { sealing, secrets: createSecrets({ peppers, sealingKey: sealing }), seals: createAuditCrypto(sealing) }
 }
 
 /**

@@ -8,7 +8,7 @@ import { newId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { sql } from "kysely"
-import { createAuditSeals } from "../../server/keys/audit-seals.ts"
+import { createAuditCrypto } from "../../server/keys/audit-crypto.ts"
 import { parseConfig } from "../../server/node/config.ts"
 import { loadLocalSecrets } from "../../server/node/local-secrets.ts"
 import { createLog } from "../../server/node/log.ts"
@@ -81,7 +81,7 @@ export async function run({ rounds, seconds, events }: typeof sizes.usual): Prom
   }
 }
 
-const sealsOf = (folder: string) => createAuditSeals(loadLocalSecrets(folder).sealingKey)
+const sealsOf = (folder: string) => createAuditCrypto(loadLocalSecrets(folder).sealingKey)
 
 /** The store as it would be if nobody asked what happened. */
 const withoutAudit = (store: Store): Store => ({

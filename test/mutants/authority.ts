@@ -161,8 +161,8 @@ export const authorityMutants: readonly Mutant[] = [
   {
     fault: "a credential is good in every tenant",
     file: `${authority}/requester.ts`,
-    from: "  const { body, hash } = refusingAs(",
-    to: "  place = ownerOf(bytes).place\n  const { body, hash } = refusingAs(",
+    from: "  const { body, hash } = rethrowAs(",
+    to: "  place = ownerOf(bytes).place\n  const { body, hash } = rethrowAs(",
     test: scope,
     name: "for the user's credential or device list of another tenant",
   },

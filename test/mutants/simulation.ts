@@ -107,8 +107,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a receipt that nobody signed is evidence of another story",
     file: `${client}/receiving/equivocation.ts`,
-    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))',
-    to: "if (verifyEvidence.length === 0) throw refusingAs",
+    from: 'await rethrowAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))',
+    to: "if (verifyEvidence.length === 0) throw rethrowAs",
     test: stories,
     name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",
     row: "a receipt that nobody signed",

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
-import { createAuditSeals } from "../../server/keys/audit-seals.ts"
+import { createAuditCrypto } from "../../server/keys/audit-crypto.ts"
 import { createKeyRing } from "../../server/keys/key-ring.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
 import { audit } from "../../server/node/admin/audit.ts"
@@ -66,7 +66,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
     return response.json()
   }
   const admin = (...args: string[]) => audit(args, parseConfig({ ...settings, DATABASE_URL: database.url }))
-  const writing = () => createAuditLogDeps(createAuditSeals(loadLocalSecrets(folder).sealingKey))
+  const writing = () => createAuditLogDeps(createAuditCrypto(loadLocalSecrets(folder).sealingKey))
   const asOwner = (text: string) => owner.db.executeQuery(CompiledQuery.raw(text))
 
   test("serves: people sign in, administrators make changes, events are linked, and deleted people are erased", async () => {

@@ -7,7 +7,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
-import { createAuditSeals } from "../../server/keys/audit-seals.ts"
+import { createAuditCrypto } from "../../server/keys/audit-crypto.ts"
 import { startAuditChainer } from "../../server/node/audit-chainer.ts"
 import { loadLocalSecrets } from "../../server/node/local-secrets.ts"
 import { verifyAudit } from "../../server/store/postgres/audit/audit-verify.ts"
@@ -123,7 +123,7 @@ async function expectOneSuccessorEach(db: Database): Promise<void> {
   expect(rows.filter(({ status, live }) => live !== (status === "ACTIVE" ? 1 : 0))).toEqual([])
 }
 
-const sealsOf = (folder: string) => createAuditSeals(loadLocalSecrets(folder).sealingKey)
+const sealsOf = (folder: string) => createAuditCrypto(loadLocalSecrets(folder).sealingKey)
 const linked = (db: Database) => async () => (await sql`select 1 from audit_pending`.execute(db)).rows.length === 0
 
 /** Each committed event is linked once after a restart, and unchanged. */

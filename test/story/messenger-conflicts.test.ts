@@ -8,7 +8,7 @@ import { failureOf } from "../../clients/core/errors.ts"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
-import { type Engine, EngineRefused, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import { type Engine, MlsError, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
@@ -236,7 +236,7 @@ test("claimed key packages that have expired are replaced by others, once", asyn
   expect(new Set(claimsOfAdds()).size).toBe(2)
   // Any other fault is the service's.
   watched.calls.length = 0
-  const forged = await inspecting(() => Promise.reject(new EngineRefused("MLS_BAD_SIGNATURE", "forged")), 1)
+  const forged = await inspecting(() => Promise.reject(new MlsError("MLS_BAD_SIGNATURE", "forged")), 1)
   await expect(forged.addMembers(id, [cid.person.userId])).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
   expect(claimsOfAdds()).toHaveLength(1)
   for (const messenger of [once, always, forged]) await messenger.close()

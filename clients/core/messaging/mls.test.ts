@@ -11,12 +11,12 @@ import {
   acceptCommit,
   type CommitChange,
   type Engine,
-  EngineRefused,
   encodeEpoch,
   encodeSecrets,
   epochAuthenticator,
   frameOf,
   type GroupState,
+  MlsError,
   membersOf,
   openEngine,
   stateTag,
@@ -74,7 +74,7 @@ test.each<[string, (engine: Engine) => Partial<Engine>]>([
     "refuses trailing bytes for another reason",
     (engine) => ({
       process: async (state, commit, judge) => {
-        if (commit.at(-1) === 0) throw new EngineRefused("REPLAY", "the message is of an earlier epoch")
+        if (commit.at(-1) === 0) throw new MlsError("REPLAY", "the message is of an earlier epoch")
         return engine.process(state, commit, judge)
       },
     }),

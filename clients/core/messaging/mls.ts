@@ -30,8 +30,8 @@ import { encodeTree } from "./engine/tree-bytes.ts"
 export type { Engine } from "./engine/engine.ts"
 export type { Frame, KeyPackageView } from "./engine/inspect.ts"
 export type { CommitChange } from "./engine/process.ts"
-export type { EngineReason } from "./engine/refusal.ts"
-export { EngineRefused } from "./engine/refusal.ts"
+export type { MlsReason } from "./engine/refusal.ts"
+export { MlsError } from "./engine/refusal.ts"
 export type {
   CommitOptions,
   Decrypted,
@@ -64,7 +64,7 @@ export interface EngineOptions {
 /**
  * Creates an engine and runs its self-test.
  *
- * @throws EngineRefused ENGINE_UNSAFE if the engine fails it on this machine.
+ * @throws MlsError ENGINE_UNSAFE if the engine fails it on this machine.
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { suite } = options

@@ -18,7 +18,7 @@ import { isMessagingError } from "./errors.ts"
 import { createEvents, type Events, type MessengerEvent, type TimelineEntry } from "./events.ts"
 import type { MessengerOptions } from "./messenger.ts"
 import { type Engine, openEngine } from "./mls.ts"
-import { refusingAs } from "./refusing.ts"
+import { rethrowAs } from "./rethrow.ts"
 import { type Owner, ownerOf } from "./session.ts"
 import { bindRecords } from "./state/bind-records.ts"
 import { openConversations } from "./state/conversations.ts"
@@ -99,7 +99,7 @@ export async function openParts(options: MessengerOptions, primitives: Primitive
     deviceOf: deviceIn,
   }
   const makeEngine = primitives.openEngine ?? openEngine
-  const engine: Engine = await refusingAs("ENGINE_UNSAFE", () => makeEngine(engineOptions))
+  const engine: Engine = await rethrowAs("ENGINE_UNSAFE", () => makeEngine(engineOptions))
   const events = createEvents()
   // Called after `blocks` is open: nothing is read before.
   const emit = (event: MessengerEvent) =>

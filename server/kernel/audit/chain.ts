@@ -1,7 +1,8 @@
 // The hash chain of audit events: each link holds the hash of its event and of the previous link. One process at a time
 // links events shortly after they are written, so sign-ins do not wait for each other.
+
+import type { AuditCrypto } from "./crypto.ts"
 import { type AuditRow, hex, rowText } from "./row.ts"
-import type { AuditSeals } from "./seals.ts"
 
 /** One position in a chain. */
 export interface AuditLink {
@@ -26,7 +27,7 @@ export interface Head {
 /** The head of an empty chain. */
 export const origin = (shard: string): Head => ({ shard, seq: 0n, hash: new Uint8Array(32) })
 
-type Digest = Pick<AuditSeals, "digest">
+type Digest = Pick<AuditCrypto, "digest">
 
 export const eventHash = ({ digest }: Digest, row: AuditRow): Uint8Array => digest(rowText(row))
 

@@ -1,8 +1,8 @@
 // Checkpoints: signed statements of the heads of all chains that grew since the previous checkpoint. With a copy of the
 // checkpoints outside the database, an auditor detects truncated and rewritten chains.
 import type { Head } from "./chain.ts"
+import type { AuditCrypto } from "./crypto.ts"
 import { hex } from "./row.ts"
-import type { AuditSeals } from "./seals.ts"
 
 export const checkpointType = "aud-cp+jwt"
 
@@ -34,7 +34,7 @@ export interface CheckpointHeads {
   readonly heads: readonly Head[]
 }
 
-type Digest = Pick<AuditSeals, "digest">
+type Digest = Pick<AuditCrypto, "digest">
 
 /** One step from a leaf to the root: the sibling's hash, and whether the sibling is on the left. */
 interface ProofStep {

@@ -1,8 +1,9 @@
 // The stored form of an audit event. Personal fields are sealed under a data key of the person or, for an unknown one, of
 // the day. The stamp (an HMAC) and the chain cover the sealed text: deleting the key erases the personal fields, and both
 // stay valid.
+
+import type { AuditCrypto } from "./crypto.ts"
 import type { AuditEvent } from "./event.ts"
-import type { AuditSeals } from "./seals.ts"
 
 type Request = AuditEvent["request"]
 
@@ -66,7 +67,7 @@ function parsePersonal(text: string): Personal | undefined {
 export function sealRow(
   event: AuditEvent,
   ownerKey: { readonly owner: string; readonly key: Uint8Array | null } | null,
-  seals: AuditSeals,
+  seals: AuditCrypto,
 ): AuditRow & { readonly stamp: Uint8Array } {
   const personal = personalOf(event)
   const key = ownerKey?.key ?? null
@@ -83,7 +84,7 @@ export function sealRow(
  * Returns the event of a row. If its key was deleted, the event is marked as erased. Personal fields that cannot be
  * decrypted are null; verifying the stamp of such a row reports the change.
  */
-export function decryptRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<AuditSeals, "open">): AuditEvent {
+export function decryptRow(row: AuditRow, key: Uint8Array | undefined, seals: Pick<AuditCrypto, "open">): AuditEvent {
   const { keyOwner, personalSealed, stamp, request, ...event } = row
   if (keyOwner === null) return { ...event, request: { ...request, ipTruncated: null } }
   if (key === undefined || personalSealed === null) {

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
 import { type AuditLink, type Head, nextLink, origin } from "./chain.ts"
 import { buildCheckpoint, inOrder, merkleProof, merkleRoot, rootOf } from "./checkpoint.ts"
+import type { AuditCrypto } from "./crypto.ts"
 import type { AuditEvent } from "./event.ts"
 import { type AuditRow, auditChainOf, hex, sealRow } from "./row.ts"
-import type { AuditSeals } from "./seals.ts"
 import { type Linked, verifyChains } from "./verify-chains.ts"
 import { verifyCheckpoints } from "./verify-checkpoints.ts"
 
@@ -14,7 +14,7 @@ const hmac = (key: string, text: string) => new Uint8Array(createHmac("sha256", 
 const current = { keyId: "current", until: null }
 const retired = { keyId: "retired", until: { checkpoint: 2n, hash: "" } }
 
-const seals: AuditSeals = {
+const seals: AuditCrypto = {
   digest: (text) => new Uint8Array(createHash("sha256").update(text).digest()),
   stamp: (text) => hmac("current", text),
   stampedBy: (text, stamp) => [current, retired].find(({ keyId }) => timingSafeEqual(hmac(keyId, text), stamp)),
@@ -207,7 +207,7 @@ test("a checkpoint with other heads, number, predecessor or no stamp is reported
 })
 
 test("stamps of a retired key are valid up to its last checkpoint, by position in each chain", async () => {
-  const old: AuditSeals = { ...seals, stamp: (text) => hmac("retired", text) }
+  const old: AuditCrypto = { ...seals, stamp: (text) => hmac("retired", text) }
   let head: Head = origin("ten_1")
   const links = Array.from({ length: 3 }, (_, i): Linked => {
     const row = sealRow(eventOf(i, "ten_1"), null, old)

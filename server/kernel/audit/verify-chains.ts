@@ -2,11 +2,11 @@
 
 import type { StampEnd } from "../keys/sealing.ts"
 import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
+import type { AuditCrypto } from "./crypto.ts"
 import { type Flaw, flaw, maxFlaws } from "./flaw.ts"
 import { type AuditRow, auditChainOf, stampedText } from "./row.ts"
-import type { AuditSeals } from "./seals.ts"
 
-export type Verifying = Pick<AuditSeals, "digest" | "stampedBy" | "equal">
+export type Verifying = Pick<AuditCrypto, "digest" | "stampedBy" | "equal">
 
 /** A link with its event; null if the event does not exist. */
 export interface Linked {
@@ -130,7 +130,7 @@ function judgeRow(
  * chain.
  */
 export function isStamped(
-  seals: Pick<AuditSeals, "stampedBy">,
+  seals: Pick<AuditCrypto, "stampedBy">,
   row: AuditRow,
   isBefore: (end: StampEnd) => boolean = () => false,
 ): boolean {

@@ -2,10 +2,10 @@ import { createHash, createHmac } from "node:crypto"
 import { describe, expect, test } from "vitest"
 import { type Head, linkHash, nextLink, origin } from "./chain.ts"
 import { buildCheckpoint, type CheckpointClaims, inOrder } from "./checkpoint.ts"
+import type { AuditCrypto } from "./crypto.ts"
 import type { AuditEvent } from "./event.ts"
 import { maxFlaws } from "./flaw.ts"
 import { type AuditRow, sealRow } from "./row.ts"
-import type { AuditSeals } from "./seals.ts"
 import { type Linked, type Verifying, verifyChains, verifyWaiting } from "./verify-chains.ts"
 import { type CheckedCheckpoint, verifyCheckpoints } from "./verify-checkpoints.ts"
 
@@ -16,7 +16,7 @@ const keys = [
   { keyId: "retired", until: { checkpoint: 2n, hash: "" } },
 ]
 const stampWith = (keyId: string) => (text: string) => bytesOf(createHmac("sha256", keyId).update(text).digest())
-const seals: Verifying & Pick<AuditSeals, "stamp"> = {
+const seals: Verifying & Pick<AuditCrypto, "stamp"> = {
   digest: (text) => bytesOf(createHash("sha256").update(text).digest()),
   stamp: stampWith("current"),
   stampedBy: (text, stamp) => keys.find(({ keyId }) => equal(stampWith(keyId)(text), stamp)),
@@ -41,7 +41,7 @@ function rowOf(id: number, over: Partial<AuditEvent> = {}, stamp: ((text: string
     request: { id: "", route: "", ipTruncated: null },
     ...over,
   }
-  const row: AuditRow = sealRow(event, null, { ...seals, stamp: stamp ?? seals.stamp } as AuditSeals)
+  const row: AuditRow = sealRow(event, null, { ...seals, stamp: stamp ?? seals.stamp } as AuditCrypto)
   return stamp === null ? { ...row, stamp: null } : row
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { sealRow } from "@signet/kernel/audit/row"
 import { expect, test, vi } from "vitest"
 import { describeOnPostgres } from "../../../test/support/postgres.ts"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { createAuditCrypto } from "../../keys/audit-crypto.ts"
 import { toAuditRow } from "../../store/postgres/audit/audit-row.ts"
 import { listSealingKeys } from "../../store/postgres/keys/sealing-keys.ts"
 import { run } from "../../store/postgres/sql.ts"
@@ -43,7 +43,7 @@ describeOnPostgres("a writer to the database", () => {
 
   test("with the old key can neither add an event after its end nor change an earlier one", async () => {
     const world = await startWorld()
-    const old = createAuditSeals(oldKey)
+    const old = createAuditCrypto(oldKey)
     const after = await rotated(world)
     const forge = async () => {
       const row = toAuditRow(sealRow({ ...eventOf("forged"), subjectIdentityId: null }, null, old))
@@ -64,7 +64,7 @@ describeOnPostgres("a writer to the database", () => {
 
   test("with the old key can neither create a checkpoint nor move the start of a chain", async () => {
     const world = await startWorld()
-    const old = createAuditSeals(oldKey)
+    const old = createAuditCrypto(oldKey)
     const after = await rotated(world)
     const made = await after.checkpoint()
     await run(world.db, "update audit_checkpoint set stamp = $1 where number = $2", [

@@ -2,7 +2,7 @@
 import { clientSecretLabel, providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
 import { expect, test, vi } from "vitest"
 import { describeOnPostgres } from "../../../test/support/postgres.ts"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { createAuditCrypto } from "../../keys/audit-crypto.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { resealAll } from "../../store/postgres/keys/reseal.ts"
 import { holdSealingKeys, listSealingKeys } from "../../store/postgres/keys/sealing-keys.ts"
@@ -167,7 +167,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     const before = await world.open(oldKey)
     const after = await rotated(world)
     const alone = createSecrets({ peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }], sealingKey: oldKey })
-    const seals = createAuditSeals(oldKey)
+    const seals = createAuditCrypto(oldKey)
     const opened = await resealAll(
       world.db,
       ({ scheme, label }, sealed) => {

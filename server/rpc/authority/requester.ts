@@ -11,7 +11,7 @@ import type { IssueProofRequest } from "@signet/proto/authority/v1/authority_ser
 import { DeviceCredentialBodyV1Schema } from "@signet/proto/credential/v1/device_credential"
 import { type DeviceListBodyV1, DeviceListBodyV1Schema, DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { placeBytes, unixSeconds } from "../messaging/place.ts"
-import { refusingAs } from "../messaging/refusing.ts"
+import { rethrowAs } from "../messaging/refusing.ts"
 import { notTheCallers } from "./backend.ts"
 import type { AuthorityDeps } from "./deps.ts"
 
@@ -54,7 +54,7 @@ function isCredentialOf(
   requester: Uint8Array,
   bytes: Uint8Array,
 ): boolean {
-  const { body, hash } = refusingAs("CREDENTIAL_INVALID", () => {
+  const { body, hash } = rethrowAs("CREDENTIAL_INVALID", () => {
     // The credential's own leaf key: possession of the key is not checked here.
     const { leafSignatureKey: leafKey } = decode(
       DeviceCredentialBodyV1Schema,
@@ -73,7 +73,7 @@ function isCredentialOf(
 /** @throws Refused CREDENTIAL_INVALID */
 export function openList({ issuerKeys, verify, clock }: Deps, of: Owner, bytes: Uint8Array): DeviceListBodyV1 {
   const at = { ...placeBytes(of.place), userId: idBytes(of.userId), atSeconds: unixSeconds(clock.nowMs()) }
-  return refusingAs(
+  return rethrowAs(
     "CREDENTIAL_INVALID",
     () => verifyDeviceList(bytes, { issuerKeys: issuerKeys(), ...at, verify }).body,
   )
@@ -81,7 +81,7 @@ export function openList({ issuerKeys, verify, clock }: Deps, of: Owner, bytes: 
 
 /** The owner that the list names, unverified. @throws Refused CREDENTIAL_INVALID */
 export function ownerOf(bytes: Uint8Array): Owner {
-  const { userId, appId, tenantId } = refusingAs("CREDENTIAL_INVALID", () =>
+  const { userId, appId, tenantId } = rethrowAs("CREDENTIAL_INVALID", () =>
     decode(DeviceListBodyV1Schema, parseSigned(DeviceListBodyV1Schema, bytes).body),
   )
   const place = { appId: idOf("app", appId), tenantId: tenantId.length === 0 ? null : idOf("ten", tenantId) }

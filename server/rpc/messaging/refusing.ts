@@ -6,7 +6,7 @@ import { FramingOversized, FramingRefused } from "../../framing/refusal.ts"
 import { detail, detailed } from "../../serving/call/detailed.ts"
 
 /** Runs a check of canonical bytes. @throws Refused with `reason` in place of a CanonicalError. */
-export function refusingAs<T>(reason: Reason, check: () => T): T {
+export function rethrowAs<T>(reason: Reason, check: () => T): T {
   try {
     return check()
   } catch (error) {

@@ -30,7 +30,7 @@ export interface VerifiedCommit {
  * Verifies everything of a commit that needs no group secrets: before the engine runs, and for own commits too.
  *
  * @param isOwnReset True for the own commit that replaced a group in which this device was no member.
- * @throws EngineRefused, CanonicalError, Forked
+ * @throws MlsError, CanonicalError, Forked
  */
 export function verifyCommit(
   verification: VerificationContext,

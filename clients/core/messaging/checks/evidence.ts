@@ -11,7 +11,7 @@ import { frameOf, type GroupState } from "../mls.ts"
  * Verifies the receipt of another commit at the position of the one that began the epoch of `group`. Only a commit with
  * a valid receipt is evidence of an equivocation.
  *
- * @throws CanonicalError, EngineRefused
+ * @throws CanonicalError, MlsError
  */
 export function verifyEvidence(
   { issuer, verify, clock }: Pick<Trust, "issuer" | "verify"> & Pick<Ambient, "clock">,

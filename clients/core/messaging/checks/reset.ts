@@ -13,7 +13,7 @@ import { checkReceiptSeen } from "./commit.ts"
 import { Forked } from "./verdict.ts"
 import type { VerificationContext } from "./verification-context.ts"
 
-/** True if a commit is framed in another group than the given one. @throws EngineRefused */
+/** True if a commit is framed in another group than the given one. @throws MlsError */
 export const isOfOtherGroup = ({ groupId }: GroupState, { message }: Envelope): boolean =>
   !equalBytes(frameOf(message).groupId, groupId)
 
@@ -29,7 +29,7 @@ export interface VerifiedReset {
  * continues our newest one, and that the auth service's proof is of a RESET of this conversation in our state. The
  * devices that join by the commit check its contents.
  *
- * @throws CanonicalError, EngineRefused, Forked
+ * @throws CanonicalError, MlsError, Forked
  */
 export function verifyReset(
   verification: VerificationContext,

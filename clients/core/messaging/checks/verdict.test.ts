@@ -1,7 +1,7 @@
 import { CanonicalError } from "@signet/canonical/errors"
 import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { expect, test } from "vitest"
-import { EngineRefused } from "../mls.ts"
+import { MlsError } from "../mls.ts"
 import { Forked, faultOf, isVerdict, mayBeOwnClock, mayBeStaleKeys, type Verdict, verdictReason } from "./verdict.ts"
 
 const signed = (code: ConstructorParameters<typeof CanonicalError>[0]) => new CanonicalError(code)
@@ -13,7 +13,7 @@ test.each<[Verdict, string, Fault]>([
   [new Forked("THIRD_USER"), "THIRD_USER", Fault.MEMBERSHIP_INVALID],
   [signed("RECEIPT_FORK"), "RECEIPT_FORK", Fault.RECEIPT_INVALID],
   [signed("PROOF_EXPIRED"), "PROOF_EXPIRED", Fault.MEMBERSHIP_INVALID],
-  [new EngineRefused("MLS_BAD_PATH", "bad"), "MLS_BAD_PATH", Fault.COMMIT_UNPROCESSABLE],
+  [new MlsError("MLS_BAD_PATH", "bad"), "MLS_BAD_PATH", Fault.COMMIT_UNPROCESSABLE],
 ])("the verdict %s has the reason %s", (verdict, reason, fault) => {
   expect([isVerdict(verdict), verdictReason(verdict), faultOf(verdict)]).toEqual([true, reason, fault])
 })

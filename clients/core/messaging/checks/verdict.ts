@@ -1,6 +1,6 @@
 import { CanonicalError } from "@signet/canonical/errors"
 import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
-import { EngineRefused } from "../mls.ts"
+import { MlsError } from "../mls.ts"
 
 /** Why a commit with valid signatures and valid MLS is rejected. */
 export type ForkReason =
@@ -30,11 +30,11 @@ export class Forked extends Error {
   }
 }
 
-export type Verdict = CanonicalError | EngineRefused | Forked
+export type Verdict = CanonicalError | MlsError | Forked
 
 /** True for an error that rejects a commit; false for a fault of this device. */
 export const isVerdict = (error: unknown): error is Verdict =>
-  error instanceof CanonicalError || error instanceof EngineRefused || error instanceof Forked
+  error instanceof CanonicalError || error instanceof MlsError || error instanceof Forked
 
 /** The reason of a verdict, from the closed lists of the engine, of signed bytes, and of this client. */
 export const verdictReason = (verdict: Verdict): string =>

@@ -26,7 +26,7 @@ import type { VerificationContext } from "./verification-context.ts"
  * @param joined The group after the engine has processed the welcome.
  * @param commit The commit in the log at the position of the welcome.
  * @returns The receipt of that commit.
- * @throws CanonicalError, EngineRefused, Forked; MessagingError WELCOME_REFUSED
+ * @throws CanonicalError, MlsError, Forked; MessagingError WELCOME_REFUSED
  */
 export function checkWelcome(
   verification: VerificationContext,

@@ -13,7 +13,7 @@ import { describe, expect, test } from "vitest"
 import { Forked, type Verdict } from "../checks/verdict.ts"
 import { isMessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
-import { EngineRefused, type GroupState } from "../mls.ts"
+import { type GroupState, MlsError } from "../mls.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { decideEnvelope } from "./envelope.ts"
 import type { Arrival, CommitOutcome, DraftEffect, EnvelopeEvent } from "./event.ts"
@@ -282,42 +282,42 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
   [
     "a message of the log that does not open is an unreadable entry",
     active,
-    rejected(message(), new EngineRefused("MLS_BAD_SIGNATURE", "")),
+    rejected(message(), new MlsError("MLS_BAD_SIGNATURE", "")),
     { processedSeq: 7n },
     [entryOf({ ...at, is: "unreadable", reason: "MLS_BAD_SIGNATURE" })],
   ],
   [
     "an unknown own message reveals a restored state",
     active,
-    rejected(message(), new EngineRefused("OWN_UNKNOWN", "")),
+    rejected(message(), new MlsError("OWN_UNKNOWN", "")),
     { processedSeq: 7n, status: Status.ROLLED_BACK },
     [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
   ],
   [
     "an unknown own message changes nothing for a device that waits to be added again",
     waiting,
-    rejected(message(), new EngineRefused("OWN_UNKNOWN", "")),
+    rejected(message(), new MlsError("OWN_UNKNOWN", "")),
     { processedSeq: 7n },
     [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
   ],
   [
     "an own message that the log repeats is passed over",
     active,
-    rejected(message({ isOwn: true }), new EngineRefused("OWN_REPLAY", "")),
+    rejected(message({ isOwn: true }), new MlsError("OWN_REPLAY", "")),
     { processedSeq: 7n },
     [],
   ],
   [
     "a message of an ended epoch shows nothing about this device, whoever the service names as its sender",
     active,
-    rejected(message({ isOwn: true }), new EngineRefused("REPLAY", "")),
+    rejected(message({ isOwn: true }), new MlsError("REPLAY", "")),
     { processedSeq: 7n },
     [entryOf({ ...at, is: "unreadable", reason: "REPLAY" })],
   ],
   [
     "an unknown own commit reveals a restored state",
     active,
-    rejected(commit({ isOwn: true }), new EngineRefused("MLS_BAD_SENDER", "")),
+    rejected(commit({ isOwn: true }), new MlsError("MLS_BAD_SENDER", "")),
     { status: Status.ROLLED_BACK, local: "gone" },
     [],
   ],
@@ -363,12 +363,7 @@ describe("a decision about an envelope", () => {
       new CanonicalError("RECEIPT_UNKNOWN_ISSUER_KEY", ""),
       "RECEIPT_UNKNOWN_ISSUER_KEY",
     ],
-    [
-      "another device's commit that claims our leaf",
-      commit(),
-      new EngineRefused("MLS_BAD_SENDER", ""),
-      "MLS_BAD_SENDER",
-    ],
+    ["another device's commit that claims our leaf", commit(), new MlsError("MLS_BAD_SENDER", ""), "MLS_BAD_SENDER"],
   ])("%s quarantines the conversation and keeps its state", (_, arrival, verdict, reason) => {
     const { state, effects } = decideEnvelope(active, rejected(arrival, verdict))
     expect(state.record).toMatchObject({ status: Status.QUARANTINED, quarantine: { reason, seq: 7n, epoch: 3n } })
@@ -393,7 +388,7 @@ describe("a decision about an envelope", () => {
     [
       "a rejected message of a caller",
       active,
-      rejected(message({ source: "caller" }), new EngineRefused("MLS_BAD_SIGNATURE", "")),
+      rejected(message({ source: "caller" }), new MlsError("MLS_BAD_SIGNATURE", "")),
       "ENVELOPE_INVALID",
     ],
     [

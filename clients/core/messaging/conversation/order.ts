@@ -3,7 +3,7 @@ import { hash } from "@signet/canonical/hash"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isOfOtherGroup } from "../checks/reset.ts"
-import { EngineRefused } from "../mls.ts"
+import { MlsError } from "../mls.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { isReading } from "./status.ts"
 
@@ -42,7 +42,7 @@ export function isLaterReset({ record, local }: StoredConversation, envelope: En
   try {
     return isOfOtherGroup(local.group, envelope)
   } catch (error) {
-    if (!(error instanceof EngineRefused)) throw error
+    if (!(error instanceof MlsError)) throw error
     return false
   }
 }

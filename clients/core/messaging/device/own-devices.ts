@@ -8,7 +8,7 @@ import { pause } from "../conversation/backoff.ts"
 import type { Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { idOf } from "../ids.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import { ask } from "../sending/intents.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { deviceSpace } from "../store/store.ts"
@@ -96,7 +96,7 @@ async function ensureTheirs(context: Context, userId: string, { id, credential }
     const leaf = { credential, signatureKey: credentialIn(credential).leafSignatureKey }
     return verifyMember(realmOf(context), leaf, "ever").body
   }
-  const found = await refusingAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
+  const found = await rethrowAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
   const isTheirs = idOf("prn", found.userId) === userId && idOf("dev", found.deviceId) === id
   if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "the service answered with a device of another user")
 }

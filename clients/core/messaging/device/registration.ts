@@ -14,7 +14,7 @@ import type { Suite } from "../crypto/suite.ts"
 import { type Ambient, nowSeconds, type Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import { decideRegistration, isSameKey, withCredential, withKey, withNextKey } from "./device-record.ts"
 import type { StoredDevice } from "./stored-device.ts"
 
@@ -128,7 +128,7 @@ async function isUsableHere(
   enrollment: Enrollment,
   credential: Uint8Array,
 ): Promise<boolean> {
-  const { leafSignatureKey: publicKey, notAfter } = await refusingAs("ANSWER_REFUSED", async () =>
+  const { leafSignatureKey: publicKey, notAfter } = await rethrowAs("ANSWER_REFUSED", async () =>
     credentialIn(credential),
   )
   const isStored = isSameKey(record?.key, { publicKey }) || isSameKey(record?.nextKey, { publicKey })
@@ -145,10 +145,10 @@ async function accept(
   if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "the response has no device")
   const { owner } = enrollment
   const { id: deviceId, credential } = device
-  const publicKey = await refusingAs("ANSWER_REFUSED", async () => credentialIn(credential).leafSignatureKey)
+  const publicKey = await rethrowAs("ANSWER_REFUSED", async () => credentialIn(credential).leafSignatureKey)
   // A renewal whose response was lost: the service has issued the credential of the next key.
   const key = isSameKey(stored.record?.nextKey, { publicKey }) ? { publicKey } : requested
-  const { body } = await refusingAs("ANSWER_REFUSED", async () =>
+  const { body } = await rethrowAs("ANSWER_REFUSED", async () =>
     verifyFresh(realmOf(enrollment), { credential, signatureKey: key.publicKey }, nowSeconds(enrollment)),
   )
   const isOurs =

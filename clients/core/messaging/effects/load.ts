@@ -10,7 +10,7 @@ import {
 import type { Storage, Trust } from "../deps.ts"
 import type { OwnDevice } from "../device/device.ts"
 import type { Engine } from "../mls.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import { unboundPending } from "../state/pending-rows.ts"
 import { openSnapshot } from "../state/snapshot.ts"
 import { localGroupOf, nothingStored, type StoredConversation } from "../state/stored-conversation.ts"
@@ -53,7 +53,7 @@ export async function load(deps: LoadNeeds, conversationId: string): Promise<Loa
   const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
   const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
   if (!isWhole || !isStaged) throw tampered("the rows are of different generations")
-  const local = await refusingAs("STATE_TAMPERED", () => localGroupOf(engine, snapshot, tree))
+  const local = await rethrowAs("STATE_TAMPERED", () => localGroupOf(engine, snapshot, tree))
   return { generation, stored: { record, local, staged } }
 }
 

@@ -2,7 +2,7 @@ import { hex } from "../crypto/bytes.ts"
 import { checkKeyPackage } from "./key-package.ts"
 import { type Kit, maxLeaves } from "./kit.ts"
 import { credentialOf, type Member, memberOf } from "./leaf.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import { addLeaf, copyTree, leafAt, leaves, removeLeaf, shrink, type Tree } from "./tree.ts"
 import type { Extension, KeyPackage, LeafNode, Proposal } from "./ts-mls.ts"
 
@@ -20,7 +20,7 @@ export function changesOf(proposals: readonly Proposal[]): Changes {
   for (const proposal of proposals) {
     if ("add" in proposal) adds.push(proposal.add.keyPackage)
     else if ("remove" in proposal) removes.push(proposal.remove.removed)
-    else throw new EngineRefused("MLS_BAD_PROPOSALS", "V1 has add and remove proposals only")
+    else throw new MlsError("MLS_BAD_PROPOSALS", "V1 has add and remove proposals only")
   }
   demand(adds.length === 0 || removes.length === 0, "MLS_BAD_PROPOSALS", "a commit either adds or removes")
   return { adds, removes }
@@ -92,7 +92,7 @@ function namesOf(kit: Kit, node: LeafNode): string[] {
 /**
  * The unique values in a tree, including the encryption keys of its parent nodes.
  *
- * @throws EngineRefused MLS_BAD_TREE if one is in use twice.
+ * @throws MlsError MLS_BAD_TREE if one is in use twice.
  */
 export function takenNames(kit: Kit, tree: Tree): Set<string> {
   const taken = new Set<string>()

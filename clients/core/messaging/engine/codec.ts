@@ -59,7 +59,7 @@ export function encodeSecrets(state: GroupState): Uint8Array {
  * Restores a state. `encode` of the result gives the same bytes.
  *
  * @param identityKey The key argument of the suite's `sign` for the own leaf.
- * @throws EngineRefused STATE_NEWER_VERSION or STATE_TAMPERED.
+ * @throws MlsError STATE_NEWER_VERSION or STATE_TAMPERED.
  */
 export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState> {
   const epoch = reader(encoded.epoch)

@@ -7,7 +7,7 @@ import { encodeEpoch, encodeSecrets } from "../mls.ts"
 import { refusal, roomOf } from "../testing/cast.ts"
 import { forgeKeyPackage, testKit } from "../testing/forge.ts"
 import { lifetime, newIdentity, ourSeat } from "../testing/our-seat.ts"
-import { EngineRefused } from "./refusal.ts"
+import { MlsError } from "./refusal.ts"
 import { requireFew } from "./shape.ts"
 import { closed, opened } from "./state.ts"
 import { strictMessage } from "./strict.ts"
@@ -66,7 +66,7 @@ function reasonOf(work: () => unknown): string {
     work()
     return "decoded"
   } catch (error) {
-    return error instanceof EngineRefused ? error.reason : String(error)
+    return error instanceof MlsError ? error.reason : String(error)
   }
 }
 

@@ -2,7 +2,7 @@ import { equal } from "../crypto/bytes.ts"
 import { checkKeyPackage, readKeyPackage } from "./key-package.ts"
 import type { Kit } from "./kit.ts"
 import { credentialOf } from "./leaf.ts"
-import { EngineRefused } from "./refusal.ts"
+import { MlsError } from "./refusal.ts"
 import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
 import {
   decodeMlsMessage,
@@ -26,7 +26,7 @@ export interface KeyPackageView {
 /**
  * Checks that a key package is canonical, signed by its own leaf, and valid now. The caller must verify its credential.
  *
- * @throws EngineRefused
+ * @throws MlsError
  */
 export async function inspectKeyPackage(kit: Kit, bytes: Uint8Array): Promise<KeyPackageView> {
   const keyPackage = readKeyPackage(bytes)
@@ -53,7 +53,7 @@ export interface Frame {
 /**
  * Reads the frame of a commit or an application message, to order it before it is processed.
  *
- * @throws EngineRefused MLS_WRONG_WIRE_FORMAT for anything else: encrypted handshakes, bare proposals, Welcomes.
+ * @throws MlsError MLS_WRONG_WIRE_FORMAT for anything else: encrypted handshakes, bare proposals, Welcomes.
  */
 export function frameOf(bytes: Uint8Array): Frame {
   const message = decodeStrictly(bytes, maxBytes.commit, decodeMlsMessage, encodeMlsMessage, "message")
@@ -65,7 +65,7 @@ export function frameOf(bytes: Uint8Array): Frame {
     const { groupId, epoch, authenticatedData: aad } = message.privateMessage
     return { kind: "application", groupId, epoch, aad }
   }
-  throw new EngineRefused("MLS_WRONG_WIRE_FORMAT", "neither a commit nor an application message")
+  throw new MlsError("MLS_WRONG_WIRE_FORMAT", "neither a commit nor an application message")
 }
 
 /** True if a GroupInfo has exactly this group context and confirmation tag. */

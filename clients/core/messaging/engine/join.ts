@@ -4,7 +4,7 @@ import { type Identity, readKeyPackage, readKeyPackageSecret } from "./key-packa
 import { type Kit, suiteName } from "./kit.ts"
 import { checkGroupExtensions, conversationBinding, type Member, memberOf, membershipProof } from "./leaf.ts"
 import { deriveSecrets, sealingInfo } from "./path.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import { makeSecretTree } from "./secret-tree.ts"
 import { closed, type GroupState } from "./state.ts"
 import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
@@ -59,7 +59,7 @@ export interface Joined {
  *
  * The caller verifies the credentials of all members before it stores the state.
  *
- * @throws EngineRefused
+ * @throws MlsError
  */
 export async function join(kit: Kit, input: JoinInput): Promise<Joined> {
   const { welcome } = strictMessage(input.welcome, maxBytes.welcome, "mls_welcome")
@@ -150,7 +150,7 @@ async function openGroupInfo(kit: Kit, welcome: Welcome, joinerSecret: Uint8Arra
 }
 
 function undecryptable(cause: unknown): never {
-  throw new EngineRefused("MLS_UNDECRYPTABLE", "the Welcome does not open", { cause })
+  throw new MlsError("MLS_UNDECRYPTABLE", "the Welcome does not open", { cause })
 }
 
 function treeOf(info: GroupInfo, given: Uint8Array | undefined): Tree {
@@ -164,7 +164,7 @@ function findOwn(tree: Tree, { leafNode }: KeyPackage): number {
   for (const [leaf, node] of leaves(tree)) {
     if (equal(node.hpkePublicKey, leafNode.hpkePublicKey) && sameLeaf(node, leafNode)) return leaf
   }
-  throw new EngineRefused("MLS_BAD_WELCOME", "the key package's leaf is not in the tree")
+  throw new MlsError("MLS_BAD_WELCOME", "the key package's leaf is not in the tree")
 }
 
 /** Derives the private keys from the committer's path secret, and checks each against its public key in the tree. */

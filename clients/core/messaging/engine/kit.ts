@@ -1,7 +1,7 @@
 import { equal } from "../crypto/bytes.ts"
 import { type Hpke, makeHpke } from "../crypto/hpke.ts"
 import type { Suite } from "../crypto/suite.ts"
-import { EngineRefused } from "./refusal.ts"
+import { MlsError } from "./refusal.ts"
 import type { CiphersuiteImpl } from "./ts-mls.ts"
 
 /** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
@@ -29,7 +29,7 @@ export function makeKit(suite: Suite, rules: Pick<Kit, "nowSeconds" | "deviceOf"
     try {
       return rules.deviceOf(credential)
     } catch (cause) {
-      throw new EngineRefused("MLS_BAD_LEAF", "the credential names no device", { cause })
+      throw new MlsError("MLS_BAD_LEAF", "the credential names no device", { cause })
     }
   }
   return { nowSeconds: rules.nowSeconds, deviceOf, suite, hpke: makeHpke(suite), cs: asCiphersuite(suite) }

@@ -30,7 +30,7 @@ export function memberOf(leaf: number, node: LeafNode): Member {
   return { leaf, credential: credentialOf(node), signatureKey: node.signaturePublicKey }
 }
 
-/** @throws EngineRefused MLS_BAD_LEAF for anything but a basic credential. */
+/** @throws MlsError MLS_BAD_LEAF for anything but a basic credential. */
 export function credentialOf(node: LeafNode): Uint8Array {
   const { credential } = node
   demand(credential.credentialType === "basic", "MLS_BAD_LEAF", "only basic credentials are used")
@@ -61,7 +61,7 @@ export function leafElements({ capabilities, extensions }: LeafNode): number {
  * Checks one leaf by RFC 9420 section 7.3: keys, signature and capabilities. `credentialOf` checks its credential.
  *
  * @param place The group and the leaf index that the leaf of a commit or an update is signed for.
- * @throws EngineRefused MLS_BAD_LEAF, MLS_TOO_LARGE, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required
+ * @throws MlsError MLS_BAD_LEAF, MLS_TOO_LARGE, MLS_BAD_SIGNATURE; MLS_MALFORMED, MLS_NON_CANONICAL for bad required
  *   capabilities
  */
 export async function checkLeaf(

@@ -1,7 +1,7 @@
 import { equal, wipe } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { type Member, memberOf } from "./leaf.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import { type MessageKey, nextGeneration, takeKey } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
 import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
@@ -101,7 +101,7 @@ export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array
  *
  * The sender is trusted only after decryption and after its signature is verified (defect E8).
  *
- * @throws EngineRefused; the state is unchanged.
+ * @throws MlsError; the state is unchanged.
  */
 export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): Promise<Decrypted> {
   const inside = opened(state)
@@ -168,7 +168,7 @@ async function openSenderData(kit: Kit, secret: Uint8Array, message: PrivateMess
   return senderData
 }
 
-/** The generation of an application message of the current epoch, as its sender data names it. @throws EngineRefused */
+/** The generation of an application message of the current epoch, as its sender data names it. @throws MlsError */
 export async function generationOf(kit: Kit, state: GroupState, bytes: Uint8Array): Promise<number> {
   const { privateMessage } = strictMessage(bytes, maxBytes.application, "mls_private_message")
   return (await openSenderData(kit, opened(state).epochSecrets.senderData, privateMessage)).generation
@@ -193,7 +193,7 @@ async function openCiphertext(
 }
 
 function undecryptable(cause: unknown): never {
-  throw new EngineRefused("MLS_UNDECRYPTABLE", "the message does not open", { cause })
+  throw new MlsError("MLS_UNDECRYPTABLE", "the message does not open", { cause })
 }
 
 /** The nonce with the reuse guard in its first four bytes (RFC 9420 section 6.3.1). */

@@ -5,7 +5,7 @@ import { advance } from "./epoch.ts"
 import type { Kit } from "./kit.ts"
 import { type Member, memberOf } from "./leaf.ts"
 import { keepPrivateKeys } from "./path.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import { makeSecretTree } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
 import { maxBytes, strictMessage } from "./strict.ts"
@@ -40,7 +40,7 @@ export type Processed =
  *
  * @param bytes MLSMessage of wire format mls_public_message.
  * @param atSeconds The acceptance time in the receipt, at which key packages must be valid.
- * @throws EngineRefused; the state is unchanged.
+ * @throws MlsError; the state is unchanged.
  */
 export async function processCommit(
   kit: Kit,
@@ -109,7 +109,7 @@ async function authenticate(
   try {
     await unprotectPublicMessage(epochSecrets.membership, context, tree.nodes, message, kit.cs)
   } catch (cause) {
-    throw new EngineRefused("MLS_BAD_SIGNATURE", "the commit is not signed by the member that it names", { cause })
+    throw new MlsError("MLS_BAD_SIGNATURE", "the commit is not signed by the member that it names", { cause })
   }
   return auth
 }

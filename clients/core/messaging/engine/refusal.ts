@@ -1,5 +1,5 @@
 /** The reasons of the engine's refusals. The given state stays usable, because states are immutable. */
-export type EngineReason =
+export type MlsReason =
   /** The engine failed its self-test at start, so it must not be used. */
   | "ENGINE_UNSAFE"
   | "MLS_MALFORMED"
@@ -35,17 +35,17 @@ export type EngineReason =
   | "STATE_NEWER_VERSION"
 
 /** A refusal of the engine. The message holds no secret and no plaintext. */
-export class EngineRefused extends Error {
-  readonly reason: EngineReason
+export class MlsError extends Error {
+  readonly reason: MlsReason
 
-  constructor(reason: EngineReason, message: string, options?: ErrorOptions) {
+  constructor(reason: MlsReason, message: string, options?: ErrorOptions) {
     super(message, options)
-    this.name = "EngineRefused"
+    this.name = "MlsError"
     this.reason = reason
   }
 }
 
-/** @throws EngineRefused unless `condition` holds. */
-export function demand(condition: boolean, reason: EngineReason, message: string): asserts condition {
-  if (!condition) throw new EngineRefused(reason, message)
+/** @throws MlsError unless `condition` holds. */
+export function demand(condition: boolean, reason: MlsReason, message: string): asserts condition {
+  if (!condition) throw new MlsError(reason, message)
 }

@@ -69,7 +69,7 @@ export interface MessageKey {
  * most 256 of a sender and 1024 of a group (RFC 9420 sections 9.2 and 15.3), until they are used or the epoch ends.
  *
  * @param generation Default: the next one.
- * @throws EngineRefused REPLAY for a consumed generation or one whose key was deleted; EPOCH_GAP for one that is more
+ * @throws MlsError REPLAY for a consumed generation or one whose key was deleted; EPOCH_GAP for one that is more
  * than 2000 ahead.
  */
 export async function takeKey(kit: Kit, tree: SecretTree, leaf: number, generation?: number): Promise<MessageKey> {

@@ -4,7 +4,7 @@ import { acceptCommit, type StagedCommit } from "./commit.ts"
 import type { Engine } from "./engine.ts"
 import type { Identity } from "./key-package.ts"
 import type { Judge } from "./process.ts"
-import { EngineRefused } from "./refusal.ts"
+import { MlsError } from "./refusal.ts"
 import { type GroupState, opened } from "./state.ts"
 
 const lifetime = { notBefore: 0, notAfter: 86_400 }
@@ -17,14 +17,14 @@ const accept = () => "accept" as const
  * (E13); a promise is no verdict (E12); a message authenticates its sender (E8).
  *
  * @param engine An engine whose clock stands still on the first day, and whose devices are named by their credentials.
- * @throws EngineRefused ENGINE_UNSAFE
+ * @throws MlsError ENGINE_UNSAFE
  */
 export async function proveEngine(engine: Engine, suite: Suite): Promise<void> {
   try {
     await proveRemoval(engine, suite)
     await proveUnmergedLeaves(engine, suite)
   } catch (cause) {
-    throw new EngineRefused("ENGINE_UNSAFE", "the engine did not pass its proof", { cause })
+    throw new MlsError("ENGINE_UNSAFE", "the engine did not pass its proof", { cause })
   }
 }
 
@@ -86,12 +86,12 @@ function agree(members: Members): void {
   check(first !== undefined && others.every((other) => equal(first, other)), "members do not agree on the epoch")
 }
 
-async function refuses(attempt: Promise<unknown>, reason: EngineRefused["reason"]): Promise<void> {
+async function refuses(attempt: Promise<unknown>, reason: MlsError["reason"]): Promise<void> {
   const refused = await attempt.then(
     () => undefined,
     (error: unknown) => error,
   )
-  check(refused instanceof EngineRefused && refused.reason === reason, `not refused: ${reason}`)
+  check(refused instanceof MlsError && refused.reason === reason, `not refused: ${reason}`)
 }
 
 async function proveRemoval(engine: Engine, suite: Suite): Promise<void> {

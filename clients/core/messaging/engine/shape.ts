@@ -80,7 +80,7 @@ const most = { message: 16_000, groupInfo: 16_000, tree: maxLeaves * (2 * 16 + m
 /**
  * Checks that bytes have no more list elements than a structure of this kind may have.
  *
- * @throws EngineRefused MLS_TOO_LARGE. MLS_MALFORMED for a structure that this version does not decode.
+ * @throws MlsError MLS_TOO_LARGE. MLS_MALFORMED for a structure that this version does not decode.
  */
 export function requireFew(bytes: Uint8Array, kind: Kind): void {
   let at = 0

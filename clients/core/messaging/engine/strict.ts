@@ -1,5 +1,5 @@
 import { copyOf, equal } from "../crypto/bytes.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import { type Kind, requireFew } from "./shape.ts"
 import { type Decoder, decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "./ts-mls.ts"
 
@@ -19,7 +19,7 @@ export const maxBytes = {
  * @param kind The structure whose list elements are counted before decoding. Absent if it has no list, or if `limit`
  *   keeps decoding fast.
  * @returns A value whose byte fields are views of a private copy of the input.
- * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED or MLS_NON_CANONICAL.
+ * @throws MlsError MLS_TOO_LARGE, MLS_MALFORMED or MLS_NON_CANONICAL.
  */
 export function decodeStrictly<T>(
   bytes: Uint8Array,
@@ -44,7 +44,7 @@ function attempt<T>(decode: () => T | undefined): T {
   try {
     decoded = decode()
   } catch (cause) {
-    throw new EngineRefused("MLS_MALFORMED", "the bytes do not decode", { cause })
+    throw new MlsError("MLS_MALFORMED", "the bytes do not decode", { cause })
   }
   demand(decoded !== undefined, "MLS_MALFORMED", "the bytes do not decode")
   return decoded

@@ -32,7 +32,7 @@ function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
 /**
  * Decodes an untrusted tree. Checks only that it is canonical, does not end in a blank, and has at most 1000 leaves.
  *
- * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
+ * @throws MlsError MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
  */
 export function decodeTree(bytes: Uint8Array): Tree {
   return treeOf(decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes, "tree"))
@@ -41,7 +41,7 @@ export function decodeTree(bytes: Uint8Array): Tree {
 /**
  * Decodes a tree that this device stored. Its list elements are not counted: an accepted tree is never refused later.
  *
- * @throws EngineRefused as `decodeTree`.
+ * @throws MlsError as `decodeTree`.
  */
 export function decodeStoredTree(bytes: Uint8Array): Tree {
   return treeOf(decodeStrictly(bytes, maxBytes.tree, decodeNodes, encodeNodes))

@@ -13,7 +13,7 @@ import type { Extension, ParentNode } from "./ts-mls.ts"
  * its signature, unmerged leaves, and parent hashes.
  *
  * @param group.treeHash The tree_hash of the signed GroupInfo.
- * @throws EngineRefused MLS_BAD_TREE, MLS_BAD_LEAF or MLS_BAD_SIGNATURE
+ * @throws MlsError MLS_BAD_TREE, MLS_BAD_LEAF or MLS_BAD_SIGNATURE
  */
 export async function checkTree(
   kit: Kit,

@@ -1,6 +1,6 @@
 import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
-import { EngineRefused } from "./refusal.ts"
+import { MlsError } from "./refusal.ts"
 import { directPath, isLeafIndex, isWithin, left, right, root } from "./tree-math.ts"
 import {
   encode,
@@ -38,7 +38,7 @@ export function parentAt(tree: Tree, index: number): ParentNode | undefined {
 
 export function encryptionKeyAt(tree: Tree, index: number): Uint8Array {
   const node = tree.nodes[index]
-  if (node === undefined) throw new EngineRefused("MLS_BAD_TREE", "a blank node has no key")
+  if (node === undefined) throw new MlsError("MLS_BAD_TREE", "a blank node has no key")
   return node.nodeType === "leaf" ? node.leaf.hpkePublicKey : node.parent.hpkePublicKey
 }
 

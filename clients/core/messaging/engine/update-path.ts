@@ -2,7 +2,7 @@ import { equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { checkLeaf, credentialOf } from "./leaf.ts"
 import { deriveSecrets, filteredPath, linkPath, type PathStep, pathInfo } from "./path.ts"
-import { demand, EngineRefused } from "./refusal.ts"
+import { demand, MlsError } from "./refusal.ts"
 import type { Inside } from "./state.ts"
 import { encryptionKeyAt, leafAt, leaves, setNode, type Tree, treeHash } from "./tree.ts"
 import { isWithin } from "./tree-math.ts"
@@ -44,7 +44,7 @@ function isInUse(tree: Tree, key: Uint8Array): boolean {
  * Applies a path to the tree, decrypts the path secret for this member, and derives the rest.
  *
  * @param tree The tree after the proposals. Changed by this function.
- * @throws EngineRefused MLS_BAD_PATH for a path that no correct committer generates.
+ * @throws MlsError MLS_BAD_PATH for a path that no correct committer generates.
  */
 export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath) {
   const steps = filteredPath(tree, sender)
@@ -67,7 +67,7 @@ export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: num
   demand(sealed !== undefined, "MLS_BAD_PATH", "the path has no secret for this device")
   const message = { enc: sealed.kemOutput, ciphertext: sealed.ciphertext }
   const secret = await kit.hpke.open(ours.privateKey, info, message, ourPublicKey).catch((cause: unknown) => {
-    throw new EngineRefused("MLS_BAD_PATH", "the path secret for this device does not decrypt", { cause })
+    throw new MlsError("MLS_BAD_PATH", "the path secret for this device does not decrypt", { cause })
   })
   demand(secret.length === 32, "MLS_BAD_PATH", "a path secret has 32 bytes")
   const known = steps.slice(ours.step).map((step) => step.node)
@@ -91,5 +91,5 @@ function findOurs(inside: Inside, steps: readonly PathStep[]) {
     const privateKey = inside.privateKeys.get(recipient)
     if (privateKey !== undefined) return { step, position, recipient, privateKey }
   }
-  throw new EngineRefused("MLS_BAD_PATH", "the path shares no node with this device")
+  throw new MlsError("MLS_BAD_PATH", "the path shares no node with this device")
 }

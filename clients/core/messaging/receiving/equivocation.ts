@@ -10,7 +10,7 @@ import type { Conversation } from "../context.ts"
 import { quarantine } from "../conversation/envelope.ts"
 import { isReading, rejoinsByItself } from "../conversation/status.ts"
 import { stateTag } from "../mls.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import { reportQuarantine, requestRejoin } from "./log.ts"
 
@@ -64,7 +64,7 @@ async function findEquivocation(
   if (envelope === undefined) return undefined
   if (equalBytes(hash("commit-receipt", envelope.receipt), local.receipt.hash)) return undefined
   await conversation.issuer.refresh()
-  await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))
+  await rethrowAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))
   return envelope
 }
 

@@ -6,7 +6,7 @@ import { isUnreachable } from "../conversation/backoff.ts"
 import { groupToRead, unknownConversation } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Incoming } from "../messenger.ts"
-import { EngineRefused, frameOf } from "../mls.ts"
+import { frameOf, MlsError } from "../mls.ts"
 import type { LocalGroup } from "../state/stored-conversation.ts"
 import { applyEnvelopes } from "./apply.ts"
 import { catchUp } from "./log.ts"
@@ -109,7 +109,7 @@ function checkFrame({ group }: LocalGroup, { seq, kind, message, contentHash }: 
     const isOurs = equalBytes(frame.groupId, group.groupId) && (frame.kind === "commit") === isCommit
     if (isOurs) return
   } catch (cause) {
-    if (!(cause instanceof EngineRefused)) throw cause
+    if (!(cause instanceof MlsError)) throw cause
     throw new MessagingError("ENVELOPE_INVALID", cause.message, { cause })
   }
   throw new MessagingError("ENVELOPE_INVALID", "of another conversation or kind")

@@ -12,11 +12,11 @@ import type { Arrival, At, EnvelopeEvent } from "../conversation/event.ts"
 import { groupToRead } from "../conversation/status.ts"
 import type { Person } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
-import { type Engine, EngineRefused, type GroupState } from "../mls.ts"
+import { type Engine, type GroupState, MlsError } from "../mls.ts"
 import { type OutboxItem, withHash } from "../sending/outbox-rows.ts"
 import { ownCredential, type StoredConversation } from "../state/stored-conversation.ts"
 
-/** Opens the message at the next position; an own one from the outbox. @throws CanonicalError, EngineRefused, Forked */
+/** Opens the message at the next position; an own one from the outbox. @throws CanonicalError, MlsError, Forked */
 export async function openMessage(
   { engine, id }: ReadConversation,
   stored: StoredConversation,
@@ -57,11 +57,11 @@ async function throwOwn(
   { message, outbox }: { readonly message: Uint8Array; readonly outbox: readonly OutboxItem[] },
   error: unknown,
 ): Promise<never> {
-  if (!(error instanceof EngineRefused) || error.reason !== "OWN_REPLAY") throw error
+  if (!(error instanceof MlsError) || error.reason !== "OWN_REPLAY") throw error
   const generation = await engine.generationOf(group, message)
   for (const { record } of outbox) {
     if (record.epoch !== group.epoch || (await engine.generationOf(group, record.message)) !== generation) continue
-    throw new EngineRefused("OWN_UNKNOWN", "two messages of this leaf have one generation", { cause: error })
+    throw new MlsError("OWN_UNKNOWN", "two messages of this leaf have one generation", { cause: error })
   }
   throw error
 }

@@ -18,7 +18,7 @@ import { asksConfirmation } from "../verification/peer-rows.ts"
  * Verifies the commit at the next position: before the engine runs, with the engine's changes, and by the resulting
  * state. Changes nothing.
  *
- * @throws CanonicalError, EngineRefused, Forked
+ * @throws CanonicalError, MlsError, Forked
  */
 export async function verifyArrived(
   conversation: ReadConversation,

@@ -14,7 +14,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { catchUp } from "../receiving/log.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import type { ConversationState } from "../state/conversation-state.ts"
 import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
 import { type LocalGroup, ownCredential, type StoredConversation } from "../state/stored-conversation.ts"
@@ -65,7 +65,7 @@ async function encryptContent(conversation: Conversation, make: MakeContent): Pr
     const { local, due, wipe, emit } = await renewed(conversation, stored, before)
     const { content, ops } = make(local)
     const newest = pendingIn(stored.record, "outbox").at(-1)
-    const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
+    const { record, group, finish } = await rethrowAs("MESSAGE_TOO_LARGE", () =>
       encrypted(conversation, local, content),
     )
     const id = nextId(newest?.key, conversation.random)

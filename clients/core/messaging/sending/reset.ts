@@ -15,7 +15,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { wipeState } from "../mls.ts"
 import { changeOf, openDraft, perform } from "../receiving/draft.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../rethrow.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { findAccepted, stillWaiting } from "./accepted.ts"
@@ -129,7 +129,7 @@ async function begin(
     !equalBytes(mlsGroupId, record.mlsGroupId)
   if (!isNew) throw new MessagingError("ANSWER_REFUSED", "not the id of a new group of this conversation")
   // Decoded without verification: `stageCommit` verifies the proof before its use.
-  const { baseEpoch } = await refusingAs("ANSWER_REFUSED", async () =>
+  const { baseEpoch } = await rethrowAs("ANSWER_REFUSED", async () =>
     decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, proof).body),
   )
   const isBehind = before !== undefined && baseEpoch < before.group.epoch

@@ -16,14 +16,8 @@ import type { Conversation } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import { isMessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
-import {
-  type CommitOptions,
-  type StagedCommit as EngineCommit,
-  EngineRefused,
-  encodeEpoch,
-  encodeSecrets,
-} from "../mls.ts"
-import { refusingAs } from "../refusing.ts"
+import { type CommitOptions, type StagedCommit as EngineCommit, encodeEpoch, encodeSecrets, MlsError } from "../mls.ts"
+import { rethrowAs } from "../rethrow.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 
 /** The content of a commit: an authorized change, or new keys for our leaf. */
@@ -49,7 +43,7 @@ export async function stageCommit(
     lastReceiptHash: local.receipt === "first" ? undefined : local.receipt.hash,
   })
   const options: CommitOptions = { aad, ...(proof === undefined ? {} : { proof }) }
-  const made = await refusingAs("ANSWER_REFUSED", () => make(conversation, stored, plan, options))
+  const made = await rethrowAs("ANSWER_REFUSED", () => make(conversation, stored, plan, options))
   const renewed = plan === "update" ? conversation.device.identity() : undefined
   return create(StagedCommitSchema, {
     intentId,
@@ -70,7 +64,7 @@ export async function stageCommit(
 /** True if a claimed key package has expired, such as after a restart months later. */
 export const isStaleClaim = (error: unknown): boolean =>
   isMessagingError(error, "ANSWER_REFUSED") &&
-  error.cause instanceof EngineRefused &&
+  error.cause instanceof MlsError &&
   error.cause.reason === "MLS_BAD_KEY_PACKAGE"
 
 async function make(

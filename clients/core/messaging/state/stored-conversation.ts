@@ -108,7 +108,7 @@ export function snapshotOf(
   })
 }
 
-/** @param tree The encoded tree, stored beside the snapshot. @throws EngineRefused STATE_TAMPERED */
+/** @param tree The encoded tree, stored beside the snapshot. @throws MlsError STATE_TAMPERED */
 export async function localGroupOf(engine: Engine, snapshot: StateSnapshotV1, tree: Uint8Array): Promise<LocalGroup> {
   const { groupState, identityKeyHandle, receiptHead } = snapshot
   return {

@@ -1,7 +1,7 @@
 import { utf8 } from "../crypto/bytes.ts"
 import type { Suite } from "../crypto/suite.ts"
-import type { EngineReason } from "../engine/refusal.ts"
-import { EngineRefused } from "../mls.ts"
+import type { MlsReason } from "../engine/refusal.ts"
+import { MlsError } from "../mls.ts"
 import { type OurSeat, ourSeat } from "./our-seat.ts"
 import { openRoom, type Room } from "./seat.ts"
 
@@ -27,12 +27,12 @@ export async function roomOf(
 }
 
 /** Returns the reason of the engine's refusal, or "accepted". */
-export async function refusal(attempt: Promise<unknown>): Promise<EngineReason | "accepted"> {
+export async function refusal(attempt: Promise<unknown>): Promise<MlsReason | "accepted"> {
   try {
     await attempt
     return "accepted"
   } catch (error) {
-    if (error instanceof EngineRefused) return error.reason
+    if (error instanceof MlsError) return error.reason
     throw error
   }
 }

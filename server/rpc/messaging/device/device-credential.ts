@@ -8,7 +8,7 @@ import { DeviceFlag } from "@signet/proto/credential/v1/device_credential"
 import { type DeviceRequestBodyV1, StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { MessagingDeps } from "../deps.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
-import { refusingAs } from "../refusing.ts"
+import { rethrowAs } from "../refusing.ts"
 
 /** How long before its issue a credential becomes valid, for verifiers whose clock is behind. */
 export const earlyMs = 300_000
@@ -25,7 +25,7 @@ export function openDeviceRequest(
   of: { userId: PrincipalId; place: Place },
   bytes: Uint8Array,
 ): DeviceRequest {
-  const body = refusingAs("CREDENTIAL_INVALID", () =>
+  const body = rethrowAs("CREDENTIAL_INVALID", () =>
     verifyDeviceRequest(bytes, {
       issuerId: issuerIdOf(issuer),
       ...placeBytes(of.place),

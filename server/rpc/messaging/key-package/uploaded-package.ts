@@ -8,7 +8,7 @@ import type { KeyPackageRecord, MessagingDevice } from "@signet/kernel/messaging
 import { type KeyPackage, keyPackageRef, parseKeyPackage, verifyKeyPackage } from "../../../framing/key-package.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
-import { readMls, refusedFor, refusingAs } from "../refusing.ts"
+import { readMls, refusedFor, rethrowAs } from "../refusing.ts"
 
 type Deps = Pick<MessagingDeps, "issuerKeys" | "verify">
 
@@ -54,7 +54,7 @@ export function openUploadedPackage(
 
 /** @throws Refused CREDENTIAL_INVALID */
 function checkCredential(deps: Deps, device: MessagingDevice, { leafNode }: KeyPackage, nowMs: number): Uint8Array {
-  const { body, hash } = refusingAs("CREDENTIAL_INVALID", () =>
+  const { body, hash } = rethrowAs("CREDENTIAL_INVALID", () =>
     verifyDeviceCredential(leafNode.identity, {
       issuerKeys: deps.issuerKeys(),
       ...placeBytes(device),

@@ -1,7 +1,7 @@
 // Links committed events into chains, in one process at a time. Appending never waits for it.
 import { type AuditLink, type Head, nextLink, origin } from "@signet/kernel/audit/chain"
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { auditChainOf } from "@signet/kernel/audit/row"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
 import { isStamped } from "@signet/kernel/audit/verify-chains"
 import type { Selectable } from "kysely"
 import { retried } from "../retry.ts"
@@ -55,7 +55,7 @@ export async function isAnyPending(db: Database): Promise<boolean> {
  *
  * @param nowMs Called under the lock, so that links are in the order of their times.
  */
-export function linkPending(db: Database, seals: AuditSeals, nowMs: () => number): Promise<LinkedBatch> {
+export function linkPending(db: Database, seals: AuditCrypto, nowMs: () => number): Promise<LinkedBatch> {
   return retried(() =>
     db
       .transaction()

@@ -1,6 +1,7 @@
 // The keys that seal personal fields of the audit: one per person, created with the person's first event.
+
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { dayOwnerPrefix } from "@signet/kernel/audit/row"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
 import { at, bytes, type Database, run } from "../sql.ts"
 
 const mostKnown = 10_000
@@ -35,7 +36,7 @@ on conflict (owner) do nothing returning owner`
  */
 export async function ownKey(
   db: Database,
-  seals: AuditSeals,
+  seals: AuditCrypto,
   owner: string,
   nowMs: number,
 ): Promise<Uint8Array | null> {
@@ -50,7 +51,7 @@ const findText = "select owner, key_sealed from audit_data_key where owner = any
 /** The keys of these owners, always from the database and never from the process's memory. */
 export async function findKeys(
   db: Database,
-  seals: AuditSeals,
+  seals: AuditCrypto,
   owners: readonly string[],
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   if (owners.length === 0) return new Map()

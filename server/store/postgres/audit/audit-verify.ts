@@ -1,9 +1,9 @@
 // Verifies the whole audit in one snapshot, page by page.
 import type { Head } from "@signet/kernel/audit/chain"
 import type { CheckpointClaims } from "@signet/kernel/audit/checkpoint"
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { type Flaw, flaw } from "@signet/kernel/audit/flaw"
 import { type AuditRow, hex } from "@signet/kernel/audit/row"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
 import { type Linked, verifyChains, verifyWaiting } from "@signet/kernel/audit/verify-chains"
 import { type CheckedCheckpoint, verifyCheckpoints } from "@signet/kernel/audit/verify-checkpoints"
 import type { Selectable } from "kysely"
@@ -42,7 +42,7 @@ export interface VerifiedAudit {
 }
 
 interface Options {
-  readonly seals: AuditSeals
+  readonly seals: AuditCrypto
   readonly nowMs: number
   /** How long an event may be pending, in milliseconds. */
   readonly patienceMs: number
@@ -161,7 +161,7 @@ export const startText = ({ shard, seq, hash }: Head): string =>
 /** The last start of each chain. A start without a valid stamp is a flaw. */
 async function startsOf(
   db: Database,
-  seals: AuditSeals,
+  seals: AuditCrypto,
 ): Promise<{ starts: ReadonlyMap<string, Head>; flaws: readonly Flaw[] }> {
   const rows = await run<Selectable<AuditTables["audit_start"]>>(
     db,

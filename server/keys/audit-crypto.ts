@@ -1,12 +1,12 @@
 // What the audit is sealed and stamped with: keys that come of the service's sealing key, and one key a person.
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
-import type { AuditSeals } from "@signet/kernel/audit/seals"
+import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { dataKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { openUnder, sealUnder } from "./seal-under.ts"
 import { createSealingKeys, type SealingKeys } from "./sealing-keys.ts"
 
 /** @param sealingKey 32 bytes: the service's; or the keys of a rotation. */
-export function createAuditSeals(sealingKey: Uint8Array | SealingKeys): AuditSeals {
+export function createAuditCrypto(sealingKey: Uint8Array | SealingKeys): AuditCrypto {
   const sealing = sealingKey instanceof Uint8Array ? createSealingKeys([sealingKey]) : sealingKey
   return {
     digest: (text) => new Uint8Array(hash("sha256", text, "buffer")),

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
-import { createAuditSeals } from "./audit-seals.ts"
+import { createAuditCrypto } from "./audit-crypto.ts"
 
 const key = (fill: number) => new Uint8Array(32).fill(fill)
-const seals = createAuditSeals(key(1))
+const seals = createAuditCrypto(key(1))
 
 test("personal fields open under their key and label only", () => {
   const sealed = seals.seal(key(2), "audit-personal|evt_1", "text")

@@ -8,7 +8,7 @@ export interface StampKey {
 }
 
 /** Cryptography of the audit log. Its keys are outside the database. */
-export interface AuditSeals {
+export interface AuditCrypto {
   /** SHA-256 of the text as UTF-8: 32 bytes. */
   digest(text: string): Uint8Array
   /**
