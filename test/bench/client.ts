@@ -1,6 +1,7 @@
 // The messenger in Node against a server on PostgreSQL, each as a ratio of bare stubs in the same run: the same calls
 // without engine, checks and store. The server has a process of its own; both ends of a conversation share this one.
 // Sizes: npm run bench -- client --set messages=1000 --set members=100,500 --set conversations=100 --set trips=100
+// --set history=1000 --set recoveries=2
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,10 +12,10 @@ import type { TestDevice } from "../support/messaging/device.ts"
 import { developmentWorld, type World } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
-import { backingUp } from "./client/backup.ts"
-import { transferring } from "./client/history.ts"
+import { movingHistory } from "./client/history.ts"
 import { bareTrip, byTurns, messengerTrip } from "./client/latency.ts"
 import { issuerRoot, newPerson, type Person } from "./client/people.ts"
+import { recovering } from "./client/recovering.ts"
 import { appender, inBatches, newcomer } from "./messaging/cast.ts"
 import { quantiles } from "./messaging/measure.ts"
 
@@ -31,6 +32,11 @@ export interface Row {
   readonly p50Ms?: number
   readonly p99Ms?: number
   readonly bytes?: number
+  /** Processor time. */
+  readonly cpuMs?: number
+  /** Peak memory of a device's process, before and after the work. */
+  readonly beforeBytes?: number
+  readonly peakBytes?: number
 }
 
 interface Setting {
@@ -41,11 +47,15 @@ interface Setting {
 }
 
 export const sizes = {
-  usual: { messages: 10_000, members: [100, 500, 1_000], conversations: 1_000, trips: 200 },
-  smallest: { messages: 10, members: [4], conversations: 2, trips: 2 },
+  usual: {
+    ...{ messages: 10_000, members: [100, 500, 1_000], conversations: 1_000, trips: 200 },
+    ...{ history: 100_000, recoveries: 30 },
+  },
+  smallest: { messages: 10, members: [4], conversations: 2, trips: 2, history: 10, recoveries: 1 },
 }
 
-export async function run({ messages, members, conversations, trips }: typeof sizes.usual): Promise<Row[]> {
+export async function run(amounts: typeof sizes.usual): Promise<Row[]> {
+  const { messages, members, conversations, trips, history, recoveries } = amounts
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))
@@ -68,7 +78,9 @@ export async function run({ messages, members, conversations, trips }: typeof si
       newPerson: () => newPerson(world, { rootKey, folder }),
       newDevice: (keyPackages) => newcomer(world, transport, keyPackages),
     }
-    const rows = [...(await sendToReceived(setting, trips)), ...(await syncing(setting, messages))]
+    const rows: Row[] = await movingHistory(await setting.newPerson(), history)
+    rows.push(...(await sendToReceived(setting, trips)), ...(await conversationsThatRecover(setting, recoveries)))
+    rows.push(...(await syncing(setting, messages)))
     for (const size of members) rows.push(...(await joining(setting, size)))
     return [...rows, ...(await coldStart(setting, conversations))]
   } finally {
@@ -98,6 +110,16 @@ async function sendToReceived({ newPerson: person, newDevice: device }: Setting,
     { name: "send to received, bare stubs", ratio: 1, ...bare },
     { name: "send to received", ratio: (bare?.p50Ms ?? Number.NaN) / (ours?.p50Ms ?? Number.NaN), ...ours },
   ]
+}
+
+async function conversationsThatRecover({ newPerson: person }: Setting, count: number): Promise<Row[]> {
+  const [ann, ben] = await opened([await person(), await person()])
+  if (ann === undefined || ben === undefined) throw new Error("nobody is there")
+  const { id } = await ann.messenger.createGroupConversation([ben.person.session.userId])
+  await ben.messenger.sync()
+  const rows = await recovering(ann.messenger, ben.messenger, id, count)
+  for (const { messenger } of [ann, ben]) await messenger.close()
+  return rows
 }
 
 /** Somebody comes back, and so many messages are there. What is stored is theirs. */
@@ -133,9 +155,6 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
   const messenger = await ben.person.open()
   const taking = await timed(() => messenger.sync())
   if ((await messenger.conversation(id))?.processedSeq !== BigInt(count + 1)) throw new Error("not all was taken in")
-  const restored = await ben.person.withNewDevice()
-  const backups = await backingUp(messenger, restored, count)
-  const transfers = await transferring(messenger, await restored.withNewDevice(), id, count)
   await messenger.close()
   const stored = (statSync(file).size - before) / count
   return [
@@ -155,8 +174,6 @@ async function syncing({ newPerson: person, newDevice: device }: Setting, count:
     { name: `${count} messages synced`, ratio: fetching / taking, ms: taking, perSecond: (count / taking) * 1_000 },
     { name: "a message on the wire", ratio: 1, bytes: wireBytes / count },
     { name: "a message in the store", ratio: stored / (wireBytes / count), bytes: stored },
-    ...backups,
-    ...transfers,
   ]
 }
 

@@ -1,26 +1,46 @@
-// The history of a conversation with many messages, transferred to a new device into an empty store of SQLite.
-import type { Messenger } from "@signet/client-node/messaging"
-import { grantHistoryByQr, requestHistoryByQr, runHistory } from "@signet/client-node/messaging/history"
+// The history of a conversation with many messages: backed up, restored by another device, and transferred to a new one.
+// Each device has a process of its own, and a store of SQLite.
+import { idOf } from "../../../clients/core/messaging/ids.ts"
+import { type Cost, type RunningDevice, startDevice } from "./device-process.ts"
 import type { Person } from "./people.ts"
 
-/** @returns Rows of the report. CPU is that of both devices. @param count The number of messages, which names the rows. */
-export async function transferring(from: Messenger, to: Person, conversationId: string, count: number) {
-  const messenger = await to.open()
-  await from.sync()
-  await messenger.sync()
-  const { qr } = await requestHistoryByQr(messenger)
-  const startMs = performance.now()
-  const startCpu = process.cpuUsage()
-  await grantHistoryByQr(from, qr)
-  await Promise.all([runHistory(from), runHistory(messenger)])
-  const ms = performance.now() - startMs
-  const { user, system } = process.cpuUsage(startCpu)
-  const [first] = await messenger.timeline(conversationId, { limit: 1 })
-  await messenger.close()
-  if (first?.imported === undefined) throw new Error("not all was transferred")
-  const cpuMs = (user + system) / 1_000
+/** The aim for 100,000 messages: both devices of a transfer together. */
+const aimMs = 60_000
+const aimCount = 100_000
+
+/** @returns Rows of the report. A ratio is to the aim: below 1 is better. @param count The number of messages. */
+export async function movingHistory(old: Person, count: number) {
+  const conversationId = idOf("cnv", crypto.getRandomValues(new Uint8Array(16)))
+  const asked = { conversationId, count, backupFile: `${old.file}-backup` }
+  const start = (person: Person, task: Parameters<typeof startDevice>[1]["task"], hears?: Promise<string>) =>
+    startDevice(person, { ...asked, task }, hears)
+  await (await start(old, "fill")).cost
+
+  const exporting = await start(old, "export")
+  const exported = await costOf(exporting)
+  const restoring = await old.withNewDevice()
+  const restored = await costOf(await start(restoring, "restore", exporting.said))
+
+  const receiving = await start(await restoring.withNewDevice(), "request")
+  const sending = await start(old, "grant", receiving.said)
+  const [sent, received] = await Promise.all([costOf(sending), costOf(receiving)])
+
+  const row = (name: string, { ms, cpuMs, beforeBytes, peakBytes }: Cost) => ({
+    name: `${count} messages ${name}`,
+    ...{ ms, perSecond: (count / ms) * 1_000, cpuMs, beforeBytes, peakBytes },
+  })
+  const cpuMs = sent.cpuMs + received.cpuMs
   return [
-    { name: `${count} messages transferred to a new device`, ms, perSecond: (count / ms) * 1_000 },
-    { name: `${count} messages transferred, CPU of both devices`, ms: cpuMs, perSecond: (count / cpuMs) * 1_000 },
+    row("backed up", exported),
+    row("restored", restored),
+    row("transferred, the old device", sent),
+    row("transferred, the new device", received),
+    { name: `${count} messages transferred, of the aim`, ratio: (cpuMs / count) * (aimCount / aimMs), cpuMs },
   ]
+}
+
+async function costOf({ cost }: RunningDevice): Promise<Cost> {
+  const reached = await cost
+  if (reached === undefined) throw new Error("a device did not measure its work")
+  return reached
 }

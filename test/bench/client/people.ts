@@ -10,6 +10,8 @@ import { placeOf } from "../../support/messaging/device-parts.ts"
 import type { SignedIn, World } from "../../support/messaging/world.ts"
 
 export interface Person {
+  readonly baseUrl: string
+  readonly rootKey: Uint8Array
   readonly session: SignedIn
   readonly file: string
   /** Opens the messenger: the same device each time. */
@@ -34,7 +36,7 @@ export async function newPerson({ baseUrl, newUser }: World, place: Place): Prom
   return personOf(baseUrl, session, join(place.folder, session.userId), place)
 }
 
-function personOf(baseUrl: string, session: SignedIn, file: string, place: Place): Person {
+export function personOf(baseUrl: string, session: SignedIn, file: string, place: Place): Person {
   const transport = createGrpcTransport({ baseUrl })
   const box = createPassphraseBox({
     storage: createFileStorage(`${file}-box`),
@@ -43,8 +45,7 @@ function personOf(baseUrl: string, session: SignedIn, file: string, place: Place
     parameters: { memoryKiB: 19_456, passes: 2 },
   })
   return {
-    session,
-    file,
+    ...{ baseUrl, rootKey: place.rootKey, session, file },
     open: () =>
       createMessenger({
         messaging: { baseUrl, issuerRootKeys: [place.rootKey] },
