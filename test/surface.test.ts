@@ -98,7 +98,7 @@ const identityClient = [
 
 const backups = [
   ...["deleteStoredBackup", "exportBackup", "exportBackupWithPassphrase", "listStoredBackups", "readBackup"],
-  ...["restoreBackup", "storeBackup", "storedBackup"],
+  ...["restoreBackup", "storeBackup", "storeBackupWithPassphrase", "storedBackup"],
 ]
 const pushes = ["deletePushEndpoint", "pushSettings", "setPushEndpoint"]
 const histories = [

@@ -18,6 +18,16 @@ const heldLeases = {
   row: "member devices hold leases and commit without pause",
 }
 
+const features = "test/simulation/features.test.ts"
+const pairing = {
+  test: features,
+  name: "a new device has the history of the old one, wherever both stop and whatever the service does to chunks",
+}
+const drill = {
+  test: features,
+  name: "a user who loses all devices restores the newest complete backup, wherever a backup stops",
+}
+
 /** Faults that a simulation once found, as mutants. */
 export const simulationMutants: readonly Mutant[] = [
   {
@@ -172,6 +182,34 @@ export const simulationMutants: readonly Mutant[] = [
     from: "    if (leasedMs !== undefined) returnAfter(conversation, leasedMs, returns - 1)\n",
     to: "",
     ...heldLeases,
+  },
+  {
+    fault: "a sender that continues a transfer begins anew",
+    file: `${client}/history/send.ts`,
+    from: "sendingWith({ ...sending, pending: new Uint8Array() })",
+    to: "sendingWith({ toDeviceId: sending.toDeviceId })",
+    ...pairing,
+  },
+  {
+    fault: "a history that the service cuts counts as whole",
+    file: `${client}/history/receive.ts`,
+    from: 'if (archive.status === Status.COMPLETE) throw tampered("it ends before its last chunk")',
+    to: 'if (archive.status === Status.COMPLETE) { await dropTransfer(context, id); return "done" }',
+    ...pairing,
+  },
+  {
+    fault: "a backup that was not completed is restored in place of the last complete one",
+    file: `${client}/backup/stored.ts`,
+    from: "kind === Kind.BACKUP && status === Status.COMPLETE)",
+    to: "kind === Kind.BACKUP && status !== Status.UNSPECIFIED)",
+    ...drill,
+  },
+  {
+    fault: "a backup has only the first page of each conversation",
+    file: `${client}/backup/collect.ts`,
+    from: "    if (page.length === 0) return\n",
+    to: "    return\n",
+    ...drill,
   },
   {
     fault: "keys of skipped messages are not kept",

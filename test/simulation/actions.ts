@@ -25,6 +25,8 @@ export interface Written {
 
 export interface Cast extends Stage {
   readonly random: Seeded
+  /** The service tells the truth all the time. */
+  readonly isHonest: boolean
   readonly users: PrincipalId[]
   readonly devices: SimulatedDevice[]
   readonly written: Written[]

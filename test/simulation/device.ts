@@ -66,6 +66,9 @@ export interface SimulatedDevice {
   calm(): void
   /** Ends the process where it is. */
   stop(): void
+  /** Ends it with its tabs, and it never starts again: the device is lost with its store. */
+  lose(): void
+  readonly isLost: boolean
 }
 
 interface Shared {
@@ -95,6 +98,7 @@ export function createDevice(
   let process: { readonly store: FaultyStore; readonly gate: Gate | undefined; isStopped: boolean } | undefined
   const reports: { readonly log: ReportLog; readonly isOver: () => boolean }[] = []
   let listening: AbortController | undefined
+  let isLost = false
 
   const device: SimulatedDevice = {
     name,
@@ -108,16 +112,17 @@ export function createDevice(
       return device.isRunning ? messenger : undefined
     },
     get isRunning() {
-      return process !== undefined && !process.isStopped && !process.store.isDead
+      return process !== undefined && !process.isStopped && !process.store.isDead && !device.isLost
     },
     async start(endsAt) {
       device.stop()
+      if (device.isLost) throw new Error("the process has ended")
       const fault = endsAt === undefined ? undefined : { ...endsAt, ends: true }
       const gate = hasTabs ? createGate() : undefined
       const disk = stage.disk(gate === undefined ? store : storeThrough(gate, store))
       const started = { store: faultyStore(disk, fault), gate, isStopped: false }
       process = started
-      const isDead = () => started.isStopped || started.store.isDead
+      const isDead = () => started.isStopped || started.store.isDead || device.isLost
       const clock = gate === undefined ? schedule : clockThrough(gate, schedule)
       const alive = endable(started.store, isDead)
       const line = lineTo(service.transport, {
@@ -200,6 +205,13 @@ export function createDevice(
       if (process !== undefined) process.isStopped = true
       device.thaw()
       messenger = undefined
+    },
+    lose() {
+      isLost = true
+      device.stop()
+    },
+    get isLost() {
+      return isLost || beside?.isLost === true
     },
   }
   return device

@@ -3,7 +3,7 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { effort, isLong } from "../support/effort.ts"
 import { type Feature, features, parseFeatures } from "./features.ts"
 import { simulate } from "./simulate.ts"
-import { expectSound } from "./sound.ts"
+import { expectSound, first } from "./sound.ts"
 
 vi.setConfig({ testTimeout: effort(60_000, 300_000, 300_000) })
 
@@ -51,6 +51,21 @@ test.skipIf(effort(true, false, false))(
   "a listener reads each message in time, in whatever order its hints arrive",
   () => expectSound(7123, { features: earlier }),
 )
+test("a new device has the history of the old one, wherever both stop and whatever the service does to chunks", async () => {
+  const count = effort(2, 10, 500)
+  for (let seed = first; seed < first + count; seed++) {
+    await expectSound(seed, { features: ["pairing"] })
+    await expectSound(seed, { features: ["pairing"], hostility: "bent history" })
+  }
+})
+
+test("a user who loses all devices restores the newest complete backup, wherever a backup stops", async () => {
+  const count = effort(2, 10, 500)
+  for (let seed = first; seed < first + count; seed++) {
+    await expectSound(seed, { features: seed % 2 === 0 ? ["backup"] : ["backup", "hints"] })
+  }
+})
+
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)

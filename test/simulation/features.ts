@@ -1,6 +1,6 @@
 // What a run may have beside the trouble that every run has. What is off draws nothing: a run without it stays the same.
 
-const all = ["hints", "tabs", "renewal", "attachments", "rejoins"] as const
+const all = ["hints", "tabs", "renewal", "attachments", "rejoins", "pairing", "backup"] as const
 export type Feature = (typeof all)[number]
 export const features: readonly Feature[] = all
 
@@ -20,6 +20,8 @@ export interface Playing {
   act?(): Promise<void>
   /** Trouble is over, and everybody is about to come back. */
   calm?(): void
+  /** Everybody is back: finishes what was begun. */
+  settle?(): Promise<void>
   /** What does not hold when the run is over, in words. */
   violations?(): Promise<readonly string[]>
 }

@@ -3,6 +3,11 @@
 import { clone, create, isMessage, type Message } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
 import type { PrincipalId } from "@signet/kernel/ids"
+import {
+  Archive_Status,
+  ListArchivesResponseSchema,
+  ReadChunkResponseSchema,
+} from "@signet/proto/messaging/v1/archive_service"
 import { DownloadPartResponseSchema } from "@signet/proto/messaging/v1/attachment_service"
 import {
   AuthorizeMembershipResponseSchema,
@@ -27,6 +32,7 @@ const all = [
   "late messages",
   "old group info",
   "bent parts",
+  "bent history",
 ] as const
 /** What a service does that has turned. */
 export type Hostility = (typeof all)[number]
@@ -169,6 +175,23 @@ const bends: Record<Hostility, Bend> = {
     const data = bentPart(random, truth.data, parts)
     parts.push(truth.data)
     return data && create(DownloadPartResponseSchema, { data })
+  },
+
+  async "bent history"({ random, parts }, _, truth) {
+    if (isMessage(truth, ReadChunkResponseSchema)) {
+      const data = bentPart(random, truth.data, parts)
+      parts.push(truth.data)
+      return data && create(ReadChunkResponseSchema, { data })
+    }
+    if (!isMessage(truth, ListArchivesResponseSchema)) return undefined
+    const bent = clone(ListArchivesResponseSchema, truth)
+    const one = bent.archives.find(({ chunkCount }) => chunkCount > 0)
+    if (one === undefined) return undefined
+    // It ends before its last chunk, or was granted by nobody.
+    one.chunkCount = random.below(one.chunkCount)
+    one.status = Archive_Status.COMPLETE
+    one.grant = one.grant.map((byte, i) => (i === random.below(one.grant.length) ? byte ^ 1 : byte))
+    return bent
   },
 }
 

@@ -130,7 +130,8 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
     }
     // Whoever never followed the welcome that it came in by, was let in without noticing.
     const isNoticed = ({ toSeq }: Kept["spans"][number]) =>
-      toSeq === null || entries.some((entry) => entry.is === "membership" && entry.seq === toSeq)
+      toSeq === null ||
+      entries.some((entry) => entry.is === "membership" && entry.seq === toSeq && entry.imported === undefined)
     for (const span of kept.spans) {
       if (span.deviceId !== one.messenger.deviceId || !isNoticed(span)) continue
       const missed = said.filter(

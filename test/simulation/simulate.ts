@@ -2,10 +2,12 @@ import { createHash } from "node:crypto"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
 import { playAttachments } from "./attachments.ts"
+import { playBackup } from "./backup.ts"
 import type { Feature, Playing } from "./features.ts"
 import { hearInPeace, playHints, settleByHints } from "./hints.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
+import { playPairing } from "./pairing.ts"
 import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
 import { playRejoins } from "./rejoins.ts"
@@ -44,6 +46,8 @@ const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>
   renewal: playRenewal,
   attachments: playAttachments,
   rejoins: playRejoins,
+  pairing: playPairing,
+  backup: playBackup,
 }
 
 const startMs = 1_800_000_000_000
@@ -85,6 +89,7 @@ export async function simulate({
     sent: hostile.sent,
     disk,
     features: new Set(features),
+    isHonest: hostility === undefined,
     users: [],
     devices: [],
     written: [],
@@ -112,6 +117,7 @@ export async function simulate({
     for (const one of playing) one.calm?.()
     await Promise.all(doing)
     await settle(cast)
+    for (const one of playing) await one.settle?.()
     if (hostility === undefined && cast.features.has("hints")) await hearInPeace(cast)
     if (hostility === undefined) await restartAll(cast)
     else await recover(cast, () => settle(cast))

@@ -12,16 +12,22 @@ import {
   readBackup,
   restoreBackup,
   storeBackup,
+  storeBackupWithPassphrase,
   storedBackup,
 } from "@signet/client/messaging/backup"
 import { openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
+import { VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
+import { collectComparisons } from "../../clients/core/messaging/backup/collect.ts"
+import { importComparison } from "../../clients/core/messaging/backup/import-comparisons.ts"
 import { importHistory } from "../../clients/core/messaging/backup/import-history.ts"
 import { openBackup } from "../../clients/core/messaging/backup/open.ts"
+import { MessagingError } from "../../clients/core/messaging/errors.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
+import { readPeer, rememberList } from "../../clients/core/messaging/verification/peer-rows.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { secretsOf } from "../support/messaging/device-secrets.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
@@ -164,13 +170,15 @@ test("a newer backup replaces the stored one, and a device refuses an older one 
   const { recoveryKey } = await storeBackup(ann.messenger)
   const older = await allOf(storedBackup(ann.messenger))
   const [first] = await listStoredBackups(ann.messenger)
-  // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
   const { archives } = contextOf(ann.messenger).calls
   const { completeArchive } = archives
+  // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
   Object.assign(archives, { completeArchive: () => Promise.reject(new Error("stopped")) })
   await expect(storeBackup(ann.messenger, { recoveryKey })).rejects.toThrow("stopped")
   Object.assign(archives, { completeArchive })
   expect(await listStoredBackups(ann.messenger)).toEqual([first])
+  // This device has announced the newer one, so the service cannot return the older one in its place.
+  await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_OUTDATED" })
   expect((await archives.listArchives({})).archives).toHaveLength(2)
   expect(await storeBackup(ann.messenger, { recoveryKey })).toEqual({ recoveryKey })
   const [second, ...others] = await listStoredBackups(ann.messenger)
@@ -320,6 +328,21 @@ test("a comparison counts only if today's keys are the compared ones", async () 
   expect(await verification.status(ben.person.userId)).toBe("verified")
 })
 
+test("an import returns to no earlier device list than one that this device has seen", async () => {
+  const { ann, ben } = await talk("lists")
+  const userId = ben.person.userId
+  const [found] = await collectComparisons(contextOf(ann.messenger))
+  const back = await replaced(ann)
+  const context = contextOf(back.messenger)
+  const seen = { version: 1_000n, hash: new Uint8Array(32).fill(1) }
+  await rememberList(context, userId, seen)
+  // The service has no list of the user now.
+  context.calls.devices.listDeviceLists = () => Promise.reject(new MessagingError("ANSWER_REFUSED", "no list"))
+  await importComparison(context, found ?? expect.fail())
+  const { record } = await readPeer(context, userId)
+  expect(record).toMatchObject({ status: Status.CHANGED, listVersion: seen.version, listHash: seen.hash })
+})
+
 test("a passphrase opens its backup, and no recovery key does", async () => {
   const { ann } = await talk("passphrase")
   const weakest = { memoryKiB: 19_456, passes: 2 }
@@ -331,6 +354,18 @@ test("a passphrase opens its backup, and no recovery key does", async () => {
   await expect(open({ passphrase: "wrong horse" })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
   const { recoveryKey } = exportBackup(ann.messenger)
   await expect(open({ recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
+})
+
+test("a backup under a passphrase is stored at the service, and replaces one under a recovery key", async () => {
+  const { ann, direct } = await talk("stored passphrase")
+  const weakest = { memoryKiB: 19_456, passes: 2 }
+  await storeBackup(ann.messenger)
+  await expect(storeBackupWithPassphrase(ann.messenger, "", weakest)).rejects.toThrow(/passphrase is empty/)
+  await storeBackupWithPassphrase(ann.messenger, "correct horse", weakest)
+  expect(await listStoredBackups(ann.messenger)).toHaveLength(1)
+  const back = await replaced(ann)
+  await restoreBackup(back.messenger, storedBackup(back.messenger), { passphrase: "correct horse" })
+  expect(await textsIn(back, direct)).toEqual(["first"])
 })
 
 test("another user's backup is refused before its key is asked for", async () => {

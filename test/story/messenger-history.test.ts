@@ -178,6 +178,14 @@ test("both sides stop after every chunk, restart, and continue with the newest e
   await expectSameHistory(one, other, group)
 })
 
+test("two calls that grant one request at the same time send one grant", async () => {
+  const { ann, next, direct } = await talk("granted twice")
+  const { qr } = await requestHistoryByQr(next.messenger)
+  await Promise.all([grantHistoryByQr(ann.messenger, qr), grantHistoryByQr(ann.messenger, qr)])
+  await both(ann, next)
+  await expectSameHistory(ann, next, direct)
+})
+
 test("entries of the new device stay", async () => {
   const { ann, ben, next, group } = await talk("joined")
   await ben.messenger.send(group, utf8("to both"))

@@ -63,7 +63,7 @@ export async function startDevice(
     if (reply.is === "renew") answer(session.refresh())
     else if (reply.is === "wait") answer(hears)
     else if (reply.is === "said") said.resolve(reply.text)
-    else reached = reply.cost
+    else if (reply.is === "done") reached = reply.cost
   })
   child.on("close", (code) => {
     const failure = new Error(`the device that had to ${rest.task} ended with ${code}`)

@@ -7,7 +7,10 @@ import {
   exportBackup,
   exportBackupWithPassphrase,
   restoreBackup,
+  storeBackup,
+  storedBackup,
 } from "@signet/client-web/messaging/backup"
+import { grantHistoryByQr, requestHistoryByQr, runHistory } from "@signet/client-web/messaging/history"
 
 export interface MessengerSettings {
   readonly appId: string
@@ -54,6 +57,16 @@ export interface MessengerPage {
   backUp(passphrase?: string): Promise<{ secret: BackupSecret; file: number[] }>
   /** The number of imported entries, or the reason that there is none. */
   restore(file: number[], secret: BackupSecret): Promise<number | string>
+  /** A backup at the service. Returns its recovery key. */
+  storeBackup(): Promise<string>
+  /** The number of entries that were imported from the backup at the service. */
+  restoreStored(recoveryKey: string): Promise<number>
+  /** The content of the QR code by which another device transfers the history. */
+  requestHistory(): Promise<string>
+  /** Transfers the history to the device with that QR code. */
+  grantHistory(qr: string): Promise<void>
+  /** Continues the transfers of this device until none is left. */
+  runHistory(): Promise<void>
 }
 
 declare global {
@@ -164,6 +177,14 @@ window.messenger = {
       return Object(error).reason ?? String(error)
     }
   },
+  storeBackup: async () => (await storeBackup(await messenger())).recoveryKey,
+  async restoreStored(recoveryKey) {
+    const one = await messenger()
+    return (await restoreBackup(one, storedBackup(one), { recoveryKey })).importedEntries
+  },
+  requestHistory: async () => (await requestHistoryByQr(await messenger())).qr,
+  grantHistory: async (qr) => grantHistoryByQr(await messenger(), qr),
+  runHistory: async () => runHistory(await messenger()),
 }
 
 async function names(): Promise<string[]> {

@@ -41,11 +41,17 @@ export function exportBackupWithPassphrase(
   passphrase: string,
   parameters: Partial<Argon2Parameters> = {},
 ): AsyncGenerator<Uint8Array, void> {
+  const derivation = passphraseDerivation(passphrase, parameters)
+  return fileOf(sealedFrames(contextOf(messenger), { passphrase }, { derivation }))
+}
+
+/** @throws RangeError for an empty passphrase, or parameters outside their limits */
+export function passphraseDerivation(passphrase: string, parameters: Partial<Argon2Parameters>): Argon2Parameters {
   const derivation = { ...usualArgon2, ...parameters }
   const wrong = wrongArgon2Parameter(derivation)
   if (wrong !== undefined) throw new RangeError(`${wrong} is not within the limits of Argon2id's parameters`)
   if (passphrase === "") throw new RangeError("passphrase is empty")
-  return fileOf(sealedFrames(contextOf(messenger), { passphrase }, { derivation }))
+  return derivation
 }
 
 type Content = NonNullable<MessageInitShape<typeof BackupChunkV1Schema>["content"]>

@@ -35,16 +35,16 @@ export async function importComparison(
   const today = await keysToday(context, userId, [found, own])
   const accepted = new Set(found.acceptedKeys.map(hex))
   const others = today.keys.filter(({ key }) => !accepted.has(hex(key)))
-  const isEqual = today.keys.length > 0 && others.length === 0 && today.listFault === "" && today.isListed
+  const isEqual = others.length === 0 && today.isListed
   const wasVerified = found.status === Status.VERIFIED
   const status = wasVerified && isEqual ? Status.VERIFIED : Status.CHANGED
-  const head = today.head ?? { version: found.listVersion, hash: found.listHash }
-  const imported = create(VerificationRecordSchema, {
-    ...found,
-    ...{ userId, status, listFault: today.listFault || found.listFault },
-    ...{ listVersion: head.version, listHash: head.hash },
+  const listFault = today.listFault || found.listFault
+  const head = today.head && { listVersion: today.head.version, listHash: today.head.hash }
+  await changePeer(context, userId, (before) => {
+    if (isDecided(before)) return before
+    const { listVersion, listHash } = newestList(head, before, found)
+    return create(VerificationRecordSchema, { ...found, userId, status, listFault, listVersion, listHash })
   })
-  await changePeer(context, userId, (before) => (isDecided(before) ? before : imported))
   // Devices that joined meanwhile were not checked.
   const { ops, events } = await noticeKeys(context, await presentKeys(context, userId))
   if (ops.length > 0) await changePeer(context, userId, (before) => before, ops)
@@ -58,6 +58,12 @@ export async function importComparison(
 /** True if this device has compared the user's keys itself, or has refused a list. */
 const isDecided = (record: VerificationRecord | undefined): boolean =>
   record !== undefined && (record.status !== Status.UNVERIFIED || record.listFault !== "")
+
+type List = Pick<VerificationRecord, "listVersion" | "listHash">
+
+/** An import returns to no earlier list than one that this device has seen. */
+const newestList = (today: List | undefined, own: List, found: List): List =>
+  [own, found].reduce((newest, one) => (one.listVersion > newest.listVersion ? one : newest), today ?? own)
 
 interface Today {
   /** The keys of the newest signed list and of all conversations. */

@@ -12,5 +12,6 @@ export {
   type StoredBackup,
   type StoreOptions,
   storeBackup,
+  storeBackupWithPassphrase,
   storedBackup,
 } from "./stored.ts"

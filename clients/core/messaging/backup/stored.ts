@@ -5,13 +5,15 @@ import {
   Archive_Kind as Kind,
   Archive_Status as Status,
 } from "@signet/proto/messaging/v1/archive_service"
+import type { Argon2Parameters } from "../../passphrase-key.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import { retrying } from "../history/retrying.ts"
 import type { Messenger } from "../messenger.ts"
 import { contextOf } from "../opened-messengers.ts"
-import { sealedFrames } from "./export.ts"
+import type { BackupSecret } from "./chunks.ts"
+import { passphraseDerivation, sealedFrames } from "./export.ts"
 import { frameOf, magic } from "./frames.ts"
 import { backupIdBytes, damaged, parseHeader } from "./header.ts"
 import { nextSequence, rememberSequence } from "./newest-sequence.ts"
@@ -34,7 +36,8 @@ export interface StoreOptions {
 
 /**
  * Stores a backup at the service. When it is complete, it replaces the user's earlier one. An interrupted call leaves
- * the earlier one in place, and is repeated from the start.
+ * the earlier one in place, and is repeated from the start. If only the last step was interrupted, this device refuses
+ * the earlier one as outdated until then.
  *
  * @returns The recovery key: 14 groups of four characters. Show a new one to the user once, and do not store it.
  * @throws MessagingError BACKUP_KEY_INVALID
@@ -45,12 +48,38 @@ export async function storeBackup(
 ): Promise<{ readonly recoveryKey: string }> {
   const context = contextOf(messenger)
   const secret = { recoveryKey: recoveryKey ?? formatRecoveryKey(context.random.bytes(recoveryKeyBytes)) }
+  await store(context, secret, { signal })
+  return secret
+}
+
+/**
+ * Stores a backup under a passphrase at the service, as `storeBackup` does. A recovery key is safer: the service, and an
+ * attacker who has read its store, try passphrases without limit.
+ *
+ * @param parameters Of Argon2id. Default: 64 MiB, three passes, one lane. At least 19 MiB and two passes.
+ * @throws RangeError for an empty passphrase, or parameters outside their limits
+ */
+export async function storeBackupWithPassphrase(
+  messenger: Messenger,
+  passphrase: string,
+  { signal, ...parameters }: Partial<Argon2Parameters> & Pick<StoreOptions, "signal"> = {},
+): Promise<void> {
+  const derivation = passphraseDerivation(passphrase, parameters)
+  await store(contextOf(messenger), { passphrase }, { signal, derivation })
+}
+
+async function store(
+  context: Context,
+  secret: BackupSecret,
+  { signal, derivation }: { readonly signal: AbortSignal | undefined; readonly derivation?: Argon2Parameters },
+): Promise<void> {
   const { archives } = context.calls
   await dropUnfinished(context)
   const sequence = await nextSequence(context)
   const archiveId = context.random.bytes(backupIdBytes)
+  const options = { backupId: archiveId, sequence, ...(derivation && { derivation }) }
   let index = -1
-  for await (const data of sealedFrames(context, secret, { backupId: archiveId, sequence })) {
+  for await (const data of sealedFrames(context, secret, options)) {
     const chunk = { archiveId, index, data }
     if (index < 0) {
       await retrying(context, signal, () => archives.createArchive({ archiveId, kind: Kind.BACKUP, header: data }))
@@ -59,9 +88,9 @@ export async function storeBackup(
     }
     index++
   }
-  await retrying(context, signal, () => archives.completeArchive({ archiveId }))
+  // Before the service learns that it is complete: afterwards this device accepts no older one.
   await rememberSequence(context, sequence)
-  return secret
+  await retrying(context, signal, () => archives.completeArchive({ archiveId }))
 }
 
 /** Lists the complete backups of the user at the service, the newest first. */

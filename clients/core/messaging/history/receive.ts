@@ -16,7 +16,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { ownKeys } from "./own-keys.ts"
 import { retrying } from "./retrying.ts"
-import { addTransfer, changeTransfer, dropTransfer, keyOfTransfer, readTransfer, type StoredTransfer } from "./rows.ts"
+import { changeTransfer, dropTransfer, keyOfTransfer, putTransfer, readTransfer, type StoredTransfer } from "./rows.ts"
 import { transferIdOf } from "./send.ts"
 import { openGrant, signRequest } from "./signed.ts"
 
@@ -28,7 +28,7 @@ export async function requestTransfer(context: Context, secret: Uint8Array | und
   const request = await signRequest(context, { transferId, hpkeKey: publicKey, secret })
   const receiving = { request, hpkePrivateKey: privateKey, secret: secret ?? new Uint8Array() }
   const value = create(HistoryTransferRecord_ReceivingSchema, receiving)
-  await addTransfer(context, id, { side: { case: "receiving", value } })
+  await putTransfer(context, id, { side: { case: "receiving", value } })
   const { archives } = context.calls
   const asked = { archiveId: transferId, kind: Kind.TRANSFER, header: request }
   await retrying(context, undefined, () => archives.createArchive(asked))

@@ -44,17 +44,28 @@ export async function readPlan({ store, rows }: Storage, id: string): Promise<Hi
 
 type TransferFields = Omit<MessageInitShape<typeof HistoryTransferRecordSchema>, "$typeName">
 
-/** Stores a new transfer. @param plan Of the sending side. */
-export async function addTransfer(
-  storage: Storage,
-  id: string,
-  record: TransferFields,
-  plan?: MessageInitShape<typeof HistoryPlanRecordSchema>,
-): Promise<void> {
-  const ops = [await storage.rows.put(placeOf(id), HistoryTransferRecordSchema, record)]
-  if (plan !== undefined) ops.push(await storage.rows.put(placeOf(planOf(id)), HistoryPlanRecordSchema, plan))
-  await writeDeviceRows(storage, ops)
+/** Stores the receiving side of a transfer. */
+export async function putTransfer(storage: Storage, id: string, record: TransferFields): Promise<void> {
+  await writeDeviceRows(storage, [await storage.rows.put(placeOf(id), HistoryTransferRecordSchema, record)])
 }
+
+/** Stores the sending side of a new transfer. @returns False if the store was written since the generation was read. */
+export async function addTransfer(
+  { store, rows }: Storage,
+  { id, generation }: Pick<StoredTransfer, "id" | "generation">,
+  record: TransferFields,
+  plan: MessageInitShape<typeof HistoryPlanRecordSchema>,
+): Promise<boolean> {
+  const ops = [
+    await rows.put(placeOf(id), HistoryTransferRecordSchema, record),
+    await rows.put(placeOf(planOf(id)), HistoryPlanRecordSchema, plan),
+  ]
+  return (await store.transact(deviceSpace, generation, ops)) === "ok"
+}
+
+/** Of the device's space, for `addTransfer`. */
+export const generationNow = async ({ store }: Pick<Storage, "store">): Promise<bigint> =>
+  (await store.read(deviceSpace, [])).generation
 
 /**
  * Replaces fields of a transfer. If the store was written since the record was read, such as by another tab, nothing

@@ -1,4 +1,4 @@
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { BackupChunkV1Schema } from "@signet/proto/client/v1/backup"
 import { HistoryTransferRecord_SendingSchema } from "@signet/proto/client/v1/history"
@@ -6,6 +6,7 @@ import { type Archive, Archive_Status as Status } from "@signet/proto/messaging/
 import { isFailure } from "../../errors.ts"
 import { keyOf as chunkKeyOf } from "../backup/chunks.ts"
 import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
 import { type Content, contentAt, planHistory } from "./newest.ts"
 import { ownKeys } from "./own-keys.ts"
 import { retrying } from "./retrying.ts"
@@ -13,12 +14,17 @@ import {
   addTransfer,
   changeTransfer,
   dropTransfer,
+  generationNow,
   keyOfTransfer,
   readPlan,
   readTransfer,
   type StoredTransfer,
 } from "./rows.ts"
 import { signGrant, type VerifiedRequest, verifyRequest } from "./signed.ts"
+
+const maxRaces = 100
+const sendingWith = (fields: MessageInitShape<typeof HistoryTransferRecord_SendingSchema>) =>
+  create(HistoryTransferRecord_SendingSchema, fields)
 
 /** The open requests of this user's other devices. One that does not verify is left out. */
 export async function openRequests(context: Context): Promise<VerifiedRequest[]> {
@@ -46,16 +52,9 @@ export async function grantRequest(
   verified: VerifiedRequest,
   secret: Uint8Array | undefined,
 ): Promise<void> {
-  const { request, from } = verified
+  const { request } = verified
   const id = keyOfTransfer(request.transferId)
-  const key = context.random.bytes(32)
-  const grant = await signGrant(context, verified, key, secret)
-  const plan = await planHistory(context, from.deviceId)
-  const side = {
-    case: "sending",
-    value: create(HistoryTransferRecord_SendingSchema, { toDeviceId: from.deviceId }),
-  } as const
-  await addTransfer(context, id, { side, key, grantHash: sha256(grant) }, plan)
+  const grant = await storedGrant(context, verified, secret)
   try {
     const { archives } = context.calls
     await retrying(context, undefined, () => archives.grantTransfer({ archiveId: request.transferId, grant }))
@@ -63,6 +62,28 @@ export async function grantRequest(
     if (isFailure(error, "STATE_CONFLICT", "RESOURCE_UNRESOLVED")) await dropTransfer(context, id)
     throw error
   }
+}
+
+/** The grant of this device, also if another call or tab makes one at the same time: it is stored once. */
+async function storedGrant(
+  context: Context,
+  verified: VerifiedRequest,
+  secret: Uint8Array | undefined,
+): Promise<Uint8Array> {
+  const id = keyOfTransfer(verified.request.transferId)
+  for (let race = 0; race < maxRaces; race++) {
+    const generation = await generationNow(context)
+    const { side: before } = (await readTransfer(context, id))?.record ?? {}
+    if (before?.case === "sending") return before.value.grant
+    const key = context.random.bytes(32)
+    const grant = await signGrant(context, verified, key, secret)
+    const { deviceId: toDeviceId } = verified.from
+    const value = sendingWith({ toDeviceId, grant })
+    const record = { side: { case: "sending", value }, key, grantHash: sha256(grant) } as const
+    const plan = await planHistory(context, toDeviceId)
+    if (await addTransfer(context, { id, generation }, record, plan)) return grant
+  }
+  throw new MessagingError("STATE_TAMPERED", "the store rejects every write")
 }
 
 /**
@@ -111,14 +132,12 @@ export async function sendNext(
   const { archives } = context.calls
   const { archiveId } = archive
   const { record } = stored
-  const { pending, position, toDeviceId } = stored.record.side.value
+  const { $typeName: _, ...sending } = stored.record.side.value
+  const { pending, position } = sending
   if (pending.length > 0) {
     const chunk = { archiveId, index: Number(record.next), data: pending }
     await retrying(context, signal, () => archives.appendChunk(chunk))
-    const side = {
-      case: "sending",
-      value: create(HistoryTransferRecord_SendingSchema, { toDeviceId, ...(position && { position }) }),
-    } as const
+    const side = { case: "sending", value: sendingWith({ ...sending, pending: new Uint8Array() }) } as const
     await changeTransfer(context, stored, { side, next: record.next + 1n, previousHash: sha256(pending) })
     return true
   }
@@ -129,10 +148,10 @@ export async function sendNext(
   }
   const { at = 0, beforeKey = "" } = position ?? {}
   const { content, next } = await contentAt(context, await readPlan(context, id), { at, beforeKey })
-  const value = create(HistoryTransferRecord_SendingSchema, {
+  const value = sendingWith({
+    ...sending,
     pending: await seal(context, stored, content),
     position: next,
-    toDeviceId,
   })
   await changeTransfer(context, stored, { side: { case: "sending", value } })
   return true

@@ -13,7 +13,7 @@ import { contextOf } from "../opened-messengers.ts"
 import { fingerprintOf, keyOf, ownKeys } from "./own-keys.ts"
 import { receiveNext, requestTransfer } from "./receive.ts"
 import { retrying } from "./retrying.ts"
-import { addTransfer, dropTransfer, keyOfTransfer, readTransfer, transferIds } from "./rows.ts"
+import { dropTransfer, keyOfTransfer, putTransfer, readTransfer, transferIds } from "./rows.ts"
 import { endRevoked, grantRequest, openRequests, sendNext, transferIdOf } from "./send.ts"
 import type { VerifiedRequest } from "./signed.ts"
 
@@ -84,7 +84,7 @@ export async function confirmHistoryCode(
   if (stored.record.key.length > 0) return
   const { value } = stored.record.side
   const side = { case: "receiving", value: { ...value, fromDeviceId: deviceId } } as const
-  await addTransfer(context, transferId, { side })
+  await putTransfer(context, transferId, { side })
 }
 
 /** Lists the requests of this user's new devices, on another device of the user. */

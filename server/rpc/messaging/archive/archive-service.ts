@@ -103,20 +103,17 @@ async function appendChunk(
   data: Uint8Array,
 ): Promise<Archive> {
   await countChunk(deps, context)
-  const { id, userId, ...place } = deviceOf(context)
-  // Also before the upload, so that a caller who is no writer uploads nothing.
-  const archive = (await deps.store.archives.ofUser(userId, place)).find((one) => one.id === hex(archiveId))
-  if (archive === undefined || isArchiveGone(archive, deps.clock.nowMs()) || archive.writer !== id) throw unresolved()
+  const { userId, ...place } = deviceOf(context)
   const name = hex(sha256(data).subarray(0, 8))
+  // Recorded before it is stored: an archive that is erased names all of its chunks. A repeated call stores it again.
+  const archive = await change(deps, context, archiveId, { is: "append", index, name, size: data.length })
   const key = chunkKey(archive.id, index, name)
   await deps.blobs.put(key, data)
-  try {
-    return await change(deps, context, archiveId, { is: "append", index, name, size: data.length })
-  } catch (error) {
-    // After another error it is unknown whether the chunk was recorded.
-    if (error instanceof Refused && error.reason !== "UNAVAILABLE") await deps.blobs.delete(key)
-    throw error
-  }
+  const now = (await deps.store.archives.ofUser(userId, place)).find((one) => one.id === archive.id)
+  if (now !== undefined && !isArchiveGone(now, deps.clock.nowMs())) return archive
+  // It was erased before the chunk was stored.
+  await deps.blobs.delete(key)
+  throw unresolved()
 }
 
 async function goneOf(deps: MessagingDeps, context: HandlerContext): Promise<readonly Gone[]> {
@@ -156,15 +153,26 @@ function countChunk(deps: MessagingDeps, context: HandlerContext): Promise<void>
 
 type Gone = Awaited<ReturnType<MessagingDeps["store"]["archives"]["due"]>>[number]
 
-/** Erases archives that are gone: first the chunks, then the record, so that an interrupted call is repeated. */
+/**
+ * Erases archives that are gone: first the chunks, then the record, so that an interrupted call is repeated. An archive
+ * that cannot be erased stops no other one.
+ *
+ * @throws The first failure, after all archives.
+ */
 export async function eraseGone(
   { store, blobs, clock }: Pick<MessagingDeps, "store" | "blobs" | "clock">,
   gone: readonly Gone[],
 ): Promise<void> {
+  const failures: unknown[] = []
   for (const { archive, ...of } of gone) {
-    for (const key of chunkKeys(archive)) await blobs.delete(key)
-    await store.archives.forget(of, archive.id, clock.nowMs())
+    try {
+      for (const key of chunkKeys(archive)) await blobs.delete(key)
+      await store.archives.forget(of, archive.id, clock.nowMs())
+    } catch (error) {
+      failures.push(error)
+    }
   }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Erases the archives that are due. */

@@ -1,0 +1,134 @@
+// Backups, and the drill: a user loses all devices, restores the newest backup from the service, and is admitted.
+import type { PrincipalId } from "@signet/kernel/ids"
+import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
+import { restoreBackup, storeBackup, storedBackup } from "../../clients/core/messaging/backup/index.ts"
+import { formatRecoveryKey, recoveryKeyBytes } from "../../clients/core/messaging/backup/recovery-key.ts"
+import { addDevice, attempt, type Cast, wake } from "./actions.ts"
+import type { SimulatedDevice } from "./device.ts"
+import type { Playing } from "./features.ts"
+import { lacksOf, type Seen, seenBy } from "./moved-history.ts"
+import type { Seeded } from "./seeded.ts"
+import { leaves, watchWebCrypto } from "./web-crypto.ts"
+
+interface Kept {
+  /** The device that writes the user's backups. */
+  readonly device: SimulatedDevice
+  readonly recoveryKey: string
+  /** What the device had before the last complete backup; undefined without one. */
+  seen: Seen | undefined
+}
+
+interface Loss {
+  readonly device: SimulatedDevice
+  readonly kept: Kept
+  readonly seen: Seen
+  /** Everybody was online, and listened to hints. */
+  readonly isInPeace: boolean
+  isRestored: boolean
+}
+
+const tries = 10
+const againMs = 5_000
+/** Members admit a new device after ten seconds, if none of the user's own devices does. */
+const admittedMs = 45_000
+
+export function playBackup(cast: Cast, random: Seeded): Playing {
+  const { schedule } = cast
+  const wrong: string[] = []
+  if (!cast.features.has("attachments")) watchWebCrypto(schedule, wrong)
+  cast.service.hearParts.add(leaves)
+  const kept = new Map<PrincipalId, Kept>()
+  let loss: Loss | undefined
+
+  async function backUp(device: SimulatedDevice): Promise<void> {
+    const user = cast.users.find((one) => one === device.userId)
+    if (user === undefined) return
+    const own = kept.get(user) ?? {
+      ...{ device, seen: undefined },
+      recoveryKey: formatRecoveryKey(random.bytes(recoveryKeyBytes)),
+    }
+    kept.set(user, own)
+    const { messenger } = own.device
+    const [stopMs, isStopped] = [random.below(600), random.chance(0.3)]
+    if (messenger === undefined || loss?.kept === own) return
+    const stopping = new AbortController()
+    if (isStopped) schedule.after(stopMs, () => stopping.abort())
+    await attempt(cast, own.device, "stores a backup", async () => {
+      const seen = await seenBy(cast, messenger)
+      const { signal } = stopping
+      await storeBackup(messenger, { recoveryKey: own.recoveryKey, signal }).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+      if (!signal.aborted) own.seen = seen
+    })
+  }
+
+  async function loseAll(isInPeace: boolean): Promise<void> {
+    const all = [...kept].filter(([, { seen, device }]) => seen !== undefined && device.messenger !== undefined)
+    if (loss !== undefined || all.length === 0) return
+    const [user, own] = random.pick(all)
+    for (const device of cast.devices) if (device.userId === user) device.lose()
+    cast.trace.push(`${cast.users.indexOf(user)} loses all devices`)
+    const device = addDevice(cast, user)
+    loss = { device, kept: own, seen: own.seen ?? new Map(), isInPeace, isRestored: false }
+    await wake({ ...cast, random }, device)
+  }
+
+  async function restore(lost: Loss): Promise<void> {
+    const { messenger } = lost.device
+    if (messenger === undefined || lost.isRestored) return
+    await attempt(cast, lost.device, "restores", async () => {
+      await messenger.startAnew()
+      await restoreBackup(messenger, storedBackup(messenger), { recoveryKey: lost.kept.recoveryKey })
+      lost.isRestored = true
+    })
+  }
+
+  return {
+    async act() {
+      const [is, device] = [random.below(100), random.pick(cast.devices)]
+      if (is < 15) return backUp(device)
+      if (is < 20) return loseAll(false)
+      if (is < 40 && loss !== undefined) await restore(loss)
+    },
+    async settle() {
+      const hasHints = cast.features.has("hints")
+      await loseAll(hasHints)
+      if (hasHints) loss?.device.listen()
+      for (let i = 0; i < tries && loss !== undefined && !loss.isRestored; i++) {
+        await restore(loss)
+        await schedule.wait(againMs)
+      }
+      if (loss?.isInPeace) await schedule.wait(admittedMs)
+    },
+    async violations() {
+      if (loss?.device.messenger === undefined) return wrong
+      const { name } = loss.device
+      const found = loss.isRestored ? await lacksOf(cast, loss.device, loss.seen) : [`${name} cannot restore`]
+      if (loss.isInPeace) found.push(...(await notAdmitted(cast, loss.device)))
+      return [...found, ...wrong]
+    },
+  }
+}
+
+/** Each conversation in which another user's device is active has admitted the new device. */
+async function notAdmitted(cast: Cast, { name, userId, messenger }: SimulatedDevice): Promise<string[]> {
+  // After a hostile service nobody may be left who can admit a device.
+  if (!cast.isHonest) return []
+  const found: string[] = []
+  for (const { conversation } of cast.service.conversations.all.values()) {
+    const { id, roster, status, directives } = conversation
+    const own = roster.filter((leaf) => leaf.userId === userId)
+    const isLeaving = own.some((leaf) => isOnTheWayOut(directives, leaf) !== undefined)
+    if (status !== "ACTIVE" || own.length === 0 || isLeaving) continue
+    let isHelped = false
+    for (const other of cast.devices) {
+      const leaf = roster.find(({ deviceId }) => deviceId === other.messenger?.deviceId)
+      if (leaf === undefined || leaf.userId === userId || isOnTheWayOut(directives, leaf) !== undefined) continue
+      isHelped ||= (await other.messenger?.conversation(id))?.status === "active"
+    }
+    const isIn = own.some(({ deviceId }) => deviceId === messenger?.deviceId)
+    if (isHelped && !isIn) found.push(`${name} is not admitted after its user lost all devices`)
+  }
+  return found
+}
