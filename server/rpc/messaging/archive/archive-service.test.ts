@@ -1,5 +1,6 @@
 // The conformance cases of archives, without a server: also the mutants of the guards run here.
 
+import { Code } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { chunkKeys } from "@signet/kernel/messaging/archive"
@@ -62,7 +63,7 @@ test("a call that ends while it stores a chunk leaves no bytes after the archive
     await put(key, bytes)
     throw new Refused("UNAVAILABLE")
   }
-  await expect(append()).rejects.toThrow()
+  await expect(append()).rejects.toMatchObject({ code: Code.Unavailable })
   blobs.put = put
   const [key = ""] = keys
   expect(await blobs.get(key)).toBeDefined()
