@@ -221,7 +221,7 @@ async function openMessaging(
   const root = config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
   const receiptKeys = createReceiptKeyStore(db)
   const isLoopbackAllowed = config.profile === "development"
-  const pushing = { endpoints: createPushEndpoints(db), clock, random, isLoopbackAllowed }
+  const pushing = { endpoints: createPushEndpoints(db, writing), clock, random, isLoopbackAllowed }
   const messaging = await startMessaging({
     accounts: deps,
     store: createMessagingStore(db, writing),
@@ -230,7 +230,7 @@ async function openMessaging(
     loadKeySet: root ?? keySetFile(config.issuerKeySetFile),
     wakeups,
     blobs: await openBlobs(config.blobs, clock),
-    pushes: config.push && (await openPushes(config.push, pushing)),
+    pushes: await openPushes(config.push, pushing),
     leavesPerConversation: config.leavesPerConversation,
     endedUsers: (limit) => endedUsers(db, limit),
     onFault,

@@ -14,12 +14,20 @@ export interface OpenPushes {
   readonly send: SendPush
 }
 
-/** @throws Error for a key that is no P-256 private key. */
+/**
+ * @param settings Null disables pushes, and deletes the endpoints that are stored.
+ * @throws Error for a key that is no P-256 private key.
+ */
 export async function openPushes(
-  { hosts, key: pkcs8, contact }: PushSettings,
+  settings: PushSettings | null,
   of: { readonly endpoints: DuePushes; readonly clock: Clock; readonly random: Random } & PinnedSendOptions,
-): Promise<OpenPushes> {
+): Promise<OpenPushes | null> {
   const { endpoints, clock, random, isLoopbackAllowed } = of
+  if (settings === null) {
+    await endpoints.deleteAll()
+    return null
+  }
+  const { hosts, key: pkcs8, contact } = settings
   const key = await openPushKey(pkcs8)
   const send = createPinnedSend(of)
   return {

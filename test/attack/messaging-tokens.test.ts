@@ -4,7 +4,7 @@ import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
-import { addPat } from "../support/machines.ts"
+import { addMachine, addPat, basic, postForm } from "../support/machines.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey, placeOf } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -87,9 +87,32 @@ test("a personal access token neither registers a device nor revokes one", async
   expect(await refusal(devices.registerDevice({ deviceRequest }))).toBe(refused)
   expect(await refusal(by.register())).toBe(refused)
   expect(await refusal(devices.revokeDevice({ deviceId: device.id }))).toBe(refused)
+  // Nor does it block a user, or see whom its user blocks.
+  const { blocks } = by.calls
+  const other = { userId: (await server.person("blocked")).userId }
+  expect(await refusal(blocks.blockUser(other))).toBe("Unauthenticated DEVICE_REQUIRED")
+  expect(await refusal(blocks.unblockUser(other))).toBe("Unauthenticated DEVICE_REQUIRED")
+  expect(await refusal(blocks.listBlockedUsers({}))).toBe("Unauthenticated DEVICE_REQUIRED")
   // A token of a personal access token belongs to no device.
   expect(await refusal(by.calls.conversations.resubmitMessages({}))).toBe("Unauthenticated DEVICE_REQUIRED")
   expect((await device.calls.devices.listDevices({})).devices[0]?.status).toBe(Device_Status.ACTIVE)
+})
+
+test("a service account neither blocks nor can be blocked", async () => {
+  const scopes = ["messaging.read", "messaging.write"]
+  const machine = await addMachine(server, { scopes, allowedAudiences: ["svc-messaging"] })
+  const form = { grant_type: "client_credentials", audience: "svc-messaging", scope: scopes.join(" ") }
+  const { body } = await postForm(`${server.url}/auth/token`, form, basic(machine))
+  const session = await server.person("blocker")
+  const device = await newDevice(connect(), session)
+  await device.register()
+  const { blocks } = (await newDevice(connect(), { ...session, accessToken: String(body.access_token) })).calls
+  const other = { userId: session.userId }
+  expect(await refusal(blocks.blockUser(other))).toBe("Unauthenticated DEVICE_REQUIRED")
+  expect(await refusal(blocks.unblockUser(other))).toBe("Unauthenticated DEVICE_REQUIRED")
+  expect(await refusal(blocks.listBlockedUsers({}))).toBe("Unauthenticated DEVICE_REQUIRED")
+  const { principalId: userId } = machine.account
+  expect(await refusal(device.calls.blocks.blockUser({ userId }))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
 })
 
 test("a token without the scopes is refused", async () => {

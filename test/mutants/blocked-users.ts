@@ -117,6 +117,14 @@ export const blockedUserMutants: readonly Mutant[] = [
     name: "in a shared group nothing is refused",
   },
   {
+    test: "server/store/postgres/identity/erase.test.ts",
+    file: "server/store/postgres/identity/erase.ts",
+    fault: "blocks of and against a deleted user are kept",
+    from: "    await eraseBlocks(db, principal.id)\n",
+    to: "",
+    name: "ends the blocks of the person, and of others against the person",
+  },
+  {
     ...inProcess,
     fault: "a user can block itself",
     file: "server/rpc/messaging/block/block-service.ts",

@@ -4,6 +4,15 @@ const sending = { test: "server/pushes/pinned-send.test.ts", file: "server/pushe
 const rules = { test: "server/kernel/messaging/push.test.ts", file: "server/kernel/messaging/push.ts" }
 const peeking = { test: "test/story/messenger-peek.test.ts" }
 const edge = { test: "server/edge/worker/pushes.test.ts", file: "server/edge/worker/pushes.ts" }
+const bounded = {
+  test: "clients/core/messaging/peek/bounded-transport.test.ts",
+  file: "clients/core/messaging/peek/bounded-transport.ts",
+}
+const peekMemory = { test: "test/attack/messenger-peek-memory.test.ts", file: "clients/core/messaging/peek/peek.ts" }
+const endpoints = {
+  test: "server/store/postgres/messaging/pushes.test.ts",
+  file: "server/store/postgres/messaging/pushes.ts",
+}
 const story = { test: "test/story/push-hints.test.ts" }
 
 /** Hand-written mutants of the guards of push endpoints. */
@@ -102,7 +111,7 @@ export const pushMutants: readonly Mutant[] = [
     ...story,
     file: "server/rpc/messaging/device/revocation-effects.ts",
     fault: "the endpoint of a revoked device is kept",
-    from: "  await deps.pushes?.endpoints.delete(deviceId)\n",
+    from: "  await deps.pushes?.endpoints.delete(deviceId, null)\n",
     to: "",
     name: "the endpoint ends with the device, with the session, and by a call",
   },
@@ -165,7 +174,7 @@ export const pushMutants: readonly Mutant[] = [
     ...peeking,
     file: "clients/core/messaging/peek/peek.ts",
     fault: "a peek that ends without a preview leaves the secrets of its last state",
-    from: "    if (draft.stored.local !== undefined) groups.add(draft.stored.local.group)\n",
+    from: "    if (draft.stored.local !== undefined) wipeState(draft.stored.local.group)\n",
     to: "",
     name: "a peek wipes its copies of the state, also if it ends without a preview",
   },
@@ -184,6 +193,70 @@ export const pushMutants: readonly Mutant[] = [
     from: "if (isMember && !request.readAhead) await",
     to: "if (isMember) await",
     name: "a read-ahead does not count as presence of the device",
+  },
+  {
+    ...bounded,
+    fault: "a peek reads an answer of any size",
+    from: "    if (length > most) {",
+    to: "    if (length < 0) {",
+    name: "an endless answer is aborted at its limit",
+  },
+  {
+    ...bounded,
+    fault: "a peek decodes an answer of any number of messages",
+    from: "if (countFields(method.output, bytes, limits.answerFields) > limits.answerFields) throw tooLarge()",
+    to: "if (countFields(method.output, bytes, limits.answerFields) < 0) throw tooLarge()",
+    name: "an answer of many empty messages is not decoded",
+  },
+  {
+    ...bounded,
+    fault: "nested messages of an answer are not counted",
+    from: "if (field.message !== undefined) count +=",
+    to: "if (field.message !== undefined && most < 0) count +=",
+    name: "fields of nested messages and unknown fields are counted, up to the limit",
+  },
+  {
+    ...peekMemory,
+    fault: "a peek reads a list of conversations without an end",
+    from: "page < conversationPages; page++",
+    to: "page < 10 * conversationPages; page++",
+    name: "a list of conversations without an end is read page by page, up to a limit",
+  },
+  {
+    ...peekMemory,
+    fault: "a peek reads a conversation as often as it is listed",
+    from: "if (!unread.delete(one.id)) continue",
+    to: "if (!unread.has(one.id)) continue",
+    name: "a conversation that is listed again and again is read once",
+  },
+  {
+    ...rules,
+    fault: "devices that waited together are pushed together",
+    from: "Math.max(nowMs, notBeforeMs) + Math.floor(random * pushLimits.jitterMs)",
+    to: "Math.max(nowMs + Math.floor(random * pushLimits.jitterMs), notBeforeMs)",
+    name: "a second push waits for the end of the interval, and for its own delay",
+  },
+  {
+    ...endpoints,
+    fault: "appends lock push endpoints in any order",
+    from: "where endpoint.due_at is null order by endpoint.device_id for update of endpoint",
+    to: "where endpoint.due_at is null order by endpoint.device_id desc for update of endpoint",
+    name: "the last stored is the first",
+  },
+  {
+    ...endpoints,
+    file: "server/store/postgres/session/session-endings.ts",
+    fault: "an endpoint outlives its session",
+    from: "    await run(db, deleteEndpointsText, [endedIds])\n",
+    to: "",
+    name: "end with their session, and no other endpoint does",
+  },
+  {
+    ...endpoints,
+    fault: "the deletion of no endpoint is audited",
+    from: "if (deleted.length > 0) await appendAudit",
+    to: "if (deleted.length >= 0) await appendAudit",
+    name: "are audited when the device sets or deletes one, without the URL",
   },
   {
     ...edge,

@@ -39,6 +39,7 @@ import { createReceiptKeyStore } from "../../server/store/postgres/keys/receipt-
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
 import { createPushEndpoints } from "../../server/store/postgres/messaging/pushes.ts"
 import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
+import { testAuditLogDeps } from "./audit-log-deps.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
 import type { openTestStore, StoreKind, TestStore } from "./postgres.ts"
@@ -157,7 +158,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const wakeups = options.wakeups ?? createWakeups({ others: null, onError: () => undefined })
   const revocations = startRevocations({ log: store.revocationLog, deps, wakeups, onFault: () => undefined })
   store.onRevoked.add(revocations.committed)
-  const pushing = { endpoints: createPushEndpoints(store.db), clock, random, isLoopbackAllowed: true }
+  const pushing = {
+    endpoints: createPushEndpoints(store.db, { audit: testAuditLogDeps() }),
+    clock,
+    random,
+    isLoopbackAllowed: true,
+  }
   const messaging = await startMessaging({
     accounts: deps,
     store: store.messaging,
@@ -172,7 +178,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         nowMs: clock.nowMs(),
         days: 365,
       }),
-    pushes: options.push === undefined ? null : await openPushes(options.push, pushing),
+    pushes: await openPushes(options.push ?? null, pushing),
     leavesPerConversation: options.leavesPerConversation ?? maxCount.leaves.default,
     wakeups,
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),

@@ -1,8 +1,8 @@
 // @signet/client-web/messaging/peek: previews for the notifications of a service worker.
-import { type Peeked, type PeekOptions, peek as portablePeek } from "@signet/client/messaging/peek"
+import { boundedTransport, type Peeked, type PeekOptions, peek as portablePeek } from "@signet/client/messaging/peek"
 import { clock, random } from "../environment.ts"
 import { createWebSecretBox } from "../secret-box.ts"
-import { connectTo, storeNameOf } from "./defaults.ts"
+import { storeNameOf } from "./defaults.ts"
 import { openIdbStore } from "./idb-store.ts"
 
 export type { Peeked, Preview } from "@signet/client/messaging/peek"
@@ -19,7 +19,10 @@ export async function peek(options: WebPeekOptions): Promise<Peeked> {
   const { messaging, session } = options
   try {
     const store = options.store ?? (await openIdbStore(storeNameOf(session)))
-    const { secretBox = createWebSecretBox(), transport = connectTo(messaging.baseUrl) } = options
+    const {
+      secretBox = createWebSecretBox(),
+      transport = boundedTransport(messaging.baseUrl, (...call) => fetch(...call)),
+    } = options
     try {
       return await portablePeek({ ...options, store, secretBox, transport, clock, random })
     } finally {

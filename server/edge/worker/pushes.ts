@@ -4,6 +4,7 @@
 import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
 import {
   decidePushed,
+  fractionOf,
   isPushAllowed,
   type PushAnswer,
   type PushDecision,
@@ -60,9 +61,9 @@ export function createEdgePushes(
       try {
         const session = await accounts.findSession(endpoint.sessionId)
         if (session?.state !== "ACTIVE" || session.boundDeviceId !== endpoint.deviceId) return { is: "delete" }
-        return decidePushed(endpoint.tries, await send(endpoint), clock.nowMs())
+        return decidePushed(endpoint.tries, await send(endpoint), clock.nowMs(), fractionOf(random.bytes(2)))
       } catch {
-        return decidePushed(endpoint.tries, undefined, clock.nowMs())
+        return decidePushed(endpoint.tries, undefined, clock.nowMs(), fractionOf(random.bytes(2)))
       }
     },
   }

@@ -121,6 +121,8 @@ export type AuditKind =
   | "archive.granted"
   | "archive.completed"
   | "archive.deleted"
+  | "push_endpoint.set"
+  | "push_endpoint.deleted"
   | "messaging_place.changed"
   | "authz.denied"
   | "key.published"

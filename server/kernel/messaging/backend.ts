@@ -43,6 +43,8 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "archive.granted",
   "archive.completed",
   "archive.deleted",
+  "push_endpoint.set",
+  "push_endpoint.deleted",
   "messaging_place.changed",
   "authz.denied",
   "audit.counted",

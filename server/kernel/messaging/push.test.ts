@@ -74,7 +74,7 @@ test("loopback may be listed in development", () => {
 test.each<[string, number, number, number]>([
   ["a first push is due within 2 seconds", 0, 0.999, 11_998],
   ["without jitter it is due now", 0, 0, 10_000],
-  ["a second push waits for the end of the interval", 14_000, 0.5, 14_000],
+  ["a second push waits for the end of the interval, and for its own delay", 14_000, 0.5, 15_000],
 ])("%s", (_, notBeforeMs, random, expected) => {
   expect(pushDueAt(notBeforeMs, 10_000, random)).toBe(expected)
 })
@@ -117,7 +117,12 @@ describe("an answer of a push service", () => {
     ["the third failure ends the push", 2, { status: 500 }, { is: "done" }],
   ])("%s", (_, tries, answer, expected) => {
     expect(
-      decidePushed(tries, answer && { status: answer.status, retryAfter: answer.retryAfter ?? null }, nowMs),
+      decidePushed(tries, answer && { status: answer.status, retryAfter: answer.retryAfter ?? null }, nowMs, 0),
     ).toEqual(expected)
+  })
+
+  test("a retry has a delay of its own", () => {
+    const answer = { status: 429, retryAfter: "120" }
+    expect(decidePushed(0, answer, nowMs, 0.5)).toEqual({ is: "retry", atMs: nowMs + 121_000 })
   })
 })

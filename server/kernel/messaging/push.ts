@@ -1,6 +1,7 @@
 // Rules of push endpoints: which are accepted, when a push is due, and what an answer changes. A push is a hint without
 // content, so a lost or late one costs nothing but time.
 import { serverHostOf } from "../administration/address.ts"
+import type { AuditEvent } from "../audit/event.ts"
 import type { ConversationId, DeviceId, PrincipalId, SessionId } from "../ids.ts"
 
 export type PushKind = "WEB_PUSH" | "WEBHOOK"
@@ -63,13 +64,14 @@ export function isPushHost(text: string, isLoopbackAllowed: boolean): boolean {
 }
 
 /**
- * When the next push of a device is sent.
+ * When the next push of a device is sent. The delay is new after each wait: devices that were pushed together would
+ * otherwise be pushed together again.
  *
  * @param notBeforeMs The end of the device's last interval or of a wait that its push service asked for.
  * @param random From 0 to 1, exclusive.
  */
 export const pushDueAt = (notBeforeMs: number, nowMs: number, random: number): number =>
-  Math.max(nowMs + Math.floor(random * pushLimits.jitterMs), notBeforeMs)
+  Math.max(nowMs, notBeforeMs) + Math.floor(random * pushLimits.jitterMs)
 
 /** The devices that a change concerns. */
 export type PushTargets =
@@ -79,9 +81,13 @@ export type PushTargets =
 
 export interface PushEndpoints {
   /** Replaces the device's endpoint. A new one gets no push for `pushLimits.everyMs`: another may have been deleted. */
-  set(endpoint: Omit<PushEndpoint, "tries">, nowMs: number): Promise<void>
-  /** Deletes the device's endpoint, or only the given registration. Idempotent. */
-  delete(deviceId: DeviceId, registrationId?: Uint8Array): Promise<void>
+  set(endpoint: Omit<PushEndpoint, "tries">, nowMs: number, audit: AuditEvent): Promise<void>
+  /**
+   * Deletes the device's endpoint, or only the given registration. Idempotent.
+   *
+   * @param audit Written if there was an endpoint; null for a deletion that follows from an event of its own.
+   */
+  delete(deviceId: DeviceId, audit: AuditEvent | null, registrationId?: Uint8Array): Promise<void>
   /** Schedules a push by `pushDueAt` for each of these devices that has an endpoint and no scheduled push. */
   schedule(targets: PushTargets, nowMs: number, random: () => number): Promise<void>
 }
@@ -92,6 +98,8 @@ export interface DuePushes extends PushEndpoints {
   takeDue(nowMs: number, limit: number): Promise<readonly PushEndpoint[]>
   /** Records the decision about a taken push. A registration that was replaced stays unchanged. */
   pushed(of: PushEndpoint, decision: PushDecision): Promise<void>
+  /** Deletes all endpoints: the operator has disabled pushes. */
+  deleteAll(): Promise<void>
 }
 
 /** A number from 0 to 1, exclusive, of two random bytes. */
@@ -111,8 +119,10 @@ export type PushDecision =
  * Decides what follows from an answer (RFC 8030 sections 5 and 8.4). 404 and 410 end the registration. 429 and 5xx are
  * retried, at the earliest after `Retry-After`, and at most three times in all. Other answers, redirects included, end
  * this push.
+ *
+ * @param random From 0 to 1, exclusive.
  */
-export function decidePushed(tries: number, answer: PushAnswer, nowMs: number): PushDecision {
+export function decidePushed(tries: number, answer: PushAnswer, nowMs: number, random: number): PushDecision {
   if (answer !== undefined) {
     const { status } = answer
     if (status === 404 || status === 410) return { is: "delete" }
@@ -120,7 +130,7 @@ export function decidePushed(tries: number, answer: PushAnswer, nowMs: number): 
   }
   if (tries + 1 >= pushLimits.tries) return { is: "done" }
   const waitMs = Math.max(retryAfterMs(answer?.retryAfter ?? null, nowMs), pushLimits.retryMs)
-  return { is: "retry", atMs: nowMs + Math.min(waitMs, pushLimits.longestRetryMs) }
+  return { is: "retry", atMs: pushDueAt(nowMs + Math.min(waitMs, pushLimits.longestRetryMs), nowMs, random) }
 }
 
 /** `Retry-After` in seconds or as a date (RFC 9110 section 10.2.3); 0 without a readable one. */

@@ -5,8 +5,9 @@ import { inParallel } from "./in-parallel.ts"
 
 /** Endpoints are stored in the object of their device, whose alarm sends the pushes. */
 export const durablePushes = (env: DurableEnv): PushEndpoints => ({
-  set: (endpoint, nowMs) => ask(() => env.DEVICES.getByName(endpoint.deviceId).setPush(endpoint, nowMs)),
-  delete: (deviceId, registrationId) => ask(() => env.DEVICES.getByName(deviceId).deletePush(registrationId ?? null)),
+  set: (endpoint, nowMs, audit) => ask(() => env.DEVICES.getByName(endpoint.deviceId).setPush(endpoint, nowMs, audit)),
+  delete: (deviceId, audit, registrationId) =>
+    ask(() => env.DEVICES.getByName(deviceId).deletePush(registrationId ?? null, audit)),
   async schedule(targets, nowMs, random) {
     const deviceIds =
       "deviceIds" in targets

@@ -116,6 +116,28 @@ export const cases = [
       assert.deepEqual(there(claim).deviceIdsWithout, [blocking.id])
       assert.equal((await blocking.calls.keyPackages.getInventory({})).inventory?.available, 3)
     },
+    async "every device of a blocked user is refused, and a device that the user registers later"({ pair, device }) {
+      const [blocked, blocking] = await pair()
+      const before = await device({ of: blocked })
+      const room = await blocked.createGroup([(await device()).userId])
+      await before.join()
+      const claimId = newClaimId()
+      const claim = { conversationId: room.id, userIds: [blocking.userId] }
+      await blocked.calls.keyPackages.claimKeyPackages({ ...claim, claimId })
+      await block(blocking, blocked)
+      const after = await device({ of: blocked })
+      await blocked.add(room, { deviceIds: [after.id] })
+      await after.join()
+      for (const one of [blocked, before, after]) {
+        await refuses("NO_KEY_PACKAGE", createDirect(one, blocking))
+        const again = { ...claim, claimId: newClaimId() }
+        await refuses("NO_KEY_PACKAGE", one.calls.keyPackages.claimKeyPackages(again))
+      }
+      // The claim from before the block gives nothing, to its own device and to another one.
+      for (const one of [blocked, before]) {
+        await refuses("NO_KEY_PACKAGE", one.calls.keyPackages.claimKeyPackages({ ...claim, claimId }))
+      }
+    },
     async "a conversation that a blocked user began is hidden, and continues after the block"({ pair }) {
       const [blocked, blocking] = await pair()
       await block(blocking, blocked)

@@ -31,6 +31,14 @@ export interface MessengerSettings {
   readonly isIdle?: boolean
 }
 
+/** What the push story's service worker needs for a peek. */
+export interface PushWorkerOptions {
+  readonly messaging: { readonly baseUrl: string; readonly issuerRootKeys: Uint8Array[] }
+  readonly appId: string
+  readonly userId: string
+  readonly accessToken: string
+}
+
 export interface MessengerPage {
   /** The device, or the reason that there is none. */
   open(settings: MessengerSettings): Promise<string>
@@ -55,6 +63,10 @@ export interface MessengerPage {
   forgetKeys(): Promise<void>
   /** A backup under a recovery key, or under a passphrase. */
   backUp(passphrase?: string): Promise<{ secret: BackupSecret; file: number[] }>
+  /** Registers the service worker, and gives it a token of this session. */
+  registerWorker(): Promise<void>
+  /** The results of the service worker's peeks. */
+  peeked(): (string[] | string)[]
   /** The number of imported entries, or the reason that there is none. */
   restore(file: number[], secret: BackupSecret): Promise<number | string>
   /** A backup at the service. Returns its recovery key. */
@@ -77,6 +89,8 @@ declare global {
 
 let signet: Signet | undefined
 let opened: Messenger | undefined
+let workerOptions: (() => Promise<PushWorkerOptions>) | undefined
+const peeked: (string[] | string)[] = []
 const heard: { conversationId: string; text: string }[] = []
 const messenger = () => opened ?? Promise.reject(new Error("not opened"))
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
@@ -96,6 +110,10 @@ window.messenger = {
       signet ??= configure({ appId, authBaseUrl: authUrl, providers: ["IDP_A"], audiences: [audience] })
       if (idToken !== undefined) await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
       const session = await messagingSession(signet.session, { appId, audience })
+      workerOptions = async () => {
+        const accessToken = await session.accessToken()
+        return { messaging, appId, userId: session.userId, accessToken }
+      }
       const store = database === undefined ? {} : { store: await openIdbStore(database) }
       const transport = settings.wire === undefined ? {} : { transport: grpcWeb({ baseUrl: messagingUrl }) }
       opened = await createMessenger({ messaging, session, ...store, ...transport })
@@ -169,6 +187,13 @@ window.messenger = {
     for await (const piece of bytes) file.push(...piece)
     return { secret, file }
   },
+  async registerWorker() {
+    navigator.serviceWorker.addEventListener("message", ({ data }) => peeked.push(data))
+    await navigator.serviceWorker.register("/worker.js")
+    const { active } = await navigator.serviceWorker.ready
+    active?.postMessage(await workerOptions?.())
+  },
+  peeked: () => peeked,
   async restore(file, secret) {
     try {
       const source = new Blob([Uint8Array.from(file)]).stream()

@@ -12,14 +12,13 @@ import { named } from "../effects/conversation-rows.ts"
 import { type Loaded, load } from "../effects/load.ts"
 import type { TimelineEntry } from "../events.ts"
 import type { MessengerOptions } from "../messenger.ts"
-import { type GroupState, wipeState } from "../mls.ts"
+import { wipeState } from "../mls.ts"
 import { openParts, type Primitives } from "../open.ts"
 import { applyNext } from "../receiving/apply.ts"
 import { openDraft } from "../receiving/draft.ts"
 import { outboxIn } from "../sending/outbox-rows.ts"
 import type { MessagingSession } from "../session.ts"
 import { deviceSpace } from "../store/store.ts"
-import { allPages } from "../sync/pages.ts"
 import { readingTransport, readOnlyBox, readOnlyStore } from "./read-only.ts"
 
 export interface PeekOptions
@@ -56,6 +55,10 @@ export const peekLimits = {
   envelopeBytes: 2_097_152,
   /** Envelopes of one page. */
   page: 20,
+  /** Conversations of one page. */
+  conversationPage: 100,
+  /** Pages of conversations. A user has at most 5,000. */
+  conversationPages: 60,
   /** Attempts to read a conversation while the app writes to it. */
   attempts: 3,
 }
@@ -108,19 +111,24 @@ export async function peekWith(
 async function peekAll(options: MessengerOptions, primitives: Primitives, budget: Budget): Promise<Peeked> {
   const { context, events } = await openParts(options, primitives)
   try {
-    const here = new Set(await context.store.spaces())
-    const shown = await allPages(async (pageToken) => {
-      const timeoutMs = Math.max(1, budget.leftMs())
-      const page = await context.calls.conversations.listConversations({ pageToken, pageSize: 200 }, { timeoutMs })
-      return { items: page.conversations, nextPageToken: page.nextPageToken }
-    })
+    const unread = new Set(await context.store.spaces())
+    unread.delete(deviceSpace)
     const previews: Preview[] = []
-    for (const one of shown) {
-      if (one.id === deviceSpace || !here.has(one.id)) continue
-      previews.push(...(await peekOne(context, one, budget)))
-      if (isSpent(budget)) return { is: "previews", previews, hasMore: true }
+    const { conversationPage: pageSize, conversationPages } = budget.limits
+    let pageToken = ""
+    // One page at a time, and each conversation once: the service may list without an end.
+    for (let page = 0; page < conversationPages; page++) {
+      const timeoutMs = Math.max(1, budget.leftMs())
+      const found = await context.calls.conversations.listConversations({ pageToken, pageSize }, { timeoutMs })
+      for (const one of found.conversations) {
+        if (!unread.delete(one.id)) continue
+        previews.push(...(await peekOne(context, one, budget)))
+        if (isSpent(budget)) return { is: "previews", previews, hasMore: true }
+      }
+      if (found.nextPageToken === "") return { is: "previews", previews, hasMore: false }
+      pageToken = found.nextPageToken
     }
-    return { is: "previews", previews, hasMore: false }
+    return { is: "previews", previews, hasMore: true }
   } finally {
     events.close()
     await context.wipeAll()
@@ -154,9 +162,11 @@ async function readAhead(
   budget: Budget,
 ): Promise<readonly Preview[]> {
   const { record, local, staged } = stored
-  const groups = new Set<GroupState>(local && [local.group])
   const draft = openDraft({ ...context, id }, stored)
   const wipes: (() => void)[] = []
+  const wipeConsumed = () => {
+    for (const wipe of wipes.splice(0)) wipe()
+  }
   try {
     if (record?.status !== Status.ACTIVE || local === undefined || headSeq <= local.processedSeq) return []
     const conversation: ReadConversation = { ...context, id }
@@ -179,10 +189,10 @@ async function readAhead(
         const arrival = { ...facts, envelope, isOwn, isNextInLog: true }
         const ended = await applyNext(conversation, draft, outbox, arrival, performPart)
         const { record: now, local: next } = draft.stored
-        if (next !== undefined) groups.add(next.group)
         // A failed check, a removal, a reset, a rollback: the app decides what it means.
         if (ended !== undefined || now?.status !== Status.ACTIVE || next?.processedSeq !== envelope.seq)
           throw new Unusual()
+        wipeConsumed()
         budget.envelopes -= 1
         budget.bytes -= envelope.message.length
         if (envelope.kind === Envelope_Kind.COMMIT) budget.commits -= 1
@@ -191,10 +201,10 @@ async function readAhead(
     }
     return previews
   } finally {
-    for (const wipe of wipes) wipe()
+    wipeConsumed()
+    if (local !== undefined) wipeState(local.group)
     // The last envelope may have failed after the decision about it.
-    if (draft.stored.local !== undefined) groups.add(draft.stored.local.group)
-    for (const group of groups) wipeState(group)
+    if (draft.stored.local !== undefined) wipeState(draft.stored.local.group)
     staged?.nextState.fill(0)
   }
 }

@@ -44,7 +44,7 @@ async function carryOut(deps: EffectDeps, revoked: Revoked, most: number): Promi
   const { deviceId } = revoked
   await store.keyPackages.retire(deviceId, "all")
   await store.welcomes.voidAll(deviceId)
-  await deps.pushes?.endpoints.delete(deviceId)
+  await deps.pushes?.endpoints.delete(deviceId, null)
   const ids = await store.conversations.withDevice(deviceId)
   for (const id of ids.slice(0, most)) await issueRemoval(deps, revoked, id)
   if (ids.length <= most) await store.devices.effectsDone(deviceId)

@@ -1,9 +1,11 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import { isPushAddress, type PushKind } from "@signet/kernel/messaging/push"
 import { PushKind as Kind, type PushService } from "@signet/proto/messaging/v1/push_service"
 import { sessionIdOf } from "../../../serving/call/call.ts"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
+import { auditEvent } from "../../audit/audit.ts"
 import { countChange } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 
@@ -26,16 +28,38 @@ export function pushService(deps: MessagingDeps): ServiceImpl<typeof PushService
       }
       const registrationId = random.bytes(16)
       const own = { deviceId: deviceOf(context).id, sessionId: sessionIdOf(context) }
-      await pushes.endpoints.set({ ...own, registrationId, kind: named, url }, clock.nowMs())
+      const nowMs = clock.nowMs()
+      const audit = endpointEvent(deps, context, nowMs, "push_endpoint.set")
+      await pushes.endpoints.set({ ...own, registrationId, kind: named, url }, nowMs, audit)
       return { registrationId }
     },
 
     async deletePushEndpoint(_, context: HandlerContext) {
       await countChange(deps, context)
-      await pushes?.endpoints.delete(deviceOf(context).id)
+      const audit = endpointEvent(deps, context, clock.nowMs(), "push_endpoint.deleted")
+      await pushes?.endpoints.delete(deviceOf(context).id, audit)
       return {}
     },
   }
+}
+
+/** The URL is left out: to send a push, it is enough to know it. */
+function endpointEvent(
+  deps: Pick<MessagingDeps, "random">,
+  context: HandlerContext,
+  nowMs: number,
+  kind: "push_endpoint.set" | "push_endpoint.deleted",
+): AuditEvent {
+  const { id, userId, appId, tenantId } = deviceOf(context)
+  return auditEvent(deps, context, nowMs, {
+    kind,
+    appId,
+    tenantId,
+    actorPrincipalId: userId,
+    subjectPrincipalId: userId,
+    sessionId: sessionIdOf(context),
+    target: { type: "device", id },
+  })
 }
 
 /** Undefined for a kind that this version does not know. */

@@ -29,13 +29,14 @@ function senderOf(urls: readonly string[], findSession?: MessagingAccounts["find
   }
   const nothing = async () => undefined
   const sender = createPushSender(
-    { accounts, clock: { nowMs: () => 0 } },
+    { accounts, clock: { nowMs: () => 0 }, random: { bytes: (length) => new Uint8Array(length) } },
     {
       pushes: { policy: { kinds: ["WEBHOOK"], hosts: ["slow.example", "fast.example"], isLoopbackAllowed: false } },
       due: {
         set: nothing,
         delete: nothing,
         schedule: nothing,
+        deleteAll: nothing,
         pushed: nothing,
         takeDue: async (_, limit) => due.splice(0, limit),
       },

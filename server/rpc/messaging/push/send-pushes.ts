@@ -1,6 +1,7 @@
 import {
   type DuePushes,
   decidePushed,
+  fractionOf,
   isPushAllowed,
   type PushAnswer,
   type PushEndpoint,
@@ -10,7 +11,7 @@ import type { Pushes } from "./pushes.ts"
 
 export type SendPush = (endpoint: PushEndpoint) => Promise<PushAnswer>
 
-type SendDeps = Pick<MessagingDeps, "accounts" | "clock">
+type SendDeps = Pick<MessagingDeps, "accounts" | "clock" | "random">
 
 export interface Sending {
   readonly pushes: Pick<Pushes, "policy">
@@ -59,16 +60,16 @@ export function createPushSender(deps: SendDeps, sending: Sending, onFault: (fau
 }
 
 async function sendOne(
-  { accounts, clock }: SendDeps,
+  { accounts, clock, random }: SendDeps,
   { pushes, due, send }: Sending,
   endpoint: PushEndpoint,
 ): Promise<void> {
   const { deviceId, sessionId, registrationId, tries } = endpoint
-  if (!isPushAllowed(endpoint, pushes.policy)) return due.delete(deviceId, registrationId)
+  if (!isPushAllowed(endpoint, pushes.policy)) return due.delete(deviceId, null, registrationId)
   const session = await accounts.findSession(sessionId)
   if (session?.state !== "ACTIVE" || session.boundDeviceId !== deviceId) {
-    return due.delete(deviceId, registrationId)
+    return due.delete(deviceId, null, registrationId)
   }
   const answer = await send(endpoint)
-  await due.pushed(endpoint, decidePushed(tries, answer, clock.nowMs()))
+  await due.pushed(endpoint, decidePushed(tries, answer, clock.nowMs(), fractionOf(random.bytes(2))))
 }

@@ -274,12 +274,18 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  setPush(endpoint: Omit<PushEndpoint, "tries">, nowMs: number): void {
-    this.write(() => setPush(this.sql, endpoint, nowMs))
+  setPush(endpoint: Omit<PushEndpoint, "tries">, nowMs: number, audit: AuditEvent): void {
+    this.write(() => {
+      setPush(this.sql, endpoint, nowMs)
+      this.audit([audit])
+    })
   }
 
-  deletePush(registrationId: Uint8Array | null): void {
-    if (!this.isBlank()) this.write(() => deletePush(this.sql, registrationId))
+  deletePush(registrationId: Uint8Array | null, audit: AuditEvent | null): void {
+    if (this.isBlank()) return
+    this.write(() => {
+      if (deletePush(this.sql, registrationId) && audit !== null) this.audit([audit])
+    })
   }
 
   /** @param random From 0 to 1, exclusive. */

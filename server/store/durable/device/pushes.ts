@@ -21,9 +21,10 @@ on conflict (id) do update set registration_id = excluded.registration_id, endpo
 export const setPush = (sql: Sql, endpoint: Given, nowMs: number): void =>
   sql.run(setText, endpoint.registrationId, toText(endpoint), nowMs + pushLimits.everyMs)
 
-export function deletePush(sql: Sql, registrationId: Uint8Array | null): void {
-  if (registrationId === null) sql.run("delete from push")
-  else sql.run("delete from push where registration_id = ?", registrationId)
+/** @returns True if there was such an endpoint. */
+export function deletePush(sql: Sql, registrationId: Uint8Array | null): boolean {
+  const text = "delete from push where registration_id = coalesce(?, registration_id) returning id"
+  return sql.row<{ id: number }>(text, registrationId) !== undefined
 }
 
 /** @param random From 0 to 1, exclusive. */

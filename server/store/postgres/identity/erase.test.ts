@@ -1,8 +1,10 @@
+import type { PrincipalId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import { delegation, delegationPolicy } from "@signet/kernel/testing/machine-records"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { newAudit } from "../messaging/testing/world.ts"
 import { newGrant, newInvitation, newRole } from "../testing/administration.ts"
 import { newPat, putService } from "../testing/machines.ts"
 import { app, freshId, newPerson, newSession, newToken, putApp, putPerson } from "../testing/people.ts"
@@ -121,6 +123,23 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     }
     return found
   }
+
+  test("ends the blocks of the person, and of others against the person", async () => {
+    const person = await putMarked()
+    const { blocks } = opened.messaging
+    const place = { appId: app.id, tenantId: null }
+    const gone = person.principal.id
+    const [other, third] = [freshId("prn"), freshId("prn")]
+    const block = (userId: PrincipalId, blocked: PrincipalId) =>
+      blocks.change({ userId, place, change: { userId: blocked, isBlocked: true } }, newAudit("user.blocked"))
+    await block(gone, other)
+    for (const blocked of [gone, third]) await block(other, blocked)
+    await block(third, other)
+    await store.transaction((tx) => tx.accounts.erase(person.identity.id, 5_000))
+    expect(await blocks.ofUser(gone, place)).toEqual({ version: 0n, userIds: [] })
+    expect(await blocks.ofUser(other, place)).toEqual({ version: 3n, userIds: [third] })
+    expect(await blocks.ofUser(third, place)).toEqual({ version: 1n, userIds: [other] })
+  })
 
   test("leaves only the person's ids, and revokes all credentials", async () => {
     const bystander = await putMarked()

@@ -5,6 +5,7 @@ import { sql } from "kysely"
 import { raiseAuthorityEverywhere } from "../admin/authority.ts"
 import { endCredentials, noLock } from "../admin/principals.ts"
 import { eraseKeys } from "../audit/audit-keys.ts"
+import { eraseBlocks } from "../messaging/blocks.ts"
 import { at, type Database } from "../sql.ts"
 import { revocations } from "../token/revocations.ts"
 
@@ -34,6 +35,7 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
     await endInvitations(db, principal.id, nowMs)
     await eraseMemberships(db, principal.id, nowMs)
     await raiseAuthorityEverywhere(db, principal.id)
+    await eraseBlocks(db, principal.id)
     await db.updateTable("pat").set({ name: "" }).where("principal_id", "=", principal.id).execute()
   }
   await eraseSessions(db, id)

@@ -3,9 +3,9 @@ import { type BlockDecision, decideBlock, emptyBlockList } from "@signet/kernel/
 import { isReadable, type PlaceState, placeHeld } from "@signet/kernel/messaging/moving"
 import type { Blocks } from "@signet/kernel/messaging/ports"
 import type { BlockList } from "@signet/kernel/messaging/records"
-import { run } from "../sql.ts"
+import { type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
-import { enterPlace } from "./moving/gates.ts"
+import { enterPlace, lets } from "./moving/gates.ts"
 
 export interface BlockListRow {
   version: number
@@ -24,6 +24,26 @@ const putText = `update block_list set version = $4, blocked_user_ids = $5
 where app_id = $1 and tenant_id = $2 and user_id = $3`
 const blockersText = `select user_id from block_list
 where app_id = $1 and tenant_id = $2 and user_id = any($3::text[]) and $4::text = any(blocked_user_ids)`
+
+const ofListGate = lets("list.app_id", "list.tenant_id", "list.user_id")
+const eraseOwnText = `delete from block_list where (app_id, tenant_id, user_id) in (
+  select list.app_id, list.tenant_id, list.user_id from block_list list join messaging_gate gate on ${ofListGate}
+  where list.user_id = $1 for share of gate)`
+const eraseFromOthersText = `update block_list
+set version = version + 1, blocked_user_ids = array_remove(blocked_user_ids, $1::text)
+where (app_id, tenant_id, user_id) in (
+  select list.app_id, list.tenant_id, list.user_id from block_list list join messaging_gate gate on ${ofListGate}
+  where $1::text = any(list.blocked_user_ids) order by list.app_id, list.tenant_id, list.user_id
+  for update of list for share of gate)`
+
+/**
+ * Deletes the lists of a user who is deleted, and removes the user from the lists of others, except at a place that is
+ * being moved. A user who was only removed from a place may return, and stays blocked.
+ */
+export async function eraseBlocks(db: Database, userId: PrincipalId): Promise<void> {
+  await run(db, eraseOwnText, [userId])
+  await run(db, eraseFromOthersText, [userId])
+}
 
 export function blocks({ ask, transact }: Access): Blocks {
   return {

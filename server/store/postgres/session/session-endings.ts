@@ -5,8 +5,12 @@ import { longestTokenMs } from "@signet/kernel/token/claims"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { type RawBuilder, sql } from "kysely"
 import { only } from "../page.ts"
-import { at, type Database } from "../sql.ts"
+import { at, type Database, run } from "../sql.ts"
 import { revocations } from "../token/revocations.ts"
+
+// Locked in the order in which appends schedule pushes.
+const deleteEndpointsText = `delete from push_endpoint where device_id in (
+  select device_id from push_endpoint where session_id = any($1::text[]) order by device_id for update)`
 
 export function sessionEndings(db: Database): SessionEndings {
   return {
@@ -93,6 +97,8 @@ export async function endActive(
       .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
       .where("revoked_at", "is", null)
       .execute()
+    // Otherwise the device would be woken up for a session that can read nothing.
+    await run(db, deleteEndpointsText, [endedIds])
     // For services that verify access tokens without introspection.
     const expiresAtMs = nowMs + longestTokenMs
     await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
