@@ -144,7 +144,7 @@ function followTabs(context: Context): void {
   })
 }
 
-function hearing(events: Events): Pick<Context, "hear" | "recordEntries"> {
+export function hearing(events: Events): Pick<Context, "hear" | "recordEntries"> {
   return {
     async hear(fits, work) {
       let heard: Parameters<typeof fits>[0] | undefined

@@ -9,7 +9,6 @@ export async function becomeDevice(context: Context): Promise<void> {
 
 /** Binds a new session to this device: after another sign-in, the session has no device yet. */
 export async function keepBound(context: Context): Promise<void> {
-  const bound = boundDeviceIn(await context.session.accessToken())
-  if (bound !== undefined && bound === context.device.id) return
+  if (boundDeviceIn(await context.session.accessToken()) === context.device.id) return
   await becomeDevice(context)
 }

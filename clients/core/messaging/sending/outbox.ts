@@ -274,9 +274,8 @@ async function unlessWaiting(conversation: Conversation, outboxId: string, cause
 async function findSent(conversation: Conversation, outboxId: string): Promise<TimelineEntry> {
   const found = await sentEntry(conversation, outboxId)
   if (found !== undefined) return found
-  const isWaiting = (await readOutbox(conversation)).some(({ id }) => id === outboxId)
-  // Dropped, because the user has left.
-  if (!isWaiting) groupToSend(await conversation.stored())
+  // After a flush nothing waits. The message was dropped if the user has left.
+  groupToSend(await conversation.stored())
   throw new MessagingError("QUEUED", "stored, and not in the log yet")
 }
 

@@ -1,9 +1,11 @@
+import { create } from "@bufbuild/protobuf"
+import { TimelineRecordSchema } from "@signet/proto/client/v1/records"
 import { beforeEach, expect, test } from "vitest"
 import type { TimelineEntry } from "../events.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { testBox } from "../testing/test-box.ts"
-import { readTimeline, timelineAfter, timelineOp } from "./timeline.ts"
+import { importedOp, readTimeline, timelineAfter, timelineOp } from "./timeline.ts"
 
 const space = "cnv_a"
 const scope = { app: "app", user: "user" }
@@ -64,4 +66,15 @@ test.each<[string, TimelineEntry]>([
 ])("a late %s is read as late", async (_, entry) => {
   await write(entry)
   expect(await read(10)).toEqual([entry])
+})
+
+test.each([
+  ["that was imported before keeps the time of the first backup", 5n, 5],
+  ["of the backup gets its time", 0n, 9],
+])("an imported entry %s", async (_, own, backupAtMs) => {
+  const entry = { case: "message", value: { ...from, plaintext: Uint8Array.of(1) } } as const
+  const record = create(TimelineRecordSchema, { atMs: 7n, entry, backupAtMs: own })
+  const { op } = importedOp(rows, space, { seq: 3n, record, backupAtMs: 9n })
+  await store.transact(space, 0n, [await op()])
+  expect(await read(1)).toMatchObject([{ imported: { backupAtMs } }])
 })

@@ -1,0 +1,53 @@
+// Commits whose receipts are signed with a key that this device does not know yet: the service has rotated its key.
+import { hash } from "@signet/canonical/hash"
+import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { expect, test } from "vitest"
+import { issueIssuerKeySet } from "../../../../proto/canonical/issuer-keys.ts"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { type Scripted, scripted } from "../testing/scripted.ts"
+import { applyEnvelopes } from "./apply.ts"
+
+const newKey = world.signerOf(0x31)
+const { keys, setVersion } = world.keySetFields
+const rotated = await issueIssuerKeySet(
+  {
+    ...world.keySetFields,
+    setVersion: setVersion + 1n,
+    keys: [...keys, ...keys.slice(0, 1).map((one) => ({ ...one, key: newKey.publicKey, purpose: KeyPurpose.RECEIPT }))],
+  },
+  world.root,
+)
+
+/** Two commits of Bob. The service rotates its key between them. */
+async function commitsAround({ bobsCommit }: Scripted) {
+  const first = await bobsCommit({ seq: 5n })
+  const previous = hash("commit-receipt", first.receipt)
+  return [first, await bobsCommit({ seq: 6n, previous, signer: newKey })]
+}
+
+test("a commit under a new receipt key in the middle of a batch is applied with a fresh key set", async () => {
+  const opened = await scripted({ keySets: [world.keySetBytes, rotated] })
+  await opened.write()
+  const [first, second] = await commitsAround(opened)
+  if (first === undefined || second === undefined) return expect.fail("no commits")
+  const applied = await applyEnvelopes(opened.conversation, [first, second], "log", true)
+  expect([applied.processedSeq, opened.fetched()]).toEqual([6n, 1])
+  const { record, local } = await opened.otherTab.stored()
+  expect([record?.quarantine, local?.group.epoch]).toEqual([undefined, opened.local.group.epoch + 2n])
+})
+
+test("a batch under known keys fetches no key set", async () => {
+  const opened = await scripted()
+  await opened.write()
+  const applied = await applyEnvelopes(opened.conversation, [await opened.bobsCommit({ seq: 5n })], "log", true)
+  expect([applied.processedSeq, opened.fetched()]).toEqual([5n, 0])
+})
+
+test("a receipt of a key that the fresh set lacks, too, is rejected after one fetch", async () => {
+  const opened = await scripted()
+  await opened.write()
+  const forged = await opened.bobsCommit({ seq: 5n, signer: world.strangerKey })
+  expect((await applyEnvelopes(opened.conversation, [forged], "log", true)).processedSeq).toBe(4n)
+  const { record } = await opened.conversation.stored()
+  expect([record?.quarantine?.reason, opened.fetched()]).toEqual(["RECEIPT_UNKNOWN_ISSUER_KEY", 1])
+})

@@ -1,0 +1,123 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import {
+  type ConversationRecord_Quarantine,
+  ConversationRecord_QuarantineSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import {
+  ConversationSchema,
+  Directive_Status,
+  DirectiveKind,
+  type DirectiveSchema,
+} from "@signet/proto/messaging/v1/records"
+import { expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { MessagingError } from "../errors.ts"
+import { idOf } from "../ids.ts"
+import { refusedAs, scripted } from "../testing/scripted.ts"
+import { changeRecord, lookForHelp, rejoinIfEpochLost, reportQuarantine } from "./log.ts"
+
+type Shown = MessageInitShape<typeof ConversationSchema>
+const [userId, deviceId] = [idOf("prn", world.alice), idOf("dev", world.phone)]
+
+/** A conversation whose service shows this of it. */
+async function showing(shown: Shown | undefined) {
+  const called: string[] = []
+  const opened = await scripted({
+    service: {
+      getConversation() {
+        called.push("get")
+        return shown === undefined ? {} : { conversation: shown }
+      },
+      requestRejoin() {
+        called.push("rejoin")
+        return {}
+      },
+    },
+  })
+  return { ...opened, called }
+}
+
+test.each<[string, boolean, Shown | undefined, Status]>([
+  ["an earlier epoch at the same length", true, { epoch: 0n, headSeq: 4n }, Status.ACTIVE],
+  ["an earlier epoch in a longer log", true, { epoch: 0n, headSeq: 9n }, Status.ACTIVE],
+  ["an earlier epoch in a shorter log", false, { epoch: 0n, headSeq: 3n }, Status.ACTIVE],
+  ["the same epoch", false, { epoch: 1n, headSeq: 9n }, Status.ACTIVE],
+  ["no conversation", false, undefined, Status.ACTIVE],
+  ["an earlier epoch, to a device that waits", false, { epoch: 0n, headSeq: 4n }, Status.WAITING],
+])("a service shows %s: a device rejoins is %s", async (_, isLost, shown, status) => {
+  const { conversation, write, called } = await showing(shown)
+  await write({ status })
+  expect(await rejoinIfEpochLost(conversation)).toBe(isLost)
+  expect(called.includes("rejoin")).toBe(isLost)
+})
+
+test("an epoch is not lost on a device without a group", async () => {
+  const { conversation, write, called } = await showing({ epoch: 0n, headSeq: 9n })
+  await write({}, { local: undefined })
+  expect([await rejoinIfEpochLost(conversation), called]).toEqual([false, []])
+})
+
+const rejoin: MessageInitShape<typeof DirectiveSchema> = {
+  userId,
+  deviceId,
+  kind: DirectiveKind.REJOIN,
+  status: Directive_Status.OPEN,
+}
+test.each<[string, typeof rejoin, number]>([
+  ["of this device", {}, 1],
+  ["of another device", { deviceId: idOf("dev", world.id(1)) }, 0],
+  ["of another user", { userId: idOf("prn", world.bob) }, 0],
+  ["that is done", { status: Directive_Status.DONE }, 0],
+  ["that is a revocation", { kind: DirectiveKind.REVOCATION }, 0],
+])("for a rejoin %s, a helper is looked for %s times", async (_, change, calls) => {
+  const { conversation, write, called } = await showing(undefined)
+  await write({ status: Status.WAITING }, { local: undefined })
+  await lookForHelp(conversation, create(ConversationSchema, { directives: [{ ...rejoin, ...change }] }))
+  expect(called).toHaveLength(calls)
+})
+
+const quarantine = (more: MessageInitShape<typeof ConversationRecord_QuarantineSchema> = {}) =>
+  create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS", seq: 2n, ...more })
+
+test.each<[string, Error | undefined, ConversationRecord_Quarantine | undefined, boolean | undefined]>([
+  ["that succeeds", undefined, quarantine(), true],
+  ["that the service refuses", refusedAs("NOT_FOUND"), quarantine(), true],
+  ["whose answer is lost", new ConnectError("lost", Code.Unavailable), quarantine(), false],
+  ["that the service defers", refusedAs("UNAVAILABLE"), quarantine(), false],
+  ["during which the quarantine ends", undefined, undefined, undefined],
+  ["during which another commit is quarantined", undefined, quarantine({ seq: 3n }), false],
+  ["during which another reason is found", undefined, quarantine({ reason: "THIRD_USER" }), false],
+])("a report %s marks the reported quarantine only", async (_, error, meanwhile, isReported) => {
+  const opened = await scripted({
+    service: {
+      async reportFork() {
+        await changeRecord(opened.otherTab, () => ({ quarantine: meanwhile }))
+        if (error !== undefined) throw error
+        return {}
+      },
+    },
+  })
+  const { conversation, write, events } = opened
+  await write({ status: Status.QUARANTINED, quarantine: quarantine() })
+  await reportQuarantine(conversation)
+  expect((await conversation.stored()).record?.quarantine?.isReported).toBe(isReported)
+  expect(events.filter(({ is }) => is === "failed")).toHaveLength(error === undefined ? 0 : 1)
+})
+
+test("a report that fails on this device is repeated, and one that succeeded is not", async () => {
+  const { conversation, write } = await scripted()
+  const { conversations } = conversation.calls
+  let reports = 0
+  const reportFork = async () => {
+    reports++
+    throw new MessagingError("WRONG_USER", "another user is signed in")
+  }
+  const failing = { ...conversation, calls: { ...conversation.calls, conversations: { ...conversations, reportFork } } }
+  await write({ status: Status.QUARANTINED, quarantine: quarantine() })
+  for (let i = 0; i < 2; i++) await reportQuarantine(failing)
+  await write({ status: Status.QUARANTINED, quarantine: quarantine({ isReported: true }) })
+  await reportQuarantine(failing)
+  expect(reports).toBe(2)
+})
