@@ -116,7 +116,7 @@ function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: R
 
 /** The members after a commit. @throws Refused LIMIT_EXCEEDED, MEMBERSHIP_CHANGE_NOT_ALLOWED */
 export function nextRoster(
-  { conversation, begins }: Judge,
+  { conversation, begins }: Pick<Judge, "conversation" | "begins">,
   committer: Leaf,
   change: MembershipChange,
 ): readonly Leaf[] {
