@@ -4,6 +4,7 @@ import { defaultLimits } from "@signet/kernel/limits/policy"
 import { rates } from "@signet/kernel/messaging/limits"
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
@@ -80,16 +81,19 @@ test("a device that a member has removed forces no reset by having no key packag
   expect(await refusal(one.authorizeReset(id))).toBe("FailedPrecondition RESET_NOT_NEEDED")
 })
 
-test("a user's resets of a conversation are limited, and do not count against the other user", async () => {
-  const { id, fresh, peer, available } = await stranded("limited")
-  for (let i = 0; i < rates.reset.limit; i++) await fresh.authorizeReset(id)
-  const before = await available()
-  expect(await refusal(fresh.authorizeReset(id))).toBe("ResourceExhausted RATE_LIMITED")
-  expect(await available()).toBe(before)
-  await peer.authorizeReset(id)
-})
+test.runIf(isLong)(
+  "a user's resets of a conversation are limited, and do not count against the other user",
+  async () => {
+    const { id, fresh, peer, available } = await stranded("limited")
+    for (let i = 0; i < rates.reset.limit; i++) await fresh.authorizeReset(id)
+    const before = await available()
+    expect(await refusal(fresh.authorizeReset(id))).toBe("ResourceExhausted RATE_LIMITED")
+    expect(await available()).toBe(before)
+    await peer.authorizeReset(id)
+  },
+)
 
-test("without a key package of the peer, a reset claims none of the caller's devices", async () => {
+test.runIf(isLong)("without a key package of the peer, a reset claims none of the caller's devices", async () => {
   const { id, two, fresh, peer, available } = await stranded("without packages")
   for (const each of [two, peer]) await each.calls.keyPackages.retireKeyPackages({})
   const before = await available()
@@ -97,7 +101,7 @@ test("without a key package of the peer, a reset claims none of the caller's dev
   expect(await available()).toBe(before)
 })
 
-test.each(["SUSPENDED", "REMOVED"] as const)(
+test.runIf(isLong).each(["SUSPENDED", "REMOVED"] as const)(
   "a reset with a peer whose membership is %s is refused",
   async (status) => {
     const { id, two, fresh, peer, available } = await stranded(status)

@@ -34,6 +34,7 @@ import { idOf } from "../../clients/core/messaging/ids.ts"
 import { refillKeyPackages } from "../../clients/core/messaging/joining/key-packages.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
+import { sample } from "../support/effort.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import {
   type Messengers,
@@ -152,11 +153,16 @@ const refusal = (reason: string) =>
     { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
   ])
 
-test.each<[string, (answer: AuthorizeMembershipResponse) => void]>([
-  ["that there is nothing to do", () => Promise.reject(refusal("NOTHING_TO_DO"))],
-  ["nothing", (answer) => Object.assign(answer, { authorization: undefined })],
-  ["that nobody is to be removed", ({ authorization }) => Object.assign(authorization ?? {}, { removedDeviceIds: [] })],
-])("a removal that is answered by %s is not said to be done", async (_, answer) => {
+test.each(
+  sample<[string, (answer: AuthorizeMembershipResponse) => void]>(1, [
+    ["that there is nothing to do", () => Promise.reject(refusal("NOTHING_TO_DO"))],
+    ["nothing", (answer) => Object.assign(answer, { authorization: undefined })],
+    [
+      "that nobody is to be removed",
+      ({ authorization }) => Object.assign(authorization ?? {}, { removedDeviceIds: [] }),
+    ],
+  ]),
+)("a removal that is answered by %s is not said to be done", async (_, answer) => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = { method: "AuthorizeMembership", answer: (truth) => answer(truth as AuthorizeMembershipResponse) }
   const removing = ann.messenger.removeMembers(id, [ben.person.userId])
@@ -189,7 +195,7 @@ const noIds = [
   "cnv_01KDVDNA00EDMTEVK5EHJ6AXHG",
 ]
 
-test.each(noIds)("a conversation with the id %j is refused, and nothing of it is stored", async (id) => {
+test.each(sample(2, noIds))("a conversation with the id %j is refused, and nothing of it is stored", async (id) => {
   const { id: real } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "CreateConversation",
@@ -208,7 +214,7 @@ test.each(noIds)("a conversation with the id %j is refused, and nothing of it is
   expect(await ann.store.spaces()).not.toContain(id)
 })
 
-test.each(noIds.slice(0, 2))(
+test.each(sample(2, noIds.slice(0, 2)))(
   "a welcome to a conversation with the id %j is refused, and does not block others",
   async (conversationId) => {
     const eve = await messengers.newcomer("eve is welcomed", { transport })
@@ -318,16 +324,18 @@ test("a user's new device is added by another member if none of the user's devic
   expect((await second.messenger.conversation(id))?.status).toBe("active")
 })
 
-test.each<[string, (attachment: Attachment) => object]>([
-  ["ever so many parts", ({ size }) => ({ partSize: 1, partCount: Number(size), missingParts: [] })],
-  ["one part of everything", ({ size }) => ({ partSize: 2 ** 31, partCount: Math.ceil(Number(size) / 2 ** 31) })],
-  ["a part twice", () => ({ missingParts: [0, 0] })],
-  ["a part beyond the end", () => ({ missingParts: [7] })],
-  ["a part after the last", ({ partCount }) => ({ missingParts: [partCount] })],
-  ["fewer parts than it has", () => ({ partCount: 0, missingParts: [] })],
-  ["more parts than it has", ({ partCount }) => ({ partCount: partCount + 1 })],
-  ["parts of another size", ({ size }) => ({ size: size + 1n })],
-])("an upload that is to be in %s is refused", async (_, change) => {
+test.each(
+  sample<[string, (attachment: Attachment) => object]>(3, [
+    ["ever so many parts", ({ size }) => ({ partSize: 1, partCount: Number(size), missingParts: [] })],
+    ["one part of everything", ({ size }) => ({ partSize: 2 ** 31, partCount: Math.ceil(Number(size) / 2 ** 31) })],
+    ["a part twice", () => ({ missingParts: [0, 0] })],
+    ["a part beyond the end", () => ({ missingParts: [7] })],
+    ["a part after the last", ({ partCount }) => ({ missingParts: [partCount] })],
+    ["fewer parts than it has", () => ({ partCount: 0, missingParts: [] })],
+    ["more parts than it has", ({ partCount }) => ({ partCount: partCount + 1 })],
+    ["parts of another size", ({ size }) => ({ size: size + 1n })],
+  ]),
+)("an upload that is to be in %s is refused", async (_, change) => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "CreateAttachment",

@@ -18,6 +18,7 @@ import {
 } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { stateTag, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import { sample } from "../support/effort.ts"
 import {
   bytesOf,
   engine,
@@ -219,110 +220,112 @@ test("a welcome to a later epoch is accepted: the committer of that epoch has co
   expect(await joining({ shownEpoch: 2n, receipt: () => ({ groupInfoHash: other }) })).toBe("joined")
 })
 
-test.each<[string, Fault, string | RegExp]>([
-  [
-    "by somebody else than its proof says",
-    { proof: () => ({ requester: hash("device-credential", world.ghost.identity.credential) }) },
-    "another member than the proof names added this device",
-  ],
-  [
-    "with a proof for another key package of this device",
-    { proof: () => ({ added: [subject(anns.credential, other)] }) },
-    "the proof does not name this device",
-  ],
-  [
-    "with a proof for another device",
-    { proof: () => ({ added: [subject(world.ghost.identity.credential, anns.keyPackageRef)] }) },
-    "the proof does not name this device",
-  ],
-  ["with another proof in its commit", { proofInAad: randomBytes(200) }, "commit and welcome have different proofs"],
-  ["with another proof in its group", { proofInGroupInfo: other }, "commit and welcome have different proofs"],
-  ["with a proof of another group", { proof: () => ({ mlsGroupId: other }) }, "PROOF_WRONG_GROUP"],
-  ["with a proof of another epoch", { proof: () => ({ op: "ADD", baseEpoch: 1n, baseStateTag: other }) }, /PROOF_/],
-  [
-    "with a reset of a group",
-    { baseEpoch: 1n, proof: () => ({ op: "RESET", baseStateTag: other }) },
-    "only a direct conversation is reset",
-  ],
-  ["into another conversation's group", { groupId: other }, "a welcome of another group or epoch"],
-  [
-    "that names another group",
-    {
-      welcome: ({ mlsGroupId }) => ({
-        mlsGroupId: Uint8Array.of(...mlsGroupId.subarray(0, 16), ...other.subarray(16)),
-      }),
-    },
-    "a welcome of another group or epoch",
-  ],
-  ["that names another epoch", { welcome: () => ({ epoch: 2n }) }, "a welcome of another group or epoch"],
-  ["bound to another conversation", { binding: { conversationId: other.subarray(16) } }, /BINDING_/],
-  ["bound as a direct conversation", { binding: { kind: BoundKind.DIRECT } }, /BINDING_/],
-  ["bound to another app", { binding: { appId: other.subarray(16) } }, /BINDING_/],
-  ["bound to a tenant", { binding: { tenantId: other.subarray(16) } }, /BINDING_/],
-  [
-    "whose place has a message",
-    { envelope: () => ({ kind: Envelope_Kind.APPLICATION }) },
-    "the commit of the welcome is not in the log",
-  ],
-  ["whose place is another's", { envelope: () => ({ seq: 2n }) }, "the commit of the welcome is not in the log"],
-  ["with a receipt for another group", { receipt: () => ({ mlsGroupId: other }) }, /RECEIPT_/],
-  ["with a receipt for another epoch", { receipt: () => ({ epoch: 1n, previousReceiptHash: other }) }, /RECEIPT_/],
-  ["with a receipt for another place", { receipt: () => ({ seq: 2n }) }, /RECEIPT_/],
-  ["with a receipt for another commit", { receipt: () => ({ commitHash: other }) }, /RECEIPT_/],
-  ["with a receipt for another proof", { receipt: () => ({ proofHash: other }) }, /RECEIPT_/],
-  ["with a receipt for another state", { receipt: () => ({ resultingStateTag: other }) }, /STATE_TAG_DIFFERS/],
-  ["with a receipt of tomorrow", { receipt: () => ({ acceptedAtMs: Date.now() + 86_400_000 }) }, /RECEIPT_|clock/],
-  [
-    "with a receipt for another GroupInfo than is shown",
-    { receipt: () => ({ groupInfoHash: other }) },
-    /GROUP_INFO_DIFFERS/,
-  ],
-  [
-    "with a GroupInfo, and a receipt for it, that are of another group",
-    { groupInfo: (shown) => shown.with(60, (shown[60] ?? 0) ^ 1) },
-    /GROUP_INFO_DIFFERS/,
-  ],
-  [
-    "with a member whose credential is for another key",
-    { third: () => ({ leafKey: newLeafKey().publicKey }) },
-    /CRED_/,
-  ],
-  [
-    "with a member of another app",
-    { third: () => ({ place: { appId: idOf("app", randomBytes(16)), tenantId: null } }) },
-    /CRED_WRONG_APP/,
-  ],
-  [
-    "with a newcomer whose credential has ended",
-    { third: () => ({ notAfterMs: Date.now() - minute }), isThirdNamed: true },
-    /CRED_EXPIRED/,
-  ],
-  [
-    "with two leaves of one device",
-    { third: () => ({ deviceId: idOf("dev", bytesOf("dev", world.mallory.id)) }) },
-    "MLS_BAD_TREE",
-  ],
-  [
-    "of two people with a third",
-    {
-      welcome: () => ({ conversationKind: ConversationKind.DIRECT }),
-      binding: { kind: BoundKind.DIRECT },
-      third: () => ({}),
-    },
-    "THIRD_USER",
-  ],
-  ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is incomplete"],
-  ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is incomplete"],
-  [
-    "whose tree is another one",
-    { chunk: (tree) => ({ chunk: tree.with(20, (tree[20] ?? 0) ^ 1), size: tree.length }) },
-    "the tree is not the one that the welcome names",
-  ],
-  [
-    "whose tree never ends",
-    { chunk: (tree) => ({ chunk: tree.subarray(0, 1), size: 4_000_000 }) },
-    "the tree is incomplete",
-  ],
-])("a welcome %s is refused", async (_, fault, expected) => {
+test.each(
+  sample<[string, Fault, string | RegExp]>(12, [
+    [
+      "by somebody else than its proof says",
+      { proof: () => ({ requester: hash("device-credential", world.ghost.identity.credential) }) },
+      "another member than the proof names added this device",
+    ],
+    [
+      "with a proof for another key package of this device",
+      { proof: () => ({ added: [subject(anns.credential, other)] }) },
+      "the proof does not name this device",
+    ],
+    [
+      "with a proof for another device",
+      { proof: () => ({ added: [subject(world.ghost.identity.credential, anns.keyPackageRef)] }) },
+      "the proof does not name this device",
+    ],
+    ["with another proof in its commit", { proofInAad: randomBytes(200) }, "commit and welcome have different proofs"],
+    ["with another proof in its group", { proofInGroupInfo: other }, "commit and welcome have different proofs"],
+    ["with a proof of another group", { proof: () => ({ mlsGroupId: other }) }, "PROOF_WRONG_GROUP"],
+    ["with a proof of another epoch", { proof: () => ({ op: "ADD", baseEpoch: 1n, baseStateTag: other }) }, /PROOF_/],
+    [
+      "with a reset of a group",
+      { baseEpoch: 1n, proof: () => ({ op: "RESET", baseStateTag: other }) },
+      "only a direct conversation is reset",
+    ],
+    ["into another conversation's group", { groupId: other }, "a welcome of another group or epoch"],
+    [
+      "that names another group",
+      {
+        welcome: ({ mlsGroupId }) => ({
+          mlsGroupId: Uint8Array.of(...mlsGroupId.subarray(0, 16), ...other.subarray(16)),
+        }),
+      },
+      "a welcome of another group or epoch",
+    ],
+    ["that names another epoch", { welcome: () => ({ epoch: 2n }) }, "a welcome of another group or epoch"],
+    ["bound to another conversation", { binding: { conversationId: other.subarray(16) } }, /BINDING_/],
+    ["bound as a direct conversation", { binding: { kind: BoundKind.DIRECT } }, /BINDING_/],
+    ["bound to another app", { binding: { appId: other.subarray(16) } }, /BINDING_/],
+    ["bound to a tenant", { binding: { tenantId: other.subarray(16) } }, /BINDING_/],
+    [
+      "whose place has a message",
+      { envelope: () => ({ kind: Envelope_Kind.APPLICATION }) },
+      "the commit of the welcome is not in the log",
+    ],
+    ["whose place is another's", { envelope: () => ({ seq: 2n }) }, "the commit of the welcome is not in the log"],
+    ["with a receipt for another group", { receipt: () => ({ mlsGroupId: other }) }, /RECEIPT_/],
+    ["with a receipt for another epoch", { receipt: () => ({ epoch: 1n, previousReceiptHash: other }) }, /RECEIPT_/],
+    ["with a receipt for another place", { receipt: () => ({ seq: 2n }) }, /RECEIPT_/],
+    ["with a receipt for another commit", { receipt: () => ({ commitHash: other }) }, /RECEIPT_/],
+    ["with a receipt for another proof", { receipt: () => ({ proofHash: other }) }, /RECEIPT_/],
+    ["with a receipt for another state", { receipt: () => ({ resultingStateTag: other }) }, /STATE_TAG_DIFFERS/],
+    ["with a receipt of tomorrow", { receipt: () => ({ acceptedAtMs: Date.now() + 86_400_000 }) }, /RECEIPT_|clock/],
+    [
+      "with a receipt for another GroupInfo than is shown",
+      { receipt: () => ({ groupInfoHash: other }) },
+      /GROUP_INFO_DIFFERS/,
+    ],
+    [
+      "with a GroupInfo, and a receipt for it, that are of another group",
+      { groupInfo: (shown) => shown.with(60, (shown[60] ?? 0) ^ 1) },
+      /GROUP_INFO_DIFFERS/,
+    ],
+    [
+      "with a member whose credential is for another key",
+      { third: () => ({ leafKey: newLeafKey().publicKey }) },
+      /CRED_/,
+    ],
+    [
+      "with a member of another app",
+      { third: () => ({ place: { appId: idOf("app", randomBytes(16)), tenantId: null } }) },
+      /CRED_WRONG_APP/,
+    ],
+    [
+      "with a newcomer whose credential has ended",
+      { third: () => ({ notAfterMs: Date.now() - minute }), isThirdNamed: true },
+      /CRED_EXPIRED/,
+    ],
+    [
+      "with two leaves of one device",
+      { third: () => ({ deviceId: idOf("dev", bytesOf("dev", world.mallory.id)) }) },
+      "MLS_BAD_TREE",
+    ],
+    [
+      "of two people with a third",
+      {
+        welcome: () => ({ conversationKind: ConversationKind.DIRECT }),
+        binding: { kind: BoundKind.DIRECT },
+        third: () => ({}),
+      },
+      "THIRD_USER",
+    ],
+    ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is incomplete"],
+    ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is incomplete"],
+    [
+      "whose tree is another one",
+      { chunk: (tree) => ({ chunk: tree.with(20, (tree[20] ?? 0) ^ 1), size: tree.length }) },
+      "the tree is not the one that the welcome names",
+    ],
+    [
+      "whose tree never ends",
+      { chunk: (tree) => ({ chunk: tree.subarray(0, 1), size: 4_000_000 }) },
+      "the tree is incomplete",
+    ],
+  ]),
+)("a welcome %s is refused", async (_, fault, expected) => {
   expect(await joining(fault)).toMatch(expected)
 })

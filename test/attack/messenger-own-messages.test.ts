@@ -5,6 +5,7 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
@@ -85,7 +86,7 @@ describeStory("an own message", (kind) => {
       ])
     })
 
-    test("by a new device in the same store", async () => {
+    test.runIf(isLong)("by a new device in the same store", async () => {
       const { ann, transport } = await newcomer("ann, who starts anew")
       const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
       await sendUnanswered(ann, transport, id)
@@ -99,7 +100,7 @@ describeStory("an own message", (kind) => {
       expect(await textsIn(anew, id)).toEqual(["unanswered", "by the new one"])
     })
 
-    test("through a reset of the conversation", async () => {
+    test.runIf(isLong)("through a reset of the conversation", async () => {
       const { ann, transport } = await newcomer("ann, who resets")
       const cam = await messengers.newcomer("cam", { clock })
       const { id } = await ann.messenger.createDirectConversation(cam.person.userId)
@@ -129,7 +130,7 @@ describeStory("an own message", (kind) => {
     expect(await textsIn(ben, id)).toEqual(["stored"])
   })
 
-  test.each(["", "PLACE_HELD", "RATE_LIMITED"])(
+  test.runIf(isLong).each(["", "PLACE_HELD", "RATE_LIMITED"])(
     "is not encrypted again after %s: nobody knows whether the service accepted it",
     async (reason) => {
       const { ann, transport } = await newcomer(`ann, who hears ${reason || "nothing"}`)
@@ -189,19 +190,26 @@ describeStory("an own message", (kind) => {
     expect(statuses).toEqual([])
   })
 
-  test("that the service repeats while another one waits is passed over: they are not of one generation", async () => {
-    const { ann, transport } = await newcomer("ann, who has more to say")
-    const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
-    await ann.messenger.send(id, utf8("once"))
-    const { envelopes } = await (await contextCalls(ann)).listMessages({ conversationId: id, afterSeq: 1n, limit: 10 })
-    await ann.messenger.encryptMessage(id, utf8("waits"))
-    const statuses: unknown[] = []
-    ann.messenger.subscribe((event) => event.is === "status" && statuses.push(event.status))
-    transport.lie = { of: id, log: envelopes.map((one) => ({ ...one, seq: one.seq + 1n })) }
-    await ann.messenger.sync()
-    expect(statuses).toEqual([])
-    expect((await ann.messenger.timeline(id)).map(({ is }) => is)).not.toContain("unreadable")
-  })
+  test.runIf(isLong)(
+    "that the service repeats while another one waits is passed over: they are not of one generation",
+    async () => {
+      const { ann, transport } = await newcomer("ann, who has more to say")
+      const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+      await ann.messenger.send(id, utf8("once"))
+      const { envelopes } = await (await contextCalls(ann)).listMessages({
+        conversationId: id,
+        afterSeq: 1n,
+        limit: 10,
+      })
+      await ann.messenger.encryptMessage(id, utf8("waits"))
+      const statuses: unknown[] = []
+      ann.messenger.subscribe((event) => event.is === "status" && statuses.push(event.status))
+      transport.lie = { of: id, log: envelopes.map((one) => ({ ...one, seq: one.seq + 1n })) }
+      await ann.messenger.sync()
+      expect(statuses).toEqual([])
+      expect((await ann.messenger.timeline(id)).map(({ is }) => is)).not.toContain("unreadable")
+    },
+  )
 
   test("of a copy of the store is detected, also after the copy has encrypted with the same keys", async () => {
     const { ann } = await newcomer("ann with a copy")

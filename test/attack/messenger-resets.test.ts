@@ -9,6 +9,7 @@ import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/mess
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { stateTag } from "../../clients/core/messaging/mls.ts"
+import { sample } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { engine, nowSeconds, randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
@@ -155,30 +156,32 @@ test("another commit after a gap is not applied", async () => {
   expect(await kindsIn(room)).toEqual(before)
 })
 
-test.each<[string, string | RegExp, (room: Room) => Lies]>([
-  ["a commit of another group without any proof", "RECEIPT_WRONG_PROOF", () => ({ withoutProof: true })],
-  ["a proof that adds, for a commit of another group", "ENVELOPE_MISPLACED", () => ({ proof: { op: "ADD" } })],
-  [
-    "a reset of another state than this device is in",
-    "PROOF_FORK",
-    () => ({ proof: { baseStateTag: randomBytes(32) } }),
-  ],
-  ["a reset of a later epoch", "PROOF_FUTURE_EPOCH", (room) => ({ proof: { baseEpoch: room.epoch + 1n } })],
-  [
-    "a reset of another conversation",
-    "PROOF_WRONG_CONVERSATION",
-    () => ({ proof: { conversationId: newId("cnv", Date.now(), randomBytes(10)) } }),
-  ],
-  [
-    "a reset to another group than the commit's",
-    "PROOF_WRONG_GROUP",
-    (room) => ({ proof: { mlsGroupId: idOfGroup(room) } }),
-  ],
-  ["a proof that has expired", "PROOF_EXPIRED", () => ({ proof: { issuedAtMs: Date.now() - 400_000 } })],
-  ["a receipt that follows another one", /^RECEIPT_/, () => ({ previousReceiptHash: randomBytes(32) })],
-  ["a group of another conversation", "ENVELOPE_MISPLACED", () => ({ groupId: randomBytes(32) })],
-  ["a group that begins at another epoch", "ENVELOPE_MISPLACED", (room) => ({ epoch: room.epoch + 5n })],
-])("%s is not followed", async (_, reason, lies) => {
+test.each(
+  sample<[string, string | RegExp, (room: Room) => Lies]>(3, [
+    ["a commit of another group without any proof", "RECEIPT_WRONG_PROOF", () => ({ withoutProof: true })],
+    ["a proof that adds, for a commit of another group", "ENVELOPE_MISPLACED", () => ({ proof: { op: "ADD" } })],
+    [
+      "a reset of another state than this device is in",
+      "PROOF_FORK",
+      () => ({ proof: { baseStateTag: randomBytes(32) } }),
+    ],
+    ["a reset of a later epoch", "PROOF_FUTURE_EPOCH", (room) => ({ proof: { baseEpoch: room.epoch + 1n } })],
+    [
+      "a reset of another conversation",
+      "PROOF_WRONG_CONVERSATION",
+      () => ({ proof: { conversationId: newId("cnv", Date.now(), randomBytes(10)) } }),
+    ],
+    [
+      "a reset to another group than the commit's",
+      "PROOF_WRONG_GROUP",
+      (room) => ({ proof: { mlsGroupId: idOfGroup(room) } }),
+    ],
+    ["a proof that has expired", "PROOF_EXPIRED", () => ({ proof: { issuedAtMs: Date.now() - 400_000 } })],
+    ["a receipt that follows another one", /^RECEIPT_/, () => ({ previousReceiptHash: randomBytes(32) })],
+    ["a group of another conversation", "ENVELOPE_MISPLACED", () => ({ groupId: randomBytes(32) })],
+    ["a group that begins at another epoch", "ENVELOPE_MISPLACED", (room) => ({ epoch: room.epoch + 5n })],
+  ]),
+)("%s is not followed", async (_, reason, lies) => {
   const room = await meet("direct")
   transport.lie = { of: room.id, log: [await resetOf(room, lies(room))] }
   await ann.messenger.sync()
@@ -234,43 +237,50 @@ async function proven(room: Room, one: Authorization, change: Partial<Facts>): P
   Object.assign(one, { mlsGroupId: facts.mlsGroupId, proof: bytes })
 }
 
-test.each<[string, (room: Room, authorization: Authorization) => unknown]>([
-  ["the group that there is", (room, one) => Object.assign(one, { mlsGroupId: room.state.groupId })],
-  ["a group of another conversation", (_, one) => Object.assign(one, { mlsGroupId: randomBytes(32) })],
-  [
-    "the group that there is, with a proof for it",
-    (room, one) => proven(room, one, { mlsGroupId: room.state.groupId }),
-  ],
-  [
-    "a group of another conversation, with a proof for it",
-    (room, one) => proven(room, one, { mlsGroupId: randomBytes(32) }),
-  ],
-  [
-    "a state before the one that it was in, with a proof for it",
-    (room, one) => proven(room, one, { baseEpoch: room.epoch - 1n }),
-  ],
-  ["another group than the proof's", (room, one) => Object.assign(one, { mlsGroupId: idOfGroup(room) })],
-  [
-    "a proof that adds",
-    async (room, one) => {
-      const { authority } = server.messaging.deps
-      const { bytes } = await authority.issueProof({ ...(await factsFor(room, one.mlsGroupId)), op: "ADD" }, noEvidence)
-      Object.assign(one, { proof: bytes })
-    },
-  ],
-  [
-    "a reset with a third person in it, under a proof for it",
-    async (room, one) => {
-      const { keyPackage, reference } = await newKeyPackage(ghost)
-      const facts = await factsFor(room, one.mlsGroupId)
-      const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
-      const { bytes } = await server.messaging.deps.authority.issueProof({ ...facts, added }, noEvidence)
-      const claimed = { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference }
-      const claim = { keyPackages: [claimed], ticket: new Uint8Array() }
-      Object.assign(one, { proof: bytes, keyPackageRefs: [reference], claim })
-    },
-  ],
-])("this device begins no reset by the answer of %s", async (_, lie) => {
+test.each(
+  sample<[string, (room: Room, authorization: Authorization) => unknown]>(3, [
+    ["the group that there is", (room, one) => Object.assign(one, { mlsGroupId: room.state.groupId })],
+    ["a group of another conversation", (_, one) => Object.assign(one, { mlsGroupId: randomBytes(32) })],
+    [
+      "the group that there is, with a proof for it",
+      (room, one) => proven(room, one, { mlsGroupId: room.state.groupId }),
+    ],
+    [
+      "a group of another conversation, with a proof for it",
+      (room, one) => proven(room, one, { mlsGroupId: randomBytes(32) }),
+    ],
+    [
+      "a state before the one that it was in, with a proof for it",
+      (room, one) => proven(room, one, { baseEpoch: room.epoch - 1n }),
+    ],
+    ["another group than the proof's", (room, one) => Object.assign(one, { mlsGroupId: idOfGroup(room) })],
+    [
+      "a proof that adds",
+      async (room, one) => {
+        const { authority } = server.messaging.deps
+        const { bytes } = await authority.issueProof(
+          { ...(await factsFor(room, one.mlsGroupId)), op: "ADD" },
+          noEvidence,
+        )
+        Object.assign(one, { proof: bytes })
+      },
+    ],
+    [
+      "a reset with a third person in it, under a proof for it",
+      async (room, one) => {
+        const { keyPackage, reference } = await newKeyPackage(ghost)
+        const facts = await factsFor(room, one.mlsGroupId)
+        const added = [
+          { credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference },
+        ]
+        const { bytes } = await server.messaging.deps.authority.issueProof({ ...facts, added }, noEvidence)
+        const claimed = { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference }
+        const claim = { keyPackages: [claimed], ticket: new Uint8Array() }
+        Object.assign(one, { proof: bytes, keyPackageRefs: [reference], claim })
+      },
+    ],
+  ]),
+)("this device begins no reset by the answer of %s", async (_, lie) => {
   const room = await strandedRoom()
   const failed: unknown[] = []
   const stop = ann.messenger.subscribe((event) => event.is === "failed" && failed.push(event.error))

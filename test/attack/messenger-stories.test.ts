@@ -18,6 +18,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { engine } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
@@ -212,7 +213,7 @@ test("a message written before the detection is not lost: it is sent once, to th
   expect(room.read.map((one) => one.text)).toEqual(["mine", "more"])
 })
 
-test("a requested change detects it too, and is refused", async () => {
+test.runIf(isLong)("a requested change detects it too, and is refused", async () => {
   const { room, other } = await deceived()
   hidden(room, other)
   const refreshing = ann.messenger.refreshKeys(room.id)
@@ -241,7 +242,7 @@ test("a refusal alone causes no rejoin: if the log matches, messages wait and ar
   expect(await written(room)).toEqual(["of the epoch before", "patience"])
 })
 
-test.each<[string, (other: Envelope) => Envelope[]]>([
+test.runIf(isLong).each<[string, (other: Envelope) => Envelope[]]>([
   ["a receipt that nobody signed", (other) => [{ ...other, receipt: other.receipt.slice().fill(0, -64) }]],
   ["a commit that its receipt is not of", (other) => [{ ...other, message: other.message.slice().fill(1, -8) }]],
   ["no commit at all", () => []],
@@ -278,7 +279,7 @@ test("a device that no member could let in reports it, and still joins when a me
   expect(await statusOf(room)).toBe("active")
 })
 
-test("a device whose leaf key the service refuses rejoins if it has a newer credential", async () => {
+test.runIf(isLong)("a device whose leaf key the service refuses rejoins if it has a newer credential", async () => {
   const eve = await messengers.newcomer("eve", { transport })
   const room = await mallory.createGroup([eve.person.userId])
   await eve.messenger.sync()
@@ -330,7 +331,7 @@ describe("a log that is shorter than what Ann has processed", () => {
     expect(await statusOf(room)).toBe("active")
   })
 
-  test.each<[string, Code, boolean]>([
+  test.runIf(isLong).each<[string, Code, boolean]>([
     ["RATE_LIMITED", Code.ResourceExhausted, false],
     ["UNAVAILABLE", Code.Unavailable, false],
     ["SESSION_EXPIRED", Code.Unauthenticated, false],
@@ -345,7 +346,7 @@ describe("a log that is shorter than what Ann has processed", () => {
     expect([rejoins.length > 0, await statusOf(room)]).toEqual([isFinal, isFinal ? "waiting" : "active"])
   })
 
-  test("in a stale page alone changes nothing: the conversation itself is asked for, too", async () => {
+  test.runIf(isLong)("in a stale page alone changes nothing: the conversation itself is asked for, too", async () => {
     const { room, seq } = await announced()
     shown = { of: room.id, headSeq: seq - 1n, methods: ["ListMessages"], log: [] }
     await ann.messenger.sync()

@@ -5,6 +5,7 @@ import type { KeyPackage } from "ts-mls/keyPackage.js"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { maxCount } from "../../server/kernel/messaging/limits.ts"
 import { protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
@@ -73,7 +74,7 @@ async function colluding(person: SignedIn): Promise<string[]> {
   return [...answers]
 }
 
-test("colluding accounts cannot make a commit that the service accepts and members refuse", async () => {
+test.runIf(isLong)("colluding accounts cannot make a commit that the service accepts and members refuse", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   await ben.messenger.sync()
   const people = await Promise.all(["mal", "max", "may"].map((name) => server.person(name)))

@@ -17,11 +17,14 @@ test("two tabs of one store are one device, whichever of them freezes, and where
 test("a message whose answer was lost before a rejoin is in the log once", () =>
   expectSound(24, { features: ["rejoins"] }))
 
-test("a device whose app has used a conversation's id before its welcome expired is added again", () =>
-  expectSound(20008, { features: ["hints", "renewal", "rejoins"] }))
+test.runIf(isLong)("a device whose app has used a conversation's id before its welcome expired is added again", () =>
+  expectSound(20008, { features: ["hints", "renewal", "rejoins"] }),
+)
 
-test("a device whose credential expired while it was away renews its leaf before it commits a removal", () =>
-  expectSound(30119, { features: ["hints", "tabs", "renewal", "attachments"] }))
+test.runIf(isLong)(
+  "a device whose credential expired while it was away renews its leaf before it commits a removal",
+  () => expectSound(30119, { features: ["hints", "tabs", "renewal", "attachments"] }),
+)
 
 test.runIf(isLong)("a read that another tab overtakes in a process that ends is no tampering", () =>
   expectSound(30126, { features }),
@@ -35,8 +38,9 @@ test.runIf(isLong)("a message of a user who has left does not wait, although no 
 
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
-test("a device that came before its key packages is let in by the user's other one soon", () =>
-  expectSound(42, { features: ["hints", "tabs", "renewal"] }))
+test.runIf(isLong)("a device that came before its key packages is let in by the user's other one soon", () =>
+  expectSound(42, { features: ["hints", "tabs", "renewal"] }),
+)
 test.skipIf(effort(true, false, false))("messages of a user who has left with another device are unsent", () =>
   expectSound(7081, { features: earlier }),
 )
@@ -72,7 +76,7 @@ test("a store that takes what a tab has made of old state is noticed", async () 
   expect(noticed).toMatch(/STATE_TAMPERED|of another generation than its store/)
 })
 
-test("with what a run may have, the same seed is the same run", async () => {
+test.runIf(isLong)("with what a run may have, the same seed is the same run", async () => {
   const play = { seed: 7, steps: 10, features: effort<readonly Feature[]>(["tabs"], features, features) }
   expect(await simulate(play)).toEqual(await simulate(play))
 })

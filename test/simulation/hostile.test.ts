@@ -1,5 +1,5 @@
 import { test, vi } from "vitest"
-import { effort, isLong } from "../support/effort.ts"
+import { effort } from "../support/effort.ts"
 import type { Feature } from "./features.ts"
 import { type Hostility, hostilities } from "./hostile.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
@@ -24,10 +24,7 @@ const needed: Partial<Record<Hostility, readonly Feature[]>> = {
   "bent history": ["pairing", "backup"],
 }
 
-/** The lies whose runs are quickest, for `npm test`. */
-const quickest: ReadonlySet<Hostility> = new Set(["ghost member", "equivocation", "late messages"])
-
-test.each(isLong ? hostilities : hostilities.filter((one) => quickest.has(one)))(
+test.each(effort<readonly Hostility[]>(["ghost member"], hostilities, hostilities))(
   "a service that has turned to %s makes nobody read what is not theirs, and all get along again afterwards",
   async (hostility) => {
     await expectSound(lied[hostility], { hostility, features: needed[hostility] ?? [] })

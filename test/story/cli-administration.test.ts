@@ -333,39 +333,43 @@ test("signet keys list --published shows the published keys without a sign-in", 
 })
 
 describeOnPostgres("before DNS and TLS exist", () => {
-  test("an operator creates the first administrator and administers the production profile at its loopback address", async () => {
-    const database = await createTestDatabase()
-    const key = Buffer.alloc(32, 7).toString("base64")
-    const settings = {
-      SIGNET_PROFILE: "production",
-      DATABASE_URL: database.url,
-      SIGNET_ISSUER: "https://auth.example",
-      SIGNET_SEALING_KEY: key,
-      SIGNET_PEPPERS: `1:${key}`,
-      SIGNET_DATA: join(home, "production"),
-      PORT: String(await freePort()),
-    }
-    const server = await startProgram(settings)
-    const made = await install(join(home, "operator"), settings).run(["admin", "create", "--json"])
-    const { pat } = JSON.parse(made.stdout)
-    const at = (more: object) => fakeCli({ env: { SIGNET_SERVER: server.url, SIGNET_PAT: pat, ...more } })
-    expect(await at({ SIGNET_SERVER_ISSUER: "https://auth.example" }).run("app", "list")).toMatchObject({
-      code: 0,
-      out: expect.stringContaining("Installation"),
-    })
-    // With another issuer, or without one, its tokens are not accepted.
-    for (const more of [{ SIGNET_SERVER_ISSUER: "https://other.example" }, {}]) {
-      const { code, err } = await at(more).run("app", "list")
-      expect([code, err]).toEqual([3, expect.stringContaining("ISSUER_MISMATCH")])
-    }
-    const login = fakeCli({ env: { SIGNET_HOME: join(home, "first"), SIGNET_STORE: "passphrase" }, input: pat })
-    expect(await login.run("login", "--pat", "--server", server.url)).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("--server-issuer https://auth.example"),
-    })
-    await server.end("SIGTERM")
-    await database.drop()
-  }, 60_000)
+  test.runIf(isLong)(
+    "an operator creates the first administrator and administers the production profile at its loopback address",
+    async () => {
+      const database = await createTestDatabase()
+      const key = Buffer.alloc(32, 7).toString("base64")
+      const settings = {
+        SIGNET_PROFILE: "production",
+        DATABASE_URL: database.url,
+        SIGNET_ISSUER: "https://auth.example",
+        SIGNET_SEALING_KEY: key,
+        SIGNET_PEPPERS: `1:${key}`,
+        SIGNET_DATA: join(home, "production"),
+        PORT: String(await freePort()),
+      }
+      const server = await startProgram(settings)
+      const made = await install(join(home, "operator"), settings).run(["admin", "create", "--json"])
+      const { pat } = JSON.parse(made.stdout)
+      const at = (more: object) => fakeCli({ env: { SIGNET_SERVER: server.url, SIGNET_PAT: pat, ...more } })
+      expect(await at({ SIGNET_SERVER_ISSUER: "https://auth.example" }).run("app", "list")).toMatchObject({
+        code: 0,
+        out: expect.stringContaining("Installation"),
+      })
+      // With another issuer, or without one, its tokens are not accepted.
+      for (const more of [{ SIGNET_SERVER_ISSUER: "https://other.example" }, {}]) {
+        const { code, err } = await at(more).run("app", "list")
+        expect([code, err]).toEqual([3, expect.stringContaining("ISSUER_MISMATCH")])
+      }
+      const login = fakeCli({ env: { SIGNET_HOME: join(home, "first"), SIGNET_STORE: "passphrase" }, input: pat })
+      expect(await login.run("login", "--pat", "--server", server.url)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("--server-issuer https://auth.example"),
+      })
+      await server.end("SIGTERM")
+      await database.drop()
+    },
+    60_000,
+  )
 })
 
 test.runIf(isLong)("operator commands are in the help, and run as with signet-server admin", async () => {

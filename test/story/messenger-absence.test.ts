@@ -109,7 +109,7 @@ function watchingKeyPackages() {
   return { transport, given: () => given }
 }
 
-test("a backup from before a renewal is the same device after its user signs in again", async () => {
+test.runIf(isLong)("a backup from before a renewal is the same device after its user signs in again", async () => {
   const { ann, ben, id } = await talk("restores", here)
   const backup = await copyOf(ann.store)
   await renewCredential(await contextOf(ann))
@@ -173,7 +173,7 @@ test("a device that cannot ask whether it has ended is not replaced", async () =
   expect((await messenger.send(id, utf8("still here"))).state).toBe("sent")
 })
 
-test("a replacement keeps what has ended, and opens no state that was changed", async () => {
+test.runIf(isLong)("a replacement keeps what has ended, and opens no state that was changed", async () => {
   const ann = await newcomer("ann has several")
   const made: string[] = []
   for (let i = 0; i < 4; i++) made.push((await ann.messenger.createGroupConversation([here.person.userId])).id)
@@ -232,7 +232,7 @@ test.runIf(isLong)("a replacement completes wherever its process ends", async ()
   }
 })
 
-test("after a renewal that stops anywhere nobody can add the device with its former key", async () => {
+test.runIf(isLong)("after a renewal that stops anywhere nobody can add the device with its former key", async () => {
   const other = await newcomer("ann counts")
   const counting = faultyStore(other.store)
   const counted = await contextOf(other, { store: counting })
@@ -254,26 +254,29 @@ test("after a renewal that stops anywhere nobody can add the device with its for
 
 // From here on years have passed.
 
-test("a device that returns after 500 days and a new sign-in is the same device, and continues", async () => {
-  const { ann, ben, id } = await talk("is away", await newcomer("ben is away"))
-  await pass(500)
-  const benAgain = await backAgain(ben)
-  await benAgain.messenger.sync()
-  const annAgain = await backAgain(ann)
-  await annAgain.messenger.sync()
-  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
-  await annAgain.messenger.send(id, utf8("after"))
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-  // Both replace their expired keys, although no member has a valid one.
-  await annAgain.messenger.refreshKeys(id)
-  await benAgain.messenger.refreshKeys(id)
-  await annAgain.messenger.sync()
-  await annAgain.messenger.send(id, utf8("with new keys"))
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after", "with new keys"])
-  expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
-})
+test.runIf(isLong)(
+  "a device that returns after 500 days and a new sign-in is the same device, and continues",
+  async () => {
+    const { ann, ben, id } = await talk("is away", await newcomer("ben is away"))
+    await pass(500)
+    const benAgain = await backAgain(ben)
+    await benAgain.messenger.sync()
+    const annAgain = await backAgain(ann)
+    await annAgain.messenger.sync()
+    expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+    await annAgain.messenger.send(id, utf8("after"))
+    await benAgain.messenger.sync()
+    expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+    // Both replace their expired keys, although no member has a valid one.
+    await annAgain.messenger.refreshKeys(id)
+    await benAgain.messenger.refreshKeys(id)
+    await annAgain.messenger.sync()
+    await annAgain.messenger.send(id, utf8("with new keys"))
+    await benAgain.messenger.sync()
+    expect(await textsIn(benAgain, id)).toEqual(["before", "after", "with new keys"])
+    expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
+  },
+)
 
 test.runIf(isLong)(
   "a device that missed a renewal, and returns after the renewed key expired too, is the same device",

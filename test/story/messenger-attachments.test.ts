@@ -13,6 +13,7 @@ import { ask } from "../../clients/core/messaging/sending/intents.ts"
 import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
 import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
 import { renewCredential, sync } from "../../clients/core/messaging/sync/sync.ts"
+import { isLong } from "../support/effort.ts"
 import {
   type Attaching,
   bytes,
@@ -72,7 +73,7 @@ async function manifestOf(opened: OpenedMessenger) {
   return { context, manifest, seq }
 }
 
-test("a file whose message is overtaken by a commit is sent in the new epoch", async () => {
+test.runIf(isLong)("a file whose message is overtaken by a commit is sent in the new epoch", async () => {
   const watched = watchedTransport(messengers.transport)
   const { messenger } = await again(ann, watched)
   watched.before = async ({ method }) => {
@@ -109,20 +110,23 @@ test.each([
   for (const upload of await messenger.uploads(id)) await messenger.cancelUpload(id, upload.id)
 })
 
-test("a file whose upload the device's renewal overtakes is not sent: no recipient would accept its key", async () => {
-  const watched = watchedTransport(messengers.transport)
-  const { messenger } = await again(ann, watched)
-  watched.before = async ({ method }) => {
-    if (method !== "CompleteAttachment") return
-    watched.before = undefined
-    await renewCredential((await openContext(...messengers.optionsFor(ann.person, ann))).context)
-    await (await again(ann, messengers.transport)).messenger.refreshKeys(id)
-  }
-  const sending = messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
-  await expect(sending).rejects.toMatchObject({ reason: "ATTACHMENT_GONE" })
-  ann = await again(ann, messengers.transport)
-  for (const upload of await ann.messenger.uploads(id)) await ann.messenger.cancelUpload(id, upload.id)
-})
+test.runIf(isLong)(
+  "a file whose upload the device's renewal overtakes is not sent: no recipient would accept its key",
+  async () => {
+    const watched = watchedTransport(messengers.transport)
+    const { messenger } = await again(ann, watched)
+    watched.before = async ({ method }) => {
+      if (method !== "CompleteAttachment") return
+      watched.before = undefined
+      await renewCredential((await openContext(...messengers.optionsFor(ann.person, ann))).context)
+      await (await again(ann, messengers.transport)).messenger.refreshKeys(id)
+    }
+    const sending = messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
+    await expect(sending).rejects.toMatchObject({ reason: "ATTACHMENT_GONE" })
+    ann = await again(ann, messengers.transport)
+    for (const upload of await ann.messenger.uploads(id)) await ann.messenger.cancelUpload(id, upload.id)
+  },
+)
 
 test("a file that waits to be sent is listed without a text", async () => {
   const watched = watchedTransport(messengers.transport)
@@ -156,7 +160,7 @@ test("the key is in a separate row, and in no value that an app gets", async () 
   expect(json).not.toContain([...key.subarray(0, 4)].map((byte, i) => `"${i}":${byte}`).join(","))
 })
 
-test("two uploads of the same file share no key, salt, id or ciphertext", async () => {
+test.runIf(isLong)("two uploads of the same file share no key, salt, id or ciphertext", async () => {
   const sent = [await sendOne(), await sendOne()]
   const [one, two] = sent
   for (const field of ["attachmentId", "key", "salt", "ciphertextSha256", "locator"] as const) {
@@ -168,7 +172,7 @@ test("two uploads of the same file share no key, salt, id or ciphertext", async 
   }
 })
 
-test("an app's bytes that look like a manifest stay the app's bytes", async () => {
+test.runIf(isLong)("an app's bytes that look like a manifest stay the app's bytes", async () => {
   await ann.messenger.sendAttachment(id, new Blob([bytes.slice(0, 10)]))
   const { manifest } = await manifestOf(ben)
   const forged = contentOfAttachment(manifest)
@@ -190,7 +194,7 @@ test("a manifest of another sender's attachment is refused", async () => {
   expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
 })
 
-test("at most one part and one chunk of a file are in memory, whatever its size", async () => {
+test.runIf(isLong)("at most one part and one chunk of a file are in memory, whatever its size", async () => {
   let reading = 0
   let most = 0
   let sent = 0
@@ -239,7 +243,7 @@ test("changed, truncated or exchanged parts are refused, and a deleted file is r
   expectSame(await readAll(attachment.stream()), bytes)
 })
 
-test.each<[string, AttachmentSource, object, string]>([
+test.runIf(isLong).each<[string, AttachmentSource, object, string]>([
   ["a path as the name", file, { fileName: "../notes" }, "ATTACHMENT_INVALID"],
   ["an invalid media type", file, { mediaType: "text/plain; x=<y>" }, "ATTACHMENT_INVALID"],
   ["too large a file", { size: 101 * mib, slice: () => file }, {}, "ATTACHMENT_TOO_LARGE"],
@@ -267,7 +271,7 @@ test("an upload continues only with the same file, and can be canceled", async (
   expect(await ann.messenger.uploads(id)).toEqual([])
 })
 
-test("an aborted signal stops the upload between two parts", async () => {
+test.runIf(isLong)("an aborted signal stops the upload between two parts", async () => {
   const giveUp = new AbortController()
   const sending = ann.messenger.sendAttachment(id, file, {
     signal: giveUp.signal,
@@ -281,23 +285,26 @@ test("an aborted signal stops the upload between two parts", async () => {
   expect((await newest(ben.messenger)).size).toBe(bytes.length)
 })
 
-test("a file that a renewal of the sender's credential made unsendable is reported, and blocks nothing", async () => {
-  // Stored, but not sent.
-  const offline = await again(ann, endingTransport(3, "before"))
-  const small = new Blob([bytes.slice(0, 9)])
-  await expect(offline.messenger.sendAttachment(id, small)).rejects.toMatchObject({ reason: "QUEUED" })
-  const { context } = await openContext(...messengers.optionsFor(ann.person, ann))
-  await context.device.renew(context)
-  const [options, primitives] = messengers.optionsFor(ann.person, ann)
-  const renewed = await openContext(options, primitives)
-  const told: unknown[] = []
-  renewed.events.subscribe((event) => (event.is === "failed" ? told.push(event.error) : undefined))
-  await ask(renewed.context.conversation(id), { case: "update", value: {} })
-  await sync(renewed.context)
-  expect(told).toEqual([expect.objectContaining({ reason: "ATTACHMENT_GONE" })])
-  await ann.messenger.sync()
-  await ben.messenger.sync()
-  const { seq } = await ann.messenger.send(id, new Uint8Array(3))
-  await ben.messenger.sync()
-  expect((await ben.messenger.timeline(id, { limit: 10_000 })).at(-1)).toMatchObject({ seq, is: "message" })
-})
+test.runIf(isLong)(
+  "a file that a renewal of the sender's credential made unsendable is reported, and blocks nothing",
+  async () => {
+    // Stored, but not sent.
+    const offline = await again(ann, endingTransport(3, "before"))
+    const small = new Blob([bytes.slice(0, 9)])
+    await expect(offline.messenger.sendAttachment(id, small)).rejects.toMatchObject({ reason: "QUEUED" })
+    const { context } = await openContext(...messengers.optionsFor(ann.person, ann))
+    await context.device.renew(context)
+    const [options, primitives] = messengers.optionsFor(ann.person, ann)
+    const renewed = await openContext(options, primitives)
+    const told: unknown[] = []
+    renewed.events.subscribe((event) => (event.is === "failed" ? told.push(event.error) : undefined))
+    await ask(renewed.context.conversation(id), { case: "update", value: {} })
+    await sync(renewed.context)
+    expect(told).toEqual([expect.objectContaining({ reason: "ATTACHMENT_GONE" })])
+    await ann.messenger.sync()
+    await ben.messenger.sync()
+    const { seq } = await ann.messenger.send(id, new Uint8Array(3))
+    await ben.messenger.sync()
+    expect((await ben.messenger.timeline(id, { limit: 10_000 })).at(-1)).toMatchObject({ seq, is: "message" })
+  },
+)

@@ -92,7 +92,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError"])
   })
 
-  test("a page writes a backup, and a page of another browser restores it", async () => {
+  test.runIf(isLong)("a page writes a backup, and a page of another browser restores it", async () => {
     const ben = await messengers.newcomer("ben in a backup")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a backup") })
     const id = await group(tab, ben)
@@ -235,7 +235,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ["reached the service", true],
     ["left the page", false],
   ]
-  test.each(effort([], moments, moments))(
+  test.runIf(isLong).each(effort([], moments, moments))(
     "a page that is reloaded during a send, before it knows whether the message %s, sends once",
     async (_, isTaken) => {
       const ben = await messengers.newcomer(`ben of a reload ${isTaken}`)

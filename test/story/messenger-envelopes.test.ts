@@ -12,6 +12,7 @@ import { uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
@@ -62,7 +63,7 @@ test("envelopes arrive in any order, twice, and across epochs: they are read in 
   expect(await textsIn(offline, id)).toEqual(texts)
 })
 
-test("a refusal to list the log reaches the caller of an envelope after a gap", async () => {
+test.runIf(isLong)("a refusal to list the log reaches the caller of an envelope after a gap", async () => {
   const id = await group()
   for (const text of ["one", "two"]) await ann.messenger.send(id, utf8(text))
   const envelope = (await logOf(id)).at(-1) ?? expect.fail("no message")
@@ -180,7 +181,7 @@ test("without a network messages wait, in order, and are sent once when it retur
   expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
 })
 
-test("the result of encryptMessage is sent before the next message", async () => {
+test.runIf(isLong)("the result of encryptMessage is sent before the next message", async () => {
   const id = await group()
   const envelope = await ann.messenger.encryptMessage(id, utf8("first"))
   expect(envelope.message.length).toBeGreaterThan(256)
@@ -189,7 +190,7 @@ test("the result of encryptMessage is sent before the next message", async () =>
   expect(await textsIn(ben, id)).toEqual(["first", "second"])
 })
 
-test("a sync opens the states of conversations with news only", async () => {
+test.runIf(isLong)("a sync opens the states of conversations with news only", async () => {
   const gil = await messengers.newcomer("gil")
   const ids: string[] = []
   for (let i = 0; i < 4; i++) {
@@ -229,7 +230,7 @@ test("a sync opens the states of conversations with news only", async () => {
   expect([opened.length, heard]).toEqual([2, [second, first, third]])
 })
 
-test("a list of conversations opens no state, and equals the single conversations", async () => {
+test.runIf(isLong)("a list of conversations opens no state, and equals the single conversations", async () => {
   const id = await group()
   await ben.messenger.send(id, utf8("one"))
   await ann.messenger.sync()
@@ -258,7 +259,7 @@ test("a list of conversations opens no state, and equals the single conversation
   expect(await again.conversations()).toEqual(listed)
 })
 
-test("a device that the log has left behind requests to rejoin", async () => {
+test.runIf(isLong)("a device that the log has left behind requests to rejoin", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("never read"))
   const { transport } = messengers
@@ -303,7 +304,7 @@ test("key packages are created when few are left, and the secrets of used ones a
   expect(now.size).toBe(13)
 })
 
-test("a renewed credential has a new key, and is used in each conversation", async () => {
+test.runIf(isLong)("a renewed credential has a new key, and is used in each conversation", async () => {
   const id = await group()
   const options = messengers.optionsFor(ann.person, { store: ann.store, box: ann.box })
   const { context } = await openContext(...options)

@@ -8,7 +8,7 @@ import { failureOf } from "../../clients/core/errors.ts"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -79,7 +79,7 @@ test("messages to a person without a device wait, and arrive in order once there
   expect(await textsIn(ada, id)).toEqual(["one", "two", "three"])
 })
 
-test("a waiting message is sent once after a restart, and by one of two tabs", async () => {
+test.runIf(isLong)("a waiting message is sent once after a restart, and by one of two tabs", async () => {
   const ada = await newcomer("ada d")
   const person = await server.person("bob d")
   const { id } = await ada.messenger.createDirectConversation(person.userId)
@@ -112,7 +112,7 @@ test("both request the conversation before either has key packages", async () =>
   }
 })
 
-test("a device that a member can add waits for it, and the group is kept", async () => {
+test.runIf(isLong)("a device that a member can add waits for it, and the group is kept", async () => {
   const [first, bob] = [await newcomer("ada h"), await newcomer("bob h")]
   const { id } = await first.messenger.createDirectConversation(bob.person.userId)
   await syncAll(bob)
@@ -125,7 +125,7 @@ test("a device that a member can add waits for it, and the group is kept", async
   expect(await kindsIn(bob, id)).not.toContain("reset")
 })
 
-test("a deleted peer is reported, and messages that waited for them are not sent", async () => {
+test.runIf(isLong)("a deleted peer is reported, and messages that waited for them are not sent", async () => {
   const ada = await newcomer("ada p")
   const person = await server.person("bob p")
   const { id } = await ada.messenger.createDirectConversation(person.userId)
@@ -183,7 +183,7 @@ test("a direct conversation that no member can follow is reset, and its timeline
   expect(codes[0]).toBe(codes[1])
 })
 
-test("the app's request resets a stranded conversation at once", async () => {
+test.runIf(isLong)("the app's request resets a stranded conversation at once", async () => {
   const { ada, bob, id } = await stranded("at once")
   expect(await statusOf(bob, id)).toBe("stranded")
   expect(await bob.messenger.createDirectConversation(ada.person.userId)).toMatchObject({ id, status: "active" })
@@ -200,25 +200,28 @@ test("both reset it at the same time, and one of the groups is used", async () =
   }
 })
 
-test("a reset requires a new verification of a verified person, and with the strict setting nothing is sent before", async () => {
-  const { ada, bob, id } = await stranded("v")
-  const numberOf = async (userId: string) => (await ada.messenger.verification.of(userId)).safetyNumber
-  const { userId } = bob.person
-  await ada.messenger.verification.markVerified(userId, await numberOf(userId))
-  await syncAll(bob, ada)
-  expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
-  expect(await bob.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: false })
-  const [options, primitives] = messengers.optionsFor(ada.person, ada)
-  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
-  const other = (await newcomer("somebody else v")).person.userId
-  await strict.verification.markVerified(other, await numberOf(other))
-  expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: true })
-  await expect(strict.send(id, utf8("too early"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
-  await strict.verification.markVerified(userId, await numberOf(userId))
-  expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: false })
-  expect((await strict.send(id, utf8("compared"))).state).toBe("sent")
-  await strict.close()
-})
+test.runIf(isLong)(
+  "a reset requires a new verification of a verified person, and with the strict setting nothing is sent before",
+  async () => {
+    const { ada, bob, id } = await stranded("v")
+    const numberOf = async (userId: string) => (await ada.messenger.verification.of(userId)).safetyNumber
+    const { userId } = bob.person
+    await ada.messenger.verification.markVerified(userId, await numberOf(userId))
+    await syncAll(bob, ada)
+    expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
+    expect(await bob.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: false })
+    const [options, primitives] = messengers.optionsFor(ada.person, ada)
+    const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+    const other = (await newcomer("somebody else v")).person.userId
+    await strict.verification.markVerified(other, await numberOf(other))
+    expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: true })
+    await expect(strict.send(id, utf8("too early"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
+    await strict.verification.markVerified(userId, await numberOf(userId))
+    expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: false })
+    expect((await strict.send(id, utf8("compared"))).state).toBe("sent")
+    await strict.close()
+  },
+)
 
 test("a device that resets a conversation with a verified person asks for a new verification, too", async () => {
   const { ada, bob, id } = await stranded("own")
@@ -229,20 +232,23 @@ test("a device that resets a conversation with a verified person asks for a new 
   expect(await kindsIn(ada, id)).toContain("reset")
 })
 
-test("messages to a person without a device still wait after a refusal that does not concern the person", async () => {
-  const reason = "RATE_LIMITED"
-  const ada = await newcomer(`ada ${reason}`)
-  const person = await server.person(`bob ${reason}`)
-  const { id } = await ada.messenger.createDirectConversation(person.userId)
-  await ada.messenger.send(id, utf8("hello"))
-  const refusing = refusingAuthorizations(messengers.transport, reason)
-  const again = await messengers.open(ada.person, { store: ada.store, box: ada.box, transport: refusing })
-  await again.messenger.sync()
-  expect(await again.messenger.conversation(id)).toMatchObject({ status: "waiting", waitsFor: "keyPackages" })
-  expect(await again.messenger.outbox(id)).toHaveLength(1)
-})
+test.runIf(isLong)(
+  "messages to a person without a device still wait after a refusal that does not concern the person",
+  async () => {
+    const reason = "RATE_LIMITED"
+    const ada = await newcomer(`ada ${reason}`)
+    const person = await server.person(`bob ${reason}`)
+    const { id } = await ada.messenger.createDirectConversation(person.userId)
+    await ada.messenger.send(id, utf8("hello"))
+    const refusing = refusingAuthorizations(messengers.transport, reason)
+    const again = await messengers.open(ada.person, { store: ada.store, box: ada.box, transport: refusing })
+    await again.messenger.sync()
+    expect(await again.messenger.conversation(id)).toMatchObject({ status: "waiting", waitsFor: "keyPackages" })
+    expect(await again.messenger.outbox(id)).toHaveLength(1)
+  },
+)
 
-test("a device waits for the welcome of another device that has made the first commit", async () => {
+test.runIf(isLong)("a device waits for the welcome of another device that has made the first commit", async () => {
   const phone = await newcomer("ada two")
   const tablet = await messengers.open(await phone.person.again())
   await tablet.messenger.sync()
@@ -276,7 +282,7 @@ test.each([
   expect(events.filter(({ is }) => is === "failed")).toEqual([])
 })
 
-test("a group waits for its members' devices, too", async () => {
+test.runIf(isLong)("a group waits for its members' devices, too", async () => {
   const ada = await newcomer("ada g")
   const person = await server.person("bob g")
   const { id, waitsFor } = await ada.messenger.createGroupConversation([person.userId])

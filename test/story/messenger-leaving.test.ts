@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { startEdgeServer } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import {
   type Messengers,
@@ -82,7 +83,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     expect(await textsIn(ben, id)).toEqual(["before"])
   })
 
-  test.each(["removed", "leaving"] as const)(
+  test.runIf(isLong).each(["removed", "leaving"] as const)(
     "reports a queued message of the other one, which comes back %s",
     async (status) => {
       const all = await scene(`ann, ${status}`)
@@ -103,7 +104,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     },
   )
 
-  test.each(["removed", "leaving"] as const)(
+  test.runIf(isLong).each(["removed", "leaving"] as const)(
     "has delivered what the service accepted before, also to the %s",
     async (status) => {
       const all = await scene(`ann, unanswered and ${status}`)
@@ -135,7 +136,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     expect(await textsIn(ben, id)).toEqual(["before", "stored"])
   })
 
-  test("ends the conversation on a listening device by the hint", async () => {
+  test.runIf(isLong)("ends the conversation on a listening device by the hint", async () => {
     const all = await scene("ann, who listens")
     const { phone, laptop, id, fates } = all
     const ending = new AbortController()
@@ -150,7 +151,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     expect(fates).toEqual([])
   })
 
-  test("reports a queued message also if the last other member has gone", async () => {
+  test.runIf(isLong)("reports a queued message also if the last other member has gone", async () => {
     const all = await scene("ann, the last")
     const { phone, laptop, id, fates } = all
     await phone.messenger.removeMembers(id, [ben.person.userId])

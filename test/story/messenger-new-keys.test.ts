@@ -115,7 +115,7 @@ test.each(stores.slice(0, effort(1, 3, 3)))(
   },
 )
 
-test("messages that a device missed offline are shown after the warning", async () => {
+test.runIf(isLong)("messages that a device missed offline are shown after the warning", async () => {
   const second = await otherDevice(ben)
   await second.messenger.send(id, utf8("one"))
   await changeKey(ben)
@@ -129,7 +129,7 @@ test("messages that a device missed offline are shown after the warning", async 
   expect(shown(toldEntries())).toEqual(all)
 })
 
-test("the first keys of a user are not announced", async () => {
+test.runIf(isLong)("the first keys of a user are not announced", async () => {
   await otherDevice(ben)
   const cid = await messengers.newcomer(`cid ${count++}`)
   told.length = 0
@@ -141,22 +141,25 @@ test("the first keys of a user are not announced", async () => {
   expect(shown(toldEntries(other))).toEqual(["hello"])
 })
 
-test("a welcome into a group with a known user's new device announces the device before its messages", async () => {
-  const cid = await messengers.newcomer(`cid ${count++}`)
-  const second = await messengers.open(await ben.person.again())
-  await second.messenger.sync()
-  const { id: other } = await cid.messenger.createGroupConversation([ben.person.userId])
-  await second.messenger.sync()
-  await cid.messenger.addMembers(other, [ann.person.userId])
-  await second.messenger.sync()
-  await second.messenger.send(other, utf8("it is me"))
-  await ann.messenger.sync()
-  const expected = [`newDevice ${second.messenger.deviceId}`, "it is me"]
-  expect(shown(toldEntries(other))).toEqual(expected)
-  expect(await timeline(ann, other)).toEqual(expected)
-})
+test.runIf(isLong)(
+  "a welcome into a group with a known user's new device announces the device before its messages",
+  async () => {
+    const cid = await messengers.newcomer(`cid ${count++}`)
+    const second = await messengers.open(await ben.person.again())
+    await second.messenger.sync()
+    const { id: other } = await cid.messenger.createGroupConversation([ben.person.userId])
+    await second.messenger.sync()
+    await cid.messenger.addMembers(other, [ann.person.userId])
+    await second.messenger.sync()
+    await second.messenger.send(other, utf8("it is me"))
+    await ann.messenger.sync()
+    const expected = [`newDevice ${second.messenger.deviceId}`, "it is me"]
+    expect(shown(toldEntries(other))).toEqual(expected)
+    expect(await timeline(ann, other)).toEqual(expected)
+  },
+)
 
-test("a new device of the same user is announced", async () => {
+test.runIf(isLong)("a new device of the same user is announced", async () => {
   const second = await otherDevice(ann)
   await second.messenger.send(id, utf8("from myself"))
   await ann.messenger.sync()
@@ -198,7 +201,7 @@ test("an envelope that is processed twice warns once", async () => {
   expect(warned()).toHaveLength(1)
 })
 
-test("a page never ends between a warning and the entry with its sequence number", async () => {
+test.runIf(isLong)("a page never ends between a warning and the entry with its sequence number", async () => {
   await otherDevice(ben)
   await ann.messenger.sync()
   await ben.messenger.send(id, utf8("after"))
@@ -215,7 +218,7 @@ test("a page never ends between a warning and the entry with its sequence number
   expect(read.map(({ is }) => is)).toContain("newKeys")
 })
 
-test("a verified user's new key is a separate, stronger event, and its entry says so", async () => {
+test.runIf(isLong)("a verified user's new key is a separate, stronger event, and its entry says so", async () => {
   const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
   await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
   await changeKey(ben)
@@ -229,7 +232,7 @@ test("a verified user's new key is a separate, stronger event, and its entry say
   ])
 })
 
-test.each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
+test.runIf(isLong).each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
   ["removed", async () => undefined],
   ["rolled back", async (row) => row],
 ])("a list of seen keys that is %s is noticed", async (_, change) => {
@@ -252,7 +255,7 @@ test.each<[string, (row: Uint8Array) => Promise<Uint8Array | undefined>]>([
   expect(await timeline(again)).not.toContain("unseen")
 })
 
-test("a store of an earlier version contains the keys of its groups", async () => {
+test.runIf(isLong)("a store of an earlier version contains the keys of its groups", async () => {
   const context = await contextOf(ann)
   await context.conversation(id).change(async (held) => {
     if (held.record === undefined) throw new Error("no conversation")

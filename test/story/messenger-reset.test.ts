@@ -78,43 +78,49 @@ test("two people who have both replaced their devices write to each other withou
   expect((await textsIn(bob, id)).at(-1)).toBe("from the old one")
 })
 
-test("messages between two resets, the second of which voids the welcomes of the first, are shown as a gap", async () => {
-  const { ada, bob, id, lost } = await bothReplaced("twice")
-  await ada.messenger.createDirectConversation(bob.person.userId)
-  await ada.messenger.send(id, utf8("between the resets"))
-  await syncAll(bob)
-  await pass()
-  const [adaAgain, bobAgain] = [await replaced(ada), await replaced(bob)]
-  await adaAgain.messenger.createDirectConversation(bob.person.userId)
-  await adaAgain.messenger.send(id, utf8("after both"))
-  await syncAll(bobAgain)
-  const [first] = lost
-  if (first === undefined) throw new Error("nobody")
-  const told: string[] = []
-  first.messenger.subscribe((event) => event.is === "entry" && told.push(event.entry.is))
-  await syncAll(first)
-  const shown = ["reset", "gap", "newKeys", "reset", "message"]
-  expect(await kindsIn(first, id)).toEqual(["membership", "message", ...shown])
-  expect(told).toEqual(shown)
-  const entries = await first.messenger.timeline(id)
-  const [begun, again] = entries.filter(({ is }) => is === "reset")
-  const gap = entries.find(({ is }) => is === "gap")
-  expect(gap).toMatchObject({ seq: again?.seq, afterSeq: begun?.seq })
-  expect(await textsIn(first, id)).toEqual(["before", "after both"])
-})
+test.runIf(isLong)(
+  "messages between two resets, the second of which voids the welcomes of the first, are shown as a gap",
+  async () => {
+    const { ada, bob, id, lost } = await bothReplaced("twice")
+    await ada.messenger.createDirectConversation(bob.person.userId)
+    await ada.messenger.send(id, utf8("between the resets"))
+    await syncAll(bob)
+    await pass()
+    const [adaAgain, bobAgain] = [await replaced(ada), await replaced(bob)]
+    await adaAgain.messenger.createDirectConversation(bob.person.userId)
+    await adaAgain.messenger.send(id, utf8("after both"))
+    await syncAll(bobAgain)
+    const [first] = lost
+    if (first === undefined) throw new Error("nobody")
+    const told: string[] = []
+    first.messenger.subscribe((event) => event.is === "entry" && told.push(event.entry.is))
+    await syncAll(first)
+    const shown = ["reset", "gap", "newKeys", "reset", "message"]
+    expect(await kindsIn(first, id)).toEqual(["membership", "message", ...shown])
+    expect(told).toEqual(shown)
+    const entries = await first.messenger.timeline(id)
+    const [begun, again] = entries.filter(({ is }) => is === "reset")
+    const gap = entries.find(({ is }) => is === "gap")
+    expect(gap).toMatchObject({ seq: again?.seq, afterSeq: begun?.seq })
+    expect(await textsIn(first, id)).toEqual(["before", "after both"])
+  },
+)
 
-test("a device that has never joined resets the conversation with a later sync, without a message", async () => {
-  const [first, second] = [await newcomer("ada never"), await newcomer("bob never")]
-  const { id } = await first.messenger.createDirectConversation(second.person.userId)
-  await syncAll(second)
-  const ada = await replaced(first)
-  expect((await ada.messenger.createDirectConversation(second.person.userId)).status).toBe("waiting")
-  await pass()
-  await ada.messenger.sync()
-  expect(await statusOf(ada, id)).toBe("active")
-})
+test.runIf(isLong)(
+  "a device that has never joined resets the conversation with a later sync, without a message",
+  async () => {
+    const [first, second] = [await newcomer("ada never"), await newcomer("bob never")]
+    const { id } = await first.messenger.createDirectConversation(second.person.userId)
+    await syncAll(second)
+    const ada = await replaced(first)
+    expect((await ada.messenger.createDirectConversation(second.person.userId)).status).toBe("waiting")
+    await pass()
+    await ada.messenger.sync()
+    expect(await statusOf(ada, id)).toBe("active")
+  },
+)
 
-test.each([
+test.runIf(isLong).each([
   ["because another device was first", "NOT_MEMBER", "waiting"],
   ["for another reason", "INVALID_FIELD", "INVALID_FIELD"],
 ])("a reset that the service refuses %s keeps the queued message for the next one", async (_, reason, outcome) => {
@@ -172,7 +178,7 @@ async function readOn({ messenger }: OpenedMessenger, id: string, read: Timeline
 const newDevicesIn = (entries: readonly TimelineEntry[]) =>
   entries.flatMap((entry) => (entry.is === "newKeys" ? entry.devices.map(({ deviceId }) => deviceId) : [])).sort()
 
-test("an app that reads page by page misses nothing after a reset", async () => {
+test.runIf(isLong)("an app that reads page by page misses nothing after a reset", async () => {
   const { ada, bob, id, away } = await awayAndBack("pages")
   const read: TimelineEntry[] = []
   await readOn(away, id, read)
@@ -236,7 +242,7 @@ test.runIf(isLong)("of two resets at the same time one is used, and all is deliv
   }
 })
 
-test("messages wait for a peer whose key packages have all expired", async () => {
+test.runIf(isLong)("messages wait for a peer whose key packages have all expired", async () => {
   const [first, second] = [await newcomer("ada c"), await newcomer("bob c")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
@@ -274,10 +280,12 @@ async function unreadAndUnanswered(name: string): Promise<{ ada: OpenedMessenger
   return { ada, bob, id }
 }
 
-test.each<[string, (device: Pick<OpenedMessenger, "messenger">, id: string, peerUserId: string) => unknown]>([
-  ["a message that it sends", ({ messenger }, id) => messenger.send(id, utf8("next"))],
-  ["the app's request", ({ messenger }, _, peerUserId) => messenger.createDirectConversation(peerUserId)],
-])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
+test
+  .runIf(isLong)
+  .each<[string, (device: Pick<OpenedMessenger, "messenger">, id: string, peerUserId: string) => unknown]>([
+    ["a message that it sends", ({ messenger }, id) => messenger.send(id, utf8("next"))],
+    ["the app's request", ({ messenger }, _, peerUserId) => messenger.createDirectConversation(peerUserId)],
+  ])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
   const { ada, bob, id } = await unreadAndUnanswered(name)
   await want(bob, id, ada.person.userId)
   await expect.poll(() => statusOf(bob, id), { timeout: 5_000 }).toBe("active")

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { closed, opened } from "../../clients/core/messaging/engine/state.ts"
+import { isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
@@ -82,33 +83,36 @@ async function brokenBy(name: string) {
   return { ada, bob, id, stayOnline }
 }
 
-test("after a commit that nobody can process, and a device that adds nobody, the others continue by themselves", async () => {
-  const [synced, asked] = [await brokenBy("syncs"), await brokenBy("asks")]
-  await syncAll(synced.ada, synced.bob)
-  for (const one of [synced.ada, synced.bob]) expect(await statusOf(one, synced.id)).toBe("waiting")
+test.runIf(isLong)(
+  "after a commit that nobody can process, and a device that adds nobody, the others continue by themselves",
+  async () => {
+    const [synced, asked] = [await brokenBy("syncs"), await brokenBy("asks")]
+    await syncAll(synced.ada, synced.bob)
+    for (const one of [synced.ada, synced.bob]) expect(await statusOf(one, synced.id)).toBe("waiting")
 
-  // A request of the app, or of the user, is no error either.
-  const { ada, bob } = asked
-  const sent = await ada.messenger.send(asked.id, utf8("queued")).catch(({ reason }) => reason)
-  expect(sent).toBe("QUEUED")
-  const { id, status } = await ada.messenger.createDirectConversation(bob.person.userId)
-  expect([id, status]).toEqual([asked.id, "waiting"])
-  expect((await ada.messenger.send(id, utf8("queued, too"))).state).toBe("queued")
+    // A request of the app, or of the user, is no error either.
+    const { ada, bob } = asked
+    const sent = await ada.messenger.send(asked.id, utf8("queued")).catch(({ reason }) => reason)
+    expect(sent).toBe("QUEUED")
+    const { id, status } = await ada.messenger.createDirectConversation(bob.person.userId)
+    expect([id, status]).toEqual([asked.id, "waiting"])
+    expect((await ada.messenger.send(id, utf8("queued, too"))).state).toBe("queued")
 
-  await pass()
-  for (const { stayOnline } of [synced, asked]) await stayOnline()
-  expect((await ada.messenger.createDirectConversation(bob.person.userId)).status).toBe("active")
-  await syncAll(bob)
-  expect(await textsIn(bob, id)).toEqual(["before", "queued", "queued, too"])
-  // Bob wants nothing, and did not create the conversation: the commit that he cannot process is reason enough.
-  await syncAll(synced.bob)
-  expect(await statusOf(synced.bob, synced.id)).toBe("active")
-  await syncAll(synced.ada, synced.bob)
-  await expectContinued(synced.id, synced.ada, synced.bob)
-  expect((await textsIn(synced.ada, synced.id)).at(0)).toBe("before")
-})
+    await pass()
+    for (const { stayOnline } of [synced, asked]) await stayOnline()
+    expect((await ada.messenger.createDirectConversation(bob.person.userId)).status).toBe("active")
+    await syncAll(bob)
+    expect(await textsIn(bob, id)).toEqual(["before", "queued", "queued, too"])
+    // Bob wants nothing, and did not create the conversation: the commit that he cannot process is reason enough.
+    await syncAll(synced.bob)
+    expect(await statusOf(synced.bob, synced.id)).toBe("active")
+    await syncAll(synced.ada, synced.bob)
+    await expectContinued(synced.id, synced.ada, synced.bob)
+    expect((await textsIn(synced.ada, synced.id)).at(0)).toBe("before")
+  },
+)
 
-test("both users restore an older copy of a device", async () => {
+test.runIf(isLong)("both users restore an older copy of a device", async () => {
   const [first, second] = [await newcomer("ada old"), await newcomer("bob old")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second, first)

@@ -13,6 +13,7 @@ import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -105,7 +106,7 @@ const wrongNumbers: Record<string, (number: string) => string> = {
   "an invisible character in between": (number) => `${number.slice(0, 9)}\u200b${number.slice(9)}`,
 }
 
-test("a text that differs from the number in any digit is refused", async () => {
+test.runIf(isLong)("a text that differs from the number in any digit is refused", async () => {
   const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
   for (const [what, change] of Object.entries(wrongNumbers)) {
     const marking = ann.messenger.verification.markVerified(ben.person.userId, change(safetyNumber))
@@ -159,7 +160,7 @@ test("a verified person's new device is reported before its messages, and the wa
   expect(await statusOfBen()).toBe("verified")
 })
 
-test("a new key of the same device changes the status", async () => {
+test.runIf(isLong)("a new key of the same device changes the status", async () => {
   await compare(ann, ben)
   const { context } = await openContext(...messengers.optionsFor(ben.person, ben))
   await renewCredential(context)
@@ -172,7 +173,7 @@ test("a new key of the same device changes the status", async () => {
   expect(kinds()).toContain("keysChanged")
 })
 
-test("a new device in a group that one is invited to is reported before its messages", async () => {
+test.runIf(isLong)("a new device in a group that one is invited to is reported before its messages", async () => {
   await compare(ann, ben)
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -191,7 +192,7 @@ test("a new device in a group that one is invited to is reported before its mess
   expect(await statusOfBen()).toBe("changed")
 })
 
-test("the device list alone reveals a new device, too", async () => {
+test.runIf(isLong)("the device list alone reveals a new device, too", async () => {
   await compare(ann, ben)
   const second = await messengers.open(await ben.person.again())
   expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
@@ -222,43 +223,49 @@ test("with the strict setting nothing is sent to changed keys until they are ver
   expect((await strict.send(id, utf8("secret"))).seq).toBeGreaterThan(0n)
 })
 
-test("with the strict setting a message that was stored before keys changed waits for the verification, too", async () => {
-  await compare(ann, ben)
-  const strict = await openStrict()
-  await strict.encryptMessage(id, utf8("stored"))
-  const second = await secondDevice()
-  await strict.sync().catch(() => undefined)
-  const readers = async () => {
-    for (const one of [ben, second]) await one.messenger.sync()
-    return Promise.all([ben, second].map(async (one) => (await textsIn(one, id)).includes("stored")))
-  }
-  expect(await readers()).toEqual([false, false])
-  const { safetyNumber } = await strict.verification.of(ben.person.userId)
-  await strict.verification.markVerified(ben.person.userId, safetyNumber)
-  await strict.sync()
-  expect(await readers()).toEqual([true, true])
-})
+test.runIf(isLong)(
+  "with the strict setting a message that was stored before keys changed waits for the verification, too",
+  async () => {
+    await compare(ann, ben)
+    const strict = await openStrict()
+    await strict.encryptMessage(id, utf8("stored"))
+    const second = await secondDevice()
+    await strict.sync().catch(() => undefined)
+    const readers = async () => {
+      for (const one of [ben, second]) await one.messenger.sync()
+      return Promise.all([ben, second].map(async (one) => (await textsIn(one, id)).includes("stored")))
+    }
+    expect(await readers()).toEqual([false, false])
+    const { safetyNumber } = await strict.verification.of(ben.person.userId)
+    await strict.verification.markVerified(ben.person.userId, safetyNumber)
+    await strict.sync()
+    expect(await readers()).toEqual([true, true])
+  },
+)
 
-test("a device in a conversation that is in no device list is a ghost: there is no number to compare", async () => {
-  const second = await secondDevice()
-  await ann.messenger.sync()
-  // The service answers with the earlier list.
-  lying.bend = {
-    method: "ListDeviceLists",
-    answer(answer) {
-      if (!isLists(answer) || !isOf(answer, ben)) return
-      answer.deviceLists = answer.deviceLists.slice(0, 1)
-      answer.newestVersion = 1n
-    },
-  }
-  const { safetyNumber, devices } = await ann.messenger.verification.of(ben.person.userId)
-  expect(devices.map(({ deviceId }) => deviceId)).not.toContain(second.messenger.deviceId)
-  const marking = ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
-  await expect(marking).rejects.toMatchObject({ reason: "KEYS_NOT_COVERED" })
-  expect(await statusOfBen()).toBe("unverified")
-})
+test.runIf(isLong)(
+  "a device in a conversation that is in no device list is a ghost: there is no number to compare",
+  async () => {
+    const second = await secondDevice()
+    await ann.messenger.sync()
+    // The service answers with the earlier list.
+    lying.bend = {
+      method: "ListDeviceLists",
+      answer(answer) {
+        if (!isLists(answer) || !isOf(answer, ben)) return
+        answer.deviceLists = answer.deviceLists.slice(0, 1)
+        answer.newestVersion = 1n
+      },
+    }
+    const { safetyNumber, devices } = await ann.messenger.verification.of(ben.person.userId)
+    expect(devices.map(({ deviceId }) => deviceId)).not.toContain(second.messenger.deviceId)
+    const marking = ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
+    await expect(marking).rejects.toMatchObject({ reason: "KEYS_NOT_COVERED" })
+    expect(await statusOfBen()).toBe("unverified")
+  },
+)
 
-test.each([
+test.runIf(isLong).each([
   ["who was verified", "changed", true],
   ["who was not", "unverified", false],
 ])("an older device list of somebody %s is refused, and the refusal is stored", async (_, status, isCompared) => {
@@ -287,7 +294,7 @@ test.each([
   expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
 })
 
-test.each<[string, (answer: ListDeviceListsResponse) => void, string]>([
+test.runIf(isLong).each<[string, (answer: ListDeviceListsResponse) => void, string]>([
   ["that is not signed", ({ deviceLists }) => flip(deviceLists.at(-1)), "LIST_"],
   ["that is another user's", (answer) => replaceAll(answer), "LIST_WRONG_USER"],
 ])("a list %s is refused, and what was compared stays compared", async (_, change, code) => {
@@ -309,7 +316,7 @@ const replaceAll = (answer: ListDeviceListsResponse) => {
   answer.deviceLists = others
 }
 
-test("a device with another credential than the signed list has is not shown as the user's", async () => {
+test.runIf(isLong)("a device with another credential than the signed list has is not shown as the user's", async () => {
   lying.bend = {
     method: "ListDevices",
     answer(answer) {

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { describeStory } from "../support/postgres.ts"
 
@@ -44,7 +44,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ann, id)).toEqual(["hello", "hello back"])
   })
 
-  test("a direct conversation exists once, whoever creates it, also at the same time", async () => {
+  test.runIf(isLong)("a direct conversation exists once, whoever creates it, also at the same time", async () => {
     const ann = await messengers.newcomer("ann at once")
     const ben = await messengers.newcomer("ben at once")
     const made = await Promise.all([
@@ -119,7 +119,7 @@ describeStory("messengers", (kind) => {
     expect((await ben.messenger.conversation(id))?.status).toBe("removed")
   })
 
-  test.each(["is lost", "arrives"])("the last member has left when the answer %s", async (fate) => {
+  test.runIf(isLong).each(["is lost", "arrives"])("the last member has left when the answer %s", async (fate) => {
     const ben = await messengers.newcomer("ben is removed")
     const plain = messengers.transport
     const transport: Transport = {
@@ -150,7 +150,7 @@ describeStory("messengers", (kind) => {
     }
   })
 
-  test("a lost device is removed everywhere, and the user's other one continues", async () => {
+  test.runIf(isLong)("a lost device is removed everywhere, and the user's other one continues", async () => {
     const ann = await messengers.newcomer("ann loses one")
     const annLost = await messengers.open(await ann.person.again())
     const ben = await messengers.newcomer("ben of the lost")
@@ -166,7 +166,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(annLost, id)).toEqual([])
   })
 
-  test("a device that was away for many epochs reads all of them", async () => {
+  test.runIf(isLong)("a device that was away for many epochs reads all of them", async () => {
     const ann = await messengers.newcomer("ann changes keys")
     const ben = await messengers.newcomer("ben is away")
     const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
@@ -182,7 +182,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(texts)
   })
 
-  test("two members who change the members at the same time both succeed", async () => {
+  test.runIf(isLong)("two members who change the members at the same time both succeed", async () => {
     const ann = await messengers.newcomer("ann also adds")
     const ben = await messengers.newcomer("ben also adds")
     const cid = await messengers.newcomer("cid is added")
@@ -270,7 +270,7 @@ describeStory("messengers", (kind) => {
     await Promise.all(running)
   })
 
-  test("the stream of events starts at its subscription, and ends with its signal", async () => {
+  test.runIf(isLong)("the stream of events starts at its subscription, and ends with its signal", async () => {
     const ending = new AbortController()
     const ann = await messengers.newcomer("ann streams")
     const ben = await messengers.newcomer("ben streams")

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest"
+import { sample } from "../../../test/support/effort.ts"
 import type { ByteStorage, Lock, StoredBytes } from "../../core/ports.ts"
 import { scopeText } from "../../core/sealed.ts"
 import { createPassphraseBox, type KeyHolder } from "./passphrase.ts"
@@ -160,13 +161,15 @@ test("of two concurrent key creations one wins", async () => {
 })
 
 describe("sealed bytes", () => {
-  test.each<[string, { app: string; user?: string; tenant?: string; device?: string }, string, string]>([
-    ["of another user", { ...scope, user: "eve" }, "token", "WRONG_USER"],
-    ["of another app", { ...scope, app: "app_2" }, "token", "WRONG_USER"],
-    ["of a tenant where there was none", { ...scope, tenant: "ten_1" }, "token", "WRONG_USER"],
-    ["of another device", { ...scope, device: "d" }, "token", "WRONG_USER"],
-    ["for another purpose", scope, "state", "STATE_TAMPERED"],
-  ])("%s do not open", async (_, other, purpose, reason) => {
+  test.each(
+    sample<[string, { app: string; user?: string; tenant?: string; device?: string }, string, string]>(2, [
+      ["of another user", { ...scope, user: "eve" }, "token", "WRONG_USER"],
+      ["of another app", { ...scope, app: "app_2" }, "token", "WRONG_USER"],
+      ["of a tenant where there was none", { ...scope, tenant: "ten_1" }, "token", "WRONG_USER"],
+      ["of another device", { ...scope, device: "d" }, "token", "WRONG_USER"],
+      ["for another purpose", scope, "state", "STATE_TAMPERED"],
+    ]),
+  )("%s do not open", async (_, other, purpose, reason) => {
     const box = boxWith("x")
     await box.createKey(scope)
     await box.createKey(other)
@@ -196,34 +199,36 @@ describe("sealed bytes", () => {
 })
 
 describe("a file that was changed", () => {
-  test.each<[string, Parameters<typeof change>[0], string]>([
-    ["to weaker parameters", (file) => Object.assign(file.kdf, { memoryKiB: 8 }), "STATE_TAMPERED"],
-    ["to one pass", (file) => Object.assign(file.kdf, { passes: 1 }), "STATE_TAMPERED"],
-    [
-      "to parameters that would stall the machine",
-      (file) => Object.assign(file.kdf, { memoryKiB: 2 ** 30 }),
-      "STATE_TAMPERED",
-    ],
-    ["to other parameters", (file) => Object.assign(file.kdf, { memoryKiB: 20_000 }), "WRONG_PASSPHRASE"],
-    ["to another salt", (file) => Object.assign(file.kdf, { salt: "A".repeat(22) }), "WRONG_PASSPHRASE"],
-    ["to a short salt", (file) => Object.assign(file.kdf, { salt: "AAAA" }), "STATE_TAMPERED"],
-    ["by a later version", (file) => Object.assign(file, { format: 2 }), "STATE_NEWER_VERSION"],
-    ["to format 0", (file) => Object.assign(file, { format: 0 }), "STATE_TAMPERED"],
-    ["to a format in words", (file) => Object.assign(file, { format: "2" }), "STATE_TAMPERED"],
-    ["to no entries", (file) => Object.assign(file, { entries: null }), "STATE_TAMPERED"],
-    ["to a text for entries", (file) => Object.assign(file, { entries: "" }), "STATE_TAMPERED"],
-    ["to no parameters", (file) => Object.assign(file, { kdf: null }), "STATE_TAMPERED"],
-    ["to parameters in words", (file) => Object.assign(file.kdf, { passes: "2" }), "STATE_TAMPERED"],
-    [
-      "to a canary of a later version",
-      (file) => {
-        const canary = Buffer.from(file.canary, "base64url")
-        file.canary = Buffer.from(canary.with(4, (canary[4] ?? 0) + 1)).toString("base64url")
-      },
-      "STATE_NEWER_VERSION",
-    ],
-    ["to no text", (file) => Object.assign(file, { canary: 1 }), "STATE_TAMPERED"],
-  ])("%s opens nothing, and is not changed", async (_, edit, reason) => {
+  test.each(
+    sample<[string, Parameters<typeof change>[0], string]>(5, [
+      ["to weaker parameters", (file) => Object.assign(file.kdf, { memoryKiB: 8 }), "STATE_TAMPERED"],
+      ["to one pass", (file) => Object.assign(file.kdf, { passes: 1 }), "STATE_TAMPERED"],
+      [
+        "to parameters that would stall the machine",
+        (file) => Object.assign(file.kdf, { memoryKiB: 2 ** 30 }),
+        "STATE_TAMPERED",
+      ],
+      ["to other parameters", (file) => Object.assign(file.kdf, { memoryKiB: 20_000 }), "WRONG_PASSPHRASE"],
+      ["to another salt", (file) => Object.assign(file.kdf, { salt: "A".repeat(22) }), "WRONG_PASSPHRASE"],
+      ["to a short salt", (file) => Object.assign(file.kdf, { salt: "AAAA" }), "STATE_TAMPERED"],
+      ["by a later version", (file) => Object.assign(file, { format: 2 }), "STATE_NEWER_VERSION"],
+      ["to format 0", (file) => Object.assign(file, { format: 0 }), "STATE_TAMPERED"],
+      ["to a format in words", (file) => Object.assign(file, { format: "2" }), "STATE_TAMPERED"],
+      ["to no entries", (file) => Object.assign(file, { entries: null }), "STATE_TAMPERED"],
+      ["to a text for entries", (file) => Object.assign(file, { entries: "" }), "STATE_TAMPERED"],
+      ["to no parameters", (file) => Object.assign(file, { kdf: null }), "STATE_TAMPERED"],
+      ["to parameters in words", (file) => Object.assign(file.kdf, { passes: "2" }), "STATE_TAMPERED"],
+      [
+        "to a canary of a later version",
+        (file) => {
+          const canary = Buffer.from(file.canary, "base64url")
+          file.canary = Buffer.from(canary.with(4, (canary[4] ?? 0) + 1)).toString("base64url")
+        },
+        "STATE_NEWER_VERSION",
+      ],
+      ["to no text", (file) => Object.assign(file, { canary: 1 }), "STATE_TAMPERED"],
+    ]),
+  )("%s opens nothing, and is not changed", async (_, edit, reason) => {
     const box = boxWith("x")
     await box.createKey(scope)
     const sealed = await box.seal(scope, "token", utf8("x"))
