@@ -37,6 +37,7 @@ export interface Row {
   /** Peak memory of a device's process, before and after the work. */
   readonly beforeBytes?: number
   readonly peakBytes?: number
+  readonly keptBytes?: number
 }
 
 interface Setting {

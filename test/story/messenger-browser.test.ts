@@ -112,13 +112,13 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
 
   test("a page transfers the history to a page of another browser, and both continue after a reload", async () => {
     const ben = await messengers.newcomer("ben of two browsers")
-    const idToken = await idTokenOf("ann with two browsers")
-    const old = await newTab(await newBrowser(), { idToken })
+    const signIn = async () => ({ idToken: await idTokenOf("ann with two browsers") })
+    const old = await newTab(await newBrowser(), await signIn())
     const id = await group(old, ben)
     await ben.messenger.sync()
     for (const text of ["one", "two"]) await ben.messenger.send(id, utf8(text))
     await syncIn(old)
-    const next = await newTab(await newBrowser(), { idToken })
+    const next = await newTab(await newBrowser(), await signIn())
     const qr = await next.evaluate(() => window.messenger.requestHistory())
     await old.evaluate((given) => window.messenger.grantHistory(given), qr)
     for (const tab of [old, next]) {
@@ -143,9 +143,9 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       following.abort()
       await run
     })
-    const idToken = await idTokenOf("ann who loses a browser")
+    const signIn = async () => ({ idToken: await idTokenOf("ann who loses a browser") })
     const lost = await newBrowser()
-    const tab = await newTab(lost, { idToken })
+    const tab = await newTab(lost, await signIn())
     const id = await group(tab, ben)
     await expect.poll(async () => (await ben.messenger.conversation(id))?.status).toBe("active")
     await ben.messenger.send(id, utf8("to be kept"))
@@ -153,7 +153,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const recoveryKey = await tab.evaluate(() => window.messenger.storeBackup())
     await lost.close()
 
-    const other = await newTab(await newBrowser(), { idToken, isFollowing: true })
+    const other = await newTab(await newBrowser(), { ...(await signIn()), isFollowing: true })
     expect(await other.evaluate((given) => window.messenger.restoreStored(given), recoveryKey)).toBeGreaterThan(0)
     expect(await textsIn(other, id)).toEqual(["to be kept"])
     const isIn = async () => (await ben.messenger.timeline(id)).some(({ is }) => is === "membership")

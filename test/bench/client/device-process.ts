@@ -23,6 +23,8 @@ export interface Cost {
   /** The peak memory of the process before the work. */
   readonly beforeBytes: number
   readonly peakBytes: number
+  /** What the work left in memory, after a garbage collection. */
+  readonly keptBytes: number
 }
 
 export type DeviceReply =
@@ -50,7 +52,9 @@ export async function startDevice(
     ...rest,
     ...{ baseUrl, userId, file, accessToken: await session.refresh(), rootKey: Buffer.from(rootKey).toString("hex") },
   }
-  const child = fork(join(import.meta.dirname, "device-program.ts"), [JSON.stringify(order)])
+  const child = fork(join(import.meta.dirname, "device-program.ts"), [JSON.stringify(order)], {
+    execArgv: ["--expose-gc"],
+  })
   const said = Promise.withResolvers<string>()
   const cost = Promise.withResolvers<Cost | undefined>()
   let reached: Cost | undefined

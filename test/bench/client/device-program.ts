@@ -93,11 +93,18 @@ async function grant(opened: Messenger): Promise<void> {
 
 /** Replies with the cost of the work. Peak memory is that of the process so far. */
 async function measured(work: () => Promise<void>): Promise<void> {
+  const used = () => {
+    globalThis.gc?.()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  }
+  const usedBytes = used()
   const peak = () => process.resourceUsage().maxRSS * 1_024
   const [beforeBytes, startMs, startCpu] = [peak(), performance.now(), process.cpuUsage()]
   await work()
   const { user, system } = process.cpuUsage(startCpu)
-  const cost = { ms: performance.now() - startMs, cpuMs: (user + system) / 1_000, beforeBytes, peakBytes: peak() }
+  const times = { ms: performance.now() - startMs, cpuMs: (user + system) / 1_000 }
+  const cost = { ...times, beforeBytes, peakBytes: peak(), keptBytes: Math.max(0, used() - usedBytes) }
   replyWith({ is: "done", cost })
 }
 

@@ -25,9 +25,9 @@ export async function movingHistory(old: Person, count: number) {
   const sending = await start(old, "grant", receiving.said)
   const [sent, received] = await Promise.all([costOf(sending), costOf(receiving)])
 
-  const row = (name: string, { ms, cpuMs, beforeBytes, peakBytes }: Cost) => ({
+  const row = (name: string, { ms, cpuMs, ...memory }: Cost) => ({
     name: `${count} messages ${name}`,
-    ...{ ms, perSecond: (count / ms) * 1_000, cpuMs, beforeBytes, peakBytes },
+    ...{ ms, perSecond: (count / ms) * 1_000, cpuMs, ...memory },
   })
   const cpuMs = sent.cpuMs + received.cpuMs
   return [
