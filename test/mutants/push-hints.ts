@@ -261,11 +261,19 @@ export const pushMutants: readonly Mutant[] = [
   {
     ...edge,
     fault: "the Worker pushes to a host that the operator has removed",
-    from: '      if (!isPushAllowed(endpoint, policy)) return { is: "delete" }\n',
+    from: "    if (!isPushAllowed(endpoint, policy)) return false\n",
     to: "",
     name: "an endpoint whose host is no longer listed gets no push and is deleted",
     table: "server/edge/worker/pushes.test.ts",
     row: "whose host is no longer listed",
+  },
+  {
+    test: "server/store/durable/device-objects.test.ts",
+    file: "server/store/durable/device/pushes.ts",
+    fault: "an object keeps the endpoint of an ended session until the next push",
+    from: "if (endpoint === undefined || (await keeps(endpoint))) return",
+    to: "if (endpoint === undefined || (await keeps(endpoint)) || sql !== undefined) return",
+    name: "of an ended session is deleted by its check, and another one is kept",
   },
   {
     ...edge,
@@ -277,8 +285,8 @@ export const pushMutants: readonly Mutant[] = [
   {
     ...edge,
     fault: "the Worker pushes after the session has ended",
-    from: 'if (session?.state !== "ACTIVE" || session.boundDeviceId !== endpoint.deviceId) return',
-    to: "if (session === undefined) return",
+    from: 'return session?.state === "ACTIVE" && session.boundDeviceId === endpoint.deviceId',
+    to: "return session?.boundDeviceId === endpoint.deviceId",
     name: "an endpoint whose session is revoked gets no push and is deleted",
     table: "server/edge/worker/pushes.test.ts",
     row: "revoked",

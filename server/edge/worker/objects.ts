@@ -48,6 +48,10 @@ export class DeviceObject extends StoredDevice {
     return (await ready()).pushes?.push(endpoint) ?? { is: "delete" }
   }
 
+  protected override async keepsPush(endpoint: PushEndpoint): Promise<boolean> {
+    return (await ready()).pushes?.keeps(endpoint) ?? false
+  }
+
   protected override effects(): Effects {
     return runtime().auth.effects
   }

@@ -35,7 +35,7 @@ async function pushed(session: MessagingSession | undefined, answer: () => Promi
       },
     },
   )
-  return { decision: await pushes.push(of), requests }
+  return { decision: await pushes.push(of), keeps: await pushes.keeps(of), requests }
 }
 
 const answering =
@@ -44,8 +44,8 @@ const answering =
     new Response(null, { status, headers })
 
 test("a push follows no redirect, and ends with it", async () => {
-  const { decision, requests } = await pushed(alive, answering(307, { location: "https://inner.example/" }))
-  expect(decision).toEqual({ is: "done" })
+  const { decision, keeps, requests } = await pushed(alive, answering(307, { location: "https://inner.example/" }))
+  expect([decision, keeps]).toEqual([{ is: "done" }, true])
   expect(requests).toMatchObject([{ url: "https://push.example/a", init: { method: "POST", redirect: "manual" } }])
 })
 
@@ -54,7 +54,8 @@ test.each<[string, MessagingSession | undefined]>([
   ["revoked", { ...alive, state: "REVOKED" }],
   ["another device's", { ...alive, boundDeviceId: idOf("dev", new Uint8Array(16).fill(3)) }],
 ])("an endpoint whose session is %s gets no push and is deleted", async (_, session) => {
-  expect(await pushed(session, answering(201))).toEqual({ decision: { is: "delete" }, requests: [] })
+  const refused = { decision: { is: "delete" }, keeps: false, requests: [] }
+  expect(await pushed(session, answering(201))).toEqual(refused)
 })
 
 test.each<[string, Partial<PushEndpoint>]>([
@@ -62,7 +63,8 @@ test.each<[string, Partial<PushEndpoint>]>([
   ["of a kind that is not enabled", { kind: "WEBHOOK" }],
 ])("an endpoint %s gets no push and is deleted", async (_, former) => {
   const of = { ...endpoint, ...former }
-  expect(await pushed(alive, answering(201), of)).toEqual({ decision: { is: "delete" }, requests: [] })
+  const refused = { decision: { is: "delete" }, keeps: false, requests: [] }
+  expect(await pushed(alive, answering(201), of)).toEqual(refused)
 })
 
 test("a push without an answer, or with a request to wait, is retried", async () => {

@@ -21,6 +21,8 @@ export interface EdgePushes {
   publicKey(): Promise<Uint8Array>
   /** Sends one push, unless its session has ended or its host is no longer listed. Never rejects. */
   push(endpoint: PushEndpoint): Promise<PushDecision>
+  /** True if its session is active and its host is listed. @throws an error if the auth service does not answer */
+  keeps(endpoint: PushEndpoint): Promise<boolean>
 }
 
 export function createEdgePushes(
@@ -54,13 +56,18 @@ export function createEdgePushes(
     return { status: response.status, retryAfter: response.headers.get("retry-after") }
   }
 
+  async function keeps(endpoint: PushEndpoint): Promise<boolean> {
+    if (!isPushAllowed(endpoint, policy)) return false
+    const session = await accounts.findSession(endpoint.sessionId)
+    return session?.state === "ACTIVE" && session.boundDeviceId === endpoint.deviceId
+  }
+
   return {
     publicKey: async () => (await key()).publicKey,
+    keeps,
     async push(endpoint) {
-      if (!isPushAllowed(endpoint, policy)) return { is: "delete" }
       try {
-        const session = await accounts.findSession(endpoint.sessionId)
-        if (session?.state !== "ACTIVE" || session.boundDeviceId !== endpoint.deviceId) return { is: "delete" }
+        if (!(await keeps(endpoint))) return { is: "delete" }
         return decidePushed(endpoint.tries, await send(endpoint), clock.nowMs(), fractionOf(random.bytes(2)))
       } catch {
         return decidePushed(endpoint.tries, undefined, clock.nowMs(), fractionOf(random.bytes(2)))

@@ -31,6 +31,8 @@ export const pushLimits = {
   /** Attempts for one push. */
   tries: 3,
   retryMs: 60_000,
+  /** A store that does not see sessions end checks each endpoint at this interval. */
+  checkMs: 86_400_000,
   longestRetryMs: 3_600_000,
 } as const
 

@@ -4,6 +4,7 @@ import { hex } from "@signet/kernel/messaging/bytes"
 import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import { pushLimits } from "@signet/kernel/messaging/push"
 import type { KeyPackageRecord, MessagingDevice, WelcomeRecord } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -21,6 +22,7 @@ import {
 } from "../postgres/messaging/testing/world.ts"
 import type { DeviceNotice } from "./conversation/notices.ts"
 import type { DurableEnv } from "./env.ts"
+import { durablePushes } from "./pushes.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"
 
@@ -400,5 +402,49 @@ describe("a welcome", () => {
     expect((await statuses()).toSorted()).toEqual(["ENDED", "SENT"])
     await store.welcomes.voidAll(there(other).id)
     await until(async () => (await statuses()).every((status) => status === "ENDED"))
+  })
+})
+
+describe("a push endpoint", () => {
+  test("of an ended session is deleted by its check, and another one is kept", async () => {
+    const endpoints = durablePushes(objects.env)
+    const [ended, active] = [await device(), await device()]
+    const sessionOf = new Map([ended, active].map(({ id }) => [id, newId("ses", nowMs, random(10))]))
+    const stored = ({ id }: MessagingDevice) => objects.env.DEVICES.getByName(id).rowsOf("select id from push")
+    for (const { id: deviceId } of [ended, active]) {
+      const sessionId = there(sessionOf.get(deviceId))
+      const address = { kind: "WEB_PUSH", url: "https://push.example/a" } as const
+      const endpoint = { deviceId, sessionId, registrationId: random(16), ...address }
+      await endpoints.set(endpoint, nowMs, newAudit("push_endpoint.set"))
+    }
+    await objects.world({ endedSessions: [there(sessionOf.get(ended.id))] })
+    for (const one of [ended, active]) await objects.env.DEVICES.getByName(one.id).wake()
+    expect([(await stored(ended)).length, (await stored(active)).length]).toEqual([1, 1])
+    await objects.world({ passedMs: pushLimits.checkMs + day })
+    for (const one of [ended, active]) await objects.env.DEVICES.getByName(one.id).wake()
+    expect([(await stored(ended)).length, (await stored(active)).length]).toEqual([0, 1])
+    await reset()
+  })
+
+  test("is in the audit when the device sets and deletes it, and not when there is none", async () => {
+    const endpoints = durablePushes(objects.env)
+    const { id: deviceId } = await device()
+    const sessionId = newId("ses", nowMs, random(10))
+    const [set, deleted, nothing] = [
+      newAudit("push_endpoint.set"),
+      newAudit("push_endpoint.deleted"),
+      newAudit("push_endpoint.deleted"),
+    ]
+    const url = "https://push.example/secret"
+    await endpoints.set({ deviceId, sessionId, registrationId: random(16), kind: "WEB_PUSH", url }, nowMs, set)
+    await endpoints.delete(deviceId, deleted)
+    await endpoints.delete(deviceId, nothing)
+    const audited = async () => {
+      const ids = [set, deleted, nothing].map(({ id }) => id)
+      return (await objects.world()).audit.filter(({ id }) => ids.includes(id))
+    }
+    await until(async () => (await audited()).length >= 2)
+    expect((await audited()).map(({ id }) => id)).toEqual([set.id, deleted.id])
+    expect(JSON.stringify(await audited())).not.toContain("push.example")
   })
 })

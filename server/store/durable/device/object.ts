@@ -57,7 +57,7 @@ import {
   upload,
 } from "./key-packages.ts"
 import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
-import { deletePush, nextPush, pushed, pushSteps, schedulePush, setPush, takePush } from "./pushes.ts"
+import { deletePush, pushSteps, schedulePush, setPush, timedPushes } from "./pushes.ts"
 import { type Seen, seeAll } from "./seeing.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
@@ -298,11 +298,9 @@ export abstract class DeviceObject extends StoredObject {
     return { is: "done" }
   }
 
-  async #pushDue(nowMs: number): Promise<void> {
-    const endpoint = this.transact(() => takePush(this.sql, nowMs))
-    if (endpoint === undefined) return
-    const decision = await this.push(endpoint)
-    this.transact(() => pushed(this.sql, endpoint, decision))
+  /** True if the endpoint may get pushes. The Worker's program provides it; without it, pushes are disabled. */
+  protected async keepsPush(_endpoint: PushEndpoint): Promise<boolean> {
+    return false
   }
 
   /**
@@ -364,7 +362,11 @@ export abstract class DeviceObject extends StoredObject {
   protected override timed(): readonly Timed[] {
     return [
       { nextAtMs: () => this.#sweepAtMs(), run: (nowMs) => this.#sweep(nowMs) },
-      { nextAtMs: () => nextPush(this.sql), run: (nowMs) => this.#pushDue(nowMs) },
+      ...timedPushes(this.sql, {
+        transact: (work) => this.transact(work),
+        push: (endpoint) => this.push(endpoint),
+        keeps: (endpoint) => this.keepsPush(endpoint),
+      }),
     ]
   }
 

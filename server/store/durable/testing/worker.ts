@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
-import type { PrincipalId } from "@signet/kernel/ids"
+import type { PrincipalId, SessionId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
+import type { PushEndpoint } from "@signet/kernel/messaging/push"
 import type { Place as Where } from "@signet/kernel/messaging/records"
 import { AttachmentObject } from "../attachment/object.ts"
 import { ConversationObject } from "../conversation/object.ts"
@@ -39,7 +40,7 @@ const done = {
 }
 /**
  * Set by tests: the number of failing calls to the auth service; lanes that are rejected temporarily or permanently;
- * removed users; elapsed time; the number of notices that devices miss.
+ * removed users; elapsed time; the number of notices that devices miss; ended sessions.
  */
 const world = {
   faults: 0,
@@ -48,6 +49,7 @@ const world = {
   gone: [] as PrincipalId[],
   passedMs: 0,
   deaf: 0,
+  endedSessions: [] as SessionId[],
 }
 
 export type Done = typeof done
@@ -150,6 +152,9 @@ export class Device extends DeviceObject {
       throw new Error("did not hear")
     }
     super.applyNotice(...told)
+  }
+  protected override async keepsPush({ sessionId }: PushEndpoint): Promise<boolean> {
+    return !world.endedSessions.includes(sessionId)
   }
   protected override effects(): Effects {
     return effects
