@@ -11,7 +11,59 @@ const story = "test/story/messenger-restored-service.test.ts"
 const returned = "gets 100 messages and 3 commits back from its members, and every conversation continues"
 const beyond = "continues beyond all lost numbers, and shows a member whose removal was lost"
 
+const beginnings = "test/story/messenger-restored-beginnings.test.ts"
+const begun = "gets conversations back that began after the backup"
+
 export const resubmittingMutants: readonly Mutant[] = [
+  {
+    fault: "messages follow another message than the one that they followed",
+    file: `${append}/resubmit.ts`,
+    from: "if (envelope.seq === headSeq && !(await isInLog(deps, conversation, envelope))) break",
+    to: "",
+    test: cases,
+    name: "what follows a number that another envelope has taken is not appended",
+    table,
+  },
+  {
+    fault: "a group begins with a tree that its receipt does not name",
+    file: `${append}/resubmitted-beginning.ts`,
+    from: "equalBytes(body.groupInfoHash, groupInfoHash) && equalBytes(body.treeBlobHash, treeHash)",
+    to: "equalBytes(body.groupInfoHash, groupInfoHash)",
+    test: returning,
+    name: "a group does not begin with another tree or GroupInfo than its receipt names",
+  },
+  {
+    fault: "the first commit of a group is stored without what it leads to",
+    file: `${client}/receiving/apply.ts`,
+    from: "applied.push(returnable(before, draft.stored, envelope))",
+    to: "applied.push(envelope)",
+    test: beginnings,
+    name: begun,
+  },
+  {
+    fault: "a joiner does not store the first commit of its group",
+    file: `${client}/joining/welcomes.ts`,
+    from: "const isToReturn = isOfFirstCommit(welcome) && shown.epoch === welcome.epoch",
+    to: "const isToReturn = false",
+    test: beginnings,
+    name: "gets the first commit of a conversation back, also from a member that it added",
+  },
+  {
+    fault: "key packages that a restored service offers again are not replaced",
+    file: `${client}/joining/lost-welcomes.ts`,
+    from: "const found = keyPackage === undefined ? unopenable : welcomed",
+    to: "const found = keyPackage === undefined ? welcomed : welcomed",
+    test: beginnings,
+    name: "adds a device whose key packages were used before the restore",
+  },
+  {
+    fault: "a roster is known by its epoch",
+    file: "server/store/durable/conversation/seen.ts",
+    from: "state !== null && equalBytes(state.receiptHash, knownReceipt)",
+    to: "state !== null",
+    test: "server/store/durable/conversations.test.ts",
+    name: "is never shown with the roster of an epoch that its restored data does not have",
+  },
   {
     fault: "a sequence number that was lost is used again",
     file: "server/kernel/messaging/append.ts",
@@ -39,7 +91,7 @@ export const resubmittingMutants: readonly Mutant[] = [
   {
     fault: "a commit returns with a receipt that follows another one",
     file: `${append}/resubmitted-commit.ts`,
-    from: "previous: { hash: state.receiptHash, acceptedAtMs: 0n },",
+    from: 'previous: state === null ? "first" : { hash: state.receiptHash, acceptedAtMs: 0n },',
     to: 'previous: "unknown",',
     test: returning,
     name: "a commit does not return with another receipt",
@@ -105,8 +157,8 @@ export const resubmittingMutants: readonly Mutant[] = [
   {
     fault: "a device does not store what it applied",
     file: `${client}/receiving/apply.ts`,
-    from: "if (isApplied) applied.push(envelope)",
-    to: "",
+    from: "if (isApplied) applied.push(returnable",
+    to: "if (!isApplied) applied.push(returnable",
     test: story,
     name: returned,
   },

@@ -1,12 +1,12 @@
-// Cache of rosters. Every change of a roster starts a new epoch, so conversation and epoch identify one. A large
-// group's roster is read once per epoch instead of once per message.
+// Cache of rosters. Every change of a roster has a receipt, whose hash identifies the roster. An epoch does not: data that
+// was restored from a backup may have another epoch of this number. A large group's roster is read once per epoch instead
+// of once per message.
 import type { ConversationId } from "../ids.ts"
 import type { Leaf } from "./records.ts"
 
 export interface KnownRoster {
-  readonly epoch: number
-  /** Hash of the receipt that began the epoch. A database that was restored from a backup has another epoch of this number. */
-  readonly receiptHash?: Uint8Array
+  /** Hash of the receipt that began the epoch. */
+  readonly receiptHash: Uint8Array
   readonly roster: readonly Leaf[]
 }
 
@@ -33,8 +33,7 @@ export function createRosters(maxLeaves = 50_000): Rosters {
     },
 
     put(id, known) {
-      // Concurrent reads may finish out of order.
-      if ((byId.get(id)?.epoch ?? -1) > known.epoch || known.roster.length > maxLeaves) return
+      if (known.roster.length > maxLeaves) return
       remove(id)
       byId.set(id, known)
       leaves += known.roster.length

@@ -96,6 +96,21 @@ describe("a conversation's object", () => {
     expect(again).toEqual({ is: "replayed", answer: winner?.is === "appended" ? winner.answer : null })
   })
 
+  test("is never shown with the roster of an epoch that its restored data does not have", async () => {
+    const restored = await putGroup(store, [one, other])
+    const lost = await putGroup(store, [one])
+    let id = lost.id
+    const CONVERSATIONS = { getByName: () => object({ id }) }
+    const { conversations } = createDurableStore({ ...objects.env, CONVERSATIONS })
+    expect((await conversations.find(lost.id))?.roster).toEqual(lost.roster)
+    id = restored.id
+    expect(restored.epoch).toBe(lost.epoch)
+    for (let again = 0; again < 2; again++) {
+      expect((await conversations.find(lost.id))?.roster).toEqual(restored.roster)
+    }
+    expect((await object({ id }).find(restored.state?.receiptHash))?.roster).toEqual([])
+  })
+
   test("answers the same after it lost its memory", async () => {
     const group = await putGroup(store, [one, other])
     const message = newMessage(group, one)

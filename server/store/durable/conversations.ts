@@ -1,4 +1,5 @@
 import type { ConversationId } from "@signet/kernel/ids"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { createRosters } from "@signet/kernel/messaging/rosters"
@@ -14,20 +15,22 @@ export function durableConversations(env: DurableEnv): Conversations {
   const { CONVERSATIONS } = env
   const rosters = createRosters()
 
-  /** Adds the roster of the epoch, which is not sent again to a process that has it. */
+  /** Adds the roster of the newest receipt, which is not sent again to a process that has it. */
   async function whole<Answer>(
     id: ConversationId,
-    read: (knownEpoch: bigint) => Promise<Answer | undefined>,
+    read: (knownReceipt: Uint8Array | null) => Promise<Answer | undefined>,
     of: (answer: Answer) => Conversation,
     withRoster: (answer: Answer, conversation: Conversation) => Answer,
   ): Promise<Answer | undefined> {
     const known = rosters.get(id)
-    const answer = await ask(() => read(BigInt(known?.epoch ?? -1)))
+    const answer = await ask(() => read(known?.receiptHash ?? null))
     if (answer === undefined) return undefined
     const conversation = of(answer)
-    const epoch = Number(conversation.epoch)
-    if (known?.epoch === epoch) return withRoster(answer, { ...conversation, roster: known.roster })
-    if (epoch > 0) rosters.put(id, { epoch, roster: conversation.roster })
+    const { receiptHash } = conversation.state ?? {}
+    if (receiptHash === undefined) return answer
+    const isKnown = known !== undefined && equalBytes(known.receiptHash, receiptHash)
+    if (isKnown) return withRoster(answer, { ...conversation, roster: known.roster })
+    rosters.put(id, { receiptHash, roster: conversation.roster })
     return answer
   }
 
@@ -37,7 +40,7 @@ export function durableConversations(env: DurableEnv): Conversations {
     find: (id) =>
       whole(
         id,
-        (epoch) => CONVERSATIONS.getByName(id).find(epoch),
+        (receipt) => CONVERSATIONS.getByName(id).find(receipt),
         (found) => found,
         (_, conversation) => conversation,
       ),
@@ -45,7 +48,7 @@ export function durableConversations(env: DurableEnv): Conversations {
     findSeen: (id, deviceId, idempotencyKey) =>
       whole(
         id,
-        (epoch) => CONVERSATIONS.getByName(id).open(deviceId, idempotencyKey ?? null, epoch),
+        (receipt) => CONVERSATIONS.getByName(id).open(deviceId, idempotencyKey ?? null, receipt),
         ({ conversation }) => conversation,
         (opened, conversation) => ({ ...opened, conversation }),
       ),

@@ -76,6 +76,15 @@ export const cases = scene.cases("resubmitting", {
     assert.equal((await resubmit(two, room, { ...second, seq: 4n })).headSeq, 3n)
     assert.equal((await logOf(two, room)).length, 3)
   },
+  async "what follows a number that another envelope has taken is not appended"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    const [second, third] = [await lostText(one, room, 2n), await lostText(one, room, 3n, "third")]
+    const other = await lostText(two, two.room(room.id), 2n, "other")
+    assert.equal((await resubmit(two, room, other)).headSeq, 2n)
+    assert.equal((await resubmit(one, room, second, third)).headSeq, 2n)
+    assert.equal((await resubmit(one, room, other, third)).headSeq, 3n)
+  },
   async "a commit without the service's receipt for this commit and place is refused"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)

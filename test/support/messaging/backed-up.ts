@@ -6,7 +6,7 @@ import { startEdgeServer } from "../edge-server.ts"
 import { fastTmpdir } from "../fast-tmpdir.ts"
 import { storyStore, type TestStore } from "../postgres.ts"
 import type { Serving } from "./messengers.ts"
-import { startMessagingServer } from "./test-server.ts"
+import { type MessagingServer, startMessagingServer } from "./test-server.ts"
 
 export interface BackedUp {
   readonly server: Serving
@@ -17,8 +17,9 @@ export interface BackedUp {
   close(): Promise<void>
 }
 
-const inDatabase = async (): Promise<BackedUp> => {
-  const server = await startMessagingServer({ store: storyStore })
+const inDatabase = async (): Promise<BackedUp> => inDatabaseOf(await startMessagingServer({ store: storyStore }))
+
+export function inDatabaseOf(server: MessagingServer): BackedUp {
   const { db } = server.store
   return {
     server,

@@ -126,6 +126,10 @@ function checkAdder({ body: { requester } }: MembershipProof, { adder }: Joined)
 /** True for a welcome to the first epoch of a group that replaced another. The proof is verified before. */
 export const isOfReset = ({ proof }: Pick<Welcome, "proof">): boolean => bodyOf(proof).op === MembershipOp.RESET
 
+/** True for a welcome to the first epoch of a group, also of a new conversation. The proof is verified before. */
+export const isOfFirstCommit = (welcome: Pick<Welcome, "proof">): boolean =>
+  isOfReset(welcome) || bodyOf(welcome.proof).op === MembershipOp.CREATE
+
 const bodyOf = (signedProof: Uint8Array) =>
   decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, signedProof).body)
 

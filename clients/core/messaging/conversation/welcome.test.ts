@@ -108,7 +108,6 @@ describe("a decision about a join", () => {
         { do: "putManifest", seq: 8n, manifest: file.manifest },
         { do: "changePending", change: { table: "outbox", key: "file" } },
         see(reading),
-        { do: "storeEntry", entry: gapAfter(8n) },
       ],
       { directUserIds: users },
     ],
@@ -118,6 +117,13 @@ describe("a decision about a join", () => {
       joinOf({ readSeq: 6n }),
       [notice, see(reading), { do: "storeEntry", entry: gapAfter(6n) }],
       { directUserIds: users, seenKeysHash: bytes32(7), resetSeq: 0n, ...tail },
+    ],
+    [
+      "a join at the next position has no gap",
+      reading,
+      joinOf({ readSeq: 8n }),
+      [notice, see(reading)],
+      { directUserIds: users },
     ],
     [
       "an own message that was accepted in the absence is shown in the gap, and not sent again",

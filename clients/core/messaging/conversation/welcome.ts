@@ -69,14 +69,13 @@ export function decideJoin(before: StoredConversation, join: Join): Decision<Dra
   // If the log has shown the reset before, its entry exists and the app may have read past it. The keys are then
   // announced at the next position.
   if (former.resetSeq !== at.seq) {
+    const gap = { ...at, is: "gap", afterSeq: shown.lastSeq } as const
+    const isGap = shown.lastSeq + 1n < at.seq
     // Messages between two resets cannot be read.
-    if (reset && shown.lastSeq + 1n < at.seq) {
-      effects.push({ do: "entry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } })
-    }
+    if (reset && isGap) effects.push({ do: "entry", entry: gap })
     effects.push(seeKeys)
     if (reset) effects.push({ do: "entry", entry: { ...at, is: "reset", by: join.isFirst ? join.adder : undefined } })
-    else
-      effects.push({ do: "storeEntry", entry: { ...at, is: "gap", afterSeq: shown.lastSeq } }, ...changed(before, join))
+    else effects.push(...(isGap ? [{ do: "storeEntry", entry: gap } as const] : []), ...changed(before, join))
   }
   const state = withRecord(joined, {
     directUserIds: former.directUserIds.length === 2 ? former.directUserIds : both,

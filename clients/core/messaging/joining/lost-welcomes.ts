@@ -3,18 +3,27 @@ import { type Conversation, Conversation_Status, DirectiveKind } from "@signet/p
 import type { Context } from "../context.ts"
 import { answeredId } from "../ids.ts"
 import { trying } from "../sync/background.ts"
+import { findKeyPackage, replaceKeyPackages } from "./key-packages.ts"
 import { listWelcomes } from "./welcomes.ts"
 
 /**
- * Requests a rejoin where the service lists this device as a member and it has neither a group nor a welcome: the
- * welcome expired while the device was offline. Unknown conversations get no handle.
+ * Requests a rejoin where the service lists this device as a member and it has neither a group nor a welcome that it can
+ * open. The welcome expired while the device was offline, or it is for a key package that was used before: a service that
+ * was restored from a backup offers such packages again, so they are replaced first. Unknown conversations get no handle.
  */
 export async function askForLostWelcomes(context: Context, shown: Iterable<Conversation>): Promise<void> {
   const without: string[] = []
   for (const conversation of shown) if (await isWithout(context, conversation)) without.push(conversation.id)
   if (without.length === 0) return
   // Read after the members, because a new member and its welcome appear at the same time.
-  const welcomed = new Set((await listWelcomes(context)).map(({ conversationId }) => conversationId))
+  const welcomed = new Set<string>()
+  const unopenable = new Set<string>()
+  for (const welcome of await listWelcomes(context)) {
+    const keyPackage = await findKeyPackage(context, welcome)
+    const found = keyPackage === undefined ? unopenable : welcomed
+    found.add(welcome.conversationId)
+  }
+  if (without.some((id) => unopenable.has(id) && !welcomed.has(id))) await replaceKeyPackages(context)
   for (const conversationId of without) {
     if (welcomed.has(conversationId)) continue
     await trying(context, conversationId, async () => {

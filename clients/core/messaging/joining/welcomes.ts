@@ -6,13 +6,13 @@ import {
   ConversationRecord_PendingConsumeSchema as PendingConsumeSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
-import { ConversationKind, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
+import { ConversationKind, type Envelope, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import { personOf } from "../checks/credential.ts"
 import { checkGroupInfo } from "../checks/group-info.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../checks/verdict.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
-import { checkWelcome, isOfReset } from "../checks/welcome.ts"
+import { checkWelcome, isOfFirstCommit, isOfReset } from "../checks/welcome.ts"
 import { lastSeqBefore } from "../checks/welcome-order.ts"
 import type { Context, Conversation } from "../context.ts"
 import { decideJoin, type Join, stepFor } from "../conversation/welcome.ts"
@@ -25,6 +25,7 @@ import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { findAccepted, stillWaiting } from "../sending/accepted.ts"
 import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
+import { extendTail, withBeginning } from "../state/tail.ts"
 import { keyOfSeq, seqOfKey } from "../state/timeline.ts"
 import { trying } from "../sync/background.ts"
 import { allPages } from "../sync/pages.ts"
@@ -122,8 +123,12 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     pendingConsume: { welcomeId: welcome.id, idempotencyKey: random.bytes(16) },
   })
   const verification = verificationContextOf(context, conversationId, record)
-  const receipt = checkWelcome(verification, welcome, joined, keyPackage, await fetchCommit(context, welcome))
-  checkGroupInfo(await context.calls.conversations.getGroupInfo({ conversationId }), welcome, joined, receipt)
+  const commit = await fetchCommit(context, welcome)
+  const receipt = checkWelcome(verification, welcome, joined, keyPackage, commit.message)
+  const shown = await context.calls.conversations.getGroupInfo({ conversationId })
+  checkGroupInfo(shown, welcome, joined, receipt)
+  const isToReturn = isOfFirstCommit(welcome) && shown.epoch === welcome.epoch
+  const beginning = isToReturn ? [withBeginning(commit, { groupInfo: shown.groupInfo, tree })] : []
   const local: LocalGroup = {
     group: joined.state,
     processedSeq: welcome.commitSeq,
@@ -158,6 +163,9 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     })
     draft.stored = decision.state
     for (const effect of decision.effects) await perform(context, draft, effect)
+    const tail = await extendTail(context, conversationId, draft.stored, beginning)
+    draft.stored = tail.state
+    draft.ops.push(...tail.ops)
     draft.ops.push(...useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state))
     return changeOf(context, draft, undefined)
   })
@@ -208,12 +216,12 @@ async function lastPlace(
   }
 }
 
-async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Uint8Array> {
+async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Envelope> {
   const page = { conversationId, afterSeq: commitSeq - 1n, limit: 1 }
   const [envelope] = (await calls.conversations.listMessages(page)).envelopes
   const isIt = envelope?.seq === commitSeq && envelope.kind === Envelope_Kind.COMMIT
   if (!isIt) throw refused("the commit of the welcome is not in the log")
-  return envelope.message
+  return envelope
 }
 
 const maxTreeBytes = 4_194_304

@@ -1,11 +1,15 @@
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { isVerdict } from "../checks/verdict.ts"
 import type { Conversation, ReadConversation } from "../context.ts"
 import { decideEnvelope } from "../conversation/envelope.ts"
 import type { Arrival, DraftPart, End, EnvelopeEvent, Source } from "../conversation/event.ts"
+import { isStagedCommit } from "../conversation/order.ts"
 import type { TimelineEntry } from "../events.ts"
+import { treeOf } from "../mls.ts"
 import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
-import { extendTail } from "../state/tail.ts"
+import type { StoredConversation } from "../state/stored-conversation.ts"
+import { extendTail, withBeginning } from "../state/tail.ts"
 import { changeOf, type Draft, openDraft, perform } from "./draft.ts"
 import { openMessage } from "./open-message.ts"
 import { verifyArrived } from "./verify-commit.ts"
@@ -55,12 +59,12 @@ function applyOnce(
     const applied: Envelope[] = []
     let end: End = "end"
     for (const envelope of envelopes) {
-      const before = draft.stored.local
+      const before = draft.stored
       const isOwn = envelope.senderDeviceId === conversation.device.id
       const arrival = { ...facts, envelope, isOwn, hasAdvanced: draft.stored !== stored }
       const ended = await applyNext(conversation, draft, outbox, arrival, (part) => perform(conversation, draft, part))
-      const isApplied = draft.stored.local?.processedSeq === envelope.seq && draft.stored.local !== before
-      if (isApplied) applied.push(envelope)
+      const isApplied = draft.stored.local?.processedSeq === envelope.seq && draft.stored.local !== before.local
+      if (isApplied) applied.push(returnable(before, draft.stored, envelope))
       if (ended === undefined) continue
       end = ended
       break
@@ -71,6 +75,13 @@ function applyOnce(
     const { entries } = draft
     return changeOf(conversation, draft, { entries, processedSeq: draft.stored.local?.processedSeq, end })
   })
+}
+
+/** An envelope that the service gets back if it loses it: the first own commit of a group, with what it leads to. */
+function returnable(before: StoredConversation, { local }: StoredConversation, envelope: Envelope): Envelope {
+  const isFirst = before.record?.status === Status.CREATING && isStagedCommit(before, envelope)
+  if (!isFirst || before.staged === undefined || local === undefined) return envelope
+  return withBeginning(envelope, { groupInfo: before.staged.groupInfo, tree: treeOf(local.group) })
 }
 
 /**

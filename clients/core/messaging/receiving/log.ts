@@ -32,6 +32,9 @@ export async function catchUp(conversation: Conversation): Promise<StoredConvers
       })
     } catch (error) {
       const reason = failureOf(error)?.reason
+      // The service has lost the whole conversation.
+      const isUnknown = reason === "RESOURCE_UNRESOLVED" && record?.status === Status.ACTIVE
+      if (isUnknown && (await resubmitTail(conversation, 0n))) continue
       const isLost = reason === "RESOURCE_UNRESOLVED" && record?.status === Status.CREATING
       if (!isLost && reason !== "LOG_PRUNED") throw error
       const [step] = await decideOn(conversation, { on: "logRefused", reason })

@@ -24,7 +24,7 @@ export async function resubmitTail(conversation: Conversation, headSeq: bigint):
     if (local === undefined || head >= local.processedSeq) return true
     if (await isReused(conversation, head)) return false
     const envelopes = await readable(conversation, { afterSeq: head, limit: page.limit })
-    if (envelopes.length === 0) return false
+    if (envelopes.length === 0 || (head === 0n && envelopes[0]?.beginning === undefined)) return false
     try {
       const answer = await calls.conversations.resubmitMessages({ conversationId, envelopes })
       if (answer.headSeq <= head) return false

@@ -1,7 +1,8 @@
 // The newest envelopes of the log, byte for byte as they were applied. If the service loses them, it gets them back from
 // the members. They are ciphertext, which the stored state can no longer decrypt.
+import { create } from "@bufbuild/protobuf"
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { type Envelope, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_BeginningSchema, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { lostSeqGap } from "../conversation/order.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
@@ -20,6 +21,12 @@ interface Needs {
   readonly rows: SealedRows
   readonly store: MessagingStore
 }
+
+/** The first commit of a group and what it leads to: the service does not derive that from the commit. */
+export const withBeginning = (
+  envelope: Envelope,
+  beginning: { readonly groupInfo: Uint8Array; readonly tree: Uint8Array },
+): Envelope => ({ ...envelope, beginning: create(Envelope_BeginningSchema, beginning) })
 
 /** Adds applied envelopes to the tail, and removes the oldest ones beyond its bounds. */
 export async function extendTail(

@@ -11,7 +11,6 @@ import { closeHere, followLeave } from "../sending/leaving.ts"
 import { flush } from "../sending/outbox.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
-import type { ConversationState } from "../state/conversation-state.ts"
 import { inBackground, trying } from "./background.ts"
 
 type Shown = ServiceConversation | undefined
@@ -56,17 +55,9 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
     const { local } = await conversation.stored()
     if (local !== undefined && isLeafOld(conversation, local.leafRenewedAt)) renewLeafLater(conversation)
   },
-  async checkLogEnd(conversation, shown) {
-    if (shown === undefined) return
-    // A message that another tab has sent meanwhile outdates one summary, but not the next one.
-    const isRepeated = shorterLogs.get(conversation) === shown.headSeq
-    shorterLogs.set(conversation, shown.headSeq)
-    if (isRepeated) await catchUp(conversation)
-  },
+  // The summary may be older than a message that another tab has sent since: `catchUp` asks for the end again.
+  checkLogEnd: (conversation) => catchUp(conversation),
 }
-
-/** The ends of logs that were shorter than what was read, by the newest summary. */
-const shorterLogs = new WeakMap<ConversationState, bigint>()
 
 const day = 86_400
 /** The longest interval between key renewals of the own leaf. */

@@ -72,21 +72,21 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
     })
   }
 
-  /** @param knownEpoch The epoch of the roster that the caller has: the answer omits an equal roster. */
-  find(knownEpoch = -1n): Conversation | undefined {
+  /** @param knownReceipt The receipt hash of the roster that the caller has: the answer omits an equal roster. */
+  find(knownReceipt: Uint8Array | null = null): Conversation | undefined {
     const kept = this.#kept()
-    return kept && withoutKnown(kept.conversation, knownEpoch)
+    return kept && withoutKnown(kept.conversation, knownReceipt)
   }
 
   open(
     deviceId: DeviceId,
     idempotencyKey: Uint8Array | null,
-    knownEpoch = -1n,
+    knownReceipt: Uint8Array | null = null,
   ): (SeenConversation & { answered: Answered | undefined }) | undefined {
     const kept = this.#kept()
     if (kept === undefined) return undefined
     return {
-      conversation: withoutKnown(kept.conversation, knownEpoch),
+      conversation: withoutKnown(kept.conversation, knownReceipt),
       cursor: cursorOf(this.sql, deviceId),
       answered: idempotencyKey === null ? undefined : findAnswered(this.sql, deviceId, idempotencyKey),
     }

@@ -1,5 +1,6 @@
 // The views of a conversation for a device that lists it.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
 import type { Conversation, Place } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
@@ -19,8 +20,12 @@ export function isListed({ appId, tenantId, epoch, userIds, roster }: Conversati
   return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))
 }
 
-export const withoutKnown = (conversation: Conversation, knownEpoch: bigint): Conversation =>
-  conversation.epoch === knownEpoch ? { ...conversation, roster: [] } : conversation
+/** The epoch alone does not name a roster: data that was restored from a backup may have another one of this number. */
+export const withoutKnown = (conversation: Conversation, knownReceipt: Uint8Array | null): Conversation => {
+  const { state } = conversation
+  const isKnown = knownReceipt !== null && state !== null && equalBytes(state.receiptHash, knownReceipt)
+  return isKnown ? { ...conversation, roster: [] } : conversation
+}
 
 export function logProgressOf(sql: Sql, { id, headSeq, directives }: Conversation, deviceId: DeviceId): LogProgress {
   const { processedSeq } = cursorOf(sql, deviceId)

@@ -53,11 +53,10 @@ export function conversations(access: Access): Conversations {
   const rosters = createRosters()
   const wholeOf = (row: ConversationRow & WithRoster, known: KnownRoster | undefined) => {
     const receiptHash = bytesOrNull(row.receipt_hash)
-    const isKnown =
-      receiptHash !== null && known?.receiptHash !== undefined && equalBytes(known.receiptHash, receiptHash)
+    const isKnown = receiptHash !== null && known !== undefined && equalBytes(known.receiptHash, receiptHash)
     const conversation = conversationOf(row, isKnown ? known.roster : undefined)
     if (!isKnown && receiptHash !== null) {
-      rosters.put(row.id, { epoch: row.epoch, receiptHash, roster: conversation.roster })
+      rosters.put(row.id, { receiptHash, roster: conversation.roster })
     }
     return conversation
   }

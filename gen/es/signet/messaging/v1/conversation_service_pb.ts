@@ -2042,8 +2042,9 @@ export const ConversationService: GenService<{
    * A member resubmits what it has read beyond the end of the log: the same bytes at the same sequence numbers, in order
    * and without gaps. The service skips envelopes that it has, and stops at the first one that does not continue the log.
    * For a commit it requires its own receipt, which names the sequence number and the receipt before it, and checks
-   * signatures, proof and credentials for the time of the receipt. Lost welcomes do not return: an added device that did
-   * not join requests a rejoin. An application message passes the checks of AppendMessage, except who appends it, and
+   * signatures, proof and credentials for the time of the receipt. The first commit of a group needs its `beginning`, which
+   * the receipt names, too. A conversation that the service has lost begins again with it. Lost welcomes do not return: an
+   * added device that did not join requests a rejoin. An application message passes the checks of AppendMessage, except who appends it, and
    * except that it does not wait for an open removal: members verify its sender.
    *
    * Requires: USER and scope messaging.write and device proof.
@@ -2054,8 +2055,10 @@ export const ConversationService: GenService<{
    *                       COMMIT_CONFLICT, LOG_INCOMPLETE (another envelope has taken the number meanwhile)
    *   FAILED_PRECONDITION CONVERSATION_QUARANTINED, CONVERSATION_CLOSED
    *   INVALID_ARGUMENT    MLS_MALFORMED, MLS_NON_CANONICAL, MLS_WRONG_WIRE_FORMAT, MLS_WRONG_GROUP, ENVELOPE_INVALID (the
-   *                       AAD or the receipt), GROUP_INFO_MISMATCH (the service has no ratchet tree of the epoch)
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER (also the sender of an envelope), DEVICE_REVOKED,
+   *                       AAD or the receipt), GROUP_INFO_MISMATCH (the service has no ratchet tree of the epoch, or the
+   *                       receipt names another `beginning`)
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED (also for a direct conversation whose users have another one
+   *                       now), NOT_MEMBER (also the sender of an envelope), DEVICE_REVOKED,
    *                       CREDENTIAL_REFUSED, PROOF_REFUSED, PROOF_STALE, GHOST_MEMBER
    *   RESOURCE_EXHAUSTED  RATE_LIMITED, LIMIT_EXCEEDED (detail LimitExceeded), STORAGE_FULL
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID

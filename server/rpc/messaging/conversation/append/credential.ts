@@ -16,7 +16,7 @@ import { judging } from "./refusing.ts"
  *
  * @throws Refused CREDENTIAL_REFUSED; MLS_MALFORMED for a leaf that does not support the group's extensions.
  */
-export function deviceOfLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewLeaf {
+export function deviceOfLeaf(judge: Omit<Judge, "device">, leaf: LeafNode, group: GroupContext): NewLeaf {
   const leafKey = leaf.signatureKey
   const { body, hash } = judging(() => verifyDeviceCredential(leaf.identity, { ...expectedOf(judge), leafKey }))
   if (!fitsGroup(leaf, group))

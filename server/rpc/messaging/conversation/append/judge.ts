@@ -31,7 +31,7 @@ export interface CallJudge extends Judge {
 }
 
 /** The expectations of every signed object of a conversation: its place, and that it is valid now. */
-export function expectedOf({ conversation, issuerKeys, verify, nowMs }: Judge) {
+export function expectedOf({ conversation, issuerKeys, verify, nowMs }: Omit<Judge, "device">) {
   return {
     issuerKeys,
     verify,

@@ -6,13 +6,19 @@ import { type ConversationId, parseId } from "@signet/kernel/ids"
 import type { ReceiptFacts } from "@signet/kernel/messaging/authority"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
-import { Envelope_Kind, type EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import {
+  type Envelope,
+  Envelope_BeginningSchema,
+  Envelope_Kind,
+  type EnvelopeSchema,
+} from "@signet/proto/messaging/v1/records"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
-import { stateTag } from "../../../../../clients/core/messaging/mls.ts"
+import { stateTag, treeOf } from "../../../../../clients/core/messaging/mls.ts"
 import { proofHeader, proofOf } from "../../../../../test/support/messaging/calls.ts"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
 import type { Room } from "../../../../../test/support/messaging/room.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
+import { run } from "../../../../store/postgres/sql.ts"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 
 type Lost = MessageInitShape<typeof EnvelopeSchema>
@@ -118,6 +124,55 @@ test("a revoked device returns nothing, and nothing of it returns", async () => 
   await one.calls.devices.revokeDevice({ deviceId: one.id })
   expect(await resubmit(one, lost)).toContain("DEVICE_REVOKED")
   expect(await resubmit(two, lost)).toBe("DEVICE_REVOKED")
+})
+
+/** The first commit, which the service has lost with the whole conversation. */
+async function lostBeginning(): Promise<{
+  readonly bare: Envelope
+  readonly groupInfo: Uint8Array
+  readonly tree: Uint8Array
+}> {
+  const conversationId = room.id
+  const [first] = (await two.calls.conversations.listMessages({ conversationId, limit: 1 })).envelopes
+  const { groupInfo } = await two.calls.conversations.getGroupInfo({ conversationId })
+  const { db } = store
+  const text = "select table_name as name from information_schema.columns where column_name = $1 and table_schema = $2"
+  const tables = await run<{ name: string }>(db, text, ["conversation_id", "public"])
+  await db.transaction().execute(async (trx) => {
+    await run(trx, "set local session_replication_role = replica", [])
+    for (const { name } of tables) await run(trx, `delete from public.${name} where conversation_id = $1`, [room.id])
+    await run(trx, "delete from conversation where id = $1", [room.id])
+  })
+  return { bare: first ?? expect.fail("no commit"), groupInfo, tree: treeOf(room.state) }
+}
+
+const begun = ({ bare, groupInfo, tree }: Awaited<ReturnType<typeof lostBeginning>>): Envelope => ({
+  ...bare,
+  beginning: create(Envelope_BeginningSchema, { groupInfo, tree }),
+})
+
+test("a lost conversation returns with its first commit, for whichever member is first", async () => {
+  const lost = await lostBeginning()
+  expect(await resubmit(two, lost.bare)).toBe("RESOURCE_UNRESOLVED")
+  expect(await Promise.all([one, two].map((device) => resubmit(device, begun(lost))))).toEqual(["1", "1"])
+  expect(await resubmit(two, await lostText("lost", 2n))).toBe("2")
+  const { conversation } = await two.calls.conversations.getConversation({ conversationId: room.id })
+  expect(conversation).toMatchObject({ epoch: 1n, mlsGroupId: room.state.groupId })
+  expect(conversation?.members.map(({ deviceId }) => deviceId).toSorted()).toEqual([one.id, two.id].toSorted())
+})
+
+test("a group does not begin with another tree or GroupInfo than its receipt names", async () => {
+  const lost = await lostBeginning()
+  const bent = (bytes: Uint8Array) => Uint8Array.from(bytes, (byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte))
+  for (const changed of [{ groupInfo: bent(lost.groupInfo) }, { tree: bent(lost.tree) }]) {
+    expect(await resubmit(two, begun({ ...lost, ...changed }))).toContain("GROUP_INFO_MISMATCH")
+  }
+})
+
+test("a device that the first commit did not add does not return it", async () => {
+  const lost = await lostBeginning()
+  expect(await resubmit(await world.newDevice(), begun(lost))).toBe("NOT_MEMBER")
+  expect(await resubmit(two, { ...begun(lost), seq: 2n })).toBe("RESOURCE_UNRESOLVED")
 })
 
 test("a call that appends has one audit event, and one that appends nothing has none", async () => {

@@ -1,29 +1,32 @@
 // Appends envelopes that the service has lost, from what a member has read.
 import { timestampMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"
+import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { attemptOf, decideAppend } from "@signet/kernel/messaging/append"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
-import { lostSeqGap, maxBytes } from "@signet/kernel/messaging/limits"
+import { lostSeqGap, maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import type { Conversation } from "@signet/kernel/messaging/records"
+import { beforeReset, isOtherGroup } from "@signet/kernel/messaging/reset"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { ResubmitMessagesRequest } from "@signet/proto/messaging/v1/conversation_service"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
-import { parseCommit } from "../../../../framing/commit.ts"
+import { type Commit, parseCommit } from "../../../../framing/commit.ts"
 import { parseApplication } from "../../../../framing/message.ts"
 import { deviceOf } from "../../../../serving/call/calling-device.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import { type ConversationFacts, conversationEvent } from "../../events.ts"
-import { readMls } from "../../refusing.ts"
-import { seen } from "../seen.ts"
+import { limitExceeded, readMls } from "../../refusing.ts"
+import { conversationIdOf, seen, unresolved } from "../seen.ts"
 import { eventsOf, hintsOf, removeRevoked } from "./after.ts"
 import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
 import { appendRefusal } from "./outcome.ts"
+import { conversationOfBeginning, verifyBeginning } from "./resubmitted-beginning.ts"
 import { verifyResubmitted } from "./resubmitted-commit.ts"
 import { loadTree } from "./tree.ts"
 import type { JudgedCommit } from "./verify-commit.ts"
@@ -42,11 +45,15 @@ export async function resubmitMessages(
   await counted(deps, context, "messaging_resubmit", { device: device.id })
   if (deps.clock.nowMs() >= device.expiresAtMs) throw expired()
   let before: bigint | undefined
+  await restoreConversation(deps, context, conversationId, envelopes[0])
   let conversation = await seen(deps, context, conversationId)
   for (const envelope of envelopes) {
-    ensureMember(conversation, device.id)
     const { headSeq } = conversation
+    // The caller may be a member only in the group that the commit begins.
+    if (envelope.seq <= headSeq || envelope.beginning === undefined) ensureMember(conversation, device.id)
     before ??= headSeq
+    // Another envelope has taken the number since: what follows it here continues another log.
+    if (envelope.seq === headSeq && !(await isInLog(deps, conversation, envelope))) break
     if (envelope.seq <= headSeq) continue
     if (envelope.seq !== headSeq + 1n && envelope.seq !== headSeq + lostSeqGap) break
     try {
@@ -61,12 +68,62 @@ export async function resubmitMessages(
   return { headSeq: conversation.headSeq }
 }
 
+/**
+ * Creates the conversation of a first commit, if the service has lost both. Other members may do the same.
+ *
+ * @throws Refused as `verifyBeginning`; RESOURCE_UNRESOLVED if the two users have another direct conversation now
+ */
+async function restoreConversation(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  conversationId: string,
+  first: Envelope | undefined,
+): Promise<void> {
+  const id = conversationIdOf(conversationId)
+  const { beginning, seq, message } = first ?? {}
+  if (beginning === undefined || seq !== 1n || message === undefined || first === undefined) return
+  if ((await deps.store.conversations.find(id)) !== undefined) return
+  const device = deviceOf(context)
+  const nowMs = deps.clock.nowMs()
+  const commit = readMls(["commit_bytes", maxBytes.commit], () => parseCommit(message))
+  const known = { issuerKeys: deps.issuerKeys(), verify: deps.verify, nowMs: acceptedMs(first, nowMs) }
+  const maxLeaves = deps.leavesPerConversation
+  const conversation = conversationOfBeginning(id, device, commit, { known, beginning, maxLeaves })
+  const { append } = await judge(deps, conversation, first, nowMs)
+  ensureMember({ roster: append.commit?.roster ?? [], directives: [] }, device.id)
+  // The same for each member that returns it.
+  const by = {
+    deviceId: append.deviceId,
+    idempotencyKey: append.contentHash.slice(0, 16),
+    requestHash: append.contentHash,
+  }
+  const event = conversationEvent(deps, context, conversation, nowMs, { kind: "conversation.created" })
+  const created = await deps.store.conversations.create(conversation, by, event)
+  if (created.is === "full") throw limitExceeded("conversations_per_user", maxCount.conversationsPerUser)
+  if (created.is === "mismatch" || created.conversation.id !== id) throw unresolved()
+  deps.wakeups.publish([{ is: "member", deviceId: append.deviceId, conversationId: id }])
+}
+
 /** @throws Refused NOT_MEMBER, DEVICE_REVOKED */
-function ensureMember({ roster, directives }: Conversation, deviceId: Conversation["roster"][number]["deviceId"]) {
+function ensureMember(
+  { roster, directives }: Pick<Conversation, "roster" | "directives">,
+  deviceId: Conversation["roster"][number]["deviceId"],
+) {
   const leaf = leafOf(roster, deviceId)
   if (leaf === undefined) throw new Refused("NOT_MEMBER")
   const leaving = isOnTheWayOut(directives, leaf)
   if (leaving !== undefined) throw new Refused(leaving)
+}
+
+async function isInLog(
+  { store }: Pick<MessagingDeps, "store">,
+  { id }: Conversation,
+  { seq, message }: Envelope,
+): Promise<boolean> {
+  const { envelopes } = await store.conversations.messages(id, seq - 1n, { limit: 1, maxBytes: maxBytes.page })
+  const [there] = envelopes
+  // A pruned envelope is not compared.
+  return there?.seq !== seq || equalBytes(there.message, message)
 }
 
 interface Judged {
@@ -85,6 +142,9 @@ async function resubmit(
 ): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const { append, commit, acceptedAtMs } = await judge(deps, conversation, envelope, nowMs)
+  if (envelope.beginning !== undefined) {
+    ensureMember({ ...conversation, roster: append.commit?.roster ?? [] }, deviceOf(context).id)
+  }
   const decision = decideAppend(conversation, attemptOf(append), acceptedAtMs)
   const refuse = async (of: Conversation, decided: typeof decision) => {
     if (decided.is !== "append") throw await appendRefusal(deps, of, decided, append.epoch, append.deviceId)
@@ -102,30 +162,31 @@ async function resubmit(
   if (outcome.is === "refused") return refuse(outcome.conversation, outcome.decision)
   if (outcome.is !== "appended") return
   deps.wakeups.publish(hintsOf(outcome, commit))
-  await removeRevoked(deps, outcome.conversation, commit?.added ?? [])
+  const creator = envelope.beginning === undefined ? [] : [{ deviceId: append.deviceId, userId: append.userId }]
+  await removeRevoked(deps, outcome.conversation, [...creator, ...(commit?.added ?? [])])
 }
 
 /** Verifies the bytes. @throws Refused */
 async function judge(
   deps: MessagingDeps,
   conversation: Conversation,
-  { seq, epoch, kind, message, receipt, acceptedAt, senderDeviceId }: Envelope,
+  envelope: Envelope,
   nowMs: number,
 ): Promise<Judged> {
+  const { seq, epoch, kind, message, receipt, beginning, senderDeviceId } = envelope
   const idempotencyKey = deps.random.bytes(16)
   const of = { conversationId: conversation.id, idempotencyKey, message } as const
   if (kind === Envelope_Kind.COMMIT) {
     const commit = readMls(["commit_bytes", maxBytes.commit], () => parseCommit(message))
-    const aad = openFrame(conversation, commit, "COMMIT")
+    const isReset = beginning !== undefined && conversation.epoch > 0n && mayReset(conversation, commit)
+    const base = isReset ? beforeReset(conversation, commit.groupId) : conversation
+    const aad = openFrame(base, commit, "COMMIT")
     ensureEpoch(conversation, [epoch, commit.epoch])
-    const known = {
-      conversation,
-      issuerKeys: deps.issuerKeys(),
-      verify: deps.verify,
-      tree: await loadTree(deps, conversation),
-      nowMs,
-    }
-    const verified = verifyResubmitted(known, { commit, aad }, { message, seq, receipt })
+    const known = { conversation: base, issuerKeys: deps.issuerKeys(), verify: deps.verify, nowMs }
+    const returned = { message, seq, receipt }
+    const verified = beginning
+      ? verifyBeginning(known, { commit, aad }, returned, beginning)
+      : verifyResubmitted({ ...known, tree: await loadTree(deps, conversation) }, { commit, aad }, returned)
     const { committer, judged } = verified
     const append = {
       ...of,
@@ -136,7 +197,9 @@ async function judge(
       commit: judged.verified,
       resubmitted: { seq, receipt: verified.receipt },
     }
-    return { append, commit: judged, acceptedAtMs: verified.acceptedAtMs }
+    // A reset notifies every member of the replaced group, also those in the new group.
+    const removed = isReset ? conversation.roster : judged.removed
+    return { append, commit: { ...judged, removed }, acceptedAtMs: verified.acceptedAtMs }
   }
   const application = readMls(["application_message_bytes", maxBytes.application], () => parseApplication(message))
   openFrame(conversation, application, "APPLICATION")
@@ -153,8 +216,16 @@ async function judge(
     commit: null,
     resubmitted: { seq, receipt: null },
   }
+  return { append, commit: null, acceptedAtMs: acceptedMs(envelope, nowMs) }
+}
+
+const mayReset = (conversation: Conversation, { groupId }: Pick<Commit, "groupId">): boolean =>
+  conversation.kind === "DIRECT" && isOtherGroup(conversation, groupId)
+
+/** When the service accepted an envelope first, by the caller's word. */
+function acceptedMs({ acceptedAt }: Envelope, nowMs: number): number {
   const statedMs = acceptedAt === undefined ? nowMs : timestampMs(acceptedAt)
-  return { append, commit: null, acceptedAtMs: statedMs > 0 && statedMs < nowMs ? statedMs : nowMs }
+  return statedMs > 0 && statedMs < nowMs ? statedMs : nowMs
 }
 
 /** @throws Refused STALE_EPOCH, FUTURE_EPOCH */

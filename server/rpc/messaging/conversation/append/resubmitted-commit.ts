@@ -1,6 +1,6 @@
 // Verifies a commit that the service accepted before, and has lost since: its receipt proves the acceptance. The state
 // that it leads to is computed, because only the committer had the GroupInfo.
-import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
+import { type CommitReceipt, verifyCommitReceipt } from "@signet/canonical/commit-receipt"
 import { hash, stateTagOf } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { idBytes } from "@signet/kernel/ids"
@@ -32,36 +32,49 @@ export interface ResubmittedCommit {
   readonly committer: Judge["device"]
 }
 
+/** A returned commit, its former sequence number, and the receipt. */
+export interface Returned {
+  readonly message: Uint8Array
+  readonly seq: bigint
+  readonly receipt: Uint8Array
+}
+
+/** @throws Refused ENVELOPE_INVALID for a receipt that does not continue the log. */
+export function verifyReturnedReceipt(
+  { conversation, issuerKeys, verify, nowMs }: Omit<Known, "tree">,
+  { commit, aad: { membershipProof: proof } }: OpenedCommit,
+  { message, seq, receipt }: Returned,
+): CommitReceipt {
+  const { id, mlsGroupId, state } = conversation
+  return judging(() =>
+    verifyCommitReceipt(receipt, {
+      issuerKeys,
+      verify,
+      conversationId: idBytes(id),
+      mlsGroupId,
+      epoch: commit.epoch,
+      seq,
+      commitHash: hash("commit", message),
+      proofHash: proof.length === 0 ? undefined : hash("membership-proof", proof),
+      previous: state === null ? "first" : { hash: state.receiptHash, acceptedAtMs: 0n },
+      nowMs: BigInt(nowMs),
+    }),
+  )
+}
+
 /**
  * The receipt must name the commit, its sequence number and the receipt before it, so that it continues the log. Claim
  * tickets and the expiry of key packages were checked at the first acceptance.
  *
  * @throws Refused ENVELOPE_INVALID for a receipt that does not continue the log; GROUP_INFO_MISMATCH if the service has
- * no tree of the epoch, such as before the first one; and what AppendMessage refuses in a commit.
+ * no tree of the epoch; and what AppendMessage refuses in a commit.
  */
-export function verifyResubmitted(
-  known: Known,
-  { commit, aad }: OpenedCommit,
-  { message, seq, receipt: bytes }: { message: Uint8Array; seq: bigint; receipt: Uint8Array },
-): ResubmittedCommit {
-  const { conversation, issuerKeys, verify, tree, nowMs } = known
+export function verifyResubmitted(known: Known, { commit, aad }: OpenedCommit, returned: Returned): ResubmittedCommit {
+  const { conversation, verify, tree } = known
   const { state, roster } = conversation
   if (state === null || tree === undefined) throw mismatch("the ratchet tree of the epoch is not stored")
   const proof = aad.membershipProof
-  const { body, hash: receiptHash } = judging(() =>
-    verifyCommitReceipt(bytes, {
-      issuerKeys,
-      verify,
-      conversationId: idBytes(conversation.id),
-      mlsGroupId: conversation.mlsGroupId,
-      epoch: commit.epoch,
-      seq,
-      commitHash: hash("commit", message),
-      proofHash: proof.length === 0 ? undefined : hash("membership-proof", proof),
-      previous: { hash: state.receiptHash, acceptedAtMs: 0n },
-      nowMs: BigInt(nowMs),
-    }),
-  )
+  const { body, hash: receiptHash } = verifyReturnedReceipt(known, { commit, aad }, returned)
   const leaf = roster.find(({ leafIndex }) => leafIndex === commit.sender)
   const key = leaf && tree.leaves.get(leaf.leafIndex)?.signatureKey
   if (leaf === undefined || key === undefined) throw new Refused("NOT_MEMBER")
@@ -77,7 +90,7 @@ export function verifyResubmitted(
   const blobHash = hash("tree-blob", blob)
   const confirmedTranscriptHash = nextConfirmedTranscriptHash(state.interimTranscriptHash, commit)
   return {
-    receipt: { bytes, hash: receiptHash },
+    receipt: { bytes: returned.receipt, hash: receiptHash },
     acceptedAtMs,
     committer,
     judged: {

@@ -103,7 +103,7 @@ function memberOf(judge: CallJudge, commit: Commit, leaf: Leaf): Signer {
 }
 
 /** The creator of the group: its first leaf, which only the tree contains. */
-function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: RatchetTree | undefined): Signer {
+export function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: RatchetTree | undefined): Signer {
   const node = tree?.leaves.get(0)
   if (node === undefined) throw mismatch("the first commit needs the tree")
   const isSigned = node.source.kind === "key_package" && verifyLeafNode(node, undefined, judge.verify)
@@ -138,7 +138,7 @@ export function nextRoster(
 }
 
 /** The leaves that the commit contains, by credential hash. */
-function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
+export function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
   const leaves = [...adds.map(({ leafNode }) => leafNode), ...(path === undefined ? [] : [path.leafNode])]
   return new Map(leaves.map((leaf) => [toHex(credentialHashOf(leaf)), leaf]))
 }
