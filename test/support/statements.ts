@@ -2,7 +2,7 @@
 import { Client } from "pg"
 
 /** The round trips of `work`, one text each: the shortest list of several runs. */
-export async function roundTrips(work: () => Promise<unknown>, { runs = 3 } = {}): Promise<readonly string[]> {
+export async function roundTrips(work: () => Promise<unknown>, { runs = 9 } = {}): Promise<readonly string[]> {
   let fewest: readonly string[] | undefined
   for (let run = 0; run < runs; run++) {
     const texts = await listened(work)
