@@ -43,7 +43,7 @@ test("the end of the log is read to its head, however many entries are new", asy
 })
 
 test.each([
-  ["another log", "log_2", 3],
+  ["another log", "log_2", 5],
   ["an earlier state of the log", "log_1", 3],
 ])("no entry in memory is from before %s", async (_, name, size) => {
   const { feed, state, grow } = opened(1)
@@ -65,6 +65,15 @@ test("a statement from the log is as of now, unless an entry has no sequence num
   expect((await feed.after(0)).asOfMs).toBe(10_500)
   state.isPending = true
   expect((await feed.after(0)).asOfMs).toBe(10_000)
+  await feed.look()
+  expect((await feed.after(3)).asOfMs).toBe(10_000)
+})
+
+test("a reader that is ahead of this process gets the head that another process has announced", async () => {
+  const { feed, grow } = opened(1)
+  await feed.look()
+  grow(2)
+  expect((await feed.after(3)).head).toBe(3)
 })
 
 test("a call waits while the log ends where it read, and its caller waits", async () => {

@@ -1,0 +1,62 @@
+// Which directives a device leases, in which order, and when it returns to those that another device has leased.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { Directive_Status, DirectiveKind, type DirectiveSchema } from "@signet/proto/messaging/v1/records"
+import { expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { longestAskedMs } from "../conversation/backoff.ts"
+import { idOf } from "../ids.ts"
+import { refusedAs, scripted } from "../testing/scripted.ts"
+import { carryOutDirectives } from "./directives.ts"
+
+type Given = MessageInitShape<typeof DirectiveSchema>
+const [alice, bob] = [world.alice, world.bob].map((user) => idOf("prn", user))
+const [phone, other] = [world.phone, world.id(0x67)].map((device) => idOf("dev", device))
+const removal = (id: string, userId: string | undefined, deviceId = ""): Given => ({
+  ...{ id, kind: DirectiveKind.REVOCATION, status: Directive_Status.OPEN, deviceId },
+  ...(userId === undefined ? {} : { userId }),
+})
+
+function leasedFor(seconds: bigint): ConnectError {
+  const error = new ConnectError("leased", Code.Aborted)
+  error.details.push({ desc: ErrorInfoSchema, value: { reason: "DIRECTIVE_LEASED", domain: "signet" } })
+  error.details.push({ desc: RetryInfoSchema, value: { retryDelay: { seconds, nanos: 0 } } })
+  return error
+}
+
+/** Carries out these directives. The service answers the lease of each one with an error. */
+async function carriedOut(directives: readonly Given[], answer: (id: string) => ConnectError, returns = 1) {
+  const leased: string[] = []
+  const { conversation, write, waits } = await scripted({
+    service: {
+      listDirectives: () => ({ directives: [...directives] }),
+      leaseDirective({ directiveId }) {
+        leased.push(directiveId)
+        throw answer(directiveId)
+      },
+    },
+  })
+  await write()
+  await carryOutDirectives(conversation, returns)
+  return { leased, waits }
+}
+const gone = () => refusedAs("NOT_FOUND")
+
+test("removals come before rejoins, and no directive about this device is leased", async () => {
+  const rejoin = { ...removal("rejoin", bob), kind: DirectiveKind.REJOIN }
+  const about = [removal("user", alice), removal("device", alice, phone)]
+  const { leased } = await carriedOut([rejoin, ...about, removal("sibling", alice, other), removal("bob", bob)], gone)
+  expect(leased).toEqual(["sibling", "bob", "rejoin"])
+})
+
+test("a device waits for the shortest lease of others, and for at most half a minute", async () => {
+  const two = [removal("one", bob), removal("two", bob, other)]
+  const seconds = (id: string) => leasedFor(id === "one" ? 9n : 5n)
+  const { leased, waits } = await carriedOut(two, seconds, 2)
+  expect(waits).toEqual([5_000])
+  await expect.poll(() => leased).toHaveLength(4)
+  expect((await carriedOut(two, () => leasedFor(3_600n), 2)).waits).toEqual([longestAskedMs])
+  expect((await carriedOut(two, seconds, 1)).waits).toEqual([])
+  expect((await carriedOut(two, gone, 2)).waits).toEqual([])
+})
