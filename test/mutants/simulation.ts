@@ -205,13 +205,6 @@ export const simulationMutants: readonly Mutant[] = [
     ...drill,
   },
   {
-    fault: "a backup has only the first page of each conversation",
-    file: `${client}/backup/collect.ts`,
-    from: "    if (page.length === 0) return\n",
-    to: "    return\n",
-    ...drill,
-  },
-  {
     fault: "keys of skipped messages are not kept",
     file: `${client}/engine/secret-tree.ts`,
     from: "    if (generation >= wanted - maxSkipped.sender) skipped.push({ leaf, generation, ...(await keyOf(kit, ratchet)) })\n",
