@@ -6,7 +6,7 @@ import { scripted } from "../testing/scripted.ts"
 import { resubmitTail } from "./resubmit.ts"
 
 /** A device that has read four envelopes, whose service answers a resubmission with these ends of the log, in order. */
-async function resubmitting(heads: readonly bigint[]) {
+async function resubmitting(heads: readonly bigint[], kept = [1n, 2n, 3n, 4n]) {
   const asked: bigint[] = []
   const { conversation, write } = await scripted({
     service: {
@@ -18,7 +18,7 @@ async function resubmitting(heads: readonly bigint[]) {
     },
   })
   const ops = await Promise.all(
-    [1n, 2n, 3n, 4n].map((seq) => {
+    kept.map((seq) => {
       const place = { space: conversation.id, table: "tail", key: keyOfSeq(seq) } as const
       return conversation.rows.put(place, EnvelopeSchema, create(EnvelopeSchema, { seq }))
     }),
@@ -34,4 +34,8 @@ test.each<[string, readonly bigint[], boolean, readonly bigint[]]>([
   ["to a service that stops", [3n, 3n], false, [2n, 4n]],
 ])("envelopes are returned %s", async (_, heads, isReturned, asked) => {
   expect(await resubmitting(heads)).toEqual({ isReturned, asked })
+})
+
+test("a device that no longer has the envelopes returns none", async () => {
+  expect(await resubmitting([4n], [])).toEqual({ isReturned: false, asked: [] })
 })
