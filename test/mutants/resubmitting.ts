@@ -11,6 +11,7 @@ const story = "test/story/messenger-restored-service.test.ts"
 const returned = "gets 100 messages and 3 commits back from its members, and every conversation continues"
 const beyond = "continues beyond all lost numbers, and shows a member whose removal was lost"
 
+const again = "delivers messages again whose numbers were used, and shows none twice"
 const beginnings = "test/story/messenger-restored-beginnings.test.ts"
 const begun = "gets conversations back that began after the backup"
 
@@ -23,6 +24,30 @@ export const resubmittingMutants: readonly Mutant[] = [
     test: cases,
     name: "what follows a number that another envelope has taken is not appended",
     table,
+  },
+  {
+    fault: "messages whose numbers were used again are not sent again",
+    file: `${client}/joining/welcomes.ts`,
+    from: "draft.due.push(...resend(conversation, stored, lost))",
+    to: "",
+    test: story,
+    name: again,
+  },
+  {
+    fault: "a message that was sent again is shown to its readers twice",
+    file: `${client}/receiving/open-message.ts`,
+    from: "const isKnown = resent !== undefined && (await isRead(reading, resent, from))",
+    to: "const isKnown = resent === undefined && isRead.length === 0",
+    test: story,
+    name: again,
+  },
+  {
+    fault: "a message that was sent again replaces the one of another sender",
+    file: `${client}/receiving/resent.ts`,
+    from: "return entry.from.deviceId === deviceId && equalBytes(entry.plaintext, parsed.plaintext)",
+    to: "return true",
+    test: story,
+    name: again,
   },
   {
     fault: "a group begins with a tree that its receipt does not name",

@@ -102,6 +102,34 @@ describe.each(Object.entries(backedUp))("a service with %s", (_, start) => {
     expect(await allTexts(fay, id)).toEqual(["in the earlier epoch", "in the next epoch"])
   })
 
+  test("delivers messages again whose numbers were used, and shows none twice", async () => {
+    const [kim, lea, max] = await Promise.all(["kim", "lea", "max"].map((name) => messengers.newcomer(name)))
+    if (kim === undefined || lea === undefined || max === undefined) return expect.fail("nobody")
+    const { id } = await kim.messenger.createGroupConversation([lea.person.userId, max.person.userId])
+    await syncAll(lea, max)
+    await kim.messenger.send(id, utf8("before"))
+    await syncAll(lea, max)
+    await service.backUp()
+    const sent = ["one", "two", "three"]
+    for (const text of sent) await kim.messenger.send(id, utf8(text))
+    await syncAll(lea)
+    await service.restore()
+
+    // Max uses a number of Kim's messages, which therefore cannot return to theirs.
+    await max.messenger.send(id, utf8("meanwhile"))
+    for (let round = 0; round < 3; round++) await syncAll(kim, lea, max)
+    for (const one of [kim, lea, max]) {
+      expect(await statusOf(one, id)).toBe("active")
+      const texts = await allTexts(one, id)
+      expect(texts.filter((text) => sent.includes(text))).toEqual(sent)
+      expect(await one.messenger.outbox(id)).toEqual([])
+    }
+    const again = (await max.messenger.timeline(id, { limit: 1_000 })).filter((entry) => "isLate" in entry)
+    expect(again.map((entry) => (entry.is === "message" ? entry.from.userId : ""))).toEqual(
+      sent.map(() => kim.person.userId),
+    )
+  })
+
   test("continues beyond all lost numbers, and shows a member whose removal was lost", async () => {
     const [hal, ida, jim] = await Promise.all(["hal", "ida", "jim"].map((name) => messengers.newcomer(name)))
     if (hal === undefined || ida === undefined || jim === undefined) return expect.fail("nobody")

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { expect, test } from "vitest"
-import { contentOfAttachment, contentOfText, parseContent } from "./content.ts"
+import { contentOfAttachment, contentOfResent, contentOfText, originalOf, parseContent } from "./content.ts"
 import { utf8 } from "./crypto/bytes.ts"
 
 const mark = "\0signet-content\0"
@@ -23,4 +23,12 @@ test("a manifest is parsed without unknown fields", () => {
 
 test.each(["", "\u0002", "\u0001\u00ff"])("marked content of an unknown kind is unknown: %j", (rest) => {
   expect(parseContent(utf8(mark + rest))).toEqual({ is: "unknown" })
+})
+
+test("content that is sent again names its first number, and has the same content within", () => {
+  const content = contentOfText(utf8("hello"))
+  const again = contentOfResent(2n ** 20n + 5n, content)
+  expect(parseContent(again)).toEqual({ is: "resent", originalSeq: 2n ** 20n + 5n, content })
+  expect([originalOf(again), originalOf(content)]).toEqual([content, content])
+  expect(parseContent(again.slice(0, -content.length - 1))).toEqual({ is: "unknown" })
 })

@@ -6,12 +6,14 @@ import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto
 export type Content =
   | { readonly is: "text"; readonly plaintext: Uint8Array }
   | { readonly is: "attachment"; readonly manifest: AttachmentManifest }
+  /** Content that the service has lost, sent again. `originalSeq`: the sequence number that it had. */
+  | { readonly is: "resent"; readonly originalSeq: bigint; readonly content: Uint8Array }
   /** Marked content of a later version. */
   | { readonly is: "unknown" }
 
 /** Prefix of content that is not the app's bytes alone. The next byte is its kind. */
 const mark = new TextEncoder().encode("\0signet-content\0")
-const kinds = { text: 0, attachment: 1 } as const
+const kinds = { text: 0, attachment: 1, resent: 2 } as const
 
 const isMarked = (bytes: Uint8Array): boolean => equalBytes(bytes.subarray(0, mark.length), mark)
 
@@ -22,6 +24,19 @@ export const contentOfText = (plaintext: Uint8Array): Uint8Array =>
 export const contentOfAttachment = (manifest: AttachmentManifest): Uint8Array =>
   concat(mark, Uint8Array.of(kinds.attachment), toBinary(AttachmentManifestSchema, manifest))
 
+export function contentOfResent(originalSeq: bigint, content: Uint8Array): Uint8Array {
+  const seq = new Uint8Array(seqBytes)
+  new DataView(seq.buffer).setBigUint64(0, originalSeq)
+  return concat(mark, Uint8Array.of(kinds.resent), seq, content)
+}
+const seqBytes = 8
+
+/** The content as it was sent first. */
+export function originalOf(bytes: Uint8Array): Uint8Array {
+  const content = parseContent(bytes)
+  return content.is === "resent" ? content.content : bytes
+}
+
 export function parseContent(bytes: Uint8Array): Content {
   if (!isMarked(bytes)) return { is: "text", plaintext: bytes }
   const rest = bytes.slice(mark.length + 1)
@@ -30,9 +45,17 @@ export function parseContent(bytes: Uint8Array): Content {
       return { is: "text", plaintext: rest }
     case kinds.attachment:
       return manifestIn(rest)
+    case kinds.resent:
+      return resentIn(rest)
     default:
       return { is: "unknown" }
   }
+}
+
+function resentIn(bytes: Uint8Array): Content {
+  if (bytes.length < seqBytes) return { is: "unknown" }
+  const originalSeq = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0)
+  return { is: "resent", originalSeq, content: bytes.slice(seqBytes) }
 }
 
 function manifestIn(bytes: Uint8Array): Content {

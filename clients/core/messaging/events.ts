@@ -29,7 +29,10 @@ export type TimelineEntry = {
       readonly plaintext: Uint8Array
       /** For an own message: the id that `encryptMessage` or `send` returned. */
       readonly outboxId: string | undefined
-      /** The service delivered a later message of the sender first. A `missing` entry has counted this one. */
+      /**
+       * The service delivered a later message of the sender first, and a `missing` entry has counted this one. Or it had
+       * lost this one, and the sender has sent it again.
+       */
       readonly isLate?: true
       /** The user blocks the sender now. An app hides the entry. */
       readonly isFromBlocked?: true

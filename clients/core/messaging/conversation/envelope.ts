@@ -54,11 +54,12 @@ function afterArrival(state: StoredConversation, { envelope, source, isOwn, isNe
 
 function afterOpened(
   state: StoredConversation,
-  { arrival, entry, missing, manifest, ownItem, next }: Of<"opened">,
+  { arrival, entry, missing, manifest, ownItem, next, resent }: Of<"opened">,
 ): EnvelopeDecision {
   const { seq } = arrival.envelope
   const effects: DraftEffect[] = missing === undefined ? [] : [{ do: "entry", entry: missing }]
-  effects.push({ do: "entry", entry })
+  if (entry !== undefined) effects.push({ do: "entry", entry })
+  if (resent !== undefined) effects.push({ do: "markResent", key: resent })
   if (manifest !== undefined) effects.push({ do: "putManifest", seq, manifest })
   if (ownItem !== undefined) effects.push({ do: "changePending", change: removeOutboxItem(ownItem) })
   if (next !== undefined) effects.push({ do: "wipe", wipe: next.wipe })

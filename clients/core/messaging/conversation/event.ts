@@ -50,7 +50,10 @@ export type EnvelopeEvent = { readonly arrival: Arrival } & (
   | { readonly on: "envelope" }
   | {
       readonly on: "opened"
-      readonly entry: TimelineEntry
+      /** Undefined for a message that was sent again, and read before. */
+      readonly entry: TimelineEntry | undefined
+      /** Key of the row by which a second copy of a message that was sent again is recognized. */
+      readonly resent?: string | undefined
       /** Earlier messages of the sender that were not read. */
       readonly missing: TimelineEntry | undefined
       readonly manifest: AttachmentManifest | undefined
@@ -77,6 +80,7 @@ export type DraftPart =
   /** Stores an entry, and emits no event. */
   | { readonly do: "storeEntry"; readonly entry: TimelineEntry }
   | { readonly do: "putManifest"; readonly seq: bigint; readonly manifest: AttachmentManifest }
+  | { readonly do: "markResent"; readonly key: string }
   | { readonly do: "changePending"; readonly change: PendingChange }
   /** Drops every message that waits, and reports it as unsent. */
   | { readonly do: "dropOutbox" }

@@ -24,6 +24,7 @@ import { changeOf, openDraft, perform } from "../receiving/draft.ts"
 import { handleEquivocation } from "../receiving/equivocation.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { findAccepted, stillWaiting } from "../sending/accepted.ts"
+import { findLost, resend } from "../sending/resend.ts"
 import { type LocalGroup, nothingStored, type StoredConversation, treeHashOf } from "../state/stored-conversation.ts"
 import { extendTail, withBeginning } from "../state/tail.ts"
 import { keyOfSeq, seqOfKey } from "../state/timeline.ts"
@@ -141,6 +142,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
   const [adder, isFirst] = [personOf(joined.adder.credential), isOfReset(welcome)]
   const found = await findAccepted(conversation)
+  const lost = await findLost(conversation)
   await conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
     const accepted = await stillWaiting(conversation, stored, found)
@@ -163,6 +165,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     })
     draft.stored = decision.state
     for (const effect of decision.effects) await perform(context, draft, effect)
+    draft.due.push(...resend(conversation, stored, lost))
     const tail = await extendTail(context, conversationId, draft.stored, beginning)
     draft.stored = tail.state
     draft.ops.push(...tail.ops)

@@ -52,6 +52,9 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
       draft.ops.push(await context.rows.put(place, AttachmentManifestSchema, effect.manifest))
       return
     }
+    case "markResent":
+      draft.ops.push({ op: "put", table: "resent", key: effect.key, value: Uint8Array.of(1) })
+      return
     case "changePending":
       draft.due.push(effect.change)
       return

@@ -5,7 +5,7 @@ import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { acceptManifest, layoutIn } from "../attachments/manifest.ts"
 import { checkReceiptSeen } from "../checks/commit.ts"
 import { personOf } from "../checks/credential.ts"
-import { parseContent } from "../content.ts"
+import { originalOf, parseContent } from "../content.ts"
 import type { ReadConversation } from "../context.ts"
 import { acceptedAt } from "../conversation/envelope.ts"
 import type { Arrival, At, EnvelopeEvent } from "../conversation/event.ts"
@@ -15,14 +15,16 @@ import { bytesOfId } from "../ids.ts"
 import { type Engine, type GroupState, MlsError } from "../mls.ts"
 import { type OutboxItem, withHash } from "../sending/outbox-rows.ts"
 import { ownCredential, type StoredConversation } from "../state/stored-conversation.ts"
+import { isRead, resentContent } from "./resent.ts"
 
 /** Opens the message at the next position; an own one from the outbox. @throws CanonicalError, MlsError, Forked */
 export async function openMessage(
-  { engine, id }: ReadConversation,
+  reading: ReadConversation,
   stored: StoredConversation,
   outbox: readonly OutboxItem[],
   arrival: Arrival,
 ): Promise<EnvelopeEvent> {
+  const { engine, id } = reading
   const { group, receipt } = groupToRead(stored)
   const { envelope } = arrival
   const { message } = envelope
@@ -40,11 +42,14 @@ export async function openMessage(
   const frame = parseEnvelopeAad(aad, { conversationId: conversation, kind: EnvelopeKind.APPLICATION })
   checkReceiptSeen(frame.lastReceiptHash, receipt)
   const from = personOf(sender.credential)
-  const content = { bytes: plaintext, from, outboxId: undefined, isLate }
+  const resent = resentContent(plaintext, from)
+  const isKnown = resent !== undefined && (await isRead(reading, resent, from))
+  const content = { bytes: originalOf(plaintext), from, outboxId: undefined, isLate: isLate || resent !== undefined }
   const senderCredentialHash = hash("device-credential", sender.credential)
   const opened = contentOf(at, content, (manifest) => acceptManifest(manifest, { conversation, senderCredentialHash }))
   const missing = skipped === 0 ? undefined : ({ ...at, is: "missing", from, count: skipped } as const)
-  return { on: "opened", arrival, ...opened, missing, ownItem: undefined, next: { group: next, wipe: finish } }
+  const shown = isKnown ? { entry: undefined, manifest: undefined } : { ...opened, resent: resent?.key }
+  return { on: "opened", arrival, ...shown, missing, ownItem: undefined, next: { group: next, wipe: finish } }
 }
 
 /**
@@ -86,6 +91,8 @@ function contentOf(
   accept: (manifest: AttachmentManifest) => AttachmentManifest | undefined,
 ): Shown {
   const content = parseContent(bytes)
+  // An own message that was sent again has its entry.
+  if (content.is === "resent" && outboxId !== undefined) return { entry: undefined, manifest: undefined }
   const late = isLate === true ? ({ isLate } as const) : {}
   if (content.is === "text") {
     const entry = { ...at, is: "message", from, plaintext: content.plaintext, outboxId, ...late } as const

@@ -4,6 +4,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { equalBytes } from "@signet/canonical/bytes"
 import type { OutboxRecord } from "@signet/proto/client/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
+import { parseContent } from "../content.ts"
 import type { Conversation } from "../context.ts"
 import type { Accepted } from "../conversation/accepted.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
@@ -30,10 +31,13 @@ export async function findAccepted(conversation: Conversation): Promise<Accepted
   for (const { id: outboxId, record } of await readOutbox(conversation)) {
     // Not encrypted yet.
     if (record.message.length === 0) continue
+    // Sent again after a loss: readers recognize a second copy.
+    if (parseContent(record.plaintext).is === "resent") continue
     const at = await positionOf(conversation, record)
     if (at === undefined) continue
     const content = ownContent(at, { bytes: record.plaintext, from, outboxId })
-    found.push({ outboxId, contentHash: record.contentHash, ...content })
+    const { entry, manifest } = content
+    if (entry !== undefined) found.push({ outboxId, contentHash: record.contentHash, entry, manifest })
   }
   return found
 }

@@ -6,7 +6,7 @@ import { OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
-import { contentOfText, parseContent } from "../content.ts"
+import { contentOfText, originalOf, parseContent } from "../content.ts"
 import type { Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { groupToSend } from "../conversation/status.ts"
@@ -180,7 +180,7 @@ async function checkApplied(conversation: Conversation, { record }: OutboxItem):
 
 /** True if an attachment is bound to a former credential of this device: recipients would reject its manifest. */
 function isOfFormerCredential(bytes: Uint8Array, { group }: LocalGroup): boolean {
-  const content = parseContent(bytes)
+  const content = parseContent(originalOf(bytes))
   if (content.is !== "attachment") return false
   return !equalBytes(content.manifest.senderCredentialHash, hash("device-credential", ownCredential(group)))
 }

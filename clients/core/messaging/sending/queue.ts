@@ -2,7 +2,7 @@
 // flush after the join encrypts them in order, as after the end of an epoch.
 import { create } from "@bufbuild/protobuf"
 import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { contentOfText, parseContent } from "../content.ts"
+import { contentOfText, originalOf, parseContent } from "../content.ts"
 import type { Conversation } from "../context.ts"
 import { isQueueing } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
@@ -71,7 +71,7 @@ export async function flushIfActive(conversation: Conversation): Promise<void> {
 
 export async function listOutbox(conversation: Conversation): Promise<OutboxEntry[]> {
   return (await readOutbox(conversation)).map(({ id, record }) => {
-    const content = parseContent(record.plaintext)
+    const content = parseContent(originalOf(record.plaintext))
     return {
       outboxId: id,
       plaintext: content.is === "text" ? content.plaintext : undefined,

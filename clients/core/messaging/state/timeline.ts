@@ -134,7 +134,7 @@ function recordEntryOf(
   }
 }
 
-function entryOf(seq: bigint, { atMs, entry, backupAtMs }: TimelineRecord): TimelineEntry {
+export function entryOf(seq: bigint, { atMs, entry, backupAtMs }: TimelineRecord): TimelineEntry {
   const imported = backupAtMs === 0n ? {} : { imported: { backupAtMs: Number(backupAtMs) } }
   const at = { seq, atMs: Number(atMs), ...imported }
   const person = ({ userId, deviceId }: Person): Person => ({ userId, deviceId })

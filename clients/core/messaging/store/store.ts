@@ -22,6 +22,7 @@ export type Table =
   | "outbox"
   | "timeline"
   | "tail"
+  | "resent"
   | "attachment"
   | "upload"
 
