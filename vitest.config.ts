@@ -13,6 +13,8 @@ export default defineConfig({
     exclude: ["**/node_modules/**"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // The default of a second is too short on a machine that does other work.
+    expect: { poll: { timeout: 30_000 } },
     pool: "forks",
     // Files share a process, and so what it has imported and compiled: that is nearly half of the time. See put-back.ts.
     isolate: false,

@@ -121,7 +121,7 @@ describeOnPostgres("a database that goes", () => {
     expect((await fetch(`${server.url}/.well-known/jwks.json`, fromPage)).status).toBe(200)
 
     proxy.setMode("open")
-    await expect.poll(ready, { timeout: 30_000 }).toBe(200)
+    await expect.poll(ready).toBe(200)
     expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
     expect((await auth.refresh({ refreshToken: user.refreshToken })).refreshToken).not.toBe("")
     expect((await auth.externalLogin(await server.login(secret))).created).toBe(true)
@@ -146,7 +146,7 @@ describeOnPostgres("a database that goes", () => {
       expect(await ready()).toBe(503)
       proxy.setMode("open")
       await Promise.all(stuck)
-      await expect.poll(ready, { timeout: 30_000 }).toBe(200)
+      await expect.poll(ready).toBe(200)
       expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
     },
   )
@@ -164,7 +164,7 @@ describeOnPostgres("a database that goes", () => {
     const after = await Promise.all(Array.from({ length: 10 }, () => auth.me({}, bearer(user.accessToken))))
     expect(after.length).toBe(10)
     // A call whose caller disconnected still ends its transaction.
-    await expect.poll(idleInTransaction, { timeout: 30_000 }).toEqual([])
+    await expect.poll(idleInTransaction).toEqual([])
   })
 
   async function idleInTransaction() {

@@ -235,7 +235,7 @@ describeStory("somebody else", (kind) => {
         await tx.administration.lockProviderClient(client.id)
         const answer = world.signInC(mail)
         // The provider has answered by then, but the session does not exist yet.
-        await vi.waitUntil(() => world.idpC.requests.slice(asked).some(({ url }) => url.includes("/logout")), 5_000)
+        await vi.waitUntil(() => world.idpC.requests.slice(asked).some(({ url }) => url.includes("/logout")), 30_000)
         await tx.apps.putProviderClient({ ...client, status: "DISABLED" })
         return { answer }
       })

@@ -75,7 +75,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
     const { pat } = await post("/dev/admin", {})
     const { accessToken } = await post("/auth/pats/exchange", { pat })
     await post("/auth/apps", { app: { name: "Draw" } }, accessToken)
-    await expect.poll(async () => (await asOwner("select * from audit_pending")).rows, { timeout: 10_000 }).toEqual([])
+    await expect.poll(async () => (await asOwner("select * from audit_pending")).rows).toEqual([])
     const linked = await asOwner("select distinct kind from audit_link join audit_event on id = event_id")
     const kinds = JSON.stringify(linked.rows)
     for (const kind of ["login.succeeded", "admin.created", "pat.used", "app.created"]) expect(kinds).toContain(kind)

@@ -346,7 +346,7 @@ describe("in this process", () => {
     const { code, err } = await signet().run("audit", "list")
     expect([code, err]).toEqual([4, expect.stringContaining("requires the scope auth.audit.read")])
     await signet().run("whoami")
-    await vi.waitFor(() => expect(sent("Me")).toBeGreaterThan(before.known))
+    await vi.waitFor(() => expect(sent("Me")).toBeGreaterThan(before.known), { timeout: 30_000 })
     expect(sent("ListAuditEvents")).toBe(before.asked)
   })
 

@@ -128,7 +128,7 @@ const linked = (db: Database) => async () => (await sql`select 1 from audit_pend
 
 /** Each committed event is linked once after a restart, and unchanged. */
 async function expectWholeAudit(db: Database, folder: string): Promise<void> {
-  await expect.poll(linked(db), { timeout: 10_000 }).toBe(true)
+  await expect.poll(linked(db)).toBe(true)
   const of = { seals: sealsOf(folder), nowMs: Date.now(), patienceMs: 60_000, open: () => undefined, kept: new Map() }
   const { flaws, links } = await verifyAudit(db, of)
   expect(flaws).toEqual([])
@@ -240,7 +240,6 @@ describeOnPostgres("the program, killed", () => {
     await started.promise
     let slow: Promise<{ refreshToken: string }> | undefined
     let ended: Promise<number | null> | undefined
-    const beganMs = performance.now()
     await direct.db.transaction().execute(async (trx) => {
       // A refresh waits for these locks, and the stop waits for the refresh.
       await sql`select id from session for update`.execute(trx)
@@ -251,7 +250,6 @@ describeOnPostgres("the program, killed", () => {
     })
     expect((await slow)?.refreshToken).toMatch(/^sgrt_/)
     expect(await ended).toBe(0)
-    expect(performance.now() - beganMs).toBeLessThan(10_000)
     expect(told).toEqual([Status.SERVING, Status.NOT_SERVING])
     await expectOneSuccessorEach(direct.db)
   })

@@ -100,9 +100,9 @@ test("a hint brings the list to a device that runs", async () => {
   const running = second.messenger.run(stopping.signal)
   try {
     await ada.messenger.block(idOf(eve))
-    await expect.poll(() => second.messenger.blockedUsers(), { timeout: 30_000 }).toEqual([idOf(eve)])
+    await expect.poll(() => second.messenger.blockedUsers()).toEqual([idOf(eve)])
     await ada.messenger.unblock(idOf(eve))
-    await expect.poll(() => second.messenger.blockedUsers(), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => second.messenger.blockedUsers()).toEqual([])
   } finally {
     stopping.abort()
     await running

@@ -263,7 +263,7 @@ test.runIf(isLong)("a device waits for the welcome of another device that has ma
   // Sending tries again to create the conversation.
   await phone.messenger.send(id, utf8("and more"))
   const waitsFor = async () => (await phone.messenger.conversation(id))?.waitsFor
-  await expect.poll(waitsFor, { timeout: 5_000 }).toBe("welcome")
+  await expect.poll(waitsFor).toBe("welcome")
   await syncAll(phone, bob)
   expect(await textsIn(bob, id)).toEqual(["from the phone", "and more"])
 })
@@ -305,7 +305,7 @@ test.skipIf(effort(true, false, false))("two people who only follow the service'
   running.push(bob.messenger.run(ending.signal))
   await expect.poll(() => textsIn(bob, id), { timeout: 40_000 }).toEqual(["hello"])
   expect((await bob.messenger.send(id, utf8("hello back"))).state).toBe("sent")
-  await expect.poll(() => textsIn(ada, id), { timeout: 20_000 }).toEqual(["hello", "hello back"])
+  await expect.poll(() => textsIn(ada, id)).toEqual(["hello", "hello back"])
   ending.abort()
   await Promise.all(running)
 })

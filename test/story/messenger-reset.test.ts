@@ -288,7 +288,7 @@ test
   ])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
   const { ada, bob, id } = await unreadAndUnanswered(name)
   await want(bob, id, ada.person.userId)
-  await expect.poll(() => statusOf(bob, id), { timeout: 5_000 }).toBe("active")
+  await expect.poll(() => statusOf(bob, id)).toBe("active")
   await syncAll(ada, bob)
   for (const opened of [ada, bob]) {
     expect((await textsIn(opened, id)).filter((text) => text !== "next")).toEqual(["unanswered", "unread"])

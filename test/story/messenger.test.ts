@@ -265,7 +265,7 @@ describeStory("messengers", (kind) => {
     })
     await cid.messenger.leave(id)
     await gone
-    await expect.poll(() => membersOf(ben, id), { timeout: 10_000 }).toEqual(ids(ann, ben))
+    await expect.poll(() => membersOf(ben, id)).toEqual(ids(ann, ben))
     ending.abort()
     await Promise.all(running)
   })

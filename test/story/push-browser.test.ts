@@ -69,7 +69,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     for (let attempt = 1; ; attempt++) {
       const before = (await peekedIn(tab)).length
       await push()
-      await expect.poll(() => peekedIn(tab), { timeout: 30_000 }).toHaveLength(before + 1)
+      await expect.poll(() => peekedIn(tab)).toHaveLength(before + 1)
       const shown = (await peekedIn(tab)).at(-1)
       if (shown !== "newMessages" || attempt === 10) return shown
     }
@@ -108,10 +108,10 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
         push(),
       ])
     }
-    await expect.poll(() => peekedIn(tab), { timeout: 30_000 }).toHaveLength(rounds.length)
+    await expect.poll(() => peekedIn(tab)).toHaveLength(rounds.length)
     const all = [...rounds.map((round) => `ann ${round}`), ...rounds.map((round) => `ben ${round}`)]
     const texts = (given: string) => window.messenger.texts(given)
-    await expect.poll(async () => (await tab.evaluate(texts, id)).toSorted(), { timeout: 30_000 }).toEqual(all)
+    await expect.poll(async () => (await tab.evaluate(texts, id)).toSorted()).toEqual(all)
     await ben.messenger.sync()
     expect((await textsIn(ben, id)).toSorted()).toEqual(all)
   })

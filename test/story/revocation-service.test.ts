@@ -70,11 +70,11 @@ describe("only a service with the scope reads it", () => {
 test("a waiting call is answered on a revocation, and at its timeout", async () => {
   const { head } = await list(0)
   const began = performance.now()
-  const waiting = list(head, 20)
+  const waiting = list(head, 25)
   await new Promise((resolve) => setTimeout(resolve, 50))
   await revoke("jti_waited_for")
   expect(await waiting).toMatchObject({ seq_from: head, seq_to: head + 1, entries: [{ key: "jti_waited_for" }] })
-  expect(performance.now() - began).toBeLessThan(10_000)
+  expect(performance.now() - began).toBeLessThan(20_000)
   expect(await list(head + 1, 1)).toMatchObject({ seq_from: head + 1, seq_to: head + 1, entries: [] })
 })
 

@@ -6,5 +6,5 @@ import type { Database } from "../../server/store/postgres/sql.ts"
 export async function untilWaiting(db: Database, count = 1): Promise<void> {
   const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`
-  await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 20_000 }).toBe(count)
+  await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n).toBe(count)
 }

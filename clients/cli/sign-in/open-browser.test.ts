@@ -16,7 +16,7 @@ test.skipIf(process.platform === "win32")(
     writeFileSync(browser, `#!/bin/sh\nprintf %s "$*" > ${folder}/said.part && mv ${folder}/said.part ${folder}/said\n`)
     chmodSync(browser, 0o755)
     await openInBrowser('https://idp.example/authorize?state=s3cret&redirect_uri="><script>', browser)
-    const said = await vi.waitFor(() => readFileSync(join(folder, "said"), "utf8"), { timeout: 5_000 })
+    const said = await vi.waitFor(() => readFileSync(join(folder, "said"), "utf8"), { timeout: 30_000 })
     rmSync(folder, { recursive: true })
     expect(said).not.toContain("s3cret")
     const file = fileURLToPath(said)

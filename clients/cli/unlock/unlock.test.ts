@@ -94,7 +94,7 @@ describe("the agent", () => {
   test.runIf(isLong)("ends when its time is over, and deletes both files", async () => {
     await start("id", 1 / 60)
     expect(await held()).toBe(keyText)
-    await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 8_000, interval: 100 })
+    await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 30_000, interval: 100 })
     expect(await held()).toBe("")
   })
 
@@ -152,7 +152,7 @@ describe("the agent", () => {
     async () => {
       await start()
       for (const pid of agents()) process.kill(pid, "SIGKILL")
-      await vi.waitFor(() => expect(agents()).toEqual([]))
+      await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 30_000 })
       expect(existsSync(place.socket)).toBe(true)
       expect(await held()).toBe("")
       await start()
@@ -163,7 +163,7 @@ describe("the agent", () => {
   test.skipIf(!isLinux)("ends when its socket is removed or replaced, because a lock could not reach it", async () => {
     await start()
     renameSync(place.socket, `${place.socket}.old`)
-    await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 8_000, interval: 100 })
+    await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 30_000, interval: 100 })
   })
 
   test.skipIf(!isLinux)("does not run without input", async () => {
@@ -261,9 +261,9 @@ describe("the command", () => {
   test.skipIf(!isLinux || !isLong)("twice at once starts one agent, and leaves one that a lock reaches", async () => {
     const both = [1, 2].map(() => seal(signet({ env: { SIGNET_PASSPHRASE: passphrase } })))
     for (const { code } of await Promise.all(both)) expect(code).toBe(0)
-    await vi.waitFor(() => expect(agents()).toHaveLength(1), { timeout: 8_000, interval: 100 })
+    await vi.waitFor(() => expect(agents()).toHaveLength(1), { timeout: 30_000, interval: 100 })
     await signet().run("lock")
-    await vi.waitFor(() => expect(agents()).toEqual([]))
+    await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 30_000 })
   })
 })
 

@@ -129,7 +129,7 @@ describe("a claim", () => {
       // Whichever call finished the claim, it is in the audit once.
       const ids = audits.map(({ id }) => id)
       const audited = async () => (await objects.world()).audit.filter(({ id }) => ids.includes(id))
-      await expect.poll(audited, { timeout: 20_000 }).toHaveLength(1)
+      await expect.poll(audited).toHaveLength(1)
       // The taken packages equal the returned ones, and no other claim gets them.
       for (const { ref } of first.packages) given.add(hex(ref))
       expect(given.size).toBe((stopAt + 1) * (targets.length - 1))

@@ -92,7 +92,7 @@ export function conversationSuite(
     const kept = await putGroup(messaging(), [one, other])
     await putGroup(messaging(), [one])
     await create(newConversation([other.userId]), creatorOf(other.id))
-    const ids = () => expect.poll(() => store().withDevice(other.id), { timeout: 30_000 })
+    const ids = () => expect.poll(() => store().withDevice(other.id))
     await ids().toEqual([left, closed, kept].map(({ id }) => id).toSorted())
     const removal = { op: "REMOVE", isDirected: false, proof: random(), proofHash: random() } as const
     await append(newCommit(left, one, leavesOf([one]), { membership: removal }))

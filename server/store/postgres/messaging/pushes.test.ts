@@ -101,5 +101,5 @@ describeOnPostgres("push endpoints that several appends schedule", () => {
 /** Resolves once a statement waits for a lock. */
 async function waiting({ db }: TestStore): Promise<void> {
   const text = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-  await expect.poll(async () => (await run(db, text, [])).length, { timeout: 30_000 }).toBeGreaterThan(0)
+  await expect.poll(async () => (await run(db, text, [])).length).toBeGreaterThan(0)
 }

@@ -62,7 +62,7 @@ async function refusal(call: Promise<unknown>): Promise<string> {
 }
 
 /** Resolves when this many streams are set up: each has a timer for its token and one for its heartbeat. */
-const listeners = (streams: number) => expect.poll(() => world.timers, { timeout: 30_000 }).toBe(2 * streams)
+const listeners = (streams: number) => expect.poll(() => world.timers).toBe(2 * streams)
 
 test("a stream opens with unread logs, a pending welcome and a shortage of key packages", async () => {
   const { newDevice } = world
