@@ -25,7 +25,7 @@ export interface Written {
 
 export interface Cast extends Stage {
   readonly random: Seeded
-  /** The service tells the truth all the time. */
+  /** The service tells the truth about conversations all the time. */
   readonly isHonest: boolean
   readonly users: PrincipalId[]
   readonly devices: SimulatedDevice[]

@@ -3,6 +3,7 @@ import type { PrincipalId } from "@signet/kernel/ids"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
 import { restoreBackup, storeBackup, storedBackup } from "../../clients/core/messaging/backup/index.ts"
 import { formatRecoveryKey, recoveryKeyBytes } from "../../clients/core/messaging/backup/recovery-key.ts"
+import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import { addDevice, attempt, type Cast, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
@@ -39,6 +40,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
   cast.service.hearParts.add(leaves)
   const kept = new Map<PrincipalId, Kept>()
   let loss: Loss | undefined
+  let isExpired = false
 
   async function backUp(device: SimulatedDevice): Promise<void> {
     const user = cast.users.find((one) => one === device.userId)
@@ -65,7 +67,8 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
 
   async function loseAll(isInPeace: boolean): Promise<void> {
     const all = [...kept].filter(([, { seen, device }]) => seen !== undefined && device.messenger !== undefined)
-    if (loss !== undefined || all.length === 0) return
+    // After a service that has turned, nobody may be left who can admit a device.
+    if (loss !== undefined || all.length === 0 || !cast.isHonest) return
     const [user, own] = random.pick(all)
     for (const device of cast.devices) if (device.userId === user) device.lose()
     cast.trace.push(`${cast.users.indexOf(user)} loses all devices`)
@@ -79,8 +82,14 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
     if (messenger === undefined || lost.isRestored) return
     await attempt(cast, lost.device, "restores", async () => {
       await messenger.startAnew()
-      await restoreBackup(messenger, storedBackup(messenger), { recoveryKey: lost.kept.recoveryKey })
-      lost.isRestored = true
+      try {
+        await restoreBackup(messenger, storedBackup(messenger), { recoveryKey: lost.kept.recoveryKey })
+        lost.isRestored = true
+      } catch (error) {
+        // Seasons are longer than the service keeps a backup.
+        isExpired = cast.features.has("renewal") && isMessagingError(error, "BACKUP_UNKNOWN")
+        throw error
+      }
     })
   }
 
@@ -102,7 +111,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
       if (loss?.isInPeace) await schedule.wait(admittedMs)
     },
     async violations() {
-      if (loss?.device.messenger === undefined) return wrong
+      if (loss?.device.messenger === undefined || isExpired) return wrong
       const { name } = loss.device
       const found = loss.isRestored ? await lacksOf(cast, loss.device, loss.seen) : [`${name} cannot restore`]
       if (loss.isInPeace) found.push(...(await notAdmitted(cast, loss.device)))
@@ -113,8 +122,6 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
 
 /** Each conversation in which another user's device is active has admitted the new device. */
 async function notAdmitted(cast: Cast, { name, userId, messenger }: SimulatedDevice): Promise<string[]> {
-  // After a hostile service nobody may be left who can admit a device.
-  if (!cast.isHonest) return []
   const found: string[] = []
   for (const { conversation } of cast.service.conversations.all.values()) {
     const { id, roster, status, directives } = conversation

@@ -78,6 +78,7 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
     }
     await attempt(cast, device, "goes on with a history", () =>
       runHistory(messenger, { signal: stopping.signal, onProgress }).catch((error: unknown) => {
+        if (isMessagingError(error, "HISTORY_ENDED")) refused.add(device)
         if (!stopping.signal.aborted) throw error
       }),
     )

@@ -89,7 +89,7 @@ export async function simulate({
     sent: hostile.sent,
     disk,
     features: new Set(features),
-    isHonest: hostility === undefined,
+    isHonest: hostility === undefined || hostility === "bent history",
     users: [],
     devices: [],
     written: [],
