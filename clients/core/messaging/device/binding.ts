@@ -9,6 +9,8 @@ export async function becomeDevice(context: Context): Promise<void> {
 
 /** Binds a new session to this device: after another sign-in, the session has no device yet. */
 export async function keepBound(context: Context): Promise<void> {
-  if (boundDeviceIn(await context.session.accessToken()) === context.device.id) return
+  const bound = boundDeviceIn(await context.session.accessToken())
+  // Neither has an id if a new sign-in follows an interrupted replacement of a revoked device.
+  if (bound !== undefined && bound === context.device.id) return
   await becomeDevice(context)
 }
