@@ -330,8 +330,8 @@ test("only a fresh request of an own device in the signed list is shown, and it 
   const { qr: others } = await requestHistoryByQr(third.messenger)
   const swapped = Buffer.from(qr, "base64url")
   const [mine, theirs] = [Buffer.from(qr, "base64url"), Buffer.from(others, "base64url")]
-  // The transfer's id of one device in the code of the other.
-  theirs.copy(swapped, 4, 4, 20)
+  // The fingerprint of one device in the code of the other, whose secret is right.
+  theirs.copy(swapped, 22, 22, 54)
   expect(mine.length).toBe(theirs.length)
   await expect(grantHistoryByQr(ann.messenger, swapped.toString("base64url"))).rejects.toMatchObject({
     reason: "HISTORY_REFUSED",
