@@ -204,9 +204,10 @@ describeOnPostgres("the program, killed", () => {
   ] as const
   test.each(moments.slice(0, effort(1, 2, 2)))("%s of a refresh, answers its retry", async (moment, rotations) => {
     const device = keep((await signIn(program.url, "moment@example.com")).refreshToken)
-    // The next commit is that of the refresh.
-    await expect.poll(linked(direct.db)).toBe(true)
-    const reached = proxy.stopAt(moment)
+    // A new process, whose connections prepare each statement anew.
+    await program.end("SIGKILL")
+    await startAgain()
+    const reached = proxy.stopAt(moment, "rotation = rotation + 1")
     const lost = clientsOf(program.url)
       .auth.refresh(device)
       .catch(() => "lost")

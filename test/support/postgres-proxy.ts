@@ -7,8 +7,11 @@ export type Moment = "before commit" | "after commit"
 export interface PostgresProxy {
   /** The database's URL through the proxy. */
   readonly url: string
-  /** Resolves at the next such moment with the traffic stopped. Stopped data are never forwarded. */
-  stopAt(moment: Moment): Promise<void>
+  /**
+   * Resolves at this moment of the next transaction that prepares a statement with these words. Its connection is
+   * stopped: stopped data are never forwarded.
+   */
+  stopAt(moment: Moment, words: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -20,17 +23,21 @@ const committed = Buffer.from("COMMIT\0")
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
-  let armed: { moment: Moment; reached: () => void } | undefined
+  let armed: { moment: Moment; words: string; reached: () => void } | undefined
 
-  /** False if the chunk is the awaited one, which is then dropped. */
-  const mayPass = (moment: Moment, chunk: Buffer): boolean => {
-    if (armed?.moment !== moment || !chunk.includes(moment === "before commit" ? commit : committed)) return true
-    armed.reached()
-    armed = undefined
-    return false
-  }
   const server = createServer((program) => {
     const database = connect(Number(target.port || 5432), target.hostname)
+    let isAwaited = false
+    /** False if the chunk is the awaited one, which is then dropped. Background jobs commit, too. */
+    const mayPass = (moment: Moment, chunk: Buffer): boolean => {
+      if (armed === undefined) return true
+      if (chunk.includes(armed.words)) isAwaited = true
+      if (!isAwaited || armed.moment !== moment) return true
+      if (!chunk.includes(moment === "before commit" ? commit : committed)) return true
+      armed.reached()
+      armed = undefined
+      return false
+    }
     for (const [from, to, moment] of [
       [program, database, "before commit"],
       [database, program, "after commit"],
@@ -53,9 +60,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   url.host = `127.0.0.1:${address.port}`
   return {
     url: url.href,
-    stopAt: (moment) =>
+    stopAt: (moment, words) =>
       new Promise((resolve) => {
-        armed = { moment, reached: resolve }
+        armed = { moment, words, reached: resolve }
       }),
     async close() {
       for (const socket of sockets) socket.destroy()
