@@ -16,12 +16,13 @@ import type { Primitives } from "../../clients/core/messaging/open.ts"
 import { boundedTransport } from "../../clients/core/messaging/peek/bounded-transport.ts"
 import { type Peeked, type PeekLimits, peekLimits, peekWith } from "../../clients/core/messaging/peek/peek.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 const megabyte = 1_000_000
-const most = 20 * megabyte
+const allowed = 20 * megabyte
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
@@ -72,16 +73,20 @@ async function honest(url: string | URL | Request, init: RequestInit | undefined
   return answer(bytes)
 }
 
-/** Peeks as ben without a time limit. @returns The result, and the most bytes that were reachable at any step. */
+/** Peeks as ben without a time limit. @returns The result, and the most less the fewest bytes reachable at any step. */
 async function measured(
   hostile: Hostile,
   limits: Partial<PeekLimits> = {},
   isRecording = false,
 ): Promise<{ peeked: Peeked; peak: number }> {
-  let peak = 0
-  let before = 0
+  // What others leave behind is freed at any time, so the fewest bytes may be those of a later step.
+  let fewest = Number.POSITIVE_INFINITY
+  let most = 0
   const look = async () => {
-    if (!isRecording) peak = Math.max(peak, (await reachable()) - before)
+    if (isRecording) return
+    const bytes = await reachable()
+    fewest = Math.min(fewest, bytes)
+    most = Math.max(most, bytes)
   }
   const send: typeof fetch = async (url, init) => {
     await look()
@@ -123,14 +128,14 @@ async function measured(
       return decoded
     },
   }
-  before = Math.min(await reachable(), await reachable(), await reachable())
+  await look()
   const peeked = await peekWith(
     { ...options, store, transport },
     { ...primitives, openEngine },
     { ...peekLimits, ms: 600_000, ...limits },
   )
   await look()
-  return { peeked, peak }
+  return { peeked, peak: most - fewest }
 }
 
 const chunkBytes = 250_000
@@ -194,22 +199,24 @@ test("a peek of 4 MB of messages in three conversations ends at its limit, below
   expect(peeked).toMatchObject({ is: "previews", hasMore: true })
   expect(peeked.is === "previews" && peeked.previews.length).toBeGreaterThanOrEqual(10)
   expect(peak).toBeGreaterThan(2 * megabyte)
-  expect(peak).toBeLessThan(most)
+  expect(peak).toBeLessThan(allowed)
 })
 
-test.each<[string, Hostile]>([
+const hostileAnswers: readonly [string, Hostile][] = [
   ["an endless list of conversations in one answer", onlyIn("ListConversations", endless)],
   ["an endless page of messages", onlyIn("ListMessages", endless)],
   ["empty conversations, two bytes each", onlyIn("ListConversations", () => answer(emptyConversations))],
   ["empty messages, two bytes each", onlyIn("ListMessages", () => answer(emptyMessages))],
   ["a page of messages with long texts", onlyIn("ListMessages", () => answer(longText))],
-])("%s ends a peek below 20 MB", async (_, hostile) => {
+]
+
+test.each(sample(1, hostileAnswers))("%s ends a peek below 20 MB", async (_, hostile) => {
   const { peeked, peak } = await measured(hostile)
   expect(peeked).toEqual({ is: "newMessages" })
-  expect(peak).toBeLessThan(most)
+  expect(peak).toBeLessThan(allowed)
 })
 
-test("a list of conversations without an end is read page by page, up to a limit", async () => {
+test.runIf(isLong)("a list of conversations without an end is read page by page, up to a limit", async () => {
   let pages = 0
   const unknown = Array.from({ length: 100 }, (_, at) => `cnv_${String(at).padStart(26, "0")}`)
   const { peeked, peak } = await measured(
@@ -221,10 +228,10 @@ test("a list of conversations without an end is read page by page, up to a limit
   )
   expect(peeked).toEqual({ is: "previews", previews: [], hasMore: true })
   expect(pages).toBe(8)
-  expect(peak).toBeLessThan(most)
+  expect(peak).toBeLessThan(allowed)
 })
 
-test("a conversation that is listed again and again is read once", async () => {
+test.runIf(isLong)("a conversation that is listed again and again is read once", async () => {
   const read: string[] = []
   const { peeked } = await measured(
     (method) => {

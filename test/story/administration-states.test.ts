@@ -279,11 +279,11 @@ test("a place's name is not blank", async () => {
   const { id: appId } = world.app
   const root = world.as("root")
   const calls = [
-    clients.admin.createTenant({ appId, tenant: { name: " \t" } }, root),
-    clients.admin.createContext({ appId, context: { type: "bed", name: " " } }, root),
-    clients.admin.updateTenant({ appId, tenantId: world.tenant.id, tenant: { name: " " } }, root),
+    () => clients.admin.createTenant({ appId, tenant: { name: " \t" } }, root),
+    () => clients.admin.createContext({ appId, context: { type: "bed", name: " " } }, root),
+    () => clients.admin.updateTenant({ appId, tenantId: world.tenant.id, tenant: { name: " " } }, root),
   ]
-  for (const call of calls) expect(await refusal(call)).toBe("InvalidArgument INVALID_FIELD")
+  for (const call of calls) expect(await refusal(call())).toBe("InvalidArgument INVALID_FIELD")
 })
 
 test("an unknown principal or provider account is neither locked nor blocked", async () => {

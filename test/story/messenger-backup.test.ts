@@ -29,6 +29,7 @@ import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
 import { readPeer, rememberList } from "../../clients/core/messaging/verification/peer-rows.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { secretsOf } from "../support/messaging/device-secrets.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -236,7 +237,7 @@ test("a repeated restore changes nothing, and an interrupted one is completed", 
   expect(await generations()).toEqual(before)
 })
 
-test("a long history is restored in chunks of bounded size, from a folder into SQLite", async () => {
+test.runIf(isLong)("a long history is restored in chunks of bounded size, from a folder into SQLite", async () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-backup-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const ann = await messengers.newcomer("ann at length", { store: await openFolderStore(join(folder, "ann")) })
@@ -281,7 +282,7 @@ test("entries of this device stay, and a device that has joined gets the earlier
   expect((await textsIn(back, direct)).at(-1)).toBe("and on")
 })
 
-test("an entry after the position at which a device joined comes from the log", async () => {
+test.runIf(isLong)("an entry after the position at which a device joined comes from the log", async () => {
   const { ann, ben, direct } = await talk("unread")
   const back = await replaced(ann)
   await syncAll(back, ann, ben, back)
@@ -297,7 +298,7 @@ test("an entry after the position at which a device joined comes from the log", 
   expect(seen).toContain(undefined)
 })
 
-test("a backup that names another space than a conversation writes nothing", async () => {
+test.runIf(isLong)("a backup that names another space than a conversation writes nothing", async () => {
   const { messenger, store } = await messengers.newcomer("victim")
   const before = (await store.read(deviceSpace, [])).generation
   const history = create(BackupChunkV1_HistorySchema, {
@@ -356,17 +357,20 @@ test("a passphrase opens its backup, and no recovery key does", async () => {
   await expect(open({ recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
 })
 
-test("a backup under a passphrase is stored at the service, and replaces one under a recovery key", async () => {
-  const { ann, direct } = await talk("stored passphrase")
-  const weakest = { memoryKiB: 19_456, passes: 2 }
-  await storeBackup(ann.messenger)
-  await expect(storeBackupWithPassphrase(ann.messenger, "", weakest)).rejects.toThrow(/passphrase is empty/)
-  await storeBackupWithPassphrase(ann.messenger, "correct horse", weakest)
-  expect(await listStoredBackups(ann.messenger)).toHaveLength(1)
-  const back = await replaced(ann)
-  await restoreBackup(back.messenger, storedBackup(back.messenger), { passphrase: "correct horse" })
-  expect(await textsIn(back, direct)).toEqual(["first"])
-})
+test.runIf(isLong)(
+  "a backup under a passphrase is stored at the service, and replaces one under a recovery key",
+  async () => {
+    const { ann, direct } = await talk("stored passphrase")
+    const weakest = { memoryKiB: 19_456, passes: 2 }
+    await storeBackup(ann.messenger)
+    await expect(storeBackupWithPassphrase(ann.messenger, "", weakest)).rejects.toThrow(/passphrase is empty/)
+    await storeBackupWithPassphrase(ann.messenger, "correct horse", weakest)
+    expect(await listStoredBackups(ann.messenger)).toHaveLength(1)
+    const back = await replaced(ann)
+    await restoreBackup(back.messenger, storedBackup(back.messenger), { passphrase: "correct horse" })
+    expect(await textsIn(back, direct)).toEqual(["first"])
+  },
+)
 
 test("another user's backup is refused before its key is asked for", async () => {
   const { ann, ben } = await talk("another")

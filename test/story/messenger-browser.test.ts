@@ -110,57 +110,63 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     }
   })
 
-  test("a page transfers the history to a page of another browser, and both continue after a reload", async () => {
-    const ben = await messengers.newcomer("ben of two browsers")
-    const signIn = async () => ({ idToken: await idTokenOf("ann with two browsers") })
-    const old = await newTab(await newBrowser(), await signIn())
-    const id = await group(old, ben)
-    await ben.messenger.sync()
-    for (const text of ["one", "two"]) await ben.messenger.send(id, utf8(text))
-    await syncIn(old)
-    const next = await newTab(await newBrowser(), await signIn())
-    const qr = await next.evaluate(() => window.messenger.requestHistory())
-    await old.evaluate((given) => window.messenger.grantHistory(given), qr)
-    for (const tab of [old, next]) {
-      await tab.reload()
-      expect(await openIn(tab)).toMatch(/^dev_/)
-    }
-    await Promise.all([old, next].map((tab) => tab.evaluate(() => window.messenger.runHistory())))
-    expect(await textsIn(next, id)).toEqual(["one", "two"])
-    await syncIn(old)
-    await syncIn(next)
-    await ben.messenger.sync()
-    await ben.messenger.send(id, utf8("to both"))
-    await syncIn(next)
-    expect(await textsIn(next, id)).toEqual(["one", "two", "to both"])
-  })
+  test.runIf(isLong)(
+    "a page transfers the history to a page of another browser, and both continue after a reload",
+    async () => {
+      const ben = await messengers.newcomer("ben of two browsers")
+      const signIn = async () => ({ idToken: await idTokenOf("ann with two browsers") })
+      const old = await newTab(await newBrowser(), await signIn())
+      const id = await group(old, ben)
+      await ben.messenger.sync()
+      for (const text of ["one", "two"]) await ben.messenger.send(id, utf8(text))
+      await syncIn(old)
+      const next = await newTab(await newBrowser(), await signIn())
+      const qr = await next.evaluate(() => window.messenger.requestHistory())
+      await old.evaluate((given) => window.messenger.grantHistory(given), qr)
+      for (const tab of [old, next]) {
+        await tab.reload()
+        expect(await openIn(tab)).toMatch(/^dev_/)
+      }
+      await Promise.all([old, next].map((tab) => tab.evaluate(() => window.messenger.runHistory())))
+      expect(await textsIn(next, id)).toEqual(["one", "two"])
+      await syncIn(old)
+      await syncIn(next)
+      await ben.messenger.sync()
+      await ben.messenger.send(id, utf8("to both"))
+      await syncIn(next)
+      expect(await textsIn(next, id)).toEqual(["one", "two", "to both"])
+    },
+  )
 
-  test("a user who has lost a browser restores the backup at the service in another one, and is admitted", async () => {
-    const ben = await messengers.newcomer("ben who stays")
-    const following = new AbortController()
-    const run = ben.messenger.run(following.signal).catch(() => undefined)
-    onTestFinished(async () => {
-      following.abort()
-      await run
-    })
-    const signIn = async () => ({ idToken: await idTokenOf("ann who loses a browser") })
-    const lost = await newBrowser()
-    const tab = await newTab(lost, await signIn())
-    const id = await group(tab, ben)
-    await expect.poll(async () => (await ben.messenger.conversation(id))?.status).toBe("active")
-    await ben.messenger.send(id, utf8("to be kept"))
-    await syncIn(tab)
-    const recoveryKey = await tab.evaluate(() => window.messenger.storeBackup())
-    await lost.close()
+  test.runIf(isLong)(
+    "a user who has lost a browser restores the backup at the service in another one, and is admitted",
+    async () => {
+      const ben = await messengers.newcomer("ben who stays")
+      const following = new AbortController()
+      const run = ben.messenger.run(following.signal).catch(() => undefined)
+      onTestFinished(async () => {
+        following.abort()
+        await run
+      })
+      const signIn = async () => ({ idToken: await idTokenOf("ann who loses a browser") })
+      const lost = await newBrowser()
+      const tab = await newTab(lost, await signIn())
+      const id = await group(tab, ben)
+      await expect.poll(async () => (await ben.messenger.conversation(id))?.status).toBe("active")
+      await ben.messenger.send(id, utf8("to be kept"))
+      await syncIn(tab)
+      const recoveryKey = await tab.evaluate(() => window.messenger.storeBackup())
+      await lost.close()
 
-    const other = await newTab(await newBrowser(), { ...(await signIn()), isFollowing: true })
-    expect(await other.evaluate((given) => window.messenger.restoreStored(given), recoveryKey)).toBeGreaterThan(0)
-    expect(await textsIn(other, id)).toEqual(["to be kept"])
-    const isIn = async () => (await ben.messenger.timeline(id)).some(({ is }) => is === "membership")
-    await expect.poll(isIn, { timeout: 60_000 }).toBe(true)
-    await ben.messenger.send(id, utf8("welcome back"))
-    await expect.poll(() => textsIn(other, id), { timeout: 60_000 }).toEqual(["to be kept", "welcome back"])
-  })
+      const other = await newTab(await newBrowser(), { ...(await signIn()), isFollowing: true })
+      expect(await other.evaluate((given) => window.messenger.restoreStored(given), recoveryKey)).toBeGreaterThan(0)
+      expect(await textsIn(other, id)).toEqual(["to be kept"])
+      const isIn = async () => (await ben.messenger.timeline(id)).some(({ is }) => is === "membership")
+      await expect.poll(isIn, { timeout: 60_000 }).toBe(true)
+      await ben.messenger.send(id, utf8("welcome back"))
+      await expect.poll(() => textsIn(other, id), { timeout: 60_000 }).toEqual(["to be kept", "welcome back"])
+    },
+  )
 
   test.runIf(isLong)(
     "two tabs are one device: nothing is sent or reported twice, and both get everything",

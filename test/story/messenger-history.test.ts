@@ -26,6 +26,7 @@ import { openGrant, signGrant, signRequest, verifyRequest } from "../../clients/
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { suite } from "../support/messaging/device-parts.ts"
 import { secretsOf } from "../support/messaging/device-secrets.ts"
 import {
@@ -178,7 +179,7 @@ test("both sides stop after every chunk, restart, and continue with the newest e
   await expectSameHistory(one, other, group)
 })
 
-test("two calls that grant one request at the same time send one grant", async () => {
+test.runIf(isLong)("two calls that grant one request at the same time send one grant", async () => {
   const { ann, next, direct } = await talk("granted twice")
   const { qr } = await requestHistoryByQr(next.messenger)
   await Promise.all([grantHistoryByQr(ann.messenger, qr), grantHistoryByQr(ann.messenger, qr)])
@@ -186,7 +187,7 @@ test("two calls that grant one request at the same time send one grant", async (
   await expectSameHistory(ann, next, direct)
 })
 
-test("entries of the new device stay", async () => {
+test.runIf(isLong)("entries of the new device stay", async () => {
   const { ann, ben, next, group } = await talk("joined")
   await ben.messenger.send(group, utf8("to both"))
   await syncAll(ann, next)
@@ -199,7 +200,7 @@ test("entries of the new device stay", async () => {
   expect((await textsIn(next, group)).at(-1)).toBe("to both")
 })
 
-test("a transfer has no secret of the device, of a group or of a message in transit", async () => {
+test.runIf(isLong)("a transfer has no secret of the device, of a group or of a message in transit", async () => {
   const { ann, ben, next, direct, group } = await talk("taint")
   await ann.messenger.encryptMessage(direct, utf8("in transit"))
   await ben.messenger.send(group, utf8("unread by ann"))
@@ -416,30 +417,33 @@ test("nothing is sent to a device that was revoked, and a request that is gone i
   await runHistory(other.messenger)
 })
 
-test("a device that is revoked during a transfer gets no more chunks, also with an earlier list from the service", async () => {
-  const { ann, next } = await talk("revoked-meanwhile", { texts: Array.from({ length: 8 }, (_, i) => bigText(i)) })
-  const { transferId, qr } = await requestHistoryByQr(next.messenger)
-  await grantHistoryByQr(ann.messenger, qr)
-  const context = contextOf(ann.messenger)
-  const { archives, devices } = context.calls
-  const { listDeviceLists } = devices
-  const earlier = await listDeviceLists({ userId: context.owner.userId, afterVersion: 0n, limit: 20 })
-  const { appendChunk } = archives
-  let chunks = 0
-  archives.appendChunk = async (...asked) => {
-    if (++chunks === 2) await ann.messenger.revokeDevice(next.messenger.deviceId)
-    return appendChunk(...asked)
-  }
-  await runHistory(ann.messenger)
-  expect(chunks).toBe(2)
-  expect(await readTransfer(context, transferId)).toBeUndefined()
+test.runIf(isLong)(
+  "a device that is revoked during a transfer gets no more chunks, also with an earlier list from the service",
+  async () => {
+    const { ann, next } = await talk("revoked-meanwhile", { texts: Array.from({ length: 8 }, (_, i) => bigText(i)) })
+    const { transferId, qr } = await requestHistoryByQr(next.messenger)
+    await grantHistoryByQr(ann.messenger, qr)
+    const context = contextOf(ann.messenger)
+    const { archives, devices } = context.calls
+    const { listDeviceLists } = devices
+    const earlier = await listDeviceLists({ userId: context.owner.userId, afterVersion: 0n, limit: 20 })
+    const { appendChunk } = archives
+    let chunks = 0
+    archives.appendChunk = async (...asked) => {
+      if (++chunks === 2) await ann.messenger.revokeDevice(next.messenger.deviceId)
+      return appendChunk(...asked)
+    }
+    await runHistory(ann.messenger)
+    expect(chunks).toBe(2)
+    expect(await readTransfer(context, transferId)).toBeUndefined()
 
-  devices.listDeviceLists = async () => earlier
-  await expect(ownKeys(context)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
-  devices.listDeviceLists = listDeviceLists
-})
+    devices.listDeviceLists = async () => earlier
+    await expect(ownKeys(context)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
+    devices.listDeviceLists = listDeviceLists
+  },
+)
 
-test("a transfer survives a grant that did not arrive, and a repeated confirmation", async () => {
+test.runIf(isLong)("a transfer survives a grant that did not arrive, and a repeated confirmation", async () => {
   const { ann, next, direct } = await talk("repeated")
   const { transferId, codes } = await requestHistoryByCode(next.messenger)
   const code = codes.find(({ deviceId }) => deviceId === ann.messenger.deviceId) ?? expect.fail()

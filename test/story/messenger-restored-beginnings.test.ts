@@ -1,5 +1,6 @@
 // The service's data is restored from a backup, after which conversations began and key packages were used.
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { sample } from "../support/effort.ts"
 import { type BackedUp, backedUp, inDatabaseOf } from "../support/messaging/backed-up.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
@@ -10,7 +11,7 @@ vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-describe.each(Object.entries(backedUp))("a service with %s", (_, start) => {
+describe.each(sample(1, Object.entries(backedUp)))("a service with %s", (_, start) => {
   let service: BackedUp
   let messengers: Messengers
   beforeAll(async () => {

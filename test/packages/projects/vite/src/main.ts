@@ -1,6 +1,5 @@
 import { createClient } from "@connectrpc/connect"
 import { configure, needsSignIn } from "@signet/client-web"
-import { createMessenger, messagingSession } from "@signet/client-web/messaging"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 
 const appId = "app_01kdvdna00edmtevk5ehj6axhg"
@@ -12,6 +11,7 @@ for await (const state of signet.session) {
   if (state.is !== "signedIn") continue
   try {
     const { sessions } = await createClient(SessionService, signet.session.transport()).listSessions({})
+    const { createMessenger, messagingSession } = await import("@signet/client-web/messaging")
     const session = await messagingSession(signet.session, { appId })
     const messaging = { baseUrl: authBaseUrl, issuerRootKeys: [new Uint8Array(32)] }
     const messenger = await createMessenger({ messaging, session })
