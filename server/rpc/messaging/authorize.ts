@@ -232,7 +232,12 @@ function claimIdOf(text: string): ClaimId {
   })
 }
 
-function admitted(conversation: Conversation, claim: ClaimRecord, added: AddedDecision): readonly KeyPackageRecord[] {
+/** The packages of a claim that the decision adds. @throws Refused with the limit or the devices that it names */
+export function admitted(
+  conversation: Conversation,
+  claim: ClaimRecord,
+  added: AddedDecision,
+): readonly KeyPackageRecord[] {
   if (added.is === "add") return added.packages
   switch (added.reason) {
     case "NO_KEY_PACKAGE":

@@ -5,6 +5,7 @@ import { hash } from "@signet/canonical/hash"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { Refused } from "@signet/kernel/errors"
 import { idBytes, idOf } from "@signet/kernel/ids"
+import type { ProofFacts } from "@signet/kernel/messaging/authority"
 import type { MembershipOp } from "@signet/kernel/messaging/membership"
 import { bytes, conversation, messagingDevice, nowMs } from "@signet/kernel/messaging/testing/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
@@ -56,7 +57,7 @@ function refusal(check: () => unknown): string {
   }
 }
 
-const proofOf = async (op: MembershipOp): Promise<Uint8Array> => {
+const proofOf = async (op: MembershipOp, change: Partial<ProofFacts> = {}): Promise<Uint8Array> => {
   const facts = {
     place: conversation,
     conversationId: conversation.id,
@@ -73,6 +74,7 @@ const proofOf = async (op: MembershipOp): Promise<Uint8Array> => {
     decisionId: idOf("dcn", bytes(1, 16)),
     issuedAtMs: nowMs,
     policyVersion: 1n,
+    ...change,
   }
   return (await authority.issueProof(facts, () => expect.fail("it asks for nothing"))).bytes
 }
@@ -87,6 +89,15 @@ test.each<[string, Judge["begins"], MembershipOp, string]>([
 ])("%s: %s %s", async (_, begins, op, expected) => {
   const proof = await proofOf(op)
   expect(refusal(() => judgeChange({ ...judge, begins }, commit, bytes(10), proof, group))).toBe(expected)
+})
+
+test("only a proof that names no requester is directed", async () => {
+  const removing: Commit = { ...commit, adds: [], removes: [1], path: undefined }
+  const isDirected = async (requester: Uint8Array | null) => {
+    const proof = await proofOf("REMOVE", { added: [], removed: [bytes(20)], requester })
+    return judgeChange(judge, removing, bytes(10), proof, group).membership?.isDirected
+  }
+  expect([await isDirected(bytes(10)), await isDirected(null)]).toEqual([false, true])
 })
 
 test("a leaf belongs to its credential's device and supports the group's extensions", async () => {

@@ -1,11 +1,11 @@
-// The members after a commit.
+// The members after a commit, and whether it renews its committer's leaf.
 import { Refused } from "@signet/kernel/errors"
-import { bytes, conversation, leaf } from "@signet/kernel/messaging/testing/records"
+import { bytes, conversation, leaf, messagingDevice } from "@signet/kernel/messaging/testing/records"
 import { expect, test } from "vitest"
 import { detailsOf } from "../../../../serving/call/detailed.ts"
 import type { MembershipChange } from "./change.ts"
 import type { Judge } from "./judge.ts"
-import { nextRoster } from "./verify-commit.ts"
+import { nextRoster, renewsLeaf } from "./verify-commit.ts"
 
 const committer = leaf(0, 10)
 const none: MembershipChange = { added: [], removed: [], renewed: null, membership: null }
@@ -42,4 +42,18 @@ test("a commit with too many or wrong members is refused", () => {
   expect(detailsOf(full).map(({ value }) => value)).toMatchObject([{ limit: "leaves_per_conversation", max: 3n }])
   expect(refusal(() => rosterOf(adding(20))).reason).toBe("GHOST_MEMBER")
   expect(refusal(() => rosterOf(adding(30), { kind: "DIRECT" })).reason).toBe("MEMBERSHIP_CHANGE_NOT_ALLOWED")
+})
+
+test("only a path with the newest credential of the device renews a leaf that has a former one", () => {
+  const renews = (own: number, renewed: number | null) => {
+    const roster = conversation.roster.map((one, i) => (i === 0 ? { ...one, credentialHash: bytes(own) } : one))
+    const change = { ...none, renewed: renewed === null ? null : { ...committer, credentialHash: bytes(renewed) } }
+    return renewsLeaf({ conversation: { ...conversation, roster }, device: messagingDevice(10) }, change)
+  }
+  const [newest, former, first] = [10, 11, 12]
+  expect(renews(former, newest)).toBe(true)
+  expect(renews(newest, newest)).toBe(false)
+  expect(renews(newest, former)).toBe(false)
+  expect(renews(first, former)).toBe(false)
+  expect(renews(former, null)).toBe(false)
 })

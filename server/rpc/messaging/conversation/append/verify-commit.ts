@@ -106,7 +106,8 @@ function memberOf(judge: CallJudge, commit: Commit, leaf: Leaf): Signer {
 export function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: RatchetTree | undefined): Signer {
   const node = tree?.leaves.get(0)
   if (node === undefined) throw mismatch("the first commit needs the tree")
-  const isSigned = node.source.kind === "key_package" && verifyLeafNode(node, undefined, judge.verify)
+  // Without a position only the leaf of a key package verifies.
+  const isSigned = verifyLeafNode(node, undefined, judge.verify)
   const key = node.signatureKey
   if (!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)) {
     throw unsigned("the commit")
@@ -144,7 +145,10 @@ export function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode>
 }
 
 /** Each credential renews a leaf once: a leaf that goes back to a former one is not renewed. */
-function renewsLeaf({ conversation, device }: CallJudge, { renewed }: MembershipChange): boolean {
+export function renewsLeaf(
+  { conversation, device }: Pick<CallJudge, "conversation" | "device">,
+  { renewed }: MembershipChange,
+): boolean {
   const own = leafOf(conversation.roster, device.id)
   if (own === undefined || renewed === null) return false
   const isNewest = equalBytes(renewed.credentialHash, device.credentialHash)
