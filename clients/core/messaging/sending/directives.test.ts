@@ -7,6 +7,7 @@ import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
 import { longestAskedMs } from "../conversation/backoff.ts"
 import { idOf } from "../ids.ts"
+import { timelineOp } from "../state/timeline.ts"
 import { refusedAs, scripted } from "../testing/scripted.ts"
 import { carryOutDirectives } from "./directives.ts"
 
@@ -60,4 +61,71 @@ test("a device waits for the shortest lease of others, and for at most half a mi
   expect((await carriedOut(three, () => leasedFor(3_600n), 2)).waits).toEqual([longestAskedMs])
   expect((await carriedOut(three, seconds, 1)).waits).toEqual([])
   expect((await carriedOut(three, gone, 2)).waits).toEqual([])
+})
+
+/** The message of the refusal with which a directive to add Bob's device ends. */
+async function added(deviceId: string, removed: readonly { userId: string; deviceId: string }[]) {
+  const authorization = { keyPackageRefs: [world.bytes32(1)] }
+  const directive = { ...removal("rejoin", bob, deviceId), kind: DirectiveKind.REJOIN }
+  const { conversation, events, write } = await scripted({
+    service: {
+      listDirectives: () => ({ directives: [directive] }),
+      leaseDirective: () => ({}),
+      authorizeMembership: () => ({ authorization }),
+    },
+  })
+  const committer = { userId: alice ?? "", deviceId: phone ?? "" }
+  const entry = { seq: 3n, atMs: 7, is: "membership", committer, added: [], removed } as const
+  await write({}, { ops: [await timelineOp(conversation.rows, conversation.id, entry)] })
+  await carryOutDirectives(conversation)
+  const [failed] = events.flatMap((event) => (event.is === "failed" ? [event.error] : []))
+  return failed instanceof Error ? failed.message : "added"
+}
+
+test.each<[string, string | undefined, readonly [string | undefined, string | undefined][], boolean]>([
+  ["that nobody removed", other, [], false],
+  ["of a user with another removed device", other, [[bob, phone]], false],
+  ["whose id a removed device of another user has", other, [[alice, other]], false],
+  [
+    "that was removed",
+    other,
+    [
+      [alice, phone],
+      [bob, other],
+    ],
+    true,
+  ],
+  ["of a user with any removed device", "", [[bob, phone]], true],
+])("a directive to add a device %s", async (_, deviceId = "", removed, isKnown) => {
+  const refusal = await added(
+    deviceId,
+    removed.map(([userId = "", id = ""]) => ({ userId, deviceId: id })),
+  )
+  // The proof of a known device is examined next, and this one is empty.
+  expect(/never a member/.test(refusal)).toBe(!isKnown)
+})
+
+test.each([
+  ["a directive and an outdated leaf", 1, true, ["append"]],
+  ["a directive and a current leaf", 1, false, ["lease"]],
+  ["no directive and an outdated leaf", 0, true, []],
+])("with %s", async (_, count, isOutdated, expected) => {
+  const called: string[] = []
+  const { conversation, local, write } = await scripted({
+    service: {
+      listDirectives: () => ({ directives: Array.from({ length: count }, () => removal("bob", bob, other)) }),
+      leaseDirective() {
+        called.push("lease")
+        throw gone()
+      },
+      appendMessage() {
+        called.push("append")
+        throw refusedAs("LIMIT_EXCEEDED")
+      },
+      listMessages: () => ({ headSeq: 4n }),
+    },
+  })
+  await write({}, { local: isOutdated ? { ...local, identityKey: world.bytes32(5) } : local })
+  await carryOutDirectives(conversation).catch(() => undefined)
+  expect(called).toEqual(expected)
 })
