@@ -136,8 +136,8 @@ export const simulationMutants: readonly Mutant[] = [
     file: `${client}/conversation/recovery.ts`,
     from: "!hasIntent && !equalBytes",
     to: "!hasIntent && equalBytes",
-    test: "test/simulation/renewal.test.ts",
-    name: "who is in by a former credential gets its leaf renewed, whatever else is refused meanwhile",
+    test: `${client}/conversation/recovery.test.ts`,
+    name: "a leaf of a former credential is renewed",
   },
   {
     fault: "all chunks of a file are sealed at one position",
