@@ -23,6 +23,10 @@ const pairing = {
   test: features,
   name: "a new device has the history of the old one, wherever both stop and whatever the service does to chunks",
 }
+const restored = {
+  test: features,
+  name: "a service that returns to an earlier state gets its end back from devices, and all members hear each other",
+}
 const drill = {
   test: features,
   name: "a user who loses all devices restores the newest complete backup, wherever a backup stops",
@@ -203,6 +207,13 @@ export const simulationMutants: readonly Mutant[] = [
     from: "kind === Kind.BACKUP && status === Status.COMPLETE)",
     to: "kind === Kind.BACKUP && status !== Status.UNSPECIFIED)",
     ...drill,
+  },
+  {
+    fault: "a device takes the end of a restored log for its own",
+    file: `${client}/receiving/resubmit.ts`,
+    from: "if (local === undefined || head >= local.processedSeq) return true",
+    to: "if (local === undefined || head >= 0n) return true",
+    ...restored,
   },
   {
     fault: "keys of skipped messages are not kept",

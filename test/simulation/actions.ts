@@ -23,6 +23,15 @@ export interface Written {
   readonly isAfterAll: boolean
 }
 
+export interface Restored {
+  /** The epochs that the service returned to, by group. */
+  readonly epochs: ReadonlyMap<string, bigint>
+  /** Where each log ended then, by conversation. */
+  readonly ends: ReadonlyMap<string, bigint>
+  /** Devices that a lost commit had added, by conversation. */
+  readonly added: ReadonlyMap<string, readonly string[]>
+}
+
 export interface Cast extends Stage {
   readonly random: Seeded
   /** The service tells the truth about conversations all the time. */
@@ -32,6 +41,8 @@ export interface Cast extends Stage {
   readonly written: Written[]
   /** How often each device was asked for new keys. */
   readonly refreshes: Map<string, number>
+  /** What the service lost when it was restored; undefined while it was not. */
+  restored: Restored | undefined
   /** One line for each thing that was done. */
   readonly trace: string[]
   /** What nobody should ever see thrown. */

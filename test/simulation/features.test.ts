@@ -72,6 +72,13 @@ test("a user who loses all devices restores the newest complete backup, wherever
   }
 })
 
+test("a service that returns to an earlier state gets its end back from devices, and all members hear each other", async () => {
+  // Members have read what the service loses in the first one.
+  for (const seed of [8, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+    await expectSound(seed, { features: ["restored service"] })
+  }
+})
+
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)
@@ -86,6 +93,7 @@ test.runIf(isLong)("with what a run may have, the same seed is the same run", as
 test("features are asked for by name, or all at once", () => {
   expect(parseFeatures("tabs,hints")).toEqual(["tabs", "hints"])
   expect(parseFeatures("all")).toEqual(features)
+  expect(parseFeatures("restored service")).toEqual(["restored service"])
   expect(() => parseFeatures("tabs,tab")).toThrow("no such feature: tab")
 })
 

@@ -1,14 +1,16 @@
 // What a run may have beside the trouble that every run has. What is off draws nothing: a run without it stays the same.
 
 const all = ["hints", "tabs", "renewal", "attachments", "rejoins", "pairing", "backup"] as const
-export type Feature = (typeof all)[number]
+/** Features that "all" does not contain. */
+const byName = ["restored service"] as const
+export type Feature = (typeof all)[number] | (typeof byName)[number]
 export const features: readonly Feature[] = all
 
-/** @param text Names with commas between them, or "all". @throws Error for a name that is none. */
+/** @param text Names with commas between them, or "all", which leaves out those of `byName`. @throws Error for a name that is none. */
 export function parseFeatures(text: string): readonly Feature[] {
   if (text === "all") return all
   return text.split(",").map((name) => {
-    const found = all.find((one) => one === name)
+    const found = [...all, ...byName].find((one) => one === name)
     if (found === undefined) throw new Error(`no such feature: ${name}`)
     return found
   })

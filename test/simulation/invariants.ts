@@ -1,11 +1,13 @@
 // What must hold when a run is over, whatever happened in it.
 import { type ConversationId, type DeviceId, parseId } from "@signet/kernel/ids"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
+import type { Envelope } from "@signet/kernel/messaging/records"
 import type { Messenger, TimelineEntry } from "../../clients/core/messaging/index.ts"
 import { deviceSpace, type Table } from "../../clients/core/messaging/store/store.ts"
 import type { Cast } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Hostility } from "./hostile.ts"
+import { isForgotten, statesOf } from "./restored-service.ts"
 import type { Kept } from "./service/conversations.ts"
 import { hexOf } from "./watched.ts"
 
@@ -34,8 +36,8 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
     // Where all were deceived, nobody is left to let anybody in again.
     if (!isHonest && !(await isAnyActive(cast, kept, able))) continue
     if (isHonest && (await isLost(cast, kept, able))) continue
-    if (isHonest) found.push(...allRead(kept, able))
-    else found.push(...heardAgain(cast, kept, able))
+    if (isHonest) found.push(...allRead(cast, kept, able))
+    if (!isHonest || cast.restored !== undefined) found.push(...heardAgain(cast, kept, able))
     // Keys of skipped messages are kept, so the order of delivery makes no message unreadable.
     if (hostility === "late messages") found.push(...unreadableIn(kept, able))
     // Who was told of another commit than the one that removed it, is told nothing any more.
@@ -44,7 +46,9 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
   }
   // A service that tells two stories gets two groups; they never hear of each other.
   if (hostility !== "equivocation") {
-    for (const [place, tags] of watching.tags) if (tags.size > 1) found.push(`two states of one epoch: ${place}`)
+    for (const [place, tags] of watching.tags) {
+      if (tags.size > statesOf(cast, place)) found.push(`two states of one epoch: ${place}`)
+    }
   }
   for (const one of here) found.push(...(await haunted(one, ghost)))
   if (isHonest) {
@@ -86,7 +90,12 @@ function onlyWhileMember({ watching }: Cast, kept: Kept, known: readonly Known[]
 }
 
 /** No message is read twice, and its place holds the same for all who read it. */
-function readOnce({ watching, written }: Cast, kept: Kept, known: readonly Known[], isHonest: boolean): string[] {
+function readOnce(
+  { watching, written, restored }: Cast,
+  kept: Kept,
+  known: readonly Known[],
+  isHonest: boolean,
+): string[] {
   const found: string[] = []
   const placeOfText = new Map<string, bigint>()
   for (const one of known) {
@@ -100,23 +109,27 @@ function readOnce({ watching, written }: Cast, kept: Kept, known: readonly Known
       const by = written.find((message) => message.text === text)?.device ?? ""
       const most = isHonest ? 1 : watching.timesSealed(by, text)
       if (times > most) found.push(`${one.device.name} reads "${text}" twice`)
-      // Places are the service's word.
-      if (isHonest && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
+      // Places are the service's word. A message whose number it has lost has another one for those who had not read it.
+      const isFixed = isHonest && restored === undefined
+      if (isFixed && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
       placeOfText.set(text, entry.seq)
     }
   }
   return found
 }
 
-const unreadableIn = (kept: Kept, known: readonly Known[]): string[] =>
+/** @param end After this number a message of another epoch is allowed. Default: it is allowed nowhere. */
+const unreadableIn = (kept: Kept, known: readonly Known[], end?: bigint): string[] =>
   known.flatMap((one) =>
     timelineOf(one, kept).flatMap((entry) =>
-      entry.is === "unreadable" ? [`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`] : [],
+      entry.is === "unreadable" && !(end !== undefined && entry.seq > end && entry.reason === "EPOCH_GAP")
+        ? [`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`]
+        : [],
     ),
   )
 
 /** Every message that was said while a device was in, it has; and nothing that it could not open. */
-function allRead(kept: Kept, known: readonly Known[]): string[] {
+function allRead({ watching, restored }: Cast, kept: Kept, known: readonly Known[]): string[] {
   const found: string[] = []
   const said = kept.log.filter(({ kind }) => kind === "APPLICATION")
   for (const one of known) {
@@ -124,9 +137,16 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
     const isSaid = ({ is }: TimelineEntry) => is === "message" || is === "attachment"
     const bySeq = new Map(entries.filter(isSaid).map((entry) => [entry.seq, entry]))
     const gaps = entries.filter((entry) => entry.is === "gap")
-    found.push(...unreadableIn(kept, [one]))
+    // A device whose epoch was lost has no keys of the earlier one, in which others write until it rejoins.
+    const end = restored === undefined ? undefined : (restored.ends.get(kept.conversation.id) ?? 0n)
+    found.push(...unreadableIn(kept, [one], end))
+    const texts = new Set(restored === undefined ? [] : entries.map(textOf))
+    // A message that was sent again is shown where it was read first.
+    const isShown = ({ seq, message }: Envelope) => bySeq.has(seq) || texts.has(watching.textIn(message) ?? "")
     for (const entry of entries) {
-      if (entry.is === "missing") found.push(`${one.device.name} misses ${entry.count} messages before ${entry.seq}`)
+      // Members that have read on show that a sender's lost messages do not come.
+      if (entry.is === "missing" && restored === undefined)
+        found.push(`${one.device.name} misses ${entry.count} messages before ${entry.seq}`)
     }
     // Whoever never followed the welcome that it came in by, was let in without noticing.
     const isNoticed = ({ toSeq }: Kept["spans"][number]) =>
@@ -135,11 +155,11 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
     for (const span of kept.spans) {
       if (span.deviceId !== one.messenger.deviceId || !isNoticed(span)) continue
       const missed = said.filter(
-        ({ seq }) =>
-          seq > span.fromSeq &&
-          (span.toSeq === null || seq < span.toSeq) &&
-          !bySeq.has(seq) &&
-          !gaps.some((gap) => gap.afterSeq < seq && seq < gap.seq),
+        (one) =>
+          one.seq > span.fromSeq &&
+          (span.toSeq === null || one.seq < span.toSeq) &&
+          !isShown(one) &&
+          !gaps.some((gap) => gap.afterSeq < one.seq && one.seq < gap.seq),
       )
       for (const { seq } of missed) found.push(`${one.device.name} misses ${seq} of ${kept.conversation.headSeq}`)
     }
@@ -154,6 +174,7 @@ async function converged(cast: Cast, { conversation }: Kept, { device, messenger
   const isIn = isMember(conversation, { messenger })
   const what = `${device.name} is ${info?.status} in ${[...cast.service.conversations.all.keys()].indexOf(id)}`
   if (status !== "ACTIVE") return []
+  if (!isIn && isForgotten(cast, id, messenger)) return []
   if (!isIn) return info?.status === "active" ? [`${what}, and no member`] : []
   if (info?.status !== "active") return [`${what}, and a member`]
   const members = new Set(roster.map(({ userId }): string => userId))
@@ -245,8 +266,9 @@ async function haunted({ device, messenger }: Known, ghost: string): Promise<str
 const toDo: readonly Table[] = ["intent", "staged", "outbox", "creation"]
 
 /** What was asked for is done, or was refused: nothing waits where something could be done. */
-async function unresolved({ service }: Cast, device: SimulatedDevice): Promise<string[]> {
+async function unresolved(cast: Cast, device: SimulatedDevice): Promise<string[]> {
   const { name, store, messenger } = device
+  const { service } = cast
   const found: string[] = []
   // One that is closed takes nothing, and from whoever is about to go neither.
   const closed = [...service.conversations.all.values()].filter(
@@ -256,6 +278,11 @@ async function unresolved({ service }: Cast, device: SimulatedDevice): Promise<s
   )
   for (const space of await store.spaces()) {
     if (closed.some(({ conversation }) => conversation.id === space)) continue
+    const isOut = [...service.conversations.all.values()].every(
+      ({ conversation }) =>
+        conversation.id !== space || messenger === undefined || !isMember(conversation, { messenger }),
+    )
+    if (isOut && messenger !== undefined && isForgotten(cast, space, messenger)) continue
     const info = space === deviceSpace ? undefined : await messenger?.conversation(space)
     if (space !== deviceSpace && info?.status !== "active") continue
     for (const table of toDo) {

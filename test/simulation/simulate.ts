@@ -12,6 +12,7 @@ import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
 import { playRejoins } from "./rejoins.ts"
 import { playRenewal } from "./renewal.ts"
+import { playRestoredService } from "./restored-service.ts"
 import { createSchedule } from "./schedule.ts"
 import { type Seeded, seeded } from "./seeded.ts"
 import { openService } from "./service/service.ts"
@@ -48,6 +49,7 @@ const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>
   rejoins: playRejoins,
   pairing: playPairing,
   backup: playBackup,
+  "restored service": playRestoredService,
 }
 
 const startMs = 1_800_000_000_000
@@ -94,6 +96,7 @@ export async function simulate({
     devices: [],
     written: [],
     refreshes: new Map(),
+    restored: undefined,
   }
   const playing = features.flatMap((feature) => playings[feature]?.(cast, random.fork(feature)) ?? [])
   const play = async () => {

@@ -1,7 +1,7 @@
 // What a run is watched for from below: primitives of one device that draw from its seed and tell what they did.
 import { createHash } from "node:crypto"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
-import { parseContent } from "../../clients/core/messaging/content.ts"
+import { originalOf, parseContent } from "../../clients/core/messaging/content.ts"
 import type { Suite } from "../../clients/core/messaging/crypto/suite.ts"
 import {
   type Engine,
@@ -29,6 +29,8 @@ export interface Witness {
   timesSealed(device: string, text: string): number
   /** Messages that a device has opened. */
   hasOpened(device: string, message: Uint8Array): boolean
+  /** The text of a message as it was first sent; undefined for an attachment, or for bytes that no device has sealed. */
+  textIn(message: Uint8Array): string | undefined
   /** A ciphertext leaves its device. */
   left(message: Uint8Array): void
 }
@@ -45,6 +47,7 @@ export function createWitness(): Watching {
   const violations: string[] = []
   const openedBy = new Set<string>()
   const contents = new Map<string, string[]>()
+  const textOfMessage = new Map<string, string>()
   return {
     violations,
     tags,
@@ -57,6 +60,11 @@ export function createWitness(): Watching {
       messageOfKey.set(key, name)
     },
     timesSealed: (device, text) => (contents.get(device) ?? []).filter((one) => one === text).length,
+    textIn: (message) => textOfMessage.get(nameOf(message)),
+    encrypted(content, message) {
+      const parsed = parseContent(originalOf(content))
+      if (parsed.is === "text") textOfMessage.set(nameOf(message), new TextDecoder().decode(parsed.plaintext))
+    },
     wrote(device, content) {
       const parsed = parseContent(content)
       if (parsed.is !== "text") return
@@ -78,6 +86,7 @@ export function createWitness(): Watching {
 
 export interface Watching extends Witness {
   wrote(device: string, content: Uint8Array): void
+  encrypted(content: Uint8Array, message: Uint8Array): void
   sealed(key: Uint8Array, ciphertext: Uint8Array): void
   opened(device: string, message: Uint8Array): void
   acted(device: string, state: GroupState): void
@@ -128,10 +137,12 @@ export function watchedEngine(device: string, watching: Watching, options: Engin
       acted(device, state)
       return engine.process(state, ...rest)
     },
-    encrypt(state, content, aad) {
+    async encrypt(state, content, aad) {
       acted(device, state)
       watching.wrote(device, content)
-      return engine.encrypt(state, content, aad)
+      const encrypted = await engine.encrypt(state, content, aad)
+      watching.encrypted(content, encrypted.message)
+      return encrypted
     },
     async decrypt(state, message) {
       acted(device, state)

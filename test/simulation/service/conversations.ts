@@ -31,6 +31,8 @@ export interface Kept {
 export interface ModelConversations extends Conversations {
   /** Everything, for the invariants. */
   readonly all: ReadonlyMap<ConversationId, Kept>
+  /** Copies what is stored now. @returns Puts the copy in place of what is stored then. */
+  backUp(): () => void
 }
 
 type Decided = Extract<AppendDecision, { is: "append" }>
@@ -50,6 +52,13 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     (conversation.epoch === 0n && conversation.userIds.some((id) => id === userId))
   return {
     all,
+    backUp() {
+      const copy = [...all].map(([id, kept]) => [id, copyOf(kept)] as const)
+      return () => {
+        all.clear()
+        for (const [id, kept] of copy) all.set(id, copyOf(kept))
+      }
+    },
     async create(conversation, by) {
       const found = [...all.values()].find((kept) => isSame(kept, conversation, by))
       if (found === undefined) {
@@ -282,6 +291,16 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     }
   }
 }
+
+/** Records are replaced, not changed, but for these. */
+const copyOf = (kept: Kept): Kept => ({
+  ...kept,
+  log: [...kept.log],
+  spans: kept.spans.map((span) => ({ ...span })),
+  cursors: new Map(kept.cursors),
+  seenAtMs: new Map(kept.seenAtMs),
+  trees: new Map(kept.trees),
+})
 
 function answered(envelope: Envelope): { contentHash: Uint8Array; answer: AppendAnswer } {
   const { contentHash, seq, acceptedAtMs, receipt } = envelope

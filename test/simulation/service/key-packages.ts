@@ -10,10 +10,12 @@ import {
 } from "@signet/kernel/messaging/key-package"
 import type { Blocks, Devices, KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
+import { backUpOf } from "./back-up.ts"
 
 export interface ModelKeyPackages extends KeyPackages {
   /** Those that are given out for a device now, for the invariants. */
   claimable(deviceId: DeviceId, nowMs: number): readonly KeyPackageRecord[]
+  backUp(): () => void
 }
 
 /** The store of key packages, in memory. */
@@ -29,6 +31,12 @@ export function modelKeyPackages(devices: Devices, blocks: Blocks): ModelKeyPack
     return inventoryOf({ available: claimable.length - lastResorts, hasLastResort: lastResorts > 0 })
   }
   return {
+    backUp() {
+      const restores = [backUpOf(packages), backUpOf(claims)]
+      return () => {
+        for (const restore of restores) restore()
+      }
+    },
     claimable: (deviceId, nowMs) => of(deviceId).filter((one) => isClaimable(one, nowMs)),
     async upload(uploaded, nowMs) {
       const [first] = uploaded

@@ -76,6 +76,12 @@ export interface SimulatedService {
   newUser(): PrincipalId
   /** A session, as the tokens that it gives now. */
   signIn(userId: PrincipalId): () => string
+  /**
+   * Copies conversations, welcomes and key packages. Devices and sessions are not in the copy.
+   *
+   * @returns Puts the copy in place of what is stored then. A process of the service begins anew.
+   */
+  backUp(): () => void
   /** A process of it begins anew: what the one before held in memory is gone. Streams end with the lines that they are on. */
   restart(): void
 }
@@ -157,6 +163,9 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
       { router: { interceptors } },
     )
   let transport = start()
+  const restart = () => {
+    transport = start()
+  }
   return {
     transport: {
       unary: (...call) => transport.unary(...call),
@@ -170,8 +179,13 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
     issuer: keys,
     rootKey: keys.rootKey,
     faults,
-    restart() {
-      transport = start()
+    restart,
+    backUp() {
+      const restores = [conversations, welcomes, keyPackages].map((table) => table.backUp())
+      return () => {
+        for (const restore of restores) restore()
+        restart()
+      }
     },
     newUser: () => newId("prn", clock.nowMs(), random.bytes(10)),
     signIn(userId) {

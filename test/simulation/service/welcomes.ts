@@ -3,11 +3,13 @@ import { equalBytes } from "@signet/kernel/messaging/bytes"
 import type { Welcomes } from "@signet/kernel/messaging/ports"
 import type { WelcomeRecord } from "@signet/kernel/messaging/records"
 import { decideConsume } from "@signet/kernel/messaging/welcome"
+import { backUpOf } from "./back-up.ts"
 
 export interface ModelWelcomes extends Welcomes {
   put(welcome: WelcomeRecord): void
   /** What leads to a leaf that is gone, leads nowhere. */
   voidOf(conversationId: ConversationId, deviceIds: readonly DeviceId[]): void
+  backUp(): () => void
 }
 
 /** The store of welcomes, in memory. */
@@ -16,6 +18,7 @@ export function modelWelcomes(): ModelWelcomes {
   const none = new Uint8Array()
   const pending = () => [...welcomes.values()].filter(({ status }) => status === "PENDING")
   return {
+    backUp: () => backUpOf(welcomes),
     put: (welcome) => welcomes.set(welcome.id, welcome),
     voidOf(conversationId, deviceIds) {
       for (const one of pending()) {
