@@ -66,7 +66,7 @@ export function createWitness(): Watching {
       if (parsed.is === "text") textOfMessage.set(nameOf(message), new TextDecoder().decode(parsed.plaintext))
     },
     wrote(device, content) {
-      const parsed = parseContent(content)
+      const parsed = parseContent(originalOf(content))
       if (parsed.is !== "text") return
       contents.set(device, [...(contents.get(device) ?? []), new TextDecoder().decode(parsed.plaintext)])
     },
