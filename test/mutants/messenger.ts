@@ -17,6 +17,23 @@ const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/s
 /** Hand-written mutants of the messaging client, each with the test that detects it. */
 export const messengerMutants: readonly Mutant[] = [
   {
+    fault: "a new device that no member has added does not ask",
+    file: "clients/core/messaging/joining/unjoined.ts",
+    from: "for (const { id, directives } of unjoined) {",
+    to: "for (const { id, directives } of unjoined.slice(0, 0)) {",
+    test: "test/story/messenger-new-device.test.ts",
+    name: "is added by a member that was offline meanwhile, and reads what follows",
+  },
+  {
+    fault: "a directive adds a device that is in no signed list",
+    file: "clients/core/messaging/sending/directives.ts",
+    from: "if (active.some((device) => device.deviceId === deviceId)) return",
+    to: "if (active.length >= 0) return",
+    test: "clients/core/messaging/sending/directives.test.ts",
+    name: "a directive adds no device that is in no device list of its user",
+    row: "a directive adds no device that is %s",
+  },
+  {
     fault: "a commit's effect is not compared with its proof",
     file: `${client}/receiving/verify-commit.ts`,
     from: "checkChange(verification, commit, members, found)",

@@ -133,6 +133,7 @@ test("the default windows are those of the design", () => {
     messaging_stream: { device: a(60) },
     messaging_reset: { user: { limit: 10, seconds: 86_400 } },
     messaging_rejoin: { device: { limit: 10, seconds: 3_600 } },
+    messaging_admission: { device: { limit: 600, seconds: 3_600 } },
     messaging_resubmit: { device: a(120) },
     messaging_fork_report: { device: { limit: 10, seconds: 3_600 } },
     messaging_attachment: { device: a(60) },

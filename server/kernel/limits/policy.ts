@@ -62,6 +62,7 @@ export const defaultWindows = {
   messaging_stream: { device: rates.stream },
   messaging_reset: { user: rates.reset },
   messaging_rejoin: { device: rates.rejoin },
+  messaging_admission: { device: rates.admission },
   messaging_resubmit: { device: rates.resubmit },
   messaging_fork_report: { device: rates.forkReport },
   messaging_attachment: { device: rates.attachment },

@@ -48,12 +48,15 @@ export type LeaseDecision =
  * Decides whether a device may commit a directive now. The first device gets a lease, which nobody can extend. After it
  * every member may commit the directive, so that no group of members can delay a removal by taking turns. The removal of
  * a REJOIN and the addition after it have one lease each.
+ *
+ * @param isOver The device to add is revoked, or its user left before it was added: the directive is DONE.
  */
 export function decideLease(
   conversation: Pick<Conversation, "directives" | "roster" | "status">,
   directiveId: DirectiveId,
   deviceId: DeviceId,
   nowMs: number,
+  isOver = false,
 ): LeaseDecision {
   const refuse = (reason: Reason, retryAtMs: number | null = null): LeaseDecision => ({
     is: "refuse",
@@ -69,6 +72,7 @@ export function decideLease(
   const leaving = isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return refuse(leaving)
   if (targetsOf(directive, [own]).length > 0) return refuse("NOT_MEMBER")
+  if (isOver) return { is: "lease", directive: { ...directive, status: "DONE", lease: null } }
   const { lease } = directive
   if (lease === null) {
     return { is: "lease", directive: { ...directive, lease: { deviceId, untilMs: nowMs + directiveTimesMs.lease } } }
@@ -76,6 +80,10 @@ export function decideLease(
   if (!mayCarryOut(directive, deviceId, nowMs)) return refuse("DIRECTIVE_LEASED", lease.untilMs)
   return { is: "lease", directive }
 }
+
+/** The open directives after the decision on a lease. */
+export const withLeased = (directives: readonly Directive[], leased: Directive): readonly Directive[] =>
+  directives.map((one) => (one.id === leased.id ? leased : one)).filter(({ status }) => status !== "DONE")
 
 /** True if the device has leased the directive, or if the lease of another device has ended. */
 export function mayCarryOut({ lease }: Directive, deviceId: DeviceId, nowMs: number): boolean {
@@ -123,7 +131,8 @@ export function decideLeave(conversation: Conversation, asked: Asked): Directive
 }
 
 /**
- * Decides a rejoin for a device that cannot process the log. Another member must remove and add it.
+ * Decides a rejoin for a device that cannot process the log. Another member must remove and add it. A new device of a
+ * member user has no leaf to remove: it is only added.
  *
  * @param asked.processedSeq The device has processed the log up to this sequence number. Default: 0.
  */
@@ -143,10 +152,11 @@ export function decideRejoin(
   )
   if (open !== undefined) return { is: "there", directive: open }
   const own = leafOf(conversation.roster, asked.deviceId)
-  if (own === undefined || isOnTheWayOut(conversation.directives, own) !== undefined) {
-    return { is: "refuse", reason: "NOT_MEMBER" }
-  }
+  const leaves = own === undefined ? targetsOf({ ...asked, deviceId: null }, conversation.roster) : [own]
+  const isStaying = leaves.some((leaf) => isOnTheWayOut(conversation.directives, leaf) === undefined)
+  if (!isStaying) return { is: "refuse", reason: "NOT_MEMBER" }
   const directive = directiveOf(asked, "REJOIN")
+  if (own === undefined) return { is: "issue", directive: { ...directive, status: "REMOVED" } }
   return { is: "issue", directive: isBeyondLog ? { ...directive, isBeyondLog } : directive }
 }
 

@@ -119,6 +119,8 @@ export const rates = {
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
   rejoin: { limit: 10, seconds: 3_600 },
+  /** Requests of a new device, in one conversation each. */
+  admission: { limit: 600, seconds: 3_600 },
   /** Pages of at most 50 lost envelopes. */
   resubmit: { limit: 120, seconds: 60 },
   reset: { limit: 10, seconds: 86_400 },

@@ -248,7 +248,7 @@ export interface Conversations {
    * rosters.
    */
   list(
-    of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
+    of: { deviceId: DeviceId; userId: PrincipalId; place: Place; isUnjoined?: boolean },
     page: { size: number; before: { createdAtMs: number; id: ConversationId } | null },
   ): Promise<readonly SeenConversation[]>
   /** The member users of the conversations of `list`, sorted by id; or only that of `only`, if `list` contains it. */

@@ -95,7 +95,7 @@ export interface Leaf {
 export interface Directive {
   readonly id: DirectiveId
   readonly kind: "REVOCATION" | "LEAVE" | "REJOIN"
-  /** REMOVED: a REJOIN whose removal is committed and whose re-adding is not. */
+  /** REMOVED: a REJOIN whose removal is committed, or not necessary, and whose adding is not. */
   readonly status: "OPEN" | "REMOVED" | "DONE"
   readonly userId: PrincipalId
   /** Null: every device of the user. */

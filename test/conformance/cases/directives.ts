@@ -124,6 +124,50 @@ const quick = scene.cases("directives", {
     )
     assert.equal(tagOf(two.room(room.id)), tagOf(room))
   },
+  async "a new device of a member is listed nowhere, asks to be added, and is"({ trio, group, device }) {
+    const [one, two, outsider] = await trio()
+    const room = await group(one, two)
+    const second = await device({ of: two })
+    const unjoined = async (of: TestDevice) =>
+      (await of.calls.conversations.listConversations({ unjoined: true })).conversations
+    for (const each of [one, two, outsider]) assert.deepEqual(await unjoined(each), [])
+    assert.deepEqual((await second.calls.conversations.listConversations({})).conversations, [])
+    // The service may need a moment to list what a commit has changed.
+    let listed = await unjoined(second)
+    for (let tries = 0; tries < 100 && listed.length === 0; tries++) {
+      await sleep(50)
+      listed = await unjoined(second)
+    }
+    assert.deepEqual(
+      listed.map(({ id, members }) => [id, members]),
+      [[room.id, []]],
+    )
+    const { directive } = await second.calls.conversations.requestRejoin({ conversationId: room.id })
+    const { id, kind, status, deviceId } = there(directive)
+    assert.deepEqual([kind, status, deviceId], [DirectiveKind.REJOIN, Directive_Status.REMOVED, second.id])
+    const again = await second.calls.conversations.requestRejoin({ conversationId: room.id })
+    assert.equal(again.directive?.id, id)
+    await one.carryOut(room, id)
+    assert.deepEqual(await open(one, room), [])
+    await second.join()
+    await one.send(room, "welcome")
+    await second.sync(second.room(room.id))
+    assert.deepEqual(
+      second.room(room.id).read.map(({ text }) => text),
+      ["welcome"],
+    )
+    assert.deepEqual(await unjoined(second), [])
+  },
+  async "the request of a new device ends with its revocation"({ pair, group, device }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    const second = await device({ of: two })
+    const { directive } = await second.calls.conversations.requestRejoin({ conversationId: room.id })
+    await two.calls.devices.revokeDevice({ deviceId: second.id })
+    const answer = await lease(one, room, there(directive).id)
+    assert.equal(answer.directive?.status, Directive_Status.DONE)
+    assert.deepEqual(await open(one, room), [])
+  },
   async "a rejoin blocks no other member"({ pair, group }) {
     const [one, two] = await pair()
     const room = await group(one, two)

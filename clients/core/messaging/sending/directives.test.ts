@@ -73,6 +73,7 @@ async function added(deviceId: string, removed: readonly { userId: string; devic
       leaseDirective: () => ({}),
       authorizeMembership: () => ({ authorization }),
     },
+    devices: { listDeviceLists: () => ({ newestVersion: 0n }) },
   })
   const committer = { userId: alice ?? "", deviceId: phone ?? "" }
   const entry = { seq: 3n, atMs: 7, is: "membership", committer, added: [], removed } as const
@@ -102,7 +103,7 @@ test.each<[string, string | undefined, readonly [string | undefined, string | un
     removed.map(([userId = "", id = ""]) => ({ userId, deviceId: id })),
   )
   // The proof of a known device is examined next, and this one is empty.
-  expect(/never a member/.test(refusal)).toBe(!isKnown)
+  expect(/device list does not have/.test(refusal)).toBe(!isKnown)
 })
 
 test.each([
@@ -128,4 +129,22 @@ test.each([
   await write({}, { local: isOutdated ? { ...local, identityKey: world.bytes32(5) } : local })
   await carryOutDirectives(conversation).catch(() => undefined)
   expect(called).toEqual(expected)
+})
+
+test.each([
+  ["in no device list of its user", bob, "the directive adds a device that its user's device list does not have"],
+  ["of a user who is no member", idOf("prn", world.id(0x69)), "the directive adds a device of a user who is not a member"],
+])("a directive adds no device that is %s", async (_, userId, message) => {
+  const directive = { ...removal("new", userId, other), kind: DirectiveKind.REJOIN, status: Directive_Status.REMOVED }
+  const { conversation, write, events } = await scripted({
+    service: {
+      listDirectives: () => ({ directives: [directive] }),
+      leaseDirective: () => ({}),
+      authorizeMembership: () => ({ authorization: { keyPackageRefs: [world.bytes32(1)] } }),
+    },
+    devices: { listDeviceLists: () => ({ newestVersion: 0n }) },
+  })
+  await write()
+  await carryOutDirectives(conversation, 1)
+  expect(events.at(-1)).toMatchObject({ is: "failed", error: { reason: "ANSWER_REFUSED", message } })
 })

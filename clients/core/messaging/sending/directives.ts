@@ -3,16 +3,18 @@ import { hash } from "@signet/canonical/hash"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Directive, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
+import { rosterOf } from "../checks/roster.ts"
 import type { Context, Conversation } from "../context.ts"
 import { longestAskedMs, pause } from "../conversation/backoff.ts"
 import { isLeaving } from "../conversation/leaving.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
-import { stateTag } from "../mls.ts"
+import { type GroupState, stateTag } from "../mls.ts"
 import type { ConversationState } from "../state/conversation-state.ts"
 import { timelineAfter } from "../state/timeline.ts"
 import { inBackground } from "../sync/background.ts"
+import { readDevices } from "../verification/device-lists.ts"
 import { commit } from "./commits.ts"
 import { directiveIntent } from "./intent-rows.ts"
 import { followLeave } from "./leaving.ts"
@@ -101,7 +103,7 @@ async function carryOut(conversation: Conversation, directive: Directive): Promi
       })
       if (authorization === undefined) return "nothing"
       const isAdding = authorization.keyPackageRefs.length > 0
-      if (isAdding) await ensureWasIn(conversation, directive)
+      if (isAdding) await ensureMayBeAdded(conversation, group, directive)
       return { does: "directive", authorization, isAsked: isTarget(directive) }
     })
     return done === "done" ? "done" : "later"
@@ -124,16 +126,24 @@ const isTarget =
     userId === directive.userId && (directive.deviceId === "" || deviceId === directive.deviceId)
 
 /**
- * Checks that a device to be added by a directive was removed before. No member requested the addition, and its proof
- * shows only that the service did, so the service could otherwise add any device.
+ * Checks that a device to be added by a directive was removed before, or is in the signed device list of a member. No
+ * member requested the addition, and its proof shows only that the service did, so the service could otherwise add any
+ * device.
  *
- * @throws MessagingError ANSWER_REFUSED if this device has not seen the target's removal.
+ * @throws MessagingError ANSWER_REFUSED; CanonicalError LIST_*
  */
-async function ensureWasIn({ store, rows, id: conversationId }: Conversation, directive: Directive): Promise<void> {
+async function ensureMayBeAdded(conversation: Conversation, group: GroupState, directive: Directive): Promise<void> {
+  const { store, rows, id: conversationId } = conversation
   for await (const entry of timelineAfter(store, rows, conversationId, 0n)) {
     if (entry.is === "membership" && entry.removed.some(isTarget(directive))) return
   }
-  throw new MessagingError("ANSWER_REFUSED", "the directive adds a device that was never a member")
+  const { userId, deviceId } = directive
+  if (![...rosterOf(group).values()].some((member) => member.userId === userId)) {
+    throw new MessagingError("ANSWER_REFUSED", "the directive adds a device of a user who is not a member")
+  }
+  const { active } = await readDevices(conversation, userId, undefined)
+  if (active.some((device) => device.deviceId === deviceId)) return
+  throw new MessagingError("ANSWER_REFUSED", "the directive adds a device that its user's device list does not have")
 }
 
 /** Deterministic for this device and directive, so that retries claim no further key package. */

@@ -7,6 +7,7 @@ import { isMessagingError } from "../errors.ts"
 import { answeredId } from "../ids.ts"
 import { keepAdvancing } from "../joining/first-contact.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
+import { askAfterMs, askForUnjoined } from "../joining/unjoined.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
@@ -29,6 +30,10 @@ const settledMs = 30_000
 export async function run(context: Context, signal: AbortSignal): Promise<void> {
   const { clock } = context
   inBackground(context, undefined, () => keepAdvancing(context, signal))
+  inBackground(context, undefined, async () => {
+    await pause(clock, askAfterMs)
+    if (!signal.aborted) await askForUnjoined(context)
+  })
   const turns = createHintTurns((hint) => tryingAlone(context, undefined, () => follow(context, hint)))
   for (let failures = 0; !signal.aborted; ) {
     const startedMs = clock.nowMs()

@@ -8,6 +8,7 @@ import { keepBound } from "../device/binding.ts"
 import { addOwnDevices } from "../device/own-devices.ts"
 import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
 import { askForLostWelcomes } from "../joining/lost-welcomes.ts"
+import { askForUnjoined } from "../joining/unjoined.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { carryOutCreations } from "../sending/creation.ts"
 import { shrinkTail, tailOf, tailsToRemove } from "../state/tail.ts"
@@ -41,6 +42,7 @@ export async function sync(context: Context): Promise<void> {
   }
   await trying(context, undefined, () => boundTails(context, here))
   await trying(context, undefined, () => askForLostWelcomes(context, shown.values()))
+  await trying(context, undefined, () => askForUnjoined(context))
   await trying(context, undefined, async () => void (await addOwnDevices(context)))
 }
 

@@ -38,6 +38,7 @@ type Script = Partial<ServiceImpl<typeof ConversationService>>
 
 export interface ScriptedOptions {
   readonly service?: Script
+  readonly devices?: Partial<ServiceImpl<typeof DeviceService>>
   /** The signed issuer key sets: the stored one, then the answers of the service. Default: that of the fixed world. */
   readonly keySets?: readonly Uint8Array[]
 }
@@ -117,6 +118,7 @@ async function commitOf(bobs: GroupState, options: CommitOptions) {
 /** Opens the conversation of Alice's phone. */
 export async function scripted({
   service = {},
+  devices = {},
   keySets = [world.keySetBytes],
 }: ScriptedOptions = {}): Promise<Scripted> {
   const [kept = new Uint8Array(), ...later] = keySets
@@ -139,6 +141,7 @@ export async function scripted({
   const transport = createRouterTransport((router) => {
     router.service(ConversationService, service)
     router.service(DeviceService, {
+      ...devices,
       getIssuerKeys: () => ({ issuerKeySet: later[Math.min(fetched++, later.length - 1)] ?? kept }),
     })
   })

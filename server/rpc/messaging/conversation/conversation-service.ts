@@ -42,10 +42,10 @@ export function conversationService(
 
     async listConversations(request, context) {
       const device = deviceOf(context)
-      const filter = ["conversations", device.id]
+      const filter = [request.unjoined ? "unjoined" : "conversations", device.id]
       const asked = pageAsked(deps.secrets, "cnv", filter, request)
       const found = await deps.store.conversations.list(
-        { deviceId: device.id, userId: device.userId, place: device },
+        { deviceId: device.id, userId: device.userId, place: device, isUnjoined: request.unjoined },
         asked,
       )
       const rows = found.map(({ conversation, cursor }) => ({ ...conversation, cursor }))

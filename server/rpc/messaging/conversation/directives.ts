@@ -36,7 +36,9 @@ export async function requestRejoin(
 ) {
   const conversation = await seen(deps, context, conversationId)
   const { id: deviceId, userId } = deviceOf(context)
-  await counted(deps, context, "messaging_rejoin", { device: deviceId })
+  // A new device requests one in each conversation of its user.
+  const isMember = leafOf(conversation.roster, deviceId) !== undefined
+  await counted(deps, context, isMember ? "messaging_rejoin" : "messaging_admission", { device: deviceId })
   const own = { userId, deviceId, processedSeq }
   return ask(deps, context, conversation, (asked) => (current) => decideRejoin(current, { ...asked, ...own }))
 }
@@ -84,8 +86,9 @@ export async function lease(
   const directiveId = parseId("dir", request.directiveId)
   if (directiveId === undefined) throw new Refused("NOT_FOUND")
   const nowMs = deps.clock.nowMs()
+  const isOver = await isAdditionOver(deps, conversation, directiveId)
   const done = await deps.store.conversations.leaseDirective(conversation.id, (current) =>
-    decideLease(current, directiveId, deviceId, nowMs),
+    decideLease(current, directiveId, deviceId, nowMs, isOver),
   )
   if (done === undefined) throw unresolved()
   const { decision } = done
@@ -93,6 +96,16 @@ export async function lease(
   const { retryAtMs } = decision
   const seconds = retryAtMs === null ? null : Math.max(1, Math.ceil((retryAtMs - nowMs) / 1_000))
   throw new Refused(decision.reason, seconds === null ? {} : { metadata: { retry_after: String(seconds) } })
+}
+
+/** True if the directive adds a device that is revoked, or that was never a member and whose user is none any more. */
+async function isAdditionOver({ store }: MessagingDeps, { id, directives, roster }: Conversation, of: Directive["id"]) {
+  const directive = directives.find((one) => one.id === of)
+  if (directive?.status !== "REMOVED" || directive.deviceId === null) return false
+  const { userId, deviceId } = directive
+  if ((await store.devices.find(deviceId))?.status !== "ACTIVE") return true
+  if (roster.some((leaf) => leaf.userId === userId)) return false
+  return (await store.conversations.membershipSpan(id, deviceId, 0n)) === undefined
 }
 
 /** The caller's leaf. @throws Refused NOT_MEMBER */

@@ -1,6 +1,6 @@
 // Changes of a conversation outside its log. They are decided elsewhere on a snapshot, and written here by
 // compare-and-swap.
-import type { DirectiveDecision, LeaseDecision } from "@signet/kernel/messaging/directive"
+import { type DirectiveDecision, type LeaseDecision, withLeased } from "@signet/kernel/messaging/directive"
 import type { Conversation } from "@signet/kernel/messaging/records"
 
 export type Change = Partial<Pick<Conversation, "status" | "directives" | "forkReports">>
@@ -16,7 +16,7 @@ export function changeOf(
     case "issue":
       return { directives: [...directives, decision.directive] }
     case "lease":
-      return { directives: directives.map((one) => (one.id === decision.directive.id ? decision.directive : one)) }
+      return { directives: withLeased(directives, decision.directive) }
     default:
       return null
   }

@@ -22,6 +22,7 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "memberUs
         from: before,
         next: async (from, count) => {
           const page = { size: count, before: from }
+          if (of.isUnjoined === true) return ask(() => user(of).newestJoined(page))
           const [own, asked] = await Promise.all([
             ask(() => device(of).newestConversations(page)),
             ask(() => user(of).newestAsked(page)),
@@ -30,10 +31,13 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "memberUs
             .toSorted(newestFirst)
             .slice(0, count)
         },
-        see: seeing(
-          (ids) => device(of).listed(of, ids),
-          (id) => CONVERSATIONS.getByName(id).listed(of),
-        ),
+        see: async (ids) => {
+          const see = seeing(
+            (some) => device(of).listed(of, some),
+            (id) => CONVERSATIONS.getByName(id).listed(of),
+          )
+          return see(of.isUnjoined === true ? await ask(() => device(of).withoutLeaf(ids)) : ids)
+        },
       }),
 
     memberUsers: async (of, { size, after, only }) => {

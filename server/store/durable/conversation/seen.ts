@@ -12,11 +12,17 @@ export interface Lister {
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
   readonly place: Place
+  /** Lists the active conversations in which the user has a leaf and the device has none. */
+  readonly isUnjoined?: boolean
 }
 
 /** True if the device has a leaf or, before the first commit, its user is part of the conversation. */
-export function isListed({ appId, tenantId, epoch, userIds, roster }: Conversation, of: Lister): boolean {
+export function isListed({ appId, tenantId, epoch, userIds, roster, status }: Conversation, of: Lister): boolean {
   if (appId !== of.place.appId || tenantId !== of.place.tenantId) return false
+  if (of.isUnjoined === true) {
+    const isUsers = roster.some(({ userId }) => userId === of.userId)
+    return isUsers && status === "ACTIVE" && leafOf(roster, of.deviceId) === undefined
+  }
   return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))
 }
 

@@ -73,6 +73,10 @@ const indexed = ({ id, created_at }: IndexRow): Indexed => ({ id, createdAtMs: c
 export const openConversations = (sql: Sql): readonly ConversationId[] =>
   sql.rows<{ id: ConversationId }>(openText).map(({ id }) => id)
 
+/** Those of these conversations in which the device has no leaf. */
+export const withoutLeaf = (sql: Sql, ids: readonly ConversationId[]): readonly ConversationId[] =>
+  ids.filter((id) => sql.row("select 1 from conversation where id = ? and is_member = 1", id) === undefined)
+
 /** The conversation that a call with this key creates or created; "mismatch" if that call requested another one. */
 export function groupOfKey(
   sql: Sql,

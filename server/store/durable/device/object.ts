@@ -44,6 +44,7 @@ import {
   openConversations,
   takeAttachmentKey,
   takeGroupKey,
+  withoutLeaf,
 } from "./conversations.ts"
 import {
   earliest,
@@ -229,6 +230,11 @@ export abstract class DeviceObject extends StoredObject {
   /** As `newestConversations`, by id. */
   conversationsById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
     return this.isBlank() ? [] : conversationsById(this.sql, page)
+  }
+
+  /** Those of these conversations in which the device has no leaf. */
+  withoutLeaf(ids: readonly ConversationId[]): readonly ConversationId[] {
+    return this.isBlank() ? ids : withoutLeaf(this.sql, ids)
   }
 
   /** The views of these conversations: see `seeing.ts`. */

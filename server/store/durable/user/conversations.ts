@@ -15,6 +15,7 @@ export const userConversationSteps = [
   ) without rowid;
   create index conversation_asked on conversation (created_at, id) where is_asked = 1;
   create index conversation_counted on conversation (id) where is_asked = 1 or is_member = 1`,
+  "create index conversation_joined on conversation (created_at, id) where is_member = 1",
 ] as const
 
 interface IndexRow {
@@ -25,8 +26,8 @@ interface IndexRow {
 const tellText = `insert into conversation (id, created_at, revision, is_member, is_asked) values (?, ?, ?, ?, ?)
 on conflict (id) do update set revision = excluded.revision, is_member = excluded.is_member,
   is_asked = excluded.is_asked where revision < excluded.revision`
-const newestText = `select id, created_at from conversation where is_asked = 1 and (created_at, id) < (?, ?)
-order by created_at desc, id desc limit ?`
+const newestText = (where: string) => `select id, created_at from conversation
+where ${where} = 1 and (created_at, id) < (?, ?) order by created_at desc, id desc limit ?`
 const byIdText = "select id, created_at from conversation where is_asked = 1 and id > ? order by id limit ?"
 const countText = `select count(*) as count from (
   select 1 from conversation where is_asked = 1 or is_member = 1 limit ?)`
@@ -38,12 +39,19 @@ export function tellUserConversation(sql: Sql, notice: UserNotice): void {
 }
 
 /** The newest conversations that were created with the user, from before the given one. */
-export function newestAsked(
-  sql: Sql,
-  { size, before }: { readonly size: number; readonly before: Indexed | null },
-): readonly Indexed[] {
+export const newestAsked = (sql: Sql, page: NewestPage): readonly Indexed[] => newest(sql, "is_asked", page)
+
+/** As `newestAsked`, for those in which the user has a leaf. */
+export const newestJoined = (sql: Sql, page: NewestPage): readonly Indexed[] => newest(sql, "is_member", page)
+
+interface NewestPage {
+  readonly size: number
+  readonly before: Indexed | null
+}
+
+function newest(sql: Sql, where: "is_asked" | "is_member", { size, before }: NewestPage): readonly Indexed[] {
   const from = [before?.createdAtMs ?? Number.MAX_SAFE_INTEGER, before?.id ?? ""] as const
-  return sql.rows<IndexRow>(newestText, ...from, size).map(indexed)
+  return sql.rows<IndexRow>(newestText(where), ...from, size).map(indexed)
 }
 
 export function askedById(

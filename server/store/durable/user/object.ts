@@ -30,6 +30,7 @@ import {
   askedById,
   countConversations,
   newestAsked,
+  newestJoined,
   tellUserConversation,
   userConversationSteps,
 } from "./conversations.ts"
@@ -189,6 +190,11 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   /** The conversations that were created with the user, as notices reported them, newest first. */
   newestAsked(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
     return this.isBlank() ? [] : newestAsked(this.sql, page)
+  }
+
+  /** As `newestAsked`, for those in which the user has a leaf. */
+  newestJoined(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
+    return this.isBlank() ? [] : newestJoined(this.sql, page)
   }
 
   /** As `newestAsked`, by id. */

@@ -156,6 +156,12 @@ export const ofDevice = `conversation.id in (
     union select conversation_id from conversation_asked where user_id = $2)
   and app_id = $3 and tenant_id = $4`
 
+/** As `ofDevice`, for the active conversations in which the user has a leaf and the device has none. */
+export const notOfDevice = `conversation.id in (
+    select conversation_id from conversation_leaf where user_id = $2 and to_seq is null
+    except select conversation_id from conversation_leaf where device_id = $1 and to_seq is null)
+  and status = 'ACTIVE' and app_id = $3 and tenant_id = $4`
+
 /** The changing values of a conversation after its id: `$1` to `$13` of `updateText`. */
 export const changedValues = (conversation: Conversation): readonly unknown[] => [
   conversation.id,

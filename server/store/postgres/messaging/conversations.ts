@@ -11,6 +11,7 @@ import {
   type ConversationRow,
   conversationColumns,
   conversationOf,
+  notOfDevice,
   ofDevice,
   rosterUnless,
   type WithRoster,
@@ -32,11 +33,13 @@ from conversation ${cursorJoin("$2")}
 left join conversation_log log
   on log.conversation_id = conversation.id and log.sender_device_id = $2 and log.idempotency_key = $3
 where conversation.id = $1`
-const listText = `select ${conversationColumns()}, null as roster, ${cursorColumns}
+const listText = (which: string) => `select ${conversationColumns()}, null as roster, ${cursorColumns}
 from conversation ${cursorJoin("$1")}
-where ${ofDevice}
+where ${which}
   and ($5::timestamptz is null or (created_at, conversation.id) < ($5::timestamptz, $6::text))
 order by created_at desc, conversation.id desc limit $7`
+const listedText = listText(ofDevice)
+const unjoinedText = listText(notOfDevice)
 const groupInfoText = `select info, group_info.epoch, case when group_info.epoch = conversation.epoch then tree_hash end as tree_hash
 from group_info
 join conversation on conversation.id = conversation_id where conversation_id = $1`
@@ -76,9 +79,10 @@ export function conversations(access: Access): Conversations {
       return row && { conversation: wholeOf(row, known), cursor: cursorOf(row), answered: answeredOf(row) }
     },
 
-    async list({ deviceId, userId, place }, { size, before }) {
+    async list({ deviceId, userId, place, isUnjoined }, { size, before }) {
       const from = before === null ? [null, null] : [at(before.createdAtMs), before.id]
-      return (await ask<SeenRow>(listText, [deviceId, userId, ...placeOf(place), ...from, size])).map(seenOf)
+      const text = isUnjoined === true ? unjoinedText : listedText
+      return (await ask<SeenRow>(text, [deviceId, userId, ...placeOf(place), ...from, size])).map(seenOf)
     },
 
     append: appendMessage(access),

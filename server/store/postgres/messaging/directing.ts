@@ -1,4 +1,5 @@
 // Changes of a conversation outside its log: directives, leases, fork reports. Decided under the conversation's lock.
+import { withLeased } from "@signet/kernel/messaging/directive"
 import { withReport } from "@signet/kernel/messaging/fork"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
@@ -31,7 +32,7 @@ export function directing({
         const decision = decide(found)
         if (decision.is === "refuse") return { decision, conversation: found }
         const { directive } = decision
-        const directives = found.directives.map((one) => (one.id === directive.id ? directive : one))
+        const directives = withLeased(found.directives, directive)
         const conversation = { ...found, directives }
         await update(trx, conversation)
         return { decision, conversation }

@@ -659,7 +659,7 @@ export const Directive_Status = {
   OPEN: 1,
 
   /**
-   * Of a REJOIN: the device is removed and must be added again.
+   * Of a REJOIN: the device has no leaf, and must be added.
    *
    * @generated from enum value: REMOVED = 2;
    */
