@@ -115,8 +115,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a directive lets in whom it names",
     file: `${client}/sending/directives.ts`,
-    from: "if (isAdding) await ensureWasIn",
-    to: "if (!isAdding) await ensureWasIn",
+    from: "if (isAdding) await ensureMayBeAdded",
+    to: "if (!isAdding) await ensureMayBeAdded",
     test: members,
     name: "a rejoin directive adds no device that was never a member",
   },
