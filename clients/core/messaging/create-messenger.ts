@@ -5,7 +5,6 @@ import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./att
 import { ensureUnblocked, markedEntry } from "./blocking.ts"
 import type { Context, Conversation } from "./context.ts"
 import { groupToSend, statusOf, unknownConversation } from "./conversation/status.ts"
-import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
 import { isMessagingError } from "./errors.ts"
@@ -29,6 +28,7 @@ import { deviceSpace } from "./store/store.ts"
 import { inBackground, trying } from "./sync/background.ts"
 import { run } from "./sync/stream.ts"
 import { sync } from "./sync/sync.ts"
+import { listDevices } from "./verification/device-lists.ts"
 import { verification } from "./verification/verification.ts"
 
 /** Opens the messenger of one device with a platform's primitives. */

@@ -13,13 +13,7 @@ import { ask } from "../sending/intents.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { deviceSpace } from "../store/store.ts"
 import { trying } from "../sync/background.ts"
-import { allPages } from "../sync/pages.ts"
-
-export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Promise<Device[]> =>
-  allPages(async (pageToken) => {
-    const { devices, nextPageToken } = await calls.devices.listDevices({ userId, pageToken })
-    return { items: devices, nextPageToken }
-  })
+import { listDevices } from "../verification/device-lists.ts"
 
 /** Delays of the retries in milliseconds: a device is listed before it has uploaded key packages. */
 const againMs = [1_000, 5_000, 30_000] as const

@@ -133,7 +133,11 @@ test.each([
 
 test.each([
   ["in no device list of its user", bob, "the directive adds a device that its user's device list does not have"],
-  ["of a user who is no member", idOf("prn", world.id(0x69)), "the directive adds a device of a user who is not a member"],
+  [
+    "of a user who is no member",
+    idOf("prn", world.id(0x69)),
+    "the directive adds a device of a user who is not a member",
+  ],
 ])("a directive adds no device that is %s", async (_, userId, message) => {
   const directive = { ...removal("new", userId, other), kind: DirectiveKind.REJOIN, status: Directive_Status.REMOVED }
   const { conversation, write, events } = await scripted({

@@ -11,15 +11,22 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
 import { type DeviceListBodyV1, DeviceListBodyV1Schema, DeviceStatus } from "@signet/proto/credential/v1/device_list"
+import type { Device } from "@signet/proto/messaging/v1/records"
 import { credentialBody } from "../checks/credential.ts"
 import { mayBeStaleKeys } from "../checks/verdict.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { type Ambient, nowSeconds, type Trust } from "../deps.ts"
-import { listDevices } from "../device/own-devices.ts"
 import { MessagingError } from "../errors.ts"
 import { bytesOfId, idOf } from "../ids.ts"
+import { allPages } from "../sync/pages.ts"
 import type { DeviceKey } from "./noticing.ts"
+
+export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Promise<Device[]> =>
+  allPages(async (pageToken) => {
+    const { devices, nextPageToken } = await calls.devices.listDevices({ userId, pageToken })
+    return { items: devices, nextPageToken }
+  })
 
 /** A user's active devices by the newest signed list. */
 export interface ListedDevices {
