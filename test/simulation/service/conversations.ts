@@ -3,6 +3,7 @@ import { conversationAfter } from "@signet/kernel/messaging/after"
 import { type AppendDecision, attemptOf, decideAppend, decideReplay } from "@signet/kernel/messaging/append"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
+import { withLeased } from "@signet/kernel/messaging/directive"
 import { withReport } from "@signet/kernel/messaging/fork"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { AppendAnswer, AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
@@ -47,9 +48,14 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     if (kept === undefined) throw new Error("there is no such conversation")
     return kept
   }
-  const isOf = ({ conversation, spans }: Kept, { deviceId, userId }: { deviceId: DeviceId; userId: string }) =>
-    spans.some((span) => span.deviceId === deviceId && span.toSeq === null) ||
-    (conversation.epoch === 0n && conversation.userIds.some((id) => id === userId))
+  const hasLeaf = ({ spans }: Kept, deviceId: DeviceId) =>
+    spans.some((span) => span.deviceId === deviceId && span.toSeq === null)
+  const isOf = (kept: Kept, { deviceId, userId }: { deviceId: DeviceId; userId: string }) =>
+    hasLeaf(kept, deviceId) || (kept.conversation.epoch === 0n && kept.conversation.userIds.some((id) => id === userId))
+  const isUnjoined = (kept: Kept, { deviceId, userId }: { deviceId: DeviceId; userId: string }) =>
+    kept.conversation.status === "ACTIVE" &&
+    kept.conversation.roster.some((leaf) => leaf.userId === userId) &&
+    !hasLeaf(kept, deviceId)
   return {
     all,
     backUp() {
@@ -89,7 +95,8 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
     },
     list: async (of, { size, before }) =>
       [...all.values()]
-        .filter((kept) => isOf(kept, of) && (before === null || kept.conversation.id < before.id))
+        .filter((kept) => (of.isUnjoined === true ? isUnjoined(kept, of) : isOf(kept, of)))
+        .filter((kept) => before === null || kept.conversation.id < before.id)
         .toReversed()
         .slice(0, size)
         .map(({ conversation, cursors }) => ({
@@ -178,7 +185,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       const decision = decide(found)
       if (decision.is === "lease") {
         const { directive } = decision
-        const directives = found.directives.map((one) => (one.id === directive.id ? directive : one))
+        const directives = withLeased(found.directives, directive)
         kept.conversation = { ...found, directives }
       }
       return { decision, conversation: kept.conversation }
