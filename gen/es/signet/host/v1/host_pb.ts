@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/host/v1/host.proto.
  */
 export const file_signet_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSLxBgoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSABCCAoGZWZmZWN0IiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIogBCgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEicKB2hlYWRlcnMYAyADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgEIAEoDBISCgp0aW1lb3V0X21zGAUgASgNEhEKCWlzX3N0cmVhbRgGIAEoCCJSCglIdHRwUGllY2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCJVCgxIdHRwUmVzcG9uc2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCIlCgdSb3dOYW1lEg0KBXRhYmxlGAEgASgJEgsKA2tleRgCIAEoCSJDCglTdG9yZVJlYWQSDQoFc3BhY2UYASABKAkSJwoGd2FudGVkGAIgAygLMhcuc2lnbmV0Lmhvc3QudjEuUm93TmFtZSIsCgtTdG9yZWRWYWx1ZRIOCgZleGlzdHMYASABKAgSDQoFdmFsdWUYAiABKAwiUgoPU3RvcmVSZWFkUmVzdWx0EhIKCmdlbmVyYXRpb24YASABKAQSKwoGdmFsdWVzGAIgAygLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVkVmFsdWUiVgoJU3RvcmVMaXN0Eg0KBXNwYWNlGAEgASgJEg0KBXRhYmxlGAIgASgJEhIKBWFmdGVyGAMgASgJSACIAQESDQoFbGltaXQYBCABKA1CCAoGX2FmdGVyIicKCVN0b3JlZFJvdxILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAwiOgoPU3RvcmVMaXN0UmVzdWx0EicKBHJvd3MYASADKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZWRSb3ciDQoLU3RvcmVTcGFjZXMiIwoRU3RvcmVTcGFjZXNSZXN1bHQSDgoGc3BhY2VzGAEgAygJIq4BCgdTdG9yZU9wEioKBGtpbmQYASABKA4yHC5zaWduZXQuaG9zdC52MS5TdG9yZU9wLktpbmQSDQoFc3BhY2UYAiABKAkSDQoFdGFibGUYAyABKAkSCwoDa2V5GAQgASgJEg0KBXZhbHVlGAUgASgMIj0KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgcKA1BVVBABEgoKBkNSRUFURRACEgoKBlJFTU9WRRADImEKDVN0b3JlVHJhbnNhY3QSDQoFc3BhY2UYASABKAkSGwoTZXhwZWN0ZWRfZ2VuZXJhdGlvbhgCIAEoBBIkCgNvcHMYAyADKAsyFy5zaWduZXQuaG9zdC52MS5TdG9yZU9wIqQBChNTdG9yZVRyYW5zYWN0UmVzdWx0EjwKB291dGNvbWUYASABKA4yKy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0Lk91dGNvbWUiTwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASBgoCT0sQARIXChNHRU5FUkFUSU9OX01JU01BVENIEAISCgoGRVhJU1RTEAMiGwoLU3RvcmFnZVJlYWQSDAoEbmFtZRgBIAEoCSI0ChFTdG9yYWdlUmVhZFJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCRINCgVieXRlcxgCIAEoDCJPCgxTdG9yYWdlV3JpdGUSDAoEbmFtZRgBIAEoCRINCgVieXRlcxgCIAEoDBIVCghleHBlY3RlZBgDIAEoCUgAiAEBQgsKCV9leHBlY3RlZCImChJTdG9yYWdlV3JpdGVSZXN1bHQSEAoIcmV2aXNpb24YASABKAkiLwoNU3RvcmFnZVJlbW92ZRIMCgRuYW1lGAEgASgJEhAKCGV4cGVjdGVkGAIgASgJIiYKE1N0b3JhZ2VSZW1vdmVSZXN1bHQSDwoHcmVtb3ZlZBgBIAEoCCINCgtMb2NrQWNxdWlyZSINCgtMb2NrUmVsZWFzZSJzCghCb3hTY29wZRITCgZ0ZW5hbnQYASABKAlIAIgBARILCgNhcHAYAiABKAkSEQoEdXNlchgDIAEoCUgBiAEBEhMKBmRldmljZRgEIAEoCUgCiAEBQgkKB190ZW5hbnRCBwoFX3VzZXJCCQoHX2RldmljZSJCCgdCb3hIb2xkEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUSDgoGY3JlYXRlGAIgASgIIhwKDUJveEhvbGRSZXN1bHQSCwoDYm94GAEgASgNIhkKCkJveFJlbGVhc2USCwoDYm94GAEgASgNIjQKCUJveFJvdGF0ZRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjUKCkJveERlc3Ryb3kSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZSI4CghGaWxlUmVhZBIMCgRwYXRoGAEgASgJEg4KBm9mZnNldBgCIAEoBBIOCgZsZW5ndGgYAyABKA0iHwoORmlsZVJlYWRSZXN1bHQSDQoFYnl0ZXMYASABKAwiSQoJRmlsZVdyaXRlEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg0KBWJ5dGVzGAMgASgMEg8KB2lzX2xhc3QYBCABKAgiGAoIRmlsZUluZm8SDAoEcGF0aBgBIAEoCSI1Cg5GaWxlSW5mb1Jlc3VsdBIMCgRzaXplGAEgASgEEhUKDWNoYW5nZWRfYXRfbXMYAiABKAQi2gUKDEVmZmVjdFJlc3VsdBIwCgdmYWlsdXJlGAEgASgLMh0uc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZUgAEiwKBGh0dHAYAiABKAsyHC5zaWduZXQuaG9zdC52MS5IdHRwUmVzcG9uc2VIABI1CgpzdG9yZV9yZWFkGAMgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVSZWFkUmVzdWx0SAASNQoKc3RvcmVfbGlzdBgEIAEoCzIfLnNpZ25ldC5ob3N0LnYxLlN0b3JlTGlzdFJlc3VsdEgAEjkKDHN0b3JlX3NwYWNlcxgFIAEoCzIhLnNpZ25ldC5ob3N0LnYxLlN0b3JlU3BhY2VzUmVzdWx0SAASPQoOc3RvcmVfdHJhbnNhY3QYBiABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0SAASOQoMc3RvcmFnZV9yZWFkGAcgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVJlYWRSZXN1bHRIABI7Cg1zdG9yYWdlX3dyaXRlGAggASgLMiIuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVdyaXRlUmVzdWx0SAASPQoOc3RvcmFnZV9yZW1vdmUYCSABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVtb3ZlUmVzdWx0SAASMQoIYm94X2hvbGQYCiABKAsyHS5zaWduZXQuaG9zdC52MS5Cb3hIb2xkUmVzdWx0SAASMwoJZmlsZV9yZWFkGAsgASgLMh4uc2lnbmV0Lmhvc3QudjEuRmlsZVJlYWRSZXN1bHRIABIzCglmaWxlX2luZm8YDCABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlSW5mb1Jlc3VsdEgAEiQKBGRvbmUYDSABKAsyFC5zaWduZXQuaG9zdC52MS5Eb25lSABCCAoGcmVzdWx0IgYKBERvbmUi6QEKDUVmZmVjdEZhaWx1cmUSMAoEa2luZBgBIAEoDjIiLnNpZ25ldC5ob3N0LnYxLkVmZmVjdEZhaWx1cmUuS2luZBInCgNib3gYAiABKA4yGi5zaWduZXQuaG9zdC52MS5Cb3hGYWlsdXJlEg8KB21lc3NhZ2UYAyABKAkibAoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDwoLVU5SRUFDSEFCTEUQARINCglUSU1FRF9PVVQQAhIGCgJJTxADEgcKA0JPWBAEEg0KCUxPQ0tfQlVTWRAFEg4KCkZJTEVfU1RBVEUQBiK5AQoISG9zdEluZm8SDwoHdmVyc2lvbhgBIAEoDRIQCghwbGF0Zm9ybRgCIAEoCRITCgtib3hfYmFja2VuZBgDIAEoCRITCgtib3hfdmVyc2lvbhgEIAEoDRIUCgxib3hfaGFyZHdhcmUYBSABKAgSGAoQYm94X2RldmljZV9ib3VuZBgGIAEoCBIWCg5ib3hfcGVyc2lzdGVudBgHIAEoCBIYChBzdG9yZV9wZXJzaXN0ZW50GAggASgIKpMDCglQcmltaXRpdmUSGQoVUFJJTUlUSVZFX1VOU1BFQ0lGSUVEEAASCgoGUkFORE9NEAESBwoDTk9XEAISCgoGU0hBMjU2EAMSCgoGU0hBNTEyEAQSDwoLSE1BQ19TSEEyNTYQBRIPCgtIS0RGX0VYUEFORBAGEhAKDEFFU19HQ01fU0VBTBAHEhAKDEFFU19HQ01fT1BFThAIEhEKDVgyNTUxOV9QVUJMSUMQCRIKCgZYMjU1MTkQChIUChBFRDI1NTE5X0dFTkVSQVRFEAsSEAoMRUQyNTUxOV9TSUdOEAwSEgoORUQyNTUxOV9WRVJJRlkQDRIMCghCT1hfU0VBTBAOEgwKCEJPWF9PUEVOEA8SDgoKSEFTSF9CRUdJThAQEg8KC0hBU0hfVVBEQVRFEBESDAoISEFTSF9FTkQQEhIMCghBUkdPTjJJRBATEg8KC1VURjhfRU5DT0RFEBQSDwoLVVRGOF9ERUNPREUQFRIHCgNMT0cQFhIKCgZPVVRQVVQQFxINCglNT05PVE9OSUMQGCpICghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABIJCgVERUJVRxABEgsKB1dBUk5JTkcQAhIJCgVFUlJPUhADKuYBCgpCb3hGYWlsdXJlEhsKF0JPWF9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASHAoYU0VDVVJFX1NUT1JFX1VOQVZBSUxBQkxFEAESGAoUU0VDVVJFX1NUT1JFX0NIQU5HRUQQAhIKCgZMT0NLRUQQAxIOCgpXUk9OR19VU0VSEAQSFAoQV1JPTkdfUEFTU1BIUkFTRRAFEg8KC0tFWV9NSVNTSU5HEAYSEwoPS0VZX0lOVkFMSURBVEVEEAcSEgoOU1RBVEVfVEFNUEVSRUQQCBIXChNTVEFURV9ORVdFUl9WRVJTSU9OEAkqdwoKT3V0cHV0S2luZBIbChdPVVRQVVRfS0lORF9VTlNQRUNJRklFRBAAEgkKBVJFUExZEAESEQoNUkVQTFlfRkFJTFVSRRACEgkKBUVWRU5UEAMSCgoGRUZGRUNUEAQSCgoGQ0FOQ0VMEAUSCwoHV0FLRV9BVBAGQk0KEmRldi5zaWduZXQuaG9zdC52MUIJSG9zdFByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9ob3N0L3YxO2hvc3R2MWIGcHJvdG8z");
+  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSKlBwoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSAASMgoJcHJpbWl0aXZlGBIgASgLMh0uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlQ2FsbEgAQggKBmVmZmVjdCJdCg1QcmltaXRpdmVDYWxsEiwKCXByaW1pdGl2ZRgBIAEoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZRINCgVieXRlcxgCIAMoDBIPCgdudW1iZXJzGAMgAygNIk8KD1ByaW1pdGl2ZVJlc3VsdBISCgVieXRlcxgBIAEoDEgAiAEBEhMKBm51bWJlchgCIAEoDUgBiAEBQggKBl9ieXRlc0IJCgdfbnVtYmVyIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIogBCgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEicKB2hlYWRlcnMYAyADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgEIAEoDBISCgp0aW1lb3V0X21zGAUgASgNEhEKCWlzX3N0cmVhbRgGIAEoCCJSCglIdHRwUGllY2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCJVCgxIdHRwUmVzcG9uc2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCIlCgdSb3dOYW1lEg0KBXRhYmxlGAEgASgJEgsKA2tleRgCIAEoCSJDCglTdG9yZVJlYWQSDQoFc3BhY2UYASABKAkSJwoGd2FudGVkGAIgAygLMhcuc2lnbmV0Lmhvc3QudjEuUm93TmFtZSIsCgtTdG9yZWRWYWx1ZRIOCgZleGlzdHMYASABKAgSDQoFdmFsdWUYAiABKAwiUgoPU3RvcmVSZWFkUmVzdWx0EhIKCmdlbmVyYXRpb24YASABKAQSKwoGdmFsdWVzGAIgAygLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVkVmFsdWUiVgoJU3RvcmVMaXN0Eg0KBXNwYWNlGAEgASgJEg0KBXRhYmxlGAIgASgJEhIKBWFmdGVyGAMgASgJSACIAQESDQoFbGltaXQYBCABKA1CCAoGX2FmdGVyIicKCVN0b3JlZFJvdxILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAwiOgoPU3RvcmVMaXN0UmVzdWx0EicKBHJvd3MYASADKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZWRSb3ciDQoLU3RvcmVTcGFjZXMiIwoRU3RvcmVTcGFjZXNSZXN1bHQSDgoGc3BhY2VzGAEgAygJIq4BCgdTdG9yZU9wEioKBGtpbmQYASABKA4yHC5zaWduZXQuaG9zdC52MS5TdG9yZU9wLktpbmQSDQoFc3BhY2UYAiABKAkSDQoFdGFibGUYAyABKAkSCwoDa2V5GAQgASgJEg0KBXZhbHVlGAUgASgMIj0KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgcKA1BVVBABEgoKBkNSRUFURRACEgoKBlJFTU9WRRADImEKDVN0b3JlVHJhbnNhY3QSDQoFc3BhY2UYASABKAkSGwoTZXhwZWN0ZWRfZ2VuZXJhdGlvbhgCIAEoBBIkCgNvcHMYAyADKAsyFy5zaWduZXQuaG9zdC52MS5TdG9yZU9wIqQBChNTdG9yZVRyYW5zYWN0UmVzdWx0EjwKB291dGNvbWUYASABKA4yKy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0Lk91dGNvbWUiTwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASBgoCT0sQARIXChNHRU5FUkFUSU9OX01JU01BVENIEAISCgoGRVhJU1RTEAMiGwoLU3RvcmFnZVJlYWQSDAoEbmFtZRgBIAEoCSI0ChFTdG9yYWdlUmVhZFJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCRINCgVieXRlcxgCIAEoDCJPCgxTdG9yYWdlV3JpdGUSDAoEbmFtZRgBIAEoCRINCgVieXRlcxgCIAEoDBIVCghleHBlY3RlZBgDIAEoCUgAiAEBQgsKCV9leHBlY3RlZCImChJTdG9yYWdlV3JpdGVSZXN1bHQSEAoIcmV2aXNpb24YASABKAkiLwoNU3RvcmFnZVJlbW92ZRIMCgRuYW1lGAEgASgJEhAKCGV4cGVjdGVkGAIgASgJIiYKE1N0b3JhZ2VSZW1vdmVSZXN1bHQSDwoHcmVtb3ZlZBgBIAEoCCINCgtMb2NrQWNxdWlyZSINCgtMb2NrUmVsZWFzZSJzCghCb3hTY29wZRITCgZ0ZW5hbnQYASABKAlIAIgBARILCgNhcHAYAiABKAkSEQoEdXNlchgDIAEoCUgBiAEBEhMKBmRldmljZRgEIAEoCUgCiAEBQgkKB190ZW5hbnRCBwoFX3VzZXJCCQoHX2RldmljZSJCCgdCb3hIb2xkEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUSDgoGY3JlYXRlGAIgASgIIhwKDUJveEhvbGRSZXN1bHQSCwoDYm94GAEgASgNIhkKCkJveFJlbGVhc2USCwoDYm94GAEgASgNIjQKCUJveFJvdGF0ZRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjUKCkJveERlc3Ryb3kSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZSI4CghGaWxlUmVhZBIMCgRwYXRoGAEgASgJEg4KBm9mZnNldBgCIAEoBBIOCgZsZW5ndGgYAyABKA0iHwoORmlsZVJlYWRSZXN1bHQSDQoFYnl0ZXMYASABKAwiSQoJRmlsZVdyaXRlEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg0KBWJ5dGVzGAMgASgMEg8KB2lzX2xhc3QYBCABKAgiGAoIRmlsZUluZm8SDAoEcGF0aBgBIAEoCSI1Cg5GaWxlSW5mb1Jlc3VsdBIMCgRzaXplGAEgASgEEhUKDWNoYW5nZWRfYXRfbXMYAiABKAQikAYKDEVmZmVjdFJlc3VsdBIwCgdmYWlsdXJlGAEgASgLMh0uc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZUgAEiwKBGh0dHAYAiABKAsyHC5zaWduZXQuaG9zdC52MS5IdHRwUmVzcG9uc2VIABI1CgpzdG9yZV9yZWFkGAMgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVSZWFkUmVzdWx0SAASNQoKc3RvcmVfbGlzdBgEIAEoCzIfLnNpZ25ldC5ob3N0LnYxLlN0b3JlTGlzdFJlc3VsdEgAEjkKDHN0b3JlX3NwYWNlcxgFIAEoCzIhLnNpZ25ldC5ob3N0LnYxLlN0b3JlU3BhY2VzUmVzdWx0SAASPQoOc3RvcmVfdHJhbnNhY3QYBiABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0SAASOQoMc3RvcmFnZV9yZWFkGAcgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVJlYWRSZXN1bHRIABI7Cg1zdG9yYWdlX3dyaXRlGAggASgLMiIuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVdyaXRlUmVzdWx0SAASPQoOc3RvcmFnZV9yZW1vdmUYCSABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVtb3ZlUmVzdWx0SAASMQoIYm94X2hvbGQYCiABKAsyHS5zaWduZXQuaG9zdC52MS5Cb3hIb2xkUmVzdWx0SAASMwoJZmlsZV9yZWFkGAsgASgLMh4uc2lnbmV0Lmhvc3QudjEuRmlsZVJlYWRSZXN1bHRIABIzCglmaWxlX2luZm8YDCABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlSW5mb1Jlc3VsdEgAEiQKBGRvbmUYDSABKAsyFC5zaWduZXQuaG9zdC52MS5Eb25lSAASNAoJcHJpbWl0aXZlGA4gASgLMh8uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlUmVzdWx0SABCCAoGcmVzdWx0IgYKBERvbmUi6QEKDUVmZmVjdEZhaWx1cmUSMAoEa2luZBgBIAEoDjIiLnNpZ25ldC5ob3N0LnYxLkVmZmVjdEZhaWx1cmUuS2luZBInCgNib3gYAiABKA4yGi5zaWduZXQuaG9zdC52MS5Cb3hGYWlsdXJlEg8KB21lc3NhZ2UYAyABKAkibAoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDwoLVU5SRUFDSEFCTEUQARINCglUSU1FRF9PVVQQAhIGCgJJTxADEgcKA0JPWBAEEg0KCUxPQ0tfQlVTWRAFEg4KCkZJTEVfU1RBVEUQBiLmAQoISG9zdEluZm8SDwoHdmVyc2lvbhgBIAEoDRIQCghwbGF0Zm9ybRgCIAEoCRITCgtib3hfYmFja2VuZBgDIAEoCRITCgtib3hfdmVyc2lvbhgEIAEoDRIUCgxib3hfaGFyZHdhcmUYBSABKAgSGAoQYm94X2RldmljZV9ib3VuZBgGIAEoCBIWCg5ib3hfcGVyc2lzdGVudBgHIAEoCBIYChBzdG9yZV9wZXJzaXN0ZW50GAggASgIEisKCGRlZmVycmVkGAkgAygOMhkuc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlKpMDCglQcmltaXRpdmUSGQoVUFJJTUlUSVZFX1VOU1BFQ0lGSUVEEAASCgoGUkFORE9NEAESBwoDTk9XEAISCgoGU0hBMjU2EAMSCgoGU0hBNTEyEAQSDwoLSE1BQ19TSEEyNTYQBRIPCgtIS0RGX0VYUEFORBAGEhAKDEFFU19HQ01fU0VBTBAHEhAKDEFFU19HQ01fT1BFThAIEhEKDVgyNTUxOV9QVUJMSUMQCRIKCgZYMjU1MTkQChIUChBFRDI1NTE5X0dFTkVSQVRFEAsSEAoMRUQyNTUxOV9TSUdOEAwSEgoORUQyNTUxOV9WRVJJRlkQDRIMCghCT1hfU0VBTBAOEgwKCEJPWF9PUEVOEA8SDgoKSEFTSF9CRUdJThAQEg8KC0hBU0hfVVBEQVRFEBESDAoISEFTSF9FTkQQEhIMCghBUkdPTjJJRBATEg8KC1VURjhfRU5DT0RFEBQSDwoLVVRGOF9ERUNPREUQFRIHCgNMT0cQFhIKCgZPVVRQVVQQFxINCglNT05PVE9OSUMQGCpICghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABIJCgVERUJVRxABEgsKB1dBUk5JTkcQAhIJCgVFUlJPUhADKuYBCgpCb3hGYWlsdXJlEhsKF0JPWF9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASHAoYU0VDVVJFX1NUT1JFX1VOQVZBSUxBQkxFEAESGAoUU0VDVVJFX1NUT1JFX0NIQU5HRUQQAhIKCgZMT0NLRUQQAxIOCgpXUk9OR19VU0VSEAQSFAoQV1JPTkdfUEFTU1BIUkFTRRAFEg8KC0tFWV9NSVNTSU5HEAYSEwoPS0VZX0lOVkFMSURBVEVEEAcSEgoOU1RBVEVfVEFNUEVSRUQQCBIXChNTVEFURV9ORVdFUl9WRVJTSU9OEAkqdwoKT3V0cHV0S2luZBIbChdPVVRQVVRfS0lORF9VTlNQRUNJRklFRBAAEgkKBVJFUExZEAESEQoNUkVQTFlfRkFJTFVSRRACEgkKBUVWRU5UEAMSCgoGRUZGRUNUEAQSCgoGQ0FOQ0VMEAUSCwoHV0FLRV9BVBAGQk0KEmRldi5zaWduZXQuaG9zdC52MUIJSG9zdFByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9ob3N0L3YxO2hvc3R2MWIGcHJvdG8z");
 
 /**
  * Work that the host performs outside the core. It answers with `complete(id, EffectResult)`, once.
@@ -159,6 +159,14 @@ export type Effect = Message<"signet.host.v1.Effect"> & {
      */
     value: FileInfo;
     case: "fileInfo";
+  } | {
+    /**
+     * A primitive that HostInfo defers.
+     *
+     * @generated from field: signet.host.v1.PrimitiveCall primitive = 18;
+     */
+    value: PrimitiveCall;
+    case: "primitive";
   } | { case: undefined; value?: undefined };
 };
 
@@ -168,6 +176,69 @@ export type Effect = Message<"signet.host.v1.Effect"> & {
  */
 export const EffectSchema: GenMessage<Effect> = /*@__PURE__*/
   messageDesc(file_signet_host_v1_host, 0);
+
+/**
+ * A primitive whose answer comes later, because the platform's own is asynchronous, as WebCrypto is.
+ *
+ * @generated from message signet.host.v1.PrimitiveCall
+ */
+export type PrimitiveCall = Message<"signet.host.v1.PrimitiveCall"> & {
+  /**
+   * The operation.
+   *
+   * @generated from field: signet.host.v1.Primitive primitive = 1;
+   */
+  primitive: Primitive;
+
+  /**
+   * Its bytes and texts (UTF-8), in order.
+   *
+   * @generated from field: repeated bytes bytes = 2;
+   */
+  bytes: Uint8Array[];
+
+  /**
+   * Its numbers, in order.
+   *
+   * @generated from field: repeated uint32 numbers = 3;
+   */
+  numbers: number[];
+};
+
+/**
+ * Describes the message signet.host.v1.PrimitiveCall.
+ * Use `create(PrimitiveCallSchema)` to create a new message.
+ */
+export const PrimitiveCallSchema: GenMessage<PrimitiveCall> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 1);
+
+/**
+ * The answer to PrimitiveCall. Without any field the host refuses.
+ *
+ * @generated from message signet.host.v1.PrimitiveResult
+ */
+export type PrimitiveResult = Message<"signet.host.v1.PrimitiveResult"> & {
+  /**
+   * The answer, if it is bytes.
+   *
+   * @generated from field: optional bytes bytes = 1;
+   */
+  bytes?: Uint8Array | undefined;
+
+  /**
+   * The answer, if it is a number.
+   *
+   * @generated from field: optional uint32 number = 2;
+   */
+  number?: number | undefined;
+};
+
+/**
+ * Describes the message signet.host.v1.PrimitiveResult.
+ * Use `create(PrimitiveResultSchema)` to create a new message.
+ */
+export const PrimitiveResultSchema: GenMessage<PrimitiveResult> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 2);
 
 /**
  * A header of a request or an answer.
@@ -195,7 +266,7 @@ export type Header = Message<"signet.host.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 1);
+  messageDesc(file_signet_host_v1_host, 3);
 
 /**
  * One HTTP request. The host follows no redirect, verifies certificates, and stores no cookie.
@@ -251,7 +322,7 @@ export type HttpRequest = Message<"signet.host.v1.HttpRequest"> & {
  * Use `create(HttpRequestSchema)` to create a new message.
  */
 export const HttpRequestSchema: GenMessage<HttpRequest> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 2);
+  messageDesc(file_signet_host_v1_host, 4);
 
 /**
  * A part of a streamed answer.
@@ -286,7 +357,7 @@ export type HttpPiece = Message<"signet.host.v1.HttpPiece"> & {
  * Use `create(HttpPieceSchema)` to create a new message.
  */
 export const HttpPieceSchema: GenMessage<HttpPiece> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 3);
+  messageDesc(file_signet_host_v1_host, 5);
 
 /**
  * An answer.
@@ -321,7 +392,7 @@ export type HttpResponse = Message<"signet.host.v1.HttpResponse"> & {
  * Use `create(HttpResponseSchema)` to create a new message.
  */
 export const HttpResponseSchema: GenMessage<HttpResponse> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 4);
+  messageDesc(file_signet_host_v1_host, 6);
 
 /**
  * The name of a row: its table and key.
@@ -349,7 +420,7 @@ export type RowName = Message<"signet.host.v1.RowName"> & {
  * Use `create(RowNameSchema)` to create a new message.
  */
 export const RowNameSchema: GenMessage<RowName> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 5);
+  messageDesc(file_signet_host_v1_host, 7);
 
 /**
  * Reads rows, and the generation of their space, from one state of the store.
@@ -377,7 +448,7 @@ export type StoreRead = Message<"signet.host.v1.StoreRead"> & {
  * Use `create(StoreReadSchema)` to create a new message.
  */
 export const StoreReadSchema: GenMessage<StoreRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 6);
+  messageDesc(file_signet_host_v1_host, 8);
 
 /**
  * A row's value.
@@ -405,7 +476,7 @@ export type StoredValue = Message<"signet.host.v1.StoredValue"> & {
  * Use `create(StoredValueSchema)` to create a new message.
  */
 export const StoredValueSchema: GenMessage<StoredValue> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 7);
+  messageDesc(file_signet_host_v1_host, 9);
 
 /**
  * The answer to StoreRead.
@@ -433,7 +504,7 @@ export type StoreReadResult = Message<"signet.host.v1.StoreReadResult"> & {
  * Use `create(StoreReadResultSchema)` to create a new message.
  */
 export const StoreReadResultSchema: GenMessage<StoreReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 8);
+  messageDesc(file_signet_host_v1_host, 10);
 
 /**
  * Lists rows by ascending key, in the order of their bytes.
@@ -475,7 +546,7 @@ export type StoreList = Message<"signet.host.v1.StoreList"> & {
  * Use `create(StoreListSchema)` to create a new message.
  */
 export const StoreListSchema: GenMessage<StoreList> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 9);
+  messageDesc(file_signet_host_v1_host, 11);
 
 /**
  * A row.
@@ -503,7 +574,7 @@ export type StoredRow = Message<"signet.host.v1.StoredRow"> & {
  * Use `create(StoredRowSchema)` to create a new message.
  */
 export const StoredRowSchema: GenMessage<StoredRow> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 10);
+  messageDesc(file_signet_host_v1_host, 12);
 
 /**
  * The answer to StoreList.
@@ -524,7 +595,7 @@ export type StoreListResult = Message<"signet.host.v1.StoreListResult"> & {
  * Use `create(StoreListResultSchema)` to create a new message.
  */
 export const StoreListResultSchema: GenMessage<StoreListResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 11);
+  messageDesc(file_signet_host_v1_host, 13);
 
 /**
  * Lists the written spaces.
@@ -539,7 +610,7 @@ export type StoreSpaces = Message<"signet.host.v1.StoreSpaces"> & {
  * Use `create(StoreSpacesSchema)` to create a new message.
  */
 export const StoreSpacesSchema: GenMessage<StoreSpaces> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 12);
+  messageDesc(file_signet_host_v1_host, 14);
 
 /**
  * The answer to StoreSpaces.
@@ -560,7 +631,7 @@ export type StoreSpacesResult = Message<"signet.host.v1.StoreSpacesResult"> & {
  * Use `create(StoreSpacesResultSchema)` to create a new message.
  */
 export const StoreSpacesResultSchema: GenMessage<StoreSpacesResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 13);
+  messageDesc(file_signet_host_v1_host, 15);
 
 /**
  * One write of a transaction.
@@ -609,7 +680,7 @@ export type StoreOp = Message<"signet.host.v1.StoreOp"> & {
  * Use `create(StoreOpSchema)` to create a new message.
  */
 export const StoreOpSchema: GenMessage<StoreOp> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 14);
+  messageDesc(file_signet_host_v1_host, 16);
 
 /**
  * What to do.
@@ -657,7 +728,7 @@ export type StoreOp_Kind = (typeof StoreOp_Kind)[keyof typeof StoreOp_Kind] | Un
  * Describes the enum signet.host.v1.StoreOp.Kind.
  */
 export const StoreOp_KindSchema: GenEnum<StoreOp_Kind> = /*@__PURE__*/
-  enumDesc(file_signet_host_v1_host, 14, 0);
+  enumDesc(file_signet_host_v1_host, 16, 0);
 
 /**
  * Writes rows atomically if the space has the expected generation, and increases it by one. The rows are durable once the
@@ -693,7 +764,7 @@ export type StoreTransact = Message<"signet.host.v1.StoreTransact"> & {
  * Use `create(StoreTransactSchema)` to create a new message.
  */
 export const StoreTransactSchema: GenMessage<StoreTransact> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 15);
+  messageDesc(file_signet_host_v1_host, 17);
 
 /**
  * The answer to StoreTransact. Only OK has written.
@@ -714,7 +785,7 @@ export type StoreTransactResult = Message<"signet.host.v1.StoreTransactResult"> 
  * Use `create(StoreTransactResultSchema)` to create a new message.
  */
 export const StoreTransactResultSchema: GenMessage<StoreTransactResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 16);
+  messageDesc(file_signet_host_v1_host, 18);
 
 /**
  * The outcome of a transaction.
@@ -762,7 +833,7 @@ export type StoreTransactResult_Outcome = (typeof StoreTransactResult_Outcome)[k
  * Describes the enum signet.host.v1.StoreTransactResult.Outcome.
  */
 export const StoreTransactResult_OutcomeSchema: GenEnum<StoreTransactResult_Outcome> = /*@__PURE__*/
-  enumDesc(file_signet_host_v1_host, 16, 0);
+  enumDesc(file_signet_host_v1_host, 18, 0);
 
 /**
  * Reads named bytes.
@@ -783,7 +854,7 @@ export type StorageRead = Message<"signet.host.v1.StorageRead"> & {
  * Use `create(StorageReadSchema)` to create a new message.
  */
 export const StorageReadSchema: GenMessage<StorageRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 17);
+  messageDesc(file_signet_host_v1_host, 19);
 
 /**
  * The answer to StorageRead.
@@ -811,7 +882,7 @@ export type StorageReadResult = Message<"signet.host.v1.StorageReadResult"> & {
  * Use `create(StorageReadResultSchema)` to create a new message.
  */
 export const StorageReadResultSchema: GenMessage<StorageReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 18);
+  messageDesc(file_signet_host_v1_host, 20);
 
 /**
  * Writes named bytes atomically and durably if the stored revision is the expected one.
@@ -846,7 +917,7 @@ export type StorageWrite = Message<"signet.host.v1.StorageWrite"> & {
  * Use `create(StorageWriteSchema)` to create a new message.
  */
 export const StorageWriteSchema: GenMessage<StorageWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 19);
+  messageDesc(file_signet_host_v1_host, 21);
 
 /**
  * The answer to StorageWrite.
@@ -867,7 +938,7 @@ export type StorageWriteResult = Message<"signet.host.v1.StorageWriteResult"> & 
  * Use `create(StorageWriteResultSchema)` to create a new message.
  */
 export const StorageWriteResultSchema: GenMessage<StorageWriteResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 20);
+  messageDesc(file_signet_host_v1_host, 22);
 
 /**
  * Removes named bytes if the stored revision is the expected one.
@@ -895,7 +966,7 @@ export type StorageRemove = Message<"signet.host.v1.StorageRemove"> & {
  * Use `create(StorageRemoveSchema)` to create a new message.
  */
 export const StorageRemoveSchema: GenMessage<StorageRemove> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 21);
+  messageDesc(file_signet_host_v1_host, 23);
 
 /**
  * The answer to StorageRemove.
@@ -916,7 +987,7 @@ export type StorageRemoveResult = Message<"signet.host.v1.StorageRemoveResult"> 
  * Use `create(StorageRemoveResultSchema)` to create a new message.
  */
 export const StorageRemoveResultSchema: GenMessage<StorageRemoveResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 22);
+  messageDesc(file_signet_host_v1_host, 24);
 
 /**
  * Waits for the lock that all processes of the folder share.
@@ -931,7 +1002,7 @@ export type LockAcquire = Message<"signet.host.v1.LockAcquire"> & {
  * Use `create(LockAcquireSchema)` to create a new message.
  */
 export const LockAcquireSchema: GenMessage<LockAcquire> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 23);
+  messageDesc(file_signet_host_v1_host, 25);
 
 /**
  * Releases the lock.
@@ -946,7 +1017,7 @@ export type LockRelease = Message<"signet.host.v1.LockRelease"> & {
  * Use `create(LockReleaseSchema)` to create a new message.
  */
 export const LockReleaseSchema: GenMessage<LockRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 24);
+  messageDesc(file_signet_host_v1_host, 26);
 
 /**
  * The owner of secrets. An absent part is checked as absent.
@@ -988,7 +1059,7 @@ export type BoxScope = Message<"signet.host.v1.BoxScope"> & {
  * Use `create(BoxScopeSchema)` to create a new message.
  */
 export const BoxScopeSchema: GenMessage<BoxScope> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 25);
+  messageDesc(file_signet_host_v1_host, 27);
 
 /**
  * Reads the keys of a scope into the host's memory.
@@ -1016,7 +1087,7 @@ export type BoxHold = Message<"signet.host.v1.BoxHold"> & {
  * Use `create(BoxHoldSchema)` to create a new message.
  */
 export const BoxHoldSchema: GenMessage<BoxHold> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 26);
+  messageDesc(file_signet_host_v1_host, 28);
 
 /**
  * The answer to BoxHold.
@@ -1037,7 +1108,7 @@ export type BoxHoldResult = Message<"signet.host.v1.BoxHoldResult"> & {
  * Use `create(BoxHoldResultSchema)` to create a new message.
  */
 export const BoxHoldResultSchema: GenMessage<BoxHoldResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 27);
+  messageDesc(file_signet_host_v1_host, 29);
 
 /**
  * Drops held keys.
@@ -1058,7 +1129,7 @@ export type BoxRelease = Message<"signet.host.v1.BoxRelease"> & {
  * Use `create(BoxReleaseSchema)` to create a new message.
  */
 export const BoxReleaseSchema: GenMessage<BoxRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 28);
+  messageDesc(file_signet_host_v1_host, 30);
 
 /**
  * Creates a further key.
@@ -1079,7 +1150,7 @@ export type BoxRotate = Message<"signet.host.v1.BoxRotate"> & {
  * Use `create(BoxRotateSchema)` to create a new message.
  */
 export const BoxRotateSchema: GenMessage<BoxRotate> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 29);
+  messageDesc(file_signet_host_v1_host, 31);
 
 /**
  * Deletes every key of the scope. Bytes that they sealed never open again.
@@ -1100,7 +1171,7 @@ export type BoxDestroy = Message<"signet.host.v1.BoxDestroy"> & {
  * Use `create(BoxDestroySchema)` to create a new message.
  */
 export const BoxDestroySchema: GenMessage<BoxDestroy> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 30);
+  messageDesc(file_signet_host_v1_host, 32);
 
 /**
  * Reads a part of a file.
@@ -1135,7 +1206,7 @@ export type FileRead = Message<"signet.host.v1.FileRead"> & {
  * Use `create(FileReadSchema)` to create a new message.
  */
 export const FileReadSchema: GenMessage<FileRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 31);
+  messageDesc(file_signet_host_v1_host, 33);
 
 /**
  * The answer to FileRead.
@@ -1156,7 +1227,7 @@ export type FileReadResult = Message<"signet.host.v1.FileReadResult"> & {
  * Use `create(FileReadResultSchema)` to create a new message.
  */
 export const FileReadResultSchema: GenMessage<FileReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 32);
+  messageDesc(file_signet_host_v1_host, 34);
 
 /**
  * Writes a part of a new file. The first part, at offset zero, creates it and refuses an existing file.
@@ -1198,7 +1269,7 @@ export type FileWrite = Message<"signet.host.v1.FileWrite"> & {
  * Use `create(FileWriteSchema)` to create a new message.
  */
 export const FileWriteSchema: GenMessage<FileWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 33);
+  messageDesc(file_signet_host_v1_host, 35);
 
 /**
  * Reads the size and the time of a file.
@@ -1219,7 +1290,7 @@ export type FileInfo = Message<"signet.host.v1.FileInfo"> & {
  * Use `create(FileInfoSchema)` to create a new message.
  */
 export const FileInfoSchema: GenMessage<FileInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 34);
+  messageDesc(file_signet_host_v1_host, 36);
 
 /**
  * The answer to FileInfo.
@@ -1247,7 +1318,7 @@ export type FileInfoResult = Message<"signet.host.v1.FileInfoResult"> & {
  * Use `create(FileInfoResultSchema)` to create a new message.
  */
 export const FileInfoResultSchema: GenMessage<FileInfoResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 35);
+  messageDesc(file_signet_host_v1_host, 37);
 
 /**
  * The outcome of an effect.
@@ -1364,6 +1435,14 @@ export type EffectResult = Message<"signet.host.v1.EffectResult"> & {
      */
     value: Done;
     case: "done";
+  } | {
+    /**
+     * Answer to PrimitiveCall.
+     *
+     * @generated from field: signet.host.v1.PrimitiveResult primitive = 14;
+     */
+    value: PrimitiveResult;
+    case: "primitive";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1372,7 +1451,7 @@ export type EffectResult = Message<"signet.host.v1.EffectResult"> & {
  * Use `create(EffectResultSchema)` to create a new message.
  */
 export const EffectResultSchema: GenMessage<EffectResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 36);
+  messageDesc(file_signet_host_v1_host, 38);
 
 /**
  * Nothing to say.
@@ -1387,7 +1466,7 @@ export type Done = Message<"signet.host.v1.Done"> & {
  * Use `create(DoneSchema)` to create a new message.
  */
 export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 37);
+  messageDesc(file_signet_host_v1_host, 39);
 
 /**
  * A failed effect.
@@ -1422,7 +1501,7 @@ export type EffectFailure = Message<"signet.host.v1.EffectFailure"> & {
  * Use `create(EffectFailureSchema)` to create a new message.
  */
 export const EffectFailureSchema: GenMessage<EffectFailure> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 38);
+  messageDesc(file_signet_host_v1_host, 40);
 
 /**
  * The kind of a failure.
@@ -1491,7 +1570,7 @@ export type EffectFailure_Kind = (typeof EffectFailure_Kind)[keyof typeof Effect
  * Describes the enum signet.host.v1.EffectFailure.Kind.
  */
 export const EffectFailure_KindSchema: GenEnum<EffectFailure_Kind> = /*@__PURE__*/
-  enumDesc(file_signet_host_v1_host, 38, 0);
+  enumDesc(file_signet_host_v1_host, 40, 0);
 
 /**
  * What the host tells the core at the start.
@@ -1554,6 +1633,13 @@ export type HostInfo = Message<"signet.host.v1.HostInfo"> & {
    * @generated from field: bool store_persistent = 8;
    */
   storePersistent: boolean;
+
+  /**
+   * Primitives that the core must call as effects. Among those of AES-GCM, X25519, Ed25519, the box and Argon2id only.
+   *
+   * @generated from field: repeated signet.host.v1.Primitive deferred = 9;
+   */
+  deferred: Primitive[];
 };
 
 /**
@@ -1561,7 +1647,7 @@ export type HostInfo = Message<"signet.host.v1.HostInfo"> & {
  * Use `create(HostInfoSchema)` to create a new message.
  */
 export const HostInfoSchema: GenMessage<HostInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 39);
+  messageDesc(file_signet_host_v1_host, 41);
 
 /**
  * Operations of the host that answer at once. The core calls `host(primitive, …arguments)`.
