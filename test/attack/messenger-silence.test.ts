@@ -159,7 +159,8 @@ test("a silent stream is opened again; a stream with a heartbeat is not", async 
   const clock = {
     ...systemClock,
     after(ms: number, run: () => void) {
-      if (ms < 10_000) return systemClock.after(ms, run)
+      // Shorter timers have other purposes, such as the requests of a new device after 30 seconds.
+      if (ms < 45_000) return systemClock.after(ms, run)
       const timer = { ms, run, isOver: false }
       timers.push(timer)
       return () => {
@@ -185,7 +186,6 @@ test("a silent stream is opened again; a stream with a heartbeat is not", async 
   await until(() => waiting().length === 1)
   const [first] = waiting()
   // The service sends a heartbeat every 20 seconds.
-  expect(first?.ms).toBeGreaterThanOrEqual(45_000)
   expect(first?.ms).toBeLessThanOrEqual(120_000)
   beat()
   await until(() => first?.isOver === true && waiting().length === 1)
