@@ -4,6 +4,20 @@ import type { Clock, Random } from "../../ports.ts"
 
 export const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => clock.after(ms, resolve))
 
+/** Waits until the time has passed or the signal aborts, which also stops the timer. */
+export function pauseUnless(clock: Clock, signal: AbortSignal, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, end)
+    signal.addEventListener("abort", end, { once: true })
+    if (signal.aborted) end()
+    function end() {
+      cancel()
+      signal.removeEventListener("abort", end)
+      resolve()
+    }
+  })
+}
+
 const firstDelayMs = 50
 const longestDelayMs = 5_000
 /** The longest accepted `retry_after`. For a longer one, the call fails instead. */

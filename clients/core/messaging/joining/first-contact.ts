@@ -1,7 +1,7 @@
 // Advances waiting conversations by their creation, a welcome, or a reset.
 import type { Context, Conversation } from "../context.ts"
+import { pauseUnless } from "../conversation/backoff.ts"
 import { isAway, rejoinsByItself } from "../conversation/status.ts"
-import type { Ambient } from "../deps.ts"
 import { rejoinIfDue } from "../receiving/equivocation.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
@@ -45,7 +45,7 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
   /** Conversations whose rejoin was requested, and that did not wait since. */
   const asked = new Set<string>()
   for (let round = 1; !signal.aborted; round++) {
-    await pauseUnless(context, signal, Math.min(firstMs * 2 ** (round - 1), againMs))
+    await pauseUnless(context.clock, signal, Math.min(firstMs * 2 ** (round - 1), againMs))
     if (signal.aborted) return
     for (const id of await context.store.spaces()) {
       if (id === deviceSpace) continue
@@ -61,17 +61,4 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
       })
     }
   }
-}
-
-/** Waits until the time has passed or the signal aborts, which also stops the timer. */
-function pauseUnless({ clock }: Pick<Ambient, "clock">, signal: AbortSignal, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(ms, end)
-    signal.addEventListener("abort", end, { once: true })
-    function end() {
-      cancel()
-      signal.removeEventListener("abort", end)
-      resolve()
-    }
-  })
 }

@@ -1,7 +1,7 @@
 import { isFailure, needsSignIn } from "../../errors.ts"
 import { followBlocks } from "../blocking.ts"
 import type { Context } from "../context.ts"
-import { pause, retryDelayMs } from "../conversation/backoff.ts"
+import { pause, pauseUnless, retryDelayMs } from "../conversation/backoff.ts"
 import { addDevicesOf, addNewOwnDevices } from "../device/own-devices.ts"
 import { isMessagingError } from "../errors.ts"
 import { answeredId } from "../ids.ts"
@@ -31,7 +31,7 @@ export async function run(context: Context, signal: AbortSignal): Promise<void> 
   const { clock } = context
   inBackground(context, undefined, () => keepAdvancing(context, signal))
   inBackground(context, undefined, async () => {
-    await pause(clock, askAfterMs)
+    await pauseUnless(clock, signal, askAfterMs)
     if (!signal.aborted) await askForUnjoined(context)
   })
   const turns = createHintTurns((hint) => tryingAlone(context, undefined, () => follow(context, hint)))
