@@ -40,7 +40,7 @@ beforeAll(async () => {
   attachmentId = attachment?.id ?? expect.fail("no attachment")
   const [welcome] = await friendOutside.welcomes()
   welcomeId = welcome?.id ?? expect.fail("no welcome")
-}, 30_000)
+})
 afterAll(() => server?.close())
 
 type Call = () => Promise<unknown>

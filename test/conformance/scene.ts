@@ -105,6 +105,24 @@ export function there<T>(value: T | undefined | null, what = "it"): T {
   return value
 }
 
+/**
+ * Reads every 50 ms until the answer has what the case waits for.
+ *
+ * @throws AssertionError after thirty seconds. That is long because other work may use the machine.
+ */
+export async function eventually<Answer>(
+  read: () => Promise<Answer>,
+  holds: (answer: Answer) => boolean,
+): Promise<Answer> {
+  const endMs = performance.now() + 30_000
+  for (;;) {
+    const answer = await read()
+    if (holds(answer)) return answer
+    assert(performance.now() < endMs, `not within thirty seconds: ${holds}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
 /** A copy with one flipped bit. */
 export function flipped(bytes: Uint8Array, at = bytes.length - 1): Uint8Array {
   const copy = Uint8Array.from(bytes)

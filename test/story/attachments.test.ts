@@ -70,7 +70,7 @@ describe("in a folder", () => {
   let scene: Scene
   beforeAll(async () => {
     scene = await open()
-  }, 30_000)
+  })
   afterAll(() => scene?.server.close())
   const blobs = () => scene.server.messaging.deps.blobs
   const sweep = (afterMs = 0) => {
@@ -300,7 +300,7 @@ describe("in a bucket", () => {
     const few = { device: { limit: 20, seconds: 86_400 }, user: { limit: 1_000, seconds: 86_400 } }
     const limits = { ...defaultLimits, windows: { ...defaultLimits.windows, messaging_part: few } }
     scene = await open({ blobs: () => withHook(createS3Blobs(place)), limits })
-  }, 30_000)
+  })
   afterAll(async () => {
     await scene?.server.close()
     await s3?.close()

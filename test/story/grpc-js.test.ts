@@ -79,7 +79,6 @@ describe("grpc-js", () => {
     const deadline = Date.now() + 300
     const { code } = await failureOf(callUnary(client, AuthService.method.refresh, request, { deadline }))
     expect(code).toBe("DEADLINE_EXCEEDED")
-    expect(Date.now()).toBeLessThan(deadline + 2_000)
     done.resolve()
     await busy
     expect((await callUnary(client, AuthService.method.refresh, request)).refreshToken).toMatch(/^sgrt_/)

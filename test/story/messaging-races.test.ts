@@ -94,7 +94,7 @@ describeOnPostgres("races of messaging", () => {
         times.push(performance.now() - began)
       }
       await expect.poll(() => seen).toBe(last)
-      expect(times.toSorted((a, b) => a - b).at(-1)).toBeLessThan(5_000)
+      expect(times.toSorted((a, b) => a - b).at(-1)).toBeLessThan(20_000)
       await stalled.readUntil(`"headSeq":"${last}"`)
       controller.abort()
       await reading

@@ -1,6 +1,7 @@
 // A test server with the messaging Worker beside it: users sign in at the server and send messages through the Worker.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
+import { Agent } from "node:http"
 import { join } from "node:path"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
@@ -52,6 +53,9 @@ export async function startDeployment(options: DeploymentOptions): Promise<Deplo
 }
 
 const audience = "messaging"
+
+/** Closes an idle connection before workerd does, after five seconds: the next call could meet a closed one. */
+const agent = new Agent({ keepAlive: true, timeout: 2_000 })
 
 export async function startEdgeServer({
   store: kind,
@@ -121,7 +125,10 @@ export async function startEdgeServer({
       node: server,
       transferUrl: worker.besideUrl,
       messagingUrl,
-      transport: createConnectTransport({ baseUrl: messagingUrl, httpVersion: "1.1", useBinaryFormat: true }),
+      transport: createConnectTransport({
+        ...{ baseUrl: messagingUrl, httpVersion: "1.1", useBinaryFormat: true },
+        nodeOptions: { agent },
+      }),
       audience,
       crash: () => atRest(() => undefined),
       atRest,

@@ -3,7 +3,7 @@ import { Conversation_Status, Directive_Status, DirectiveKind } from "@signet/pr
 import type { TestDevice } from "../../support/messaging/device.ts"
 import { type Room, tagOf } from "../../support/messaging/room.ts"
 import * as scene from "../scene.ts"
-import { refuses, there } from "../scene.ts"
+import { eventually, refuses, there } from "../scene.ts"
 
 const open = async (device: TestDevice, { id: conversationId }: Room) =>
   (await device.calls.conversations.listDirectives({ conversationId })).directives
@@ -13,12 +13,8 @@ const statusOf = async (device: TestDevice, { id: conversationId }: Room) =>
 
 /** The open directive of this kind. The service may need a moment to issue it. */
 async function issued(device: TestDevice, room: Room, kind: DirectiveKind) {
-  for (let tries = 0; tries < 100; tries++) {
-    const found = (await open(device, room)).find((one) => one.kind === kind)
-    if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  return assert.fail("no directive was issued")
+  const find = async () => (await open(device, room)).find((one) => one.kind === kind)
+  return there(await eventually(find, (found) => found !== undefined))
 }
 
 const lease = (device: TestDevice, { id: conversationId }: Room, directiveId: string) =>
@@ -30,15 +26,12 @@ const commitGraceMs = 1_200
 
 /** Leases a directive once the lease of another device has ended. */
 async function leaseOnceFree(device: TestDevice, room: Room, directiveId: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    const isLeased = await lease(device, room, directiveId).then(
+  const isLeased = () =>
+    lease(device, room, directiveId).then(
       () => true,
       (error: unknown) => refuses("DIRECTIVE_LEASED", Promise.reject(error)).then(() => false),
     )
-    if (isLeased) return
-    await sleep(100)
-  }
-  assert.fail("the lease did not end")
+  await eventually(isLeased, (answer) => answer)
 }
 
 const quick = scene.cases("directives", {
@@ -133,11 +126,10 @@ const quick = scene.cases("directives", {
     for (const each of [one, two, outsider]) assert.deepEqual(await unjoined(each), [])
     assert.deepEqual((await second.calls.conversations.listConversations({})).conversations, [])
     // The service may need a moment to list what a commit has changed.
-    let listed = await unjoined(second)
-    for (let tries = 0; tries < 100 && listed.length === 0; tries++) {
-      await sleep(50)
-      listed = await unjoined(second)
-    }
+    const listed = await eventually(
+      () => unjoined(second),
+      ({ length }) => length > 0,
+    )
     assert.deepEqual(
       listed.map(({ id, members }) => [id, members]),
       [[room.id, []]],

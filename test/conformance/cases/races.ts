@@ -5,7 +5,7 @@ import { hexOf, randomBytes } from "../../support/messaging/device-parts.ts"
 import { tagOf } from "../../support/messaging/room.ts"
 import { commitRound } from "../rounds.ts"
 import * as scene from "../scene.ts"
-import { refusal, there } from "../scene.ts"
+import { eventually, refusal, there } from "../scene.ts"
 
 export const cases = scene.cases("races", {
   async "of parallel commits at one epoch one is accepted, and the others get it"({ trio, group }) {
@@ -143,11 +143,7 @@ export const cases = scene.cases("races", {
     await one.sync(staged.room)
     const { id: conversationId } = staged.room
     const open = async () => (await one.calls.conversations.listDirectives({ conversationId })).directives
-    let directives = await open()
-    for (let tries = 0; tries < 140 && directives.length === 0; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-      directives = await open()
-    }
+    const directives = await eventually(open, ({ length }) => length > 0)
     await one.carryOut(staged.room, there(directives[0], "the directive").id)
     const { conversation } = await one.calls.conversations.getConversation({ conversationId })
     assert(!conversation?.members.some(({ deviceId }) => deviceId === second.id))

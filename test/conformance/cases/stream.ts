@@ -28,7 +28,7 @@ function listen(device: TestDevice, includeEnvelopes = false): Listening {
     event.case === name
   const late = () =>
     new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error("nothing came in five seconds")), 5_000).unref()
+      setTimeout(() => reject(new Error("nothing came in thirty seconds")), 30_000).unref()
     })
   return {
     async until(name, fits = () => true) {
