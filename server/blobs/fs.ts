@@ -1,5 +1,5 @@
-// Blobs in a folder: written beside, made durable, and renamed into place, so that a name has all of its bytes or is not
-// there. Names are spread over 65,536 folders by the hash of the key.
+// Stores blobs in a folder. Each is written to a temporary file, synced and renamed, so that no name has only a part of
+// its bytes. The hash of the key spreads names over 65,536 folders.
 import { createHash, randomUUID } from "node:crypto"
 import { constants, type Stats } from "node:fs"
 import { lstat, mkdir, open, readdir, realpath, rename, unlink } from "node:fs/promises"
@@ -7,24 +7,24 @@ import { join } from "node:path"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import { checkBytes, checkKey, maxBlobBytes, storageFull, unavailable } from "./key.ts"
 
-/** What is asked of the file system. Tests put one in that fails, or stops, where they say. */
+/** The used part of the file system. Tests replace it by one that fails or stops at a chosen call. */
 export const nodeFiles = { lstat, mkdir, open, readdir, realpath, rename, unlink }
 export type Files = typeof nodeFiles
 
 interface Place {
-  /** From the root down; the last one holds the file. */
+  /** From the root to the file's folder. */
   readonly folders: readonly string[]
   readonly path: string
 }
 
-/** What a writer that was stopped left behind is removed when it is this old, in milliseconds. */
+/** The age in milliseconds at which an interrupted write's temporary file is removed. */
 const staleMs = 3_600_000
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
 /**
- * Several processes may share the folder, if its file system does rename and fsync as POSIX has them.
+ * Opens the store. Several processes may share the folder if its file system implements rename and fsync as in POSIX.
  *
- * @param folder Made when it is not there, for the process's user only. It may itself be a link; nothing in it may be.
+ * @param folder Created if missing, for the process's user only. It may be a symbolic link, but may contain none.
  * @throws Refused UNAVAILABLE, STORAGE_FULL
  */
 export async function openFsBlobs(
@@ -108,7 +108,7 @@ async function writeNew(files: Files, path: string, bytes: Uint8Array): Promise<
 
 async function readWhole(files: Files, path: string): Promise<Uint8Array | undefined> {
   try {
-    // Not waiting: a pipe that somebody put there has no writer.
+    // Non-blocking: opening a named pipe without a writer would block.
     const file = await files.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     try {
       ensureFile(await file.stat())
@@ -122,7 +122,7 @@ async function readWhole(files: Files, path: string): Promise<Uint8Array | undef
   }
 }
 
-/** Each is a folder, not a link to one. False when one is missing. */
+/** False if a folder is missing. @throws Error for a path that is no folder, or a link to one */
 async function areFolders(files: Files, folders: readonly string[]): Promise<boolean> {
   for (const folder of folders) {
     const found = await statOf(files, folder)
@@ -146,7 +146,7 @@ async function makeFolder(files: Files, parent: string, folder: string): Promise
   await files.mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
     if (codeOf(error) !== "EEXIST") throw error
   })
-  // Also when another made it: it may not have come to this yet.
+  // Also after EEXIST: the process that created it may not have synced its parent yet.
   await syncFolder(files, parent)
 }
 
@@ -164,7 +164,7 @@ async function removeStale(files: Files, temporary: string, nowMs: number): Prom
     const path = join(temporary, name)
     const found = await statOf(files, path)
     if (found === undefined || found.mtimeMs > nowMs - staleMs) continue
-    // Another process may have been here first.
+    // Another process may have removed it.
     await files.unlink(path).catch(() => undefined)
   }
 }

@@ -1,11 +1,11 @@
 import { Refused } from "@signet/kernel/errors"
 
-/** The most that one blob may have: a part of an attachment. A store that says it has more is not believed. */
+/** The maximum size of a blob, which is a part of an attachment. A larger one from a store is refused. */
 export const maxBlobBytes = 1_048_576
 
 const keyPattern = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/
 
-/** A key is made by the service, so another one is its fault. There is no dot in it, and so no way out of a folder. */
+/** The service creates keys, so an invalid one is a bug. A key has no dot, so it cannot leave its folder. */
 export function checkKey(key: string): string {
   if (key.length > 128 || !keyPattern.test(key)) throw new Error("invalid blob key")
   return key
@@ -16,7 +16,7 @@ export function checkBytes(bytes: Uint8Array): Uint8Array {
   return bytes
 }
 
-/** Nothing is told of what failed; the log has the cause. */
+/** @param cause For the log. The caller does not learn it. */
 export const unavailable = (cause: unknown): Refused => new Refused("UNAVAILABLE", { cause })
 
 export const storageFull = (cause: unknown): Refused => new Refused("STORAGE_FULL", { cause })

@@ -1,4 +1,4 @@
-// Blobs in a bucket of a store that speaks S3, path style, signed with AWS Signature Version 4.
+// Stores blobs in an S3 bucket: path-style URLs, signed with AWS Signature Version 4.
 import { createHash } from "node:crypto"
 import { Refused } from "@signet/kernel/errors"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -12,17 +12,17 @@ export interface S3Settings {
   readonly region: string
   readonly keyId: string
   readonly secret: string
-  /** How long an address is good for, in seconds. */
+  /** Validity of a presigned URL, in seconds. */
   readonly presignedSeconds: number
-  /** A request that takes longer is given up, in milliseconds. */
+  /** Timeout of a request, in milliseconds. */
   readonly timeoutMs: number
-  /** Milliseconds since the Unix epoch. The store takes a signature for some minutes around its time. */
+  /** Milliseconds since the Unix epoch. The store accepts a signature within some minutes of its time. */
   readonly nowMs: () => number
 }
 
 type Verb = "PUT" | "GET" | "HEAD" | "DELETE"
 
-/** Nothing is asked at the start: a store that is away makes attachments UNAVAILABLE and stops nothing else. */
+/** Sends no request at the start: an unreachable store makes attachments UNAVAILABLE and affects nothing else. */
 export function createS3Blobs(settings: S3Settings): BlobStore {
   const { endpoint, bucket, region, keyId, secret, presignedSeconds, timeoutMs, nowMs } = settings
   const urlOf = (key: string) => new URL(`/${bucket}/${checkKey(key)}`, endpoint)
@@ -31,13 +31,13 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
     secretAccessKey: secret,
     service: "s3",
     region,
-    // One for all: it keeps the day's key.
+    // Shared, because it caches the signing key of the day.
     cache: new Map<string, ArrayBuffer>(),
   }
   // ISO 8601, basic format, to the second.
   const datetime = () => new Date(nowMs()).toISOString().replace(/[:-]|\.\d{3}/g, "")
 
-  /** The answer when the store has done it, undefined when there is nothing. */
+  /** Sends a request. @returns The successful response; undefined if the object does not exist. */
   async function ask(verb: Verb, key: string, body?: Uint8Array<ArrayBuffer>): Promise<Response | undefined> {
     const headers = { "x-amz-content-sha256": hashOf(body ?? new Uint8Array()) }
     const request = await new AwsV4Signer({
@@ -55,7 +55,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
       ...(body === undefined ? {} : { body }),
     })
     if (response.ok) return response
-    // A bucket that is not there says so in words; HEAD has none.
+    // Only the error code of the body tells a missing bucket from a missing object. HEAD has no body.
     const code = verb === "HEAD" ? "" : errorCodeOf(await readAtMost(response, 65_536))
     if (response.status === 404 && code !== "NoSuchBucket" && verb !== "PUT") return undefined
     const cause = new Error(`the blob store responded with ${response.status} ${code}`)
@@ -97,7 +97,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
         url: url.href,
         datetime: datetime(),
         signQuery: true,
-        // With its length signed, the address takes exactly so many bytes.
+        // The signed length lets the URL accept exactly this many bytes.
         ...(verb === "PUT" ? { headers: { "content-length": String(size) }, allHeaders: true } : {}),
       }).sign()
       return address.href
@@ -110,11 +110,11 @@ const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes)
 const isFull = (status: number, code: string): boolean =>
   status === 507 || /^(XMinioStorageFull|XMinioAdminBucketQuotaExceeded|QuotaExceeded|InsufficientStorage)$/.test(code)
 
-/** Of the error's XML, which nobody parses: a word, or nothing. */
+/** The error code in the XML body; empty if there is none. A pattern finds it without an XML parser. */
 const errorCodeOf = (body: Uint8Array): string =>
   /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(body))?.[1] ?? ""
 
-/** Whatever the store says that it sends. */
+/** Counts the received bytes, because the announced length may be false. */
 async function readAtMost(response: Response, max: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0

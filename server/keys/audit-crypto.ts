@@ -1,11 +1,11 @@
-// What the audit is sealed and stamped with: keys that come of the service's sealing key, and one key a person.
+// Seals and stamps of the audit: keys derived from the service's sealing key, and a data key for each user.
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { dataKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { openUnder, sealUnder } from "./seal-under.ts"
 import { createSealingKeys, type SealingKeys } from "./sealing-keys.ts"
 
-/** @param sealingKey 32 bytes: the service's; or the keys of a rotation. */
+/** @param sealingKey The service's sealing key, 32 bytes; or the keys of a rotation. */
 export function createAuditCrypto(sealingKey: Uint8Array | SealingKeys): AuditCrypto {
   const sealing = sealingKey instanceof Uint8Array ? createSealingKeys([sealingKey]) : sealingKey
   return {

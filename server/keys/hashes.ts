@@ -1,9 +1,9 @@
-// SHA-2 of node:crypto, in the form that @noble/hashes has it: for programs that have the one and need not carry the other.
+// SHA-2 of node:crypto with the interface of @noble/hashes: programs on Node need not bundle the latter.
 import { createHash } from "node:crypto"
 
 type Name = "sha256" | "sha512"
 
-/** A hash that takes its bytes one after another. */
+/** An incremental hash. */
 export interface Running {
   update(bytes: Uint8Array): Running
   digest(): Uint8Array

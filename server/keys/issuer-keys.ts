@@ -1,5 +1,4 @@
-// The issuer's keys, ready to sign: kept sealed in the store, made at the very first start, and signing as soon as a key
-// set of the root's names them.
+// The issuer's signing keys: stored sealed, created at the first start, and used once a key set of the root names them.
 import { equalBytes, toHex } from "@signet/canonical/bytes"
 import type { SyncSigner } from "@signet/canonical/ed25519"
 import { CanonicalError } from "@signet/canonical/errors"
@@ -24,35 +23,35 @@ import type { IssuerPublicKey, SignedKeySet } from "./root-key.ts"
 
 export interface IssuerKeyRingOptions {
   readonly keys: IssuerKeyStore
-  /** Keys of backends elsewhere, which the set is to name as well. */
+  /** Receipt keys of external backends, which the key set must name, too. */
   readonly receiptKeys?: Pick<ReceiptKeyStore, "list">
   readonly secrets: Pick<Secrets, "seal" | "open">
   readonly clock: Clock
   readonly random: Random
   /** The issuer's URL. */
   readonly issuer: string
-  /** The newest key set there is, given the keys that it should name; undefined when there is none yet. */
+  /** Loads the newest key set. Undefined if there is none yet. @param keys The keys that it should name. */
   readonly loadKeySet: (keys: readonly IssuerPublicKey[]) => Promise<SignedKeySet | undefined>
 }
 
 export interface IssuerKeyRing {
-  /** Loads the keys and the set, and makes the keys at the very first start. @throws Error when a key does not open. */
+  /** Loads keys and key set; creates the keys at the first start. @throws Error if a key cannot be opened. */
   start(): Promise<void>
   /**
-   * Looks for new keys and another set. Call it every minute or so: when it fails, what was known is gone on with.
+   * Loads new keys and a newer key set. Call it about once a minute. After a failure the known keys stay in use.
    *
-   * @throws CanonicalError ISSUER_KEYS_* when the set is not taken.
+   * @throws CanonicalError ISSUER_KEYS_* if the key set is rejected.
    */
   tick(): Promise<void>
-  /** Makes a key that takes over from the one of the purpose once a set names it. */
+  /** Creates the next key of the purpose. It signs once a key set names it. */
   rotate(purpose: IssuerPurpose): Promise<void>
-  /** Those that a set is to name: these, and those of backends elsewhere, which have generation 0. */
+  /** The keys that a key set must name: these, and those of external backends, which have generation 0. */
   publicKeys(): readonly IssuerPublicKey[]
-  /** @throws Refused UNAVAILABLE when no set is there, or none names a key of the purpose now. */
+  /** @throws Refused UNAVAILABLE without a key set, or if it names no valid key of the purpose. */
   signer(purpose: IssuerPurpose): SyncSigner
-  /** @throws Refused UNAVAILABLE when there is no set. */
+  /** @throws Refused UNAVAILABLE without a key set. */
   issuerKeys(): IssuerKeys
-  /** The set as it is handed to clients. */
+  /** The key set for clients; undefined if there is none yet. */
   keySet(): SignedKeySet | undefined
 }
 
@@ -96,7 +95,7 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
       })
       adopted = { signed, keys: verified }
     } catch (error) {
-      // Nobody takes it any more, so nothing is signed under it either.
+      // Clients reject an expired key set, so nothing is signed under it.
       if (error instanceof CanonicalError && error.code === "ISSUER_KEYS_EXPIRED") adopted = undefined
       throw error
     }

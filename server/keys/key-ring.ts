@@ -1,5 +1,5 @@
-// The keys that tokens and statements are signed with, a set a purpose. Every process has its own ring; they agree
-// through the store.
+// The signing keys of tokens and statements, one set for each purpose. Each process has a ring; the store synchronizes
+// them.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, webcrypto } from "node:crypto"
 import type { KeyRing, PublicJwk, Secrets, SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 import { type KeyPurpose, keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
@@ -29,27 +29,29 @@ export interface KeyChange {
 
 export interface RunningKeyRing extends KeyRing {
   /**
-   * Loads the keys, and makes them at the very first start. Before, nothing can be signed.
+   * Loads the keys; creates them at the first start. Nothing can be signed before.
    *
-   * @throws Error when a key does not open: the service's sealing key is not the one that sealed it.
+   * @throws Error if a key cannot be opened: another sealing key has sealed it.
    */
   start(): Promise<readonly KeyChange[]>
   /**
-   * Looks what other processes did, and does what is due. Call it every few seconds: between two calls this process
-   * goes on with the keys that it knows, and so it does when the call fails.
+   * Loads other processes' changes, and rotates keys that are due. Call it every few seconds. Until the next successful
+   * call this process uses the keys that it knows.
    */
   tick(): Promise<readonly KeyChange[]>
   /**
-   * Has NEXT sign before it is due, for this purpose alone; CURRENT verifies on. Other processes follow at their next tick.
+   * Lets NEXT of this purpose sign before it is due. CURRENT stays published. Other processes follow at their next
+   * tick.
    *
-   * @param options.isEarly Also a key that was not published for long enough: who has not seen it yet asks for it.
-   * @returns Nothing of this purpose where NEXT was not published for long enough.
+   * @param options.isEarly Permits a key that was not published for long enough. Verifiers then request it as unknown.
+   * @returns No change of this purpose if NEXT was not published for long enough.
    */
   rotate(purpose: KeyPurpose, options: { readonly isEarly: boolean }): Promise<readonly KeyChange[]>
   /**
-   * Takes a key out of use at once: it leaves its key set, and NEXT signs. Other processes follow at their next tick.
+   * Withdraws a key at once: its key set no longer contains it, and NEXT signs. Other processes follow at their next
+   * tick.
    *
-   * @returns Nothing when there is no such key, or when it was taken out before.
+   * @returns Empty if the key is unknown, or was withdrawn before.
    */
   compromise(kid: string): Promise<readonly KeyChange[]>
 }
@@ -62,7 +64,7 @@ interface Signer {
 /** The keys of one purpose. */
 interface Loaded {
   current: Signer
-  /** Ready, so that it can sign the moment that CURRENT is compromised. */
+  /** Opened in advance, so that it can sign as soon as CURRENT is compromised. */
   next: Signer
   published: readonly PublicJwk[]
 }
@@ -70,9 +72,9 @@ interface Loaded {
 const day = 86_400_000
 
 /**
- * @param options.rotateAfterMs How long a key signs; 30 days.
- * @param options.publishAheadMs How long a key is published before it signs; 24 hours.
- * @param options.retireAfterMs How long it stays published after it signed; 24 hours.
+ * @param options.rotateAfterMs How long a key signs. Default: 30 days.
+ * @param options.publishAheadMs How long a key is published before it signs. Default: 24 hours.
+ * @param options.retireAfterMs How long a key stays published after its last signature. Default: 24 hours.
  */
 export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
   const { signingKeys, secrets, clock, rotateAfterMs = 30 * day, publishAheadMs = day, retireAfterMs = day } = options
@@ -111,7 +113,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
     nowMs: number,
     purpose: KeyPurpose,
   ) => readonly SigningKeyRecord[]
-  /** Each purpose by itself: what happens to the keys of one says nothing of the others. */
+  /** Applies a plan to the keys of each purpose separately. */
   function eachPurpose(plan: PurposePlan): Plan {
     return (keys, nowMs) =>
       keyPurposes.flatMap((purpose) =>
@@ -133,14 +135,14 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
     let keys = await signingKeys.list()
     let writes = plan(keys, nowMs)
     if (writes.length > 0) {
-      // Decided again under the lock: another process may have done it meanwhile.
+      // Planned again under the lock: another process may have made the change.
       keys = await signingKeys
         .change((locked) => {
           writes = plan(locked, nowMs)
           return writes
         })
         .finally(() => {
-          // Also when it failed: the answer may be lost and the keys kept.
+          // Also after a failure: the keys may be stored although the answer was lost.
           fresh = []
         })
     }
@@ -168,7 +170,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
     sign(typ, claims) {
       const { kid, privateKey } = keysOf(purposeOf(typ)).current
       const input = `${encode({ alg: "ES256", typ, kid })}.${encode(claims)}`
-      // JWS wants the two numbers one after the other (RFC 7518 section 3.4), not OpenSSL's DER.
+      // JWS concatenates r and s (RFC 7518 section 3.4); OpenSSL's default is DER.
       const signature = sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" })
       return `${input}.${signature.toString("base64url")}`
     },
@@ -180,7 +182,7 @@ function encode(json: unknown): string {
   return Buffer.from(JSON.stringify(json), "utf8").toString("base64url")
 }
 
-/** Made by Web Crypto, whose export neither blocks nor, as exporting right after generateKeyPairSync can, hangs. */
+/** Uses Web Crypto, which does not block. An export right after generateKeyPairSync can hang. */
 async function makeKeys(secrets: Pick<Secrets, "seal" | "digest">): Promise<readonly FreshKey[]> {
   const purposes = keyPurposes.flatMap((purpose) => Array.from({ length: freshKeysNeeded }, () => purpose))
   return Promise.all(purposes.map((purpose) => makeKey(secrets, purpose)))
@@ -197,7 +199,7 @@ async function makeKey(secrets: Pick<Secrets, "seal" | "digest">, purpose: KeyPu
   return { kid: publicJwk.kid, purpose, publicJwk, privateSealed }
 }
 
-/** The public members, and as kid the key's thumbprint (RFC 7638). */
+/** The public JWK. Its kid is the key's thumbprint (RFC 7638). */
 function describeKey(secrets: Pick<Secrets, "digest">, x: string, y: string): PublicJwk {
   const kid = Buffer.from(secrets.digest(JSON.stringify({ crv: "P-256", kty: "EC", x, y }))).toString("base64url")
   return { kty: "EC", crv: "P-256", x, y, kid, alg: "ES256", use: "sig" }
@@ -208,7 +210,7 @@ function openKey(secrets: Pick<Secrets, "open" | "digest">, key: SigningKeyRecor
   if (pkcs8 === undefined) throw new Error(`the signing key ${key.kid} does not open under this sealing key`)
   const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })
   const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" })
-  // A row whose halves are of different keys would sign what nobody can verify.
+  // If the row's halves are of different keys, no verifier could verify a signature.
   if (describeKey(secrets, x, y).kid !== key.kid || key.publicJwk.x !== x || key.publicJwk.y !== y) {
     throw new Error(`the signing key ${key.kid} does not match its row`)
   }

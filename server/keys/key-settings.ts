@@ -1,7 +1,7 @@
-// Secret keys as settings hold them.
+// Parses secret keys from settings.
 import type { Pepper } from "./secrets.ts"
 
-/** 32 bytes of base64. What is wrong is added to the problems, which never repeat a value. */
+/** Parses 32 bytes in base64. Adds an invalid setting to the problems, which never contain a value. */
 export function parseKey(name: string, text: string | undefined, problems: string[]): Uint8Array | undefined {
   if (text === undefined) return undefined
   const key = Buffer.from(text, "base64")
@@ -10,7 +10,7 @@ export function parseKey(name: string, text: string | undefined, problems: strin
   return undefined
 }
 
-/** `version:key,…`, of 32 bytes each. */
+/** Parses `version:key,…` with keys of 32 bytes. */
 export function parsePeppers(text: string | undefined, problems: string[]): Pepper[] {
   const parsed = (text?.split(",") ?? []).flatMap((entry) => {
     const [version = "", encoded] = entry.trim().split(":")

@@ -1,5 +1,5 @@
-// The root signs which keys an issuer has. Clients pin its public half; the private half is used offline, and never by a
-// server but in the development profile.
+// The root key signs the issuer's key set. Clients pin its public half. The private half is used offline; only the
+// development profile gives it to a server.
 import { seedSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
@@ -8,7 +8,7 @@ import type { IssuerKeyRecord, IssuerPurpose } from "@signet/kernel/keys/issuer-
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { SignatureScheme } from "@signet/proto/credential/v1/signed"
 
-/** A key that is to be in the set: no secret. */
+/** The public part of a key for the key set. */
 export type IssuerPublicKey = Pick<IssuerKeyRecord, "purpose" | "generation" | "publicKey" | "createdAtMs">
 
 /** A signed key set, with the root that signed it. */
@@ -20,9 +20,9 @@ export interface SignedKeySet {
 }
 
 const day = 86_400
-/** Five years: longer than anything that a key signs is to verify (credentials live 400 days). */
+/** Five years: longer than any signature must verify. Credentials live 400 days. */
 const keySeconds = 5 * 365 * day
-/** Clocks may be behind by so much when a key begins. */
+/** Tolerance for verifiers' clocks that are behind, in seconds. */
 const earlySeconds = 3_600
 
 const purposes: Record<IssuerPurpose, KeyPurpose> = {
@@ -39,9 +39,9 @@ export const rootPublicKey = (seed: Uint8Array): Uint8Array => seedSigner(seed).
  * Signs the keys of an issuer.
  *
  * @param of.seed The root's 32 secret bytes.
- * @param of.version Higher than that of every set before; Unix seconds do. Two sets of one version are a fork.
- * @param of.days How long clients take the set: another has to be signed before.
- * @throws CanonicalError ISSUER_KEYS_MALFORMED for a key that is in it twice, or is the root's.
+ * @param of.version Higher than that of every earlier set, such as Unix seconds. Two sets with one version are a fork.
+ * @param of.days How long clients accept the set. Sign the next one before.
+ * @throws CanonicalError ISSUER_KEYS_MALFORMED for a duplicate key, or the root key itself.
  */
 export async function signKeySet(of: {
   seed: Uint8Array

@@ -1,12 +1,12 @@
-// AES-256-GCM as everything sealed has it.
+// The format of sealed values: AES-256-GCM.
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto"
 
 const ivLength = 12
 const tagLength = 16
-/** First byte of everything sealed: which scheme sealed it. */
+/** The first byte of a sealed value: its format. */
 const sealedVersion = 1
 
-/** Version, 12 bytes of nonce, ciphertext, 16 bytes of tag. */
+/** Returns version, nonce (12 bytes), ciphertext and tag (16 bytes). */
 export function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8Array {
   const iv = randomBytes(ivLength)
   const cipher = createCipheriv("aes-256-gcm", key, iv, { authTagLength: tagLength })
@@ -16,7 +16,7 @@ export function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array)
   )
 }
 
-/** Undefined when it does not open. */
+/** Undefined if the key, the label or the bytes are wrong. */
 export function openUnder(key: Uint8Array, label: string, sealed: Uint8Array): Uint8Array | undefined {
   if (sealed.length < 1 + ivLength + tagLength || sealed[0] !== sealedVersion) return undefined
   const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(1, 1 + ivLength), { authTagLength: tagLength })

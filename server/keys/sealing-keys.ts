@@ -1,4 +1,4 @@
-// The service's sealing key and, while a rotation lasts, the other one beside it: one seals, both open.
+// The service's sealing keys. During a rotation there are two: one seals, and both open.
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
 import type { StampKey } from "@signet/kernel/audit/crypto"
 import { type SealedLabel, type SealingScheme, stampKeyLabel } from "@signet/kernel/keys/sealed-columns"
@@ -6,27 +6,27 @@ import { judgeHeld, type SealingKeyRecord, type StampEnd } from "@signet/kernel/
 import { openUnder, sealUnder } from "./seal-under.ts"
 
 export interface SealingKeys {
-  /** Of the settings, the one in SIGNET_SEALING_KEY first. */
+  /** Ids of the keys in the settings, SIGNET_SEALING_KEY first. */
   readonly heldIds: readonly string[]
   /** The id of the key that seals and stamps. */
   sealsWith(): string
   /**
-   * Takes over which key seals, which only open, and which stamps count.
+   * Applies the database's records: which key seals, which keys open, and which stamps are valid.
    *
-   * @throws Error when a process with these keys cannot read what is there. Until a later look finds it otherwise, nothing
-   *   is sealed and stamped: a process that was away during a rotation would do so under a key that has ended.
+   * @throws Error if these keys cannot open the stored values. Sealing and stamping then fail until a later call
+   *   succeeds: a process that missed a rotation would use a retired key.
    */
   follow(records: readonly SealingKeyRecord[]): void
   seal(scheme: SealingScheme, label: SealedLabel, plaintext: Uint8Array): Uint8Array
-  /** Undefined when it opens under no key that may open. */
+  /** Undefined if no valid key opens the value. */
   open(scheme: SealingScheme, label: SealedLabel, sealed: Uint8Array): Uint8Array | undefined
   /**
-   * The same under the key that seals.
+   * Seals a value again under the current key.
    *
-   * @returns `"current"` for what is under it already, undefined for what does not open.
+   * @returns `"current"` if the current key has sealed it, undefined if no key opens it.
    */
   reseal(scheme: SealingScheme, label: SealedLabel, sealed: Uint8Array): Uint8Array | "current" | undefined
-  /** The stamp key of a held key, as its record keeps it under the key that takes over. */
+  /** Seals the stamp key of a retiring key under its successor, for the record. */
   sealStampKey(of: { id: string; to: string; status: "PREVIOUS" | "RETIRED"; until: StampEnd | null }): Uint8Array
   stamp(text: string): Uint8Array
   stampedBy(text: string, stamp: Uint8Array): StampKey | undefined
@@ -45,7 +45,7 @@ interface Stamping extends StampKey {
   readonly key: KeyObject
 }
 
-/** @throws RangeError for a key that is not 32 bytes, and for two that are the same. */
+/** @throws RangeError for a key that is not 32 bytes long, and for two equal keys. */
 export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]): SealingKeys {
   const held = keys.map(hold)
   if (new Set(held.map(({ id }) => id)).size !== held.length) throw new RangeError("two sealing keys are equal")
@@ -81,7 +81,7 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
       const next = heldKey(held, used.id)
       const earlier = records.filter(({ status }) => status !== "CURRENT")
       const stampsOf = earlier.map((record) => openStampKey(held, record))
-      // The key that seals comes first: most of what is opened is under it.
+      // The current key is first, because it has sealed most values.
       opening = [next, ...held.filter(({ id }) => id !== next.id)]
       stamps = [stampingOf(next.id, next.stampKey, null), ...stampsOf]
       current = next
@@ -151,7 +151,7 @@ function openStampKey(held: readonly HeldKey[], { id, status, stampSealed }: Sea
   throw new Error(`the stamp key of the sealing key ${id} does not open`)
 }
 
-/** What a stamp key's record holds; authenticated, so it is what this file wrote. */
+/** The content of a stamp key's record. It is authenticated, so this file has written it. */
 interface StoredStampKey {
   readonly key: string
   readonly until: { readonly checkpoint: string; readonly hash: string } | null

@@ -1,21 +1,21 @@
-// Hashing and sealing under secrets that are outside the database. Synchronous: node:crypto is faster so.
+// Hashes and seals under secrets outside the database. Synchronous, because node:crypto is faster that way.
 import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { openUnder, sealUnder } from "./seal-under.ts"
 import { createSealingKeys, type SealingKeys } from "./sealing-keys.ts"
 
-/** A key that token hashes are made under. */
+/** A key of token hashes. */
 export interface Pepper {
-  /** The highest is the newest, and makes new hashes. */
+  /** The pepper with the highest version makes new hashes. */
   version: number
   /** 32 bytes. */
   key: Uint8Array
 }
 
 /**
- * @param options.peppers At least one. Keep the old ones until no token that was hashed under them lives.
- * @param options.sealingKey 32 bytes, for what the service itself must open again; or the keys of a rotation.
- * @throws RangeError for keys of another length, and for two peppers of one version: at start, not at the first call.
+ * @param options.peppers At least one. Keep an old one until every token that was hashed under it has expired.
+ * @param options.sealingKey 32 bytes; or the keys of a rotation.
+ * @throws RangeError for keys of another length, and for two peppers of one version.
  */
 export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey: Uint8Array | SealingKeys }): Secrets {
   const peppers = options.peppers.toSorted((a, b) => b.version - a.version)
@@ -25,7 +25,7 @@ export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey:
   for (const { key } of peppers) requireKeyLength("a pepper", key)
   const { sealingKey } = options
   const sealing = sealingKey instanceof Uint8Array ? createSealingKeys([sealingKey]) : sealingKey
-  // Imported once: importing costs more than hashing.
+  // Imported once, because an import costs more than a hash.
   const keys = peppers.map(({ key }) => createSecretKey(key))
   const [newestKey] = keys
   if (newestKey === undefined) throw new RangeError("at least one pepper is required")
@@ -50,12 +50,12 @@ function requireKeyLength(what: string, key: Uint8Array): void {
   if (key.length !== 32) throw new RangeError(`${what} has ${key.length} bytes instead of 32`)
 }
 
-/** The zero byte ends the purpose, so that no purpose and text can be read as another. */
+/** The zero byte separates purpose and text unambiguously. */
 function hmac(key: KeyObject, purpose: string, text: string): Uint8Array {
   return new Uint8Array(createHmac("sha256", key).update(`${purpose}\0`, "utf8").update(text, "utf8").digest())
 }
 
-/** HKDF-SHA-256 of the old token and the retry key. The token's length is fixed, so the seam cannot be moved. */
+/** HKDF-SHA-256 of old token and retry key. The token's length is fixed, so the concatenation is unambiguous. */
 function successorKey(of: { tokenId: string; token: string; retryKey: string }): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", of.token + of.retryKey, "", `rt-successor|${of.tokenId}`, 32))
 }

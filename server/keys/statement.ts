@@ -1,9 +1,9 @@
-// Statements of the audit, verified offline: by keys that are given, whether they still are published or not.
+// Verifies statements of the audit offline, with given keys: also with keys that are no longer published.
 import { createPublicKey, verify } from "node:crypto"
 import { type CheckpointClaims, checkpointType } from "@signet/kernel/audit/checkpoint"
 import type { PublicJwk } from "@signet/kernel/keys/ports"
 
-/** @returns What the statement says; undefined when it is none, or signed by none of these keys. */
+/** Returns the claims of a checkpoint; undefined if it is malformed, or none of the keys has signed it. */
 export function openCheckpoint(jws: string, keys: readonly PublicJwk[]): CheckpointClaims | undefined {
   const [header = "", payload = "", signature = "", ...more] = jws.split(".")
   const { alg, typ, kid } = objectIn(header)

@@ -1,23 +1,23 @@
-// The only way out: requests to addresses of the configuration, bounded in time and size, never redirected.
+// Requests to providers: only to configured addresses, limited in time and size, and without redirects.
 import { isServerAddress } from "@signet/kernel/administration/address"
 import { Refused } from "@signet/kernel/errors"
 
-/** The part of `fetch` that providers use, so that a program can put its own in. */
+/** The part of `fetch` that providers use. A program may replace it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** How requests go out, and where to. */
+/** How requests are sent, and which addresses are allowed. */
 export interface Outbound {
   readonly fetch: Fetch
-  /** A stand-in on this machine itself may be asked, without TLS: the development profile and tests. */
+  /** Allows a stand-in at a loopback address without TLS: for the development profile and tests. */
   readonly isLoopbackAllowed: boolean
 }
 
-/** Requests go out by the platform's own `fetch`, unless the program has another. */
+/** @param deps.fetch Default: the platform's `fetch`. */
 export function outbound(deps: { fetch?: Fetch; isLoopbackAllowed: boolean }): Outbound {
   return { fetch: deps.fetch ?? ((url, init) => fetch(url, init)), isLoopbackAllowed: deps.isLoopbackAllowed }
 }
 
-/** How long a provider may take to answer whole, and how much it may answer. */
+/** Limits of a response: the time until its last byte, and its size. */
 export const limits = { timeoutMs: 5_000, maxBytes: 65_536 }
 
 export interface JsonAnswer {
@@ -26,16 +26,16 @@ export interface JsonAnswer {
 }
 
 /**
- * Asks a provider.
+ * Sends a request to a provider and reads its JSON response.
  *
- * @param url Of the configuration: https at a public name, or where that is allowed this machine itself.
- * @throws Refused UPSTREAM_UNAVAILABLE when it does not answer in JSON in time and size, or answers elsewhere.
+ * @param url From the configuration: https with a public host, or a loopback address where that is allowed.
+ * @throws Refused UPSTREAM_UNAVAILABLE for a response that is late, too large, no JSON, or a redirect.
  */
 export function requestJson(out: Outbound, url: string, init: RequestInit): Promise<JsonAnswer> {
   return request(out, url, init, readJson)
 }
 
-/** As requestJson, of a call whose success says nothing: its body is not read, and undefined in the answer. */
+/** As requestJson, for a call whose success has no content: the body is not read, and is undefined in the answer. */
 export function requestEffect(out: Outbound, url: string, init: RequestInit): Promise<JsonAnswer> {
   return request(out, url, init, async (response) => {
     if (!response.ok) return readJson(response)
@@ -50,12 +50,12 @@ async function request(
   init: RequestInit,
   read: (response: Response) => Promise<JsonAnswer>,
 ): Promise<JsonAnswer> {
-  // What administrators configure was judged then; what came into the database in another way is judged here.
+  // Addresses from administrators were validated when they were stored. This check covers rows written in another way.
   if (!isServerAddress(url, isLoopbackAllowed))
     throw unavailable("the configured address is not allowed: it must be HTTPS with a public host")
   try {
     const signal = AbortSignal.timeout(limits.timeoutMs)
-    // "manual", because a followed redirect would lead to an address that nobody configured.
+    // "manual": a redirect could lead to an address that is not configured.
     const response = await send(url, { ...init, redirect: "manual", credentials: "omit", signal })
     if (response.status >= 300 && response.status < 400) {
       await discard(response)
@@ -81,7 +81,7 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    // Leaving the loop cancels the rest of the body.
+    // The throw ends the loop, which cancels the rest of the body.
     if (size > limits.maxBytes) throw unavailable("the response exceeds the size limit")
     text += decoder.decode(chunk, { stream: true })
   }
@@ -92,7 +92,7 @@ async function discard(response: Response): Promise<void> {
   await response.body?.cancel()
 }
 
-/** The sentence goes to the log as the cause; the caller reads only that the provider does not answer. */
+/** @param why For the log. The caller learns only that the provider is unavailable. */
 export function unavailable(why: string, cause?: unknown): Refused {
   return new Refused("UPSTREAM_UNAVAILABLE", { cause: new Error(why, { cause }) })
 }

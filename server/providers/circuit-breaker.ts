@@ -1,28 +1,28 @@
-// Stops asking whoever does not answer, so that sign-ins fail at once instead of waiting for each time limit.
+// Stops requests to a provider that does not answer: sign-ins then fail at once instead of at the request's timeout.
 import type { Clock } from "@signet/kernel/ports"
 import { unavailable } from "./bounded-request.ts"
 
-/** So many requests in a row without an answer open the circuit. */
+/** Consecutive requests without an answer that open the circuit. */
 const maxFailures = 5
-/** How long nobody asks then; after it, one request tries. */
+/** How long an open circuit refuses requests. Afterwards one request probes. */
 const openMs = 10_000
-/** How many names are remembered; the longest unused is forgotten first. */
+/** Maximum number of names in memory. The least recently used one is evicted. */
 const maxNames = 100
 
 export interface CircuitBreaker {
   /**
-   * Runs the work, unless the last ones of that name had no answer.
+   * Runs the work unless the circuit of this name is open.
    *
-   * @param isAnswer Whether what the work resolved to came from a working service; a throw never does.
-   * @throws Refused UPSTREAM_UNAVAILABLE without running it; otherwise what the work throws.
+   * @param isAnswer True if the result is from a working service. An exception counts as no answer.
+   * @throws Refused UPSTREAM_UNAVAILABLE if the circuit is open; otherwise what the work throws.
    */
   run<T>(name: string, work: () => Promise<T>, isAnswer: (result: T) => boolean): Promise<T>
 }
 
 interface Circuit {
-  /** In a row. The circuit is open from maxFailures on. */
+  /** Consecutive failures. At `maxFailures` the circuit is open. */
   failures: number
-  /** While it is open, nobody tries before. */
+  /** An open circuit permits a probe from this time on. */
   triesAtMs: number
   isProbing: boolean
 }
@@ -57,7 +57,7 @@ export function createCircuitBreaker({ clock }: { clock: Clock }): CircuitBreake
         return result
       } finally {
         if (isProbe) circuit.isProbing = false
-        // What was under way when the circuit opened may close it, but not keep it open longer.
+        // A request that started before the circuit opened may close it, but not prolong it.
         const wasOpen = circuit.failures >= maxFailures
         circuit.failures = isWell ? 0 : circuit.failures + 1
         if (!isWell && (isProbe || !wasOpen)) circuit.triesAtMs = clock.nowMs() + openMs

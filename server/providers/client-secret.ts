@@ -1,4 +1,4 @@
-// The client secret of IDP_B: a token of our own, made for each request, so that none is worth stealing.
+// Mints the client secret of IDP_B: a short-lived JWT for each request, so that a stolen one is worthless.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
@@ -6,16 +6,16 @@ import type { ProviderClient } from "@signet/kernel/records"
 import { type CryptoKey, importPKCS8, SignJWT } from "jose"
 import { openClientSecret } from "./code-exchange.ts"
 
-/** The provider would take half a year. */
+/** The provider accepts up to half a year. */
 const lifeSeconds = 300
 
 /**
- * The JWT that says that the client's team asks (RFC 7523 section 3, sent as client_secret).
+ * Mints the JWT that authenticates the client's team (RFC 7523 section 3, sent as client_secret).
  *
- * What is sealed in the client is the text of the key file that the provider gives out: a P-256 key as PKCS #8 in PEM
- * (RFC 7468 section 10).
+ * The client's sealed secret is the text of the provider's key file: a P-256 key as PKCS #8 in PEM (RFC 7468 section
+ * 10).
  *
- * @throws Refused PROVIDER_NOT_CONFIGURED for a client without team, key id or such a key.
+ * @throws Refused PROVIDER_NOT_CONFIGURED for a client without a team, a key id or a valid key.
  */
 export async function mintClientSecret(
   deps: { clock: Clock; secrets: Pick<Secrets, "open"> },

@@ -1,4 +1,4 @@
-// Trades an authorization code for an ID token (RFC 6749 section 4.1.3, RFC 7636).
+// Exchanges an authorization code for an ID token (RFC 6749 section 4.1.3, RFC 7636).
 import { Refused } from "@signet/kernel/errors"
 import type { ExternalCredential } from "@signet/kernel/identity/provider-ports"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -8,7 +8,7 @@ import { type JsonAnswer, type Outbound, requestJson, unavailable } from "./boun
 
 export type Code = Extract<ExternalCredential, { is: "code" }>
 
-/** What a token endpoint gives for a code. Its access token is for nothing that we do. */
+/** The answer of a token endpoint. Its access token is not used. */
 export interface Traded {
   /** Not verified yet. */
   idToken: string
@@ -20,14 +20,14 @@ export interface TokenRequest {
   form: URLSearchParams
 }
 
-/** What is wrong with the configuration of the client, not with the code (RFC 6749 section 5.2). */
+/** Errors of the client's configuration, not of the code (RFC 6749 section 5.2). */
 const configurationErrors = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"]
 
 /**
- * Asks the client's token endpoint for the ID token of a code. It is not verified yet.
+ * Requests the ID token of a code from the client's token endpoint. It is not verified yet.
  *
- * @throws Refused PROVIDER_TOKEN_INVALID for a code, verifier or address that is not right; PROVIDER_NOT_CONFIGURED
- *   when the client takes no codes or the provider does not know it; UPSTREAM_UNAVAILABLE.
+ * @throws Refused PROVIDER_TOKEN_INVALID for a wrong code, verifier or redirect URI; PROVIDER_NOT_CONFIGURED if the
+ *   client has no token endpoint or the provider rejects the client; UPSTREAM_UNAVAILABLE.
  */
 export async function exchangeCode(
   deps: Outbound & { secrets: Pick<Secrets, "open"> },
@@ -45,7 +45,7 @@ export async function askTokenEndpoint(out: Outbound, endpoint: string, request:
   return readAnswer(await requestJson(out, endpoint, { method: "POST", headers, body: form }))
 }
 
-/** @throws Refused PROVIDER_TOKEN_INVALID for what the provider need not be asked. */
+/** @throws Refused PROVIDER_TOKEN_INVALID for a request that the provider would certainly refuse. */
 function buildRequest(client: ProviderClient, code: Code, secret: string | undefined): TokenRequest {
   if (!client.redirectUris.includes(code.redirectUri)) throw invalid("redirect_uri")
   if (!isCodeVerifier(code.codeVerifier)) throw invalid("code_verifier")
@@ -76,7 +76,7 @@ export function readAnswer({ status, body }: JsonAnswer): Traded {
   return { idToken, refreshToken: isKept ? refreshToken : null }
 }
 
-/** What an answer of an OAuth endpoint that is no success means (RFC 6749 section 5.2). */
+/** Maps an error of an OAuth endpoint to a refusal (RFC 6749 section 5.2). */
 export function readRefusal({ status, body }: JsonAnswer): Refused {
   const { error } = membersOf(body)
   if (status === 401 || configurationErrors.some((known) => known === error)) {
@@ -86,19 +86,19 @@ export function readRefusal({ status, body }: JsonAnswer): Refused {
   return unavailable(`the provider responded with status ${status}`)
 }
 
-/** The members of an answer; none of what is no object. */
+/** The members of an answer; empty if it is no object. */
 export const membersOf = (body: unknown): Record<string, unknown> => ({ ...Object(body) })
 
-/** The client's secret, or what stands for it; undefined when it has none. */
+/** The client's secret, or its key file; undefined if it has none. */
 export function openClientSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): string | undefined {
   if (client.clientSecretSealed === null) return undefined
   const opened = secrets.open(clientSecretLabel(client.id), client.clientSecretSealed)
-  // A fault of the installation, and nothing the caller could mend.
+  // A fault of the installation, which no caller can correct.
   if (opened === undefined) throw new Error("the secret of a provider client does not open under the sealing key")
   return new TextDecoder().decode(opened)
 }
 
-/** Both are form-encoded first (RFC 6749 section 2.3.1). */
+/** Form-encodes id and secret first (RFC 6749 section 2.3.1). */
 function basicCredential(clientId: string, secret: string): string {
   const encode = (text: string) => new URLSearchParams({ "": text }).toString().slice(1)
   const bytes = new TextEncoder().encode(`${encode(clientId)}:${encode(secret)}`)

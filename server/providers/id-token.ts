@@ -1,4 +1,4 @@
-// Verifies ID tokens. Fetching keys is provider-keys' part, judging claims the kernel's; between them is the signature.
+// Verifies ID tokens. provider-keys.ts fetches keys, signed-token.ts checks the signature, the kernel judges claims.
 import { Refused } from "@signet/kernel/errors"
 import { judgeIdToken } from "@signet/kernel/identity/provider-client"
 import type { Vouched } from "@signet/kernel/identity/provider-ports"
@@ -14,9 +14,9 @@ interface IdTokenDeps extends SignedTokenDeps {
 }
 
 /**
- * Verifies what the provider says of a person.
+ * Verifies an ID token and returns its claims.
  *
- * @param nonce As the app gave it to the sign-in; empty when it gave none.
+ * @param nonce The app's nonce, before any hashing; empty for none.
  * @throws Refused PROVIDER_TOKEN_INVALID (its metadata names the claim), NONCE_MISMATCH, UPSTREAM_UNAVAILABLE.
  */
 export async function verifyIdToken(
@@ -29,7 +29,7 @@ export async function verifyIdToken(
   return vouch(deps, client, { idToken, claims }, nonce)
 }
 
-/** The second half of verifyIdToken, for a provider whose claims are read in a way of its own. */
+/** Judges verified claims, for a provider whose claims need a conversion after the signature check. */
 export function vouch(
   deps: Pick<IdTokenDeps, "clock" | "secrets">,
   client: ProviderClient,
@@ -51,12 +51,13 @@ export function vouch(
 }
 
 /**
- * The token without its signature, of which one token has many: the last character has bits that say nothing, and with
- * (r, s) an ECDSA key has signed (r, n - s) too. By the whole text a token would serve once in each of them.
+ * The token without its signature, for the single-use check. One token has several valid encodings: the last character
+ * has unused bits, and for an ECDSA signature (r, s), (r, n - s) is valid too. A hash of the whole text would accept
+ * each encoding once.
  */
 export const signedPart = (idToken: string): string => idToken.slice(0, idToken.lastIndexOf("."))
 
-/** The nonce as the provider's tokens carry it: one form for each client, never one or the other. */
+/** The nonce in the form that the provider's tokens contain. Each client has exactly one form. */
 export function carriedNonce(
   secrets: Pick<Secrets, "digest">,
   mode: ProviderClient["nonceMode"],

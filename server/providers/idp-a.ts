@@ -11,9 +11,9 @@ import { createProviderKeys } from "./provider-keys.ts"
 interface IdpADeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
-  /** The provider may be on this machine itself, without TLS: the development profile and tests. */
+  /** Allows a provider at a loopback address without TLS: for the development profile and tests. */
   isLoopbackAllowed: boolean
-  /** Where requests go out; the platform's own when left out. */
+  /** Default: the platform's `fetch`. */
   fetch?: Fetch
 }
 
@@ -29,7 +29,7 @@ export function createIdpA(deps: IdpADeps): IdentityProvider {
         case "code": {
           const idToken = await exchangeCode({ ...out, secrets: deps.secrets }, client, credential)
           const vouched = await verifyIdToken(idTokenDeps, client, idToken, nonce)
-          // The provider takes the code once, and nobody but us was given this token.
+          // The provider accepts a code once, and only this server received the token.
           return { ...vouched, singleUse: null }
         }
       }

@@ -1,4 +1,4 @@
-// What IDP_B is asked over its back channel: what a code is worth, and to end what it gave for one.
+// The back channel of IDP_B: exchanges codes and revokes refresh tokens.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
@@ -23,8 +23,8 @@ interface EndpointDeps extends Outbound {
 const headers = { accept: "application/json" }
 
 /**
- * Trades a code. A code that the device itself handed out was sent to no address: its client has no redirect address,
- * and the code comes with none. A verifier is sent along when there is one.
+ * Exchanges a code. A code from the system dialog of a device has no redirect URI, and neither has its client. The
+ * verifier is sent if there is one.
  *
  * @throws Refused PROVIDER_TOKEN_INVALID, PROVIDER_NOT_CONFIGURED, UPSTREAM_UNAVAILABLE.
  */
@@ -42,7 +42,7 @@ export async function tradeCode(deps: EndpointDeps, client: ProviderClient, code
 }
 
 /**
- * Ends a refresh token, and with it the person's consent. One that has ended, or that nobody gave, is no error.
+ * Revokes a refresh token, and with it the user's consent. An expired or unknown one is no error.
  *
  * @throws Refused PROVIDER_NOT_CONFIGURED, UPSTREAM_UNAVAILABLE.
  */
@@ -52,7 +52,7 @@ export async function revokeToken(deps: EndpointDeps, client: ProviderClient, re
   const answer = await requestEffect(deps, client.revocationEndpoint, { method: "POST", headers, body: form })
   if (answer.status === 200) return
   const refusal = readRefusal(answer)
-  // Nobody handed in a code here: what it does not take is not the caller's.
+  // The caller presented no token here, so a rejected one is not the caller's fault.
   throw refusal.reason === "PROVIDER_TOKEN_INVALID"
     ? unavailable(`the provider responded with status ${answer.status}`)
     : refusal

@@ -1,4 +1,4 @@
-// IDP_B: an OpenID provider with two issuers, booleans in words, client secrets that are tokens, and news of its own.
+// IDP_B: an OpenID provider with two issuers, booleans as strings, JWTs as client secrets, and notifications.
 import { Refused } from "@signet/kernel/errors"
 import type { IdentityProvider, NotificationReader, Vouched } from "@signet/kernel/identity/provider-ports"
 import type { Secrets } from "@signet/kernel/keys/ports"
@@ -14,9 +14,9 @@ import { verifySignedToken } from "./signed-token.ts"
 interface IdpBDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
-  /** The provider may be on this machine itself, without TLS: the development profile and tests. */
+  /** Allows a provider at a loopback address without TLS: for the development profile and tests. */
   isLoopbackAllowed: boolean
-  /** Where requests go out; the platform's own when left out. */
+  /** Default: the platform's `fetch`. */
   fetch?: Fetch
 }
 
@@ -35,23 +35,23 @@ export function createIdpB(deps: IdpBDeps): IdpB {
     const claims = await verifySignedToken(signed, client.jwksUri, idToken)
     const emailVerified = isTrue(claims.email_verified)
     const vouched = vouch(deps, client, { idToken, claims: { ...claims, email_verified: emailVerified } }, nonce)
-    // The token carries no name: the app learns it once, and says it itself.
+    // The token contains no name. The app receives it at the first sign-in and sends it with the credential.
     return { ...vouched, name: null, isRelayEmail: isTrue(claims.is_private_email) }
   }
 
   return {
     async verify(client, credential, nonce) {
-      // The team is a part of the account's key: without one, two teams' people could be one.
+      // The team is a part of the account's key: without it, users of two teams could share an account.
       if (client.providerTenant === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
       switch (credential.is) {
         case "idToken":
           return verify(client, credential.idToken, nonce)
         case "code": {
-          // The provider looks at no code verifier. What ties a code to this sign-in is the nonce.
+          // The provider ignores code verifiers, so only the nonce binds a code to this sign-in.
           if (nonce === "") throw new Refused("NONCE_MISMATCH", { metadata: { claim: "nonce" } })
           const { idToken, refreshToken } = await tradeCode(endpoints, client, credential)
           const vouched = await verify(client, idToken, nonce)
-          // The provider takes the code once, and nobody but us was given this token.
+          // The provider accepts a code once, and only this server received the token.
           return { ...vouched, providerRefreshToken: refreshToken, singleUse: null }
         }
       }
@@ -61,7 +61,7 @@ export function createIdpB(deps: IdpBDeps): IdpB {
   }
 }
 
-/** The provider writes true as true and as "true", and changes which. Whatever else it writes is not true. */
+/** The provider writes true as a boolean or as the string "true". Every other value is false. */
 export function isTrue(value: unknown): boolean {
   return value === true || value === "true"
 }

@@ -1,9 +1,9 @@
-// What IDP_C's answers mean. The project has spelled its errors in three ways over the years.
+// Interprets IDP_C's answers. Its API has used three formats of errors.
 import { Refused } from "@signet/kernel/errors"
 import { type JsonAnswer, unavailable } from "./bounded-request.ts"
 import { membersOf } from "./code-exchange.ts"
 
-/** What was asked: a password, a magic link to send, a magic link to confirm, whose a session is. */
+/** The kind of call: a password, a magic link to send, a magic link to confirm, the user of a session. */
 export type Question = "password" | "otp" | "verify" | "user"
 
 export interface ProjectSession {
@@ -11,10 +11,10 @@ export interface ProjectSession {
   user: Readonly<Record<string, unknown>>
 }
 
-/** How long to wait where the project does not say, in seconds. */
+/** The wait in seconds if the project names none. */
 const usualWait = 60
 
-/** What the sentences of projects without error codes stand for. */
+/** Error codes for the messages of projects without error codes. */
 const codesBySentence: readonly [RegExp, string][] = [
   [/^email not confirmed$/i, "email_not_confirmed"],
   [/^invalid login credentials$/i, "invalid_credentials"],
@@ -26,15 +26,15 @@ const codesBySentence: readonly [RegExp, string][] = [
   [/^email (logins|signups) are disabled$/i, "email_provider_disabled"],
 ]
 
-/** The project or the client is not set up for this, whoever signs in. */
+/** The project or the client is not configured for the call, for any user. */
 const configurationCodes = ["email_provider_disabled", "provider_disabled", "captcha_failed", "no_authorization"]
 
-/** A person who is banned is told no more than one who does not exist: the project looks before it asks the password. */
+/** A banned user gets the answer for an unknown one: the project reports a ban before it checks the password. */
 const wrongPassword = ["invalid_credentials", "user_banned", "user_not_found", "user_sso_managed", "validation_failed"]
 const endedSession = ["session_not_found", "session_expired", "bad_jwt", "user_not_found", "user_banned"]
 const wrongLink = ["otp_expired", "user_banned", "user_not_found", "validation_failed"]
 
-/** Nobody is written to, and the caller is not told: these depend on who the address belongs to. */
+/** No mail is sent, and the caller does not learn why: these codes depend on the address. */
 const silentCodes = [
   "otp_disabled",
   "signup_disabled",
@@ -46,7 +46,7 @@ const silentCodes = [
   "validation_failed",
 ]
 
-/** @throws Refused what the answer means where it is no session. */
+/** @throws Refused for an answer without a session. */
 export function readSession(question: "password" | "verify", { status, body }: JsonAnswer): ProjectSession {
   if (status !== 200) throw refusalOf(question, { status, body })
   const { access_token: accessToken, user } = membersOf(body)
@@ -56,18 +56,18 @@ export function readSession(question: "password" | "verify", { status, body }: J
   return { accessToken, user: membersOf(user) }
 }
 
-/** @throws Refused PROVIDER_TOKEN_INVALID for a session that has ended, and what the answer means otherwise. */
+/** @throws Refused PROVIDER_TOKEN_INVALID for an ended session; otherwise the refusal that the answer means. */
 export function readUser(answer: JsonAnswer): Readonly<Record<string, unknown>> {
   if (answer.status !== 200) throw refusalOf("user", answer)
   return membersOf(answer.body)
 }
 
 /**
- * Whether a link was sent is not for the caller to know; only what is the same for every address is.
+ * Checks whether a link was sent. The caller learns only of failures that are the same for every address.
  *
- * @param mayCreate Where people are made, the limit on mails is met by known and unknown addresses alike, and is told.
- *   Elsewhere only known ones meet it.
- * @returns Why no link was sent, for the log; undefined when one was, or the address is unknown.
+ * @param mayCreate If users may be created, known and unknown addresses meet the mail limit, so the caller learns of
+ *   it. Otherwise only known ones do.
+ * @returns Why no link was sent, for the log; undefined if one was sent, or the address is unknown.
  * @throws Refused RATE_LIMITED, PROVIDER_NOT_CONFIGURED, UPSTREAM_UNAVAILABLE.
  */
 export function readSent(answer: JsonAnswer, mayCreate: boolean): string | undefined {
@@ -78,7 +78,7 @@ export function readSent(answer: JsonAnswer, mayCreate: boolean): string | undef
   return code === "otp_disabled" || code === "user_not_found" ? undefined : code
 }
 
-/** The project is there, whatever it says: a 500 is the fault of one request, and anybody can make one. */
+/** True if the project is reachable. A 500 counts: any caller can cause one with a single request. */
 export function isFromProject({ status }: JsonAnswer): boolean {
   return status <= 500
 }
@@ -89,7 +89,7 @@ function refusalOf(question: Question, answer: JsonAnswer): Refused {
   const cause = new Error(`the project responded with ${status} ${code}`)
   if (status === 429) return new Refused("RATE_LIMITED", { metadata: { retry_after: waitOf(answer) }, cause })
   if (status >= 500) return unavailable(cause.message)
-  // Without a code it is the gateway in front of the project that refuses the key.
+  // Without a code, the gateway in front of the project has refused the key.
   const isGateway = code === "" && (status === 401 || status === 403)
   if (isGateway || configurationCodes.includes(code)) return new Refused("PROVIDER_NOT_CONFIGURED", { cause })
   if (question === "password" && wrongPassword.includes(code)) return new Refused("INVALID_CREDENTIALS", { cause })
@@ -102,8 +102,8 @@ function refusalOf(question: Question, answer: JsonAnswer): Refused {
 }
 
 /**
- * The error's code: `{code: 400, error_code, msg}`, `{code, message}` since API version 2024-01-01,
- * `{error, error_description}` or `{code: 400, msg}` before there were codes. Empty where there is none.
+ * The error's code: from `{code: 400, error_code, msg}`, or `{code, message}` since API version 2024-01-01. Before
+ * codes existed: from `{error, error_description}` or `{code: 400, msg}`. Empty if unknown.
  */
 export function errorCodeOf({ status, body }: JsonAnswer): string {
   const { error_code: errorCode, code, msg, error, error_description: description } = membersOf(body)
@@ -112,7 +112,7 @@ export function errorCodeOf({ status, body }: JsonAnswer): string {
   const sentence = typeof description === "string" ? description : msg
   const known = typeof sentence === "string" && codesBySentence.find(([pattern]) => pattern.test(sentence))
   if (known) return known[1]
-  // Only mails have a limit that names seconds.
+  // Of the limits without a code, only that of mails has one of these texts.
   if (status === 429 && typeof msg === "string") {
     return /for security purposes|email rate/i.test(msg) ? "over_email_send_rate_limit" : "over_request_rate_limit"
   }

@@ -1,4 +1,4 @@
-// Verifies the access tokens of IDP_C: with the project's secret, or with its published keys, as it is configured.
+// Verifies access tokens of IDP_C with the project's secret or its published keys, as configured.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
@@ -17,10 +17,10 @@ const maxLength = 16_384
 const minSecretLength = 32
 
 /**
- * The claims of a token whose signature is right. A project has one way to sign, so a token is never verified with the
- * other: whoever has the published keys could else sign with them as if they were a secret.
+ * Verifies a token's signature and returns its claims. A project has one kind of key, and only this kind verifies.
+ * Otherwise an attacker could use a published key as an HMAC secret.
  *
- * @param issuer `<project_url>/auth/v1`, below which the keys are.
+ * @param issuer `<project_url>/auth/v1`. The keys are published below it.
  * @throws Refused PROVIDER_TOKEN_INVALID, UPSTREAM_UNAVAILABLE, PROVIDER_NOT_CONFIGURED for a secret that is too short.
  */
 export function verifyProjectToken(
@@ -50,7 +50,7 @@ async function verifyWithSecret(secret: Uint8Array, token: string): Promise<Reco
 
 function openTokenSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): Uint8Array {
   const opened = client.tokenSecretSealed && secrets.open(tokenSecretLabel(client.id), client.tokenSecretSealed)
-  // A fault of the installation, and nothing the caller could mend.
+  // A fault of the installation, which no caller can correct.
   if (!opened) throw new Error("the token secret of a provider client does not open under the sealing key")
   if (opened.length < minSecretLength) {
     throw new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error("the project's HS256 secret is too short") })

@@ -1,5 +1,5 @@
-// IDP_C: a hosted backend that knows people by email and password, and sends magic links. Its secret key and the tokens
-// that it gives leave this file for nobody but the project.
+// IDP_C: a hosted backend that signs users in by email and password, or by magic link. Its secret key and its tokens
+// are sent only to the project.
 import { isServerAddress } from "@signet/kernel/administration/address"
 import { Refused } from "@signet/kernel/errors"
 import { isText } from "@signet/kernel/identity/claim"
@@ -26,23 +26,23 @@ import { invalid } from "./signed-token.ts"
 interface IdpCDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
-  /** A project may be on this machine itself, without TLS: the development profile and tests. */
+  /** Allows a project at a loopback address without TLS: for the development profile and tests. */
   isLoopbackAllowed: boolean
-  /** Where requests go out; the platform's own when left out. */
+  /** Default: the platform's `fetch`. */
   fetch?: Fetch
-  /** Called for a failure that does not fail the call, for the log: no address, no token. */
+  /** Reports a failure that does not fail the call, for the log. The error names no address and no token. */
   report?: (fault: Error) => void
 }
 
-/** The errors of a project are spelled as in this version of its API, where it knows versions. */
+/** The requested API version, which determines the format of errors. Older projects ignore it. */
 const apiVersion = "2024-01-01"
-/** Longer than projects let a link live, in milliseconds. */
+/** Longer than a link is valid, in milliseconds. */
 const linkUseMs = 86_400_000
-/** Longer than an access token of a project is young enough, in milliseconds. */
+/** Longer than an access token is accepted after its issue, in milliseconds. */
 const sessionUseMs = 3_600_000
 
 interface Project {
-  /** `<project_url>/auth/v1`, which its tokens name as their issuer. */
+  /** `<project_url>/auth/v1`: the `iss` of its tokens. */
   issuer: string
   secretKey: string
 }
@@ -61,7 +61,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     return breaker.run(issuer, () => requestJson(out, issuer + path, init), isFromProject)
   }
 
-  /** What the session vouches for. It ends here, whether it vouches for somebody or not. */
+  /** Judges a session that the project opened, and ends it in every case. */
   async function takeSession(
     client: ProviderClient,
     project: Project,
@@ -76,7 +76,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
       const { subject } = judgment.vouched
       const isFirst = isFirstConfirmed(claims, session.user)
-      // A link may be at this moment about to end the password: who knows it waits until that is done.
+      // A concurrent link may be replacing the password, so a sign-in by this password must wait.
       if (guard === undefined && isFirst) throw new Refused("EMAIL_NOT_VERIFIED", { metadata: { claim: confirmed } })
       await guard?.({ subject, isFirst }, () => replacePassword(project, session.accessToken))
       return judgment.vouched
@@ -86,8 +86,8 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   }
 
   /**
-   * Whoever signed up with an address that was not theirs set its password, and the project keeps it when the owner
-   * confirms the address. It becomes one that nobody knows: it is made of a token that nobody else ever has.
+   * Replaces the password by an unknown one, derived from a token that only this server has. An attacker who signed up
+   * with another user's address has set its password, and the project keeps it when the owner confirms the address.
    */
   function replacePassword(project: Project, accessToken: string): Promise<boolean> {
     const unknown = base64url.encode(deps.secrets.digest(`password|${accessToken}`))
@@ -95,20 +95,20 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   }
 
   /**
-   * Ends the session at the project. A failure is reported and no more: who signed in has shown who they are, the
-   * session's tokens are in nobody's hands, and the project ends it by itself.
+   * Ends the session at the project. A failure is only reported: the user is authenticated, no client has the session's
+   * tokens, and the project expires it.
    */
   async function signOut(project: Project, accessToken: string): Promise<void> {
     await endWith(project, accessToken, { method: "POST", path: "/logout?scope=local" })
   }
 
-  /** Ends a session or a password as the session's own bearer. A failure is reported and no more: false. */
+  /** Ends a session, or replaces a password, with the session's own token. @returns False after a reported failure. */
   async function endWith(
     { issuer, secretKey }: Project,
     accessToken: string,
     { method, path, body }: { method: string; path: string; body?: object },
   ): Promise<boolean> {
-    // The platform's complaint about a header that is none would quote it.
+    // The platform's error for an invalid header would quote the token.
     if (!/^[\x21-\x7e]+$/.test(accessToken)) {
       deps.report?.(new Error("IDP_C returned a malformed token"))
       return false
@@ -128,7 +128,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   return {
     async signIn(client, { email, password }) {
       const project = projectOf(deps, client)
-      // Such text is nobody's, and the project would fail over it.
+      // No account has such an address or password, and the project would answer with an error.
       if (!isText(email, 320) || !isText(password, 1_024)) throw new Refused("INVALID_CREDENTIALS")
       const answer = await ask(project, "/token?grant_type=password", { email, password })
       return takeSession(client, project, readSession("password", answer))
@@ -138,7 +138,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       const project = projectOf(deps, client)
       if (!/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw invalid("form")
       const { issuer } = project
-      // First, so that nobody has the project asked with what it has not signed.
+      // Verified first, so that a forged token causes no request to the project.
       const claims = await verifyProjectToken(tokens, client, issuer, accessToken)
       const problem = sessionTokenProblem(claims, client)
       if (problem !== undefined) throw invalid(problem)
@@ -164,10 +164,10 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     async confirmMagicLink(client, tokenHash, guard = replaceAtFirst) {
       const project = projectOf(deps, client)
       if (!/^[A-Za-z0-9_-]{8,256}$/.test(tokenHash)) throw new Refused("MAGIC_LINK_INVALID")
-      // "email" is for people whom the project knew and for those it did not; "magiclink" only for the former.
+      // "email" works for known and for new users; "magiclink" only for known ones.
       const answer = await ask(project, "/verify", { type: "email", token_hash: tokenHash })
       const vouched = await takeSession(client, project, readSession("verify", answer), guard)
-      // The project takes a link once, but all who bring it at the same moment.
+      // The project accepts concurrent uses of one link, so this server enforces a single use.
       const use = deps.secrets.digest(`${project.issuer}|${tokenHash}`)
       return { ...vouched, singleUse: { tokenHash: use, expiresAtMs: deps.clock.nowMs() + linkUseMs } }
     },
@@ -180,7 +180,7 @@ const replaceAtFirst: PasswordGuard = async ({ isFirst }, replace) => {
   if (isFirst) await replace()
 }
 
-/** The key goes where the gateway reads it and nowhere else: as a bearer it would be the token of an administrator. */
+/** Sends the key only in the gateway's header. As a bearer token it would have an administrator's rights. */
 function headersOf(secretKey: string): Record<string, string> {
   return {
     accept: "application/json",
@@ -190,7 +190,7 @@ function headersOf(secretKey: string): Record<string, string> {
   }
 }
 
-/** @throws Refused PROVIDER_NOT_CONFIGURED unless address, reference and key are there. */
+/** @throws Refused PROVIDER_NOT_CONFIGURED if the address, reference or key is missing. */
 function projectOf(deps: IdpCDeps, client: ProviderClient): Project {
   const issuer = client.projectUrl === null ? undefined : issuerOf(client.projectUrl, deps.isLoopbackAllowed)
   const secretKey = openClientSecret(deps.secrets, client)
@@ -199,7 +199,7 @@ function projectOf(deps: IdpCDeps, client: ProviderClient): Project {
   return { issuer, secretKey }
 }
 
-/** Undefined for an address that is not asked. All that is asked is below it. */
+/** The base URL of all calls; undefined for an address that is not allowed. */
 export function issuerOf(projectUrl: string, isLoopbackAllowed: boolean): string | undefined {
   if (!isServerAddress(projectUrl, isLoopbackAllowed)) return undefined
   const { origin, pathname, search } = new URL(projectUrl)

@@ -1,4 +1,4 @@
-// Reads what IDP_B tells by itself: a JWS that comes without a sign-in, and without anybody who vouches for its sender.
+// Verifies notifications of IDP_B: a JWS that arrives outside of a sign-in, from an unauthenticated sender.
 import { addressees, judgeNotification } from "@signet/kernel/identity/provider-notification"
 import type { ProviderNotification } from "@signet/kernel/identity/provider-ports"
 import type { Clock } from "@signet/kernel/ports"
@@ -6,8 +6,8 @@ import type { ProviderClient } from "@signet/kernel/records"
 import { invalid, readUnverified, type SignedTokenDeps, verifySignedToken } from "./signed-token.ts"
 
 /**
- * @param clients The clients that it may be for. Those of its audience must agree on keys, issuers and team: an audience
- *   that two teams claim is nobody's.
+ * @param clients The possible addressees. The clients of its audience must agree on keys, issuers and team: an audience
+ *   that two teams claim is refused.
  * @throws Refused PROVIDER_TOKEN_INVALID (its metadata names the claim), UPSTREAM_UNAVAILABLE.
  */
 export async function readNotification(

@@ -1,41 +1,41 @@
-// The keys that providers publish: fetched when a kid is not known, and never because somebody makes up kids.
+// The published keys of providers, cached. An unknown kid causes a request, at a limited rate: attackers invent kids.
 import type { Clock } from "@signet/kernel/ports"
 import { type CryptoKey, importJWK, type JWK } from "jose"
 import { type Outbound, requestJson, unavailable } from "./bounded-request.ts"
 
-/** What ID tokens may be signed with. The configuration of a provider chooses among these, never the token alone. */
+/** Algorithms of ID tokens. The provider's configuration selects among them; a token's header alone never does. */
 export type IdTokenAlgorithm = "RS256" | "ES256"
 
 const keyTypes = { RS256: "RSA", ES256: "EC" } as const
 
-/** How long published keys are taken without asking again. */
+/** How long cached keys are used without a request. */
 const freshMs = 600_000
-/** How long they are still taken while the provider does not answer. */
+/** How long cached keys are used while the provider does not answer. */
 const staleMs = 3_600_000
-/** At most one request in this time for an unknown kid, however many are asked for. */
+/** Minimum interval between requests because of unknown kids. */
 const cooldownMs = 30_000
-/** At most one request in this time while the provider does not answer. */
+/** Minimum interval between requests while the provider does not answer. */
 const failureCooldownMs = 5_000
-/** How many addresses are remembered; the longest unused is forgotten first. */
+/** Maximum number of addresses in memory. The least recently used one is evicted. */
 const maxAddresses = 100
 
 export interface ProviderKeys {
   /**
-   * The key of that id, for that algorithm alone; undefined when the provider publishes none.
+   * Returns the key of this id for this algorithm; undefined if the provider publishes none.
    *
    * @param jwksUri From the configuration.
-   * @throws Refused UPSTREAM_UNAVAILABLE when the provider does not answer and there is no copy that is recent enough.
+   * @throws Refused UPSTREAM_UNAVAILABLE if the provider does not answer and no recent copy is cached.
    */
   find(jwksUri: string, kid: string, algorithm: IdTokenAlgorithm): Promise<CryptoKey | undefined>
 }
 
 interface Published {
   keys: ReadonlyMap<string, CryptoKey>
-  /** When the keys were fetched; null when they never were. */
+  /** The time of the last successful request; null if there was none. */
   fetchedAtMs: number | null
-  /** No request before. */
+  /** No request starts before this time. */
   nextAtMs: number
-  /** Why the last request failed; undefined when it did not. */
+  /** The error of the last request; undefined after a success. */
   failure: unknown
   pending: Promise<void> | null
 }
@@ -69,14 +69,14 @@ export function createProviderKeys(deps: Outbound & { clock: Clock }): ProviderK
         await published.pending
       }
       const found = age() < staleMs ? published.keys.get(name) : undefined
-      // Unknown because the provider does not answer, not because it has no such key.
+      // The provider may publish the key, but does not answer.
       if (found === undefined && published.failure !== undefined) throw published.failure
       return found
     },
   }
 }
 
-/** The address's entry, which becomes the last to be forgotten. */
+/** The address's entry, moved to the end of the eviction order. */
 function lastUsed(byAddress: Map<string, Published>, jwksUri: string): Published {
   const fresh: Published = {
     keys: new Map(),
@@ -110,12 +110,12 @@ async function fetchKeys(out: Outbound, jwksUri: string): Promise<ReadonlyMap<st
   return keys
 }
 
-/** An algorithm's name has no space, so no kid makes one key look like another. */
+/** Unambiguous, because an algorithm's name contains no space. */
 function nameOf(algorithm: IdTokenAlgorithm, kid: string): string {
   return `${algorithm} ${kid}`
 }
 
-/** The entries that have a kid; what else is in a key set is none of ours (RFC 7517 section 5). */
+/** The keys with a kid. Other entries are ignored (RFC 7517 section 5). */
 function readJwks(body: unknown): (JWK & { kid: string })[] {
   const keys = isObject(body) ? body.keys : undefined
   if (!Array.isArray(keys)) throw unavailable("the key set is empty")
@@ -127,7 +127,7 @@ function isFor(algorithm: IdTokenAlgorithm, jwk: JWK): boolean {
   return (jwk.use === undefined || jwk.use === "sig") && (jwk.alg === undefined || jwk.alg === algorithm)
 }
 
-/** RSA from 2,048 bits on (RFC 7518 section 3.3). Web Crypto imports shorter ones, down to none. */
+/** RSA keys need 2,048 bits (RFC 7518 section 3.3). Web Crypto imports shorter ones, too. */
 function isStrong({ algorithm }: CryptoKey): boolean {
   return !("modulusLength" in algorithm) || Number(algorithm.modulusLength) >= 2_048
 }

@@ -1,24 +1,24 @@
-// Verifies what providers sign: a compact JWS (RFC 7515) under a key that the provider publishes.
+// Verifies providers' signatures: a compact JWS (RFC 7515) under a published key.
 import { Refused } from "@signet/kernel/errors"
 import { base64url, compactVerify } from "jose"
 import type { IdTokenAlgorithm, ProviderKeys } from "./provider-keys.ts"
 
-/** No provider's tokens come near it. */
+/** In characters. Providers' tokens are far shorter. */
 const maxLength = 16_384
-/** Members that let a token say where its key is, or how it is to be read. */
+/** Header parameters with which a token would choose its own key or encoding. */
 const forbiddenMembers = ["crit", "b64", "zip", "enc", "jku", "jwk", "x5u", "x5c"]
 
 export interface SignedTokenDeps {
   keys: ProviderKeys
-  /** What this provider signs with. */
+  /** The provider's signature algorithms. */
   algorithms: readonly IdTokenAlgorithm[]
 }
 
 /**
- * The claims of a token whose signature is right.
+ * Verifies a token's signature and returns its claims.
  *
- * @param jwksUri Of the configuration.
- * @throws Refused PROVIDER_TOKEN_INVALID (its metadata names what is wrong), UPSTREAM_UNAVAILABLE.
+ * @param jwksUri From the configuration.
+ * @throws Refused PROVIDER_TOKEN_INVALID (its metadata names the wrong part), UPSTREAM_UNAVAILABLE.
  */
 export async function verifySignedToken(
   deps: SignedTokenDeps,
@@ -35,7 +35,7 @@ export async function verifySignedToken(
 }
 
 /**
- * What a token says of itself, which anybody may have written: for choosing whose keys to ask for, and nothing else.
+ * Reads the unverified claims, which any caller may have forged: only to select the keys for the verification.
  *
  * @throws Refused PROVIDER_TOKEN_INVALID.
  */
@@ -43,7 +43,7 @@ export function readUnverified(token: string): Record<string, unknown> {
   return parseObject(decodeSegment(segmentsOf(token)[1]))
 }
 
-/** The two members that choose the key. Nothing is looked up for a token that no provider could have made. */
+/** Returns the two parameters that select the key. A token that no provider could have issued causes no look-up. */
 function parseHeader(token: string, algorithms: readonly IdTokenAlgorithm[]): { alg: IdTokenAlgorithm; kid: string } {
   const header = parseObject(decodeSegment(segmentsOf(token)[0]))
   if (forbiddenMembers.some((member) => Object.hasOwn(header, member))) throw invalid("header")
@@ -81,7 +81,7 @@ function parseObject(utf8: Uint8Array): Record<string, unknown> {
   throw invalid("form")
 }
 
-/** What was wrong is named, never what it said. */
+/** @param claim The name of the wrong part. Its value is never in the refusal. */
 export function invalid(claim: string, cause?: unknown): Refused {
   return new Refused("PROVIDER_TOKEN_INVALID", { metadata: { claim }, cause })
 }

@@ -1,14 +1,14 @@
-// From one process to the others: one connection each, which listens and notifies, and comes back when it is lost.
+// Sends hints between processes: each has one connection that listens and notifies, and reconnects after a loss.
 import { Client } from "pg"
 import { decode, encode, type News } from "./payload.ts"
 
 const channel = "signet_wakeups"
 const pauseMs = { first: 100, longest: 5_000 }
-/** Of what waits for a connection. The poll finds the rest. */
+/** Maximum number of hints that wait for a connection. The poll finds further ones. */
 const mostWaiting = 10_000
 
 export interface Bus {
-  /** Does not wait: what comes within some milliseconds goes together. */
+  /** Returns at once. Hints of the same few milliseconds share a notification. */
   send(hints: readonly News[]): void
   isListening(): boolean
   close(): Promise<void>
@@ -16,13 +16,13 @@ export interface Bus {
 
 interface BusOptions {
   readonly databaseUrl: string
-  /** Letters and digits that no other process has. */
+  /** Identifies this process: letters and digits, unique among the processes. */
   readonly origin: string
   onHints(hints: readonly News[]): void
-  /** It listens from now on, and may have missed what came before. */
+  /** Called when the connection starts to listen. Earlier hints may be lost. */
   onListening(): void
   onError(error: unknown): void
-  /** How long hints wait for others: 10 by default. */
+  /** How long a hint waits for others to share its notification, in milliseconds. Default: 10. */
   readonly gatherMs?: number
 }
 

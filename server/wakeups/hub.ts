@@ -1,4 +1,4 @@
-// Who listens to what in this process.
+// The subscriptions of this process, by the ids that they follow.
 import type { ConversationId } from "@signet/kernel/ids"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 
@@ -93,7 +93,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
   }
 }
 
-/** What a hint is about, and what a stream may listen to: ids, which say of what they are. */
+/** The id that a hint is about. Ids have typed prefixes, so ids of different kinds never collide. */
 function keyOf(hint: Hint): string {
   switch (hint.is) {
     case "envelopes":

@@ -1,13 +1,13 @@
-// Hints as a notification carries them. PostgreSQL takes less than 8000 bytes in one.
+// Encodes hints as payloads of notifications. PostgreSQL limits a payload to less than 8000 bytes.
 import { parseId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
-/** What processes send to each other: hints, and that the revocation log has grown. */
+/** A message between processes: a hint, or the growth of the revocation log. */
 export type News = Hint | { readonly is: "revocations" }
 
 const mostBytes = 7_900
 
-/** Of several that say the same, one; of several heads of a conversation, the highest. */
+/** Drops duplicates, and all but the highest head of each conversation. */
 export function merged<N extends News>(hints: readonly N[]): readonly N[] {
   const byKey = new Map<string, N>()
   for (const hint of hints) {
@@ -20,9 +20,9 @@ export function merged<N extends News>(hints: readonly N[]): readonly N[] {
 }
 
 /**
- * As many payloads as it takes.
+ * Encodes hints in as many payloads as necessary.
  *
- * @param origin Of this process: letters and digits. Nobody is told twice of what it said itself.
+ * @param origin This process: letters and digits. It ignores payloads with its own origin.
  */
 export function encode(origin: string, hints: readonly News[]): readonly string[] {
   const payloads: string[] = []
@@ -37,7 +37,7 @@ export function encode(origin: string, hints: readonly News[]): readonly string[
   return payload === origin ? payloads : [...payloads, payload]
 }
 
-/** What cannot be read is left out: a newer process may say more. */
+/** Decodes a payload. Unknown lines are ignored, because a newer process may have sent them. */
 export function decode(payload: string): { origin: string; hints: readonly News[] } {
   const [origin = "", ...lines] = payload.split("\n")
   return { origin, hints: lines.map(hintOf).filter((hint) => hint !== undefined) }

@@ -1,4 +1,4 @@
-// What was lost on the way: a process that died between its commit and its notification, a connection that was away.
+// Finds lost hints: a process may end between its commit and its notification, and a connection may be lost.
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Hub } from "./hub.ts"
@@ -6,17 +6,17 @@ import type { Hub } from "./hub.ts"
 interface PollOptions {
   readonly hub: Hub
   readonly missed: MissedHints
-  /** Whether others are heard at the moment: if not, the poll is all there is. */
+  /** True while hints of other processes arrive. Otherwise only the poll finds them. */
   isListening(): boolean
   onError(error: unknown): void
 }
 
 interface Poll {
-  /** Heads of logs. */
+  /** Delivers newer heads of logs. */
   heads(): Promise<void>
-  /** Everything else. */
+  /** Delivers all other missed hints. */
   rest(): Promise<void>
-  /** Remembers what arrived another way. */
+  /** Records a hint that arrived over the bus, so that the poll does not repeat it. */
   record(hint: Hint): void
   start(): void
   stop(): Promise<void>
@@ -92,7 +92,7 @@ export function createPoll({ hub, missed, isListening, onError }: PollOptions): 
   }
 }
 
-/** Lists and memberships are news when they change; what is there for the first time is where they begin. */
+/** True if the hint is new. A list or membership that the poll sees for the first time is only its starting point. */
 function isNews(hint: Hint, mark: string, before: string | undefined): boolean {
   if (hint.is === "deviceList" || hint.is === "member") return before !== undefined && before !== mark
   return before === undefined

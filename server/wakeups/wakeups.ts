@@ -4,22 +4,22 @@ import { createHub } from "./hub.ts"
 import { createPoll } from "./poll.ts"
 
 interface WakeupsOptions {
-  /** Other processes on the same database; null where there is this one alone. */
+  /** The other processes on the same database; null for a single process. */
   readonly others: {
     readonly databaseUrl: string
-    /** Letters and digits that no other process has. */
+    /** Identifies this process: letters and digits, unique among the processes. */
     readonly origin: string
     readonly missed: MissedHints
-    /** How long hints wait for others, in milliseconds. */
+    /** How long a hint waits for others to share its notification, in milliseconds. */
     readonly gatherMs?: number
   } | null
   onError(error: unknown): void
 }
 
 export interface OpenWakeups extends Wakeups {
-  /** Tells other processes that the revocation log has grown. */
+  /** Notifies other processes that the revocation log has grown. */
   announceRevocations(): void
-  /** Another process has said so, or may have: it was not heard for a while. */
+  /** Calls the listener when another process has, or may have, announced a growth: notifications can be lost. */
   onRevocations(listener: () => void): void
   close(): Promise<void>
 }
@@ -77,7 +77,7 @@ function withOthers(
       }
     },
     onListening() {
-      // While nobody listened anything may have been said: everybody looks again at where they are members.
+      // Hints were lost while the connection was down, so every stream reads its memberships again.
       for (const { interest } of [...hub.subscriptions]) {
         const hint: Hint = { is: "member", deviceId: interest.deviceId }
         hub.deliver(hint)

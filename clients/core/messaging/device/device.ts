@@ -57,7 +57,7 @@ export interface OwnDevice {
 }
 
 export interface DeviceMarks {
-  /** True from a renewal until the key packages of the former key are retired: the service may still hand them out. */
+  /** True from a renewal until the key packages of the former key are retired: claims may still return them. */
   readonly hasFormerKeyPackages: boolean
   /** True if every conversation record names its generation. One without a generation is then a restored old row. */
   readonly bindsRecords: boolean

@@ -90,8 +90,8 @@ async function permanentRefusal(pending: Promise<unknown>): Promise<PermanentlyR
 }
 
 /**
- * A malformed or outdated request, or one that contradicts its list, stays so. An account, key, version or clock may be
- * corrected.
+ * A retry cannot help a malformed or outdated request, or one that contradicts its list. It helps once an account, key,
+ * version or clock is corrected.
  */
 function isPermanent(info: Pick<ErrorInfo, "reason" | "metadata"> | undefined): boolean {
   const { field = "", code } = info?.metadata ?? {}
