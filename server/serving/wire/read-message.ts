@@ -37,7 +37,7 @@ export function messageFromBinary(desc: DescMessage, bytes: Uint8Array): Message
   try {
     return fromBinary(desc, bytes, { readUnknownFields: false, recursionLimit: maxDepth })
   } catch (error) {
-    const isTooDeep = error instanceof Error && error.message.includes("maximum recursion depth")
+    const isTooDeep = String(error).includes("maximum recursion depth")
     throw new Refused(isTooDeep ? "NESTING_TOO_DEEP" : "MALFORMED_REQUEST")
   }
 }

@@ -59,6 +59,16 @@ test("the commit that this device has applied is no equivocation", async () => {
   expect([await handled(), called]).toEqual([false, []])
 })
 
+test("a device without a group, or in its first epoch, has applied no commit and reads no log", async () => {
+  const { conversation, local, write } = await scripted({
+    service: { listMessages: () => expect.unreachable("there is no commit to compare") },
+  })
+  await write({}, { local: undefined })
+  expect(await handleEquivocation(conversation)).toBe(false)
+  await write({}, { local: { ...local, receipt: "first" } })
+  expect(await handleEquivocation(conversation)).toBe(false)
+})
+
 test.each<[string, (opened: Scripted) => Promise<unknown>, Status]>([
   ["has reported the same", ({ otherTab }) => handleEquivocation(otherTab), Status.STRANDED],
   [
