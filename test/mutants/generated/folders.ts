@@ -16,7 +16,7 @@ export const furtherTests: readonly string[] = [
 ]
 
 /** Matches tests, and files that only tests, vectors and the policy tool use. */
-const isLeftOut = /\.test\.ts$|\/(testing|vectors|policy)\/|\/node\/policy\.ts$/
+export const isLeftOut = /\.test\.ts$|\/(testing|vectors|policy)\/|\/node\/policy\.ts$/
 
 /** Lists the files in the four folders that get generated mutants, as paths from the root of the repository. */
 export function mutatedFiles(): readonly string[] {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { isLong } from "../../support/effort.ts"
+import { draw, isAmong } from "./draw.ts"
 import { numbered } from "./folders.ts"
 import { generate } from "./generate.ts"
 import { hunt } from "./hunt.ts"
@@ -51,6 +52,23 @@ test.runIf(isLong)(
   },
   300_000,
 )
+
+describe("a draw of conditions", () => {
+  test("is the same for an equal seed, and larger ones contain it", () => {
+    const [few, more] = [draw(5, 7), draw(50, 7)]
+    expect(more.slice(0, 5)).toEqual(few)
+    expect(draw(5, 8)).not.toEqual(few)
+    expect(few.filter(isAmong(more))).toEqual(few)
+    expect(more.slice(5).filter(isAmong(few))).toEqual([])
+  })
+
+  test("replaces conditions by constants, in product files", () => {
+    for (const { file, change } of draw(200, 7)) {
+      expect(change).toMatch(/→ (true|false)$/)
+      expect(file).not.toMatch(/\.test\.ts$|\/testing\//)
+    }
+  })
+})
 
 test.each(reasons.map((reason) => [reason.file, reason] as const))(
   "reasons for %s are of mutants that are there",

@@ -45,12 +45,16 @@ export interface Question {
   readonly isExplained: (mutant: NumberedMutant) => boolean
   /** Milliseconds. Slower tests do not run. */
   readonly slowest: number
+  /** Returns true if the hunt tries the mutant. Without it, the hunt tries all. */
+  readonly isTried?: (mutant: NumberedMutant) => boolean
 }
 
 /** Runs the tests with each mutant that they reach, until one test kills it. */
 export async function hunt(question: Question, say: (line: string) => void): Promise<Found> {
   const { sources } = question
-  const { mutants, firsts, count } = numbered(sources)
+  const { mutants: generated, firsts, count } = numbered(sources)
+  const mutants = generated.filter(question.isTried ?? (() => true))
+  const tried = new Set(mutants.map(({ number }) => number))
   const explained = new Set(mutants.filter(question.isExplained).map(({ number }) => number))
   const folder = mkdtempSync(join(tmpdir(), "signet-mutation-"))
   const report = join(folder, "report")
@@ -64,7 +68,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
   try {
     const measured = await run({}, "related", "--run", ...sources)
     if (measured.hung) throw new Error("the tests hang without a mutant")
-    const { tests, outside } = readMeasured(measured.lines, say)
+    const { tests, outside } = readMeasured(measured.lines, tried, say)
     const reached = new Set(tests.flatMap((test) => [...test.reached]))
     say(`${mutants.length} mutants, ${reached.size} reached by ${tests.length} tests`)
     const killed = new Set<number>()
@@ -95,17 +99,19 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
   }
 }
 
-function readMeasured(lines: readonly Line[], say: (line: string) => void) {
+function readMeasured(lines: readonly Line[], tried: ReadonlySet<number>, say: (line: string) => void) {
   const tests: Measured[] = []
   const outside = new Map<number, Set<string>>()
   for (const line of lines) {
     if ("fails" in line) say(`not used, because it fails without a fault: ${line.fails}`)
     if ("outside" in line) {
-      for (const mutant of line.outside) outside.set(mutant, (outside.get(mutant) ?? new Set()).add(line.file))
+      for (const mutant of line.outside.filter((one) => tried.has(one)))
+        outside.set(mutant, (outside.get(mutant) ?? new Set()).add(line.file))
     }
-    if ("test" in line && line.reached.length > 0) {
+    if ("test" in line) {
       const { test: name, file, ms, asked } = line
-      tests.push({ name, file, ms, limit: asked * 100 + 100_000, reached: new Set(line.reached) })
+      const reached = new Set(line.reached.filter((one) => tried.has(one)))
+      if (reached.size > 0) tests.push({ name, file, ms, limit: asked * 100 + 100_000, reached })
     }
   }
   if (tests.length === 0) throw new Error("no test reaches a mutant")
