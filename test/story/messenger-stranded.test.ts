@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { closed, opened } from "../../clients/core/messaging/engine/state.ts"
+import { startEdgeServer } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
@@ -112,8 +113,8 @@ test.runIf(isLong)(
   },
 )
 
-test.runIf(isLong)("both users restore an older copy of a device", async () => {
-  const [first, second] = [await newcomer("ada old"), await newcomer("bob old")]
+/** Both users restore an older copy of a device. */
+async function restoreCopies(first: OpenedMessenger, second: OpenedMessenger, of: Messengers): Promise<void> {
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second, first)
   const copies = await Promise.all([first, second].map(({ store }) => copyOf(store)))
@@ -124,13 +125,27 @@ test.runIf(isLong)("both users restore an older copy of a device", async () => {
   await first.messenger.close()
   await second.messenger.close()
   const [ada, bob] = await Promise.all(
-    [first, second].map(({ person, box }, i) =>
-      messengers.open(person, { clock, box, store: copies[i] ?? expect.fail() }),
-    ),
+    [first, second].map(({ person, box }, i) => of.open(person, { clock, box, store: copies[i] ?? expect.fail() })),
   )
   if (ada === undefined || bob === undefined) throw new Error("nobody")
   await syncAll(ada, bob)
   await expectContinued(id, ada, bob)
+}
+
+test.runIf(isLong)("both users restore an older copy of a device", async () => {
+  await restoreCopies(await newcomer("ada old"), await newcomer("bob old"), messengers)
+})
+
+test.runIf(isLong)("both users restore an older copy of a device (the edge)", async () => {
+  const edge = await startEdgeServer({ store: storyStore })
+  const ofEdge = messengersOn(edge, { keyPackages: 3 })
+  try {
+    const [ada, bob] = [await ofEdge.newcomer("ada"), await ofEdge.newcomer("bob")]
+    await restoreCopies(ada, bob, ofEdge)
+  } finally {
+    await ofEdge.close()
+    await edge.close()
+  }
 })
 
 /** The service forgets the newest envelopes of a conversation. */
