@@ -364,6 +364,13 @@ describe("a decision about an envelope", () => {
       "RECEIPT_UNKNOWN_ISSUER_KEY",
     ],
     ["another device's commit that claims our leaf", commit(), new MlsError("MLS_BAD_SENDER", ""), "MLS_BAD_SENDER"],
+    // Only a valid receipt makes an unknown own commit evidence of a restored state.
+    [
+      "an own commit under a forged receipt",
+      commit({ isOwn: true, hasFreshKeys: true }),
+      new CanonicalError("RECEIPT_BAD_SIGNATURE", ""),
+      "RECEIPT_BAD_SIGNATURE",
+    ],
   ])("%s quarantines the conversation and keeps its state", (_, arrival, verdict, reason) => {
     const { state, effects } = decideEnvelope(active, rejected(arrival, verdict))
     expect(state.record).toMatchObject({ status: Status.QUARANTINED, quarantine: { reason, seq: 7n, epoch: 3n } })
