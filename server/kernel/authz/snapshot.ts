@@ -1,6 +1,7 @@
 // Encodes a permission snapshot as claims of a signed statement, and parses it.
 import type { Place } from "../administration/ports.ts"
 import { type AppId, type ContextId, type PrincipalId, parseId, type TenantId } from "../ids.ts"
+import { isJson, isText, isTexts, type Json } from "../json.ts"
 import type { PermissionSnapshot, SnapshotRole } from "./effective.ts"
 import type { HeldGrant } from "./grants.ts"
 import { type AuthorityVersions, permVerOf } from "./versions.ts"
@@ -13,8 +14,6 @@ export interface SnapshotKey extends Place {
 
 /** Maximum length of a signed snapshot, in characters. */
 export const maxSnapshotLength = 1_048_576
-
-type Json = Readonly<Record<string, unknown>>
 
 export function snapshotClaims(of: {
   issuer: string
@@ -113,16 +112,4 @@ const parseContext = (id: unknown): ContextId | undefined => (isText(id) ? parse
 function parseResource(resource: unknown): HeldGrant["resource"] | undefined {
   if (!isJson(resource) || !isText(resource.type) || !isText(resource.id)) return undefined
   return { type: resource.type, id: resource.id }
-}
-
-function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== ""
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isText)
 }

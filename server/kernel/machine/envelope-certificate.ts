@@ -1,6 +1,7 @@
 // Certificates for envelope keys: the key's owner, the owner's audiences, and the mailboxes it may post to.
 import type { Reason } from "../errors.ts"
 import { type AppId, type PrincipalId, parseId } from "../ids.ts"
+import { isJson, isText, isTexts } from "../json.ts"
 import { skewSeconds } from "../token/claims.ts"
 import type { ServiceAccount } from "./records.ts"
 
@@ -65,10 +66,3 @@ export function parseCertificateClaims(payload: Readonly<Record<string, unknown>
   const issuedAtMs = iat * 1_000
   return { kid, x, y, principalId, clientId: client_id, appId, mailboxes: mbx, ownedAudiences: own, issuedAtMs }
 }
-
-const isJson = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null
-
-const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
-
-const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText)

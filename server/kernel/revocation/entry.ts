@@ -1,4 +1,5 @@
 // Entries of the revocation feed and their encoding in statements.
+import { isCount, isJson, type Json } from "../json.ts"
 
 export const revocationKinds = [
   "TOKEN",
@@ -37,8 +38,6 @@ export interface RevocationEntry {
 export interface LoggedRevocation extends RevocationEntry {
   readonly seq: number
 }
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Encodes an entry for a statement. Times are seconds since the Unix epoch. */
 export function entryClaims(entry: LoggedRevocation): Json {
@@ -83,14 +82,6 @@ function isKind(value: unknown): value is RevocationKind {
   return revocationKinds.some((kind) => kind === value)
 }
 
-export function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
-
 export function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= 256
-}
-
-export function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,7 +1,9 @@
 // Statements of the revocation feed: the revocations in a range of the log, as of a time.
 // docs/decisions/0013-revocation-feed.md gives the reason for ranges.
+
+import { isCount, isJson } from "../json.ts"
 import { skewSeconds } from "../token/claims.ts"
-import { entryClaims, isCount, isJson, isText, type LoggedRevocation, parseEntry } from "./entry.ts"
+import { entryClaims, isText, type LoggedRevocation, parseEntry } from "./entry.ts"
 
 /** The `typ` header of a signed statement. */
 export const statementType = "rev+jwt"

@@ -4,6 +4,7 @@ import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { Reason } from "../errors.ts"
 import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import { parseId } from "../ids.ts"
+import { isCount, isJson, isText, isTexts, type Json } from "../json.ts"
 import type { Principal, Session } from "../records.ts"
 
 /** The grant that the token was obtained with. */
@@ -119,8 +120,6 @@ export function buildUserClaims(of: {
     ...(session.boundDeviceId === null ? {} : { did: session.boundDeviceId }),
   }
 }
-
-type Json = Readonly<Record<string, unknown>>
 
 /**
  * Parses the claims of a verified token's payload. Unknown claims are ignored.
@@ -245,20 +244,4 @@ function idIn<K extends Parameters<typeof parseId>[0]>(kind: K, value: unknown) 
 
 function isGrantType(value: unknown): value is GrantType {
   return value === "session" || value === "client_credentials" || value === "pat" || value === "on_behalf_of"
-}
-
-function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== ""
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isText)
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0
 }

@@ -9,6 +9,7 @@ import { newId, type ProviderAccountId } from "@signet/kernel/ids"
 import type { AccountKey, App, ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { LinkProviderAccountRequest } from "@signet/proto/auth/v1/account_service"
 import { sessionUserOf } from "../../serving/call/call.ts"
+import { ofUser } from "../audit/audit.ts"
 import { sealProviderToken } from "../auth/sign-in/account.ts"
 import { loadConfiguration } from "../auth/sign-in/configuration.ts"
 import { countingGuesses } from "../auth/sign-in/guesses.ts"
@@ -19,7 +20,7 @@ import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
 import { limit, networkOf } from "../limit.ts"
 import { platformOf, providerOf } from "../parse.ts"
-import { factsOf, notManaged, onOwnIdentity, type Self } from "./self.ts"
+import { notManaged, onOwnIdentity, type Self } from "./self.ts"
 
 export async function linkAccount(
   deps: Deps,
@@ -32,7 +33,7 @@ export async function linkAccount(
   const way = { appId: user.appId, provider: providerOf(provider), platform: platformOf(platform), connection }
   const { app, client } = await loadConfiguration(deps, way)
   if (!app.settings.managesIdentity) throw notManaged()
-  const failure = { ...factsOf(user), kind: "provider_account.linked", outcome: "FAILURE" } as const
+  const failure = { ...ofUser(user), kind: "provider_account.linked", outcome: "FAILURE" } as const
   const ask = () => vouchOrAudit({ deps, app, client }, proof, failure)
   const vouched = await limited(deps, context, proof, ask)
   return onOwnIdentity(deps, context, (self) => link({ ...self, app, client, vouched }, proof))

@@ -7,7 +7,7 @@ import type { SessionId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import type { Identity, Principal } from "@signet/kernel/records"
 import { sessionUserOf, type UserContext } from "../../serving/call/call.ts"
-import { auditEvent, type Facts, ofSession } from "../audit/audit.ts"
+import { auditEvent, type Facts, ofSession, ofUser } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 
@@ -48,7 +48,7 @@ export async function onSelf<T>(
     const problem = callerProblem({ identity, principal, session })
     if (problem !== undefined || !identity || !principal) return new Refused(problem ?? "IDENTITY_INACTIVE")
     const record: Self["record"] = (kind, facts) =>
-      tx.audit.append(auditEvent(deps, context, nowMs, { ...factsOf(user), ...facts, kind }))
+      tx.audit.append(auditEvent(deps, context, nowMs, { ...ofUser(user), ...facts, kind }))
     return work({
       deps,
       context,
@@ -93,14 +93,3 @@ export async function recordEnded({ deps, context, tx, nowMs, user }: Self, ids:
     await tx.audit.append(auditEvent(deps, context, nowMs, facts))
   }
 }
-
-/** The actor, subject and scope of an event that the caller causes. */
-export const factsOf = (user: UserContext) => ({
-  appId: user.appId,
-  tenantId: user.tenantId,
-  contextId: user.contextId,
-  actorPrincipalId: user.principal.id,
-  subjectPrincipalId: user.principal.id,
-  subjectIdentityId: user.identityId,
-  sessionId: user.sessionId,
-})

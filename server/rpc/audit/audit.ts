@@ -3,7 +3,7 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
 import type { Random } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
-import { kCall } from "../../serving/call/call.ts"
+import { kCall, type UserContext } from "../../serving/call/call.ts"
 
 export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
 
@@ -53,4 +53,15 @@ export const ofSession = (session: Session) => ({
   subjectPrincipalId: session.principalId,
   subjectIdentityId: session.identityId,
   sessionId: session.id,
+})
+
+/** The actor, subject and scope of an event that the user causes. */
+export const ofUser = (user: UserContext) => ({
+  appId: user.appId,
+  tenantId: user.tenantId,
+  contextId: user.contextId,
+  actorPrincipalId: user.principal.id,
+  subjectPrincipalId: user.principal.id,
+  subjectIdentityId: user.identityId,
+  sessionId: user.sessionId,
 })

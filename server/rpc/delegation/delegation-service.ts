@@ -13,7 +13,7 @@ import type {
   DelegationService,
 } from "@signet/proto/auth/v1/delegation_service"
 import { sessionUserOf, type UserContext } from "../../serving/call/call.ts"
-import { auditEvent } from "../audit/audit.ts"
+import { auditEvent, ofUser } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 import { pageAsked, pageFound } from "../page.ts"
@@ -101,7 +101,7 @@ async function createPolicy(
     await tx.delegations.insertPolicy(policy)
     const target = { type: "delegation_policy", id: policy.id }
     await tx.audit.append(
-      auditEvent(deps, context, nowMs, { ...factsOf(user), kind: "delegation_policy.created", target }),
+      auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation_policy.created", target }),
     )
     return policy
   })
@@ -120,7 +120,7 @@ async function revokePolicy(deps: Deps, context: HandlerContext, policyId: strin
     if (await tx.delegations.revokePolicy(policy.id, nowMs)) {
       const target = { type: "delegation_policy", id: policy.id }
       await tx.audit.append(
-        auditEvent(deps, context, nowMs, { ...factsOf(user), kind: "delegation_policy.revoked", target }),
+        auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation_policy.revoked", target }),
       )
     }
     return true
@@ -165,7 +165,7 @@ async function createDelegation(
     }
     await tx.delegations.insertDelegation(delegation)
     const target = { type: "delegation", id: delegation.id }
-    await tx.audit.append(auditEvent(deps, context, nowMs, { ...factsOf(user), kind: "delegation.created", target }))
+    await tx.audit.append(auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation.created", target }))
     return delegation
   })
   if (outcome instanceof Refused) throw outcome
@@ -193,20 +193,10 @@ async function revokeDelegation(deps: Deps, context: HandlerContext, delegationI
       // Tokens issued under the delegation carry its id as their credential.
       await tx.revocations.add([{ kind: "CREDENTIAL", key: delegation.id, expiresAtMs: nowMs + longestTokenMs }])
       const target = { type: "delegation", id: delegation.id }
-      await tx.audit.append(auditEvent(deps, context, nowMs, { ...factsOf(user), kind: "delegation.revoked", target }))
+      await tx.audit.append(auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation.revoked", target }))
     }
     return true
   })
   // Another user's delegation is answered as a missing one.
   if (!found) throw new Refused("NOT_FOUND")
 }
-
-const factsOf = (user: UserContext) => ({
-  appId: user.appId,
-  tenantId: user.tenantId,
-  contextId: user.contextId,
-  actorPrincipalId: user.principal.id,
-  subjectPrincipalId: user.principal.id,
-  subjectIdentityId: user.identityId,
-  sessionId: user.sessionId,
-})
