@@ -174,18 +174,23 @@ test("a newer backup replaces the stored one, and a device refuses an older one 
   const { archives } = contextOf(ann.messenger).calls
   const { completeArchive } = archives
   // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
-  Object.assign(archives, { completeArchive: () => Promise.reject(new Error("stopped")) })
+  const stopped = { completeArchive: () => Promise.reject(new Error("stopped")) }
+  Object.assign(archives, stopped)
   await expect(storeBackup(ann.messenger, { recoveryKey })).rejects.toThrow("stopped")
   Object.assign(archives, { completeArchive })
   expect(await listStoredBackups(ann.messenger)).toEqual([first])
   // This device has announced the newer one, so the service cannot return the older one in its place.
   await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_OUTDATED" })
   expect((await archives.listArchives({})).archives).toHaveLength(2)
+  const laptop = await messengers.open(await ann.person.again())
+  Object.assign(contextOf(laptop.messenger).calls.archives, stopped)
+  await expect(storeBackup(laptop.messenger, { recoveryKey })).rejects.toThrow("stopped")
   expect(await storeBackup(ann.messenger, { recoveryKey })).toEqual({ recoveryKey })
   const [second, ...others] = await listStoredBackups(ann.messenger)
   expect(others).toEqual([])
   expect(second?.id).not.toBe(first?.id)
-  expect((await archives.listArchives({})).archives).toHaveLength(1)
+  // This device erases only its own: the other one may still be writing.
+  expect((await archives.listArchives({})).archives).toHaveLength(2)
 
   const outdated = { reason: "BACKUP_OUTDATED" }
   await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)

@@ -2,7 +2,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { ConnectError } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
-import { type ConversationId, parseId } from "@signet/kernel/ids"
+import { type ConversationId, newId, parseId } from "@signet/kernel/ids"
 import type { ReceiptFacts } from "@signet/kernel/messaging/authority"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -16,6 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { stateTag, treeOf } from "../../../../../clients/core/messaging/mls.ts"
 import { proofHeader, proofOf } from "../../../../../test/support/messaging/calls.ts"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
+import { randomBytes } from "../../../../../test/support/messaging/device-parts.ts"
 import type { Room } from "../../../../../test/support/messaging/room.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
 import { run } from "../../../../store/postgres/sql.ts"
@@ -167,6 +168,12 @@ test("a group does not begin with another tree or GroupInfo than its receipt nam
   for (const changed of [{ groupInfo: bent(lost.groupInfo) }, { tree: bent(lost.tree) }]) {
     expect(await resubmit(two, begun({ ...lost, ...changed }))).toContain("GROUP_INFO_MISMATCH")
   }
+})
+
+test("a group does not begin in another conversation than its id names", async () => {
+  const lost = await lostBeginning()
+  room = { ...room, id: newId("cnv", Date.now(), randomBytes(10)) }
+  expect(await resubmit(two, begun(lost))).toContain("GROUP_INFO_MISMATCH")
 })
 
 test("a device that the first commit did not add does not return it", async () => {
