@@ -18,7 +18,7 @@ const samples = effort(30, 300, 10_000)
 /** Microseconds by which known and unknown clients may differ: a fifth of the cost of looking up a client's facts. */
 const tolerance = 20
 
-vi.setConfig({ testTimeout: effort(60_000, 120_000, 7_200_000) })
+vi.setConfig({ testTimeout: effort(180_000, 180_000, 7_200_000) })
 
 let server: TestServer
 let known: Machine

@@ -137,7 +137,7 @@ describe.runIf(isWorthIt)("the Worker", () => {
         expect(await why(one.send(own, "mine"))).toBe("taken")
       }),
     )
-  }, 60_000)
+  })
 
   test("ends the stream of a revoked device and refuses its calls", async () => {
     const lost = await registered(await bob.session.again())

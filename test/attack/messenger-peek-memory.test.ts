@@ -10,7 +10,7 @@ import {
   ListMessagesResponseSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
 import { ConversationSchema, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import type { Primitives } from "../../clients/core/messaging/open.ts"
 import { boundedTransport } from "../../clients/core/messaging/peek/bounded-transport.ts"
@@ -20,6 +20,9 @@ import { isLong, sample } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
+
+// Each step collects garbage twice.
+vi.setConfig({ testTimeout: 600_000 })
 
 const megabyte = 1_000_000
 const allowed = 20 * megabyte

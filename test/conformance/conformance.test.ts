@@ -2,7 +2,7 @@
 // short differential script on both. The long form runs all cases on the Worker, and on PostgreSQL over two more
 // protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the machine has it, and serializable
 // transactions.
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { play } from "../differential/play.ts"
 import { createSide } from "../differential/side.ts"
 import { serveEdge } from "../support/edge.ts"
@@ -15,8 +15,6 @@ import { allCases, everyOne, inTurn } from "./all-cases.ts"
 import { protocols, transportTo } from "./protocols.ts"
 import { type Case, type Scene, sceneOf } from "./scene.ts"
 import { type Served, serve } from "./serve.ts"
-
-vi.setConfig({ testTimeout: effort(60_000, 120_000, 120_000), hookTimeout: 120_000 })
 
 const cases = await allCases()
 const isLong = effort(false, true, true)

@@ -8,7 +8,7 @@ import { play } from "./play.ts"
 import { difference, type Seen } from "./seen.ts"
 import { createSide } from "./side.ts"
 
-vi.setConfig({ testTimeout: effort(120_000, 600_000, 10_800_000), hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: effort(180_000, 600_000, 10_800_000) })
 
 const closing: Served[] = []
 afterAll(async () => {

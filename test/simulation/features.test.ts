@@ -5,7 +5,7 @@ import { type Feature, features, parseFeatures } from "./features.ts"
 import { simulate } from "./simulate.ts"
 import { expectSound, first } from "./sound.ts"
 
-vi.setConfig({ testTimeout: effort(60_000, 300_000, 300_000) })
+vi.setConfig({ testTimeout: effort(180_000, 300_000, 300_000) })
 
 test.runIf(isLong)("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
   expectSound(5, { features: ["hints"] }),

@@ -4,7 +4,7 @@ import type { Feature } from "./features.ts"
 import { type Hostility, hostilities } from "./hostile.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
 
-vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000) })
+vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
 
 // Each with a seed in which its lies matter.
 const lied: Record<Hostility, number> = {

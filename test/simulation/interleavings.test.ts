@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest"
 import { effort, sample } from "../support/effort.ts"
 import { type Order, ordersOf, play, scenarios } from "./interleavings.ts"
 
-vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000) })
+vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
 
 const end = Number.POSITIVE_INFINITY
 /** In the short form every so many orders with two switches; in the long form every few; at night all. */

@@ -4,7 +4,7 @@ import { effort } from "../support/effort.ts"
 import { simulate } from "./simulate.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
 
-vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000) })
+vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
 
 test("whatever the network drops and wherever processes end, nobody loses, doubles, forks or leaks", async () => {
   const count = effort(1, 20, 3_000)

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest"
 import { effort } from "../support/effort.ts"
 import { recoveryAfterBadCommit } from "./stranded.ts"
 
-vi.setConfig({ testTimeout: effort(60_000, 300_000, 3_600_000) })
+vi.setConfig({ testTimeout: effort(180_000, 300_000, 3_600_000) })
 
 /** A minute for the members to help, and two rounds of a waiting client. */
 const boundMs = 120_000

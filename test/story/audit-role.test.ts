@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { CompiledQuery } from "kysely"
-import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { afterAll, beforeAll, expect, test } from "vitest"
 import { createAuditCrypto } from "../../server/keys/audit-crypto.ts"
 import { createKeyRing } from "../../server/keys/key-ring.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
@@ -22,8 +22,6 @@ import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const role = `signet_runtime_${randomBytes(6).toString("hex")}`
 const page = readFileSync(join(import.meta.dirname, "../../docs/how-to/protect-the-audit.md"), "utf8")

@@ -34,7 +34,7 @@ beforeAll(async () => {
     app: "q",
   })
   expect(await ada().run("login", "--server", program.url, "--as", "ada@example.com")).toMatchObject({ code: 0 })
-}, 60_000)
+})
 afterAll(async () => {
   await program?.end("SIGTERM")
   await database?.drop()

@@ -58,7 +58,7 @@ beforeAll(async () => {
     PORT: String(await freePort()),
     SIGNET_DATA: join(home, "data"),
   })
-}, 60_000)
+})
 afterAll(async () => {
   await program?.end("SIGTERM")
   await database?.drop()

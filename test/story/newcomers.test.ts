@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     const data = join(folder, "data")
     await givePglite(data)
     program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: data })
-  }, 60_000)
+  })
   afterAll(async () => {
     await program?.end("SIGTERM")
     if (folder) rmSync(folder, { recursive: true, force: true })
@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(again).toEqual(me)
     expect(refreshed).toMatchObject({ tokenType: "Bearer", refreshToken: expect.stringMatching(/^sgrt_/) })
     expect(rest).toEqual([])
-  }, 60_000)
+  })
 
   test("the tour of docs/how-to/call-as-a-service.md runs, and ends with a revoked token", () => {
     const answers = run(tour)
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     ])
     expect(answers[4]).toEqual({})
     expect(answers[5]).toEqual({})
-  }, 60_000)
+  })
 
   test("the tour of docs/how-to/try-the-stand-in-providers.md lists two connections, and signs in by the second", () => {
     const [listed, signedIn, ...rest] = run(withConnections)
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     })
     expect(signedIn).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
     expect(rest).toEqual([])
-  }, 60_000)
+  })
 
   test("the tour of IDP_B signs one person in twice", () => {
     const [first, switched, second, ...rest] = run(withIdpB)
@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(second).toMatchObject({ identity: { primaryEmail: "ada@example.com" } })
     expect(second).not.toHaveProperty("created")
     expect(rest).toEqual([])
-  }, 60_000)
+  })
 
   test("the tour of IDP_C signs one person in with a password and with a link", () => {
     const [byPassword, byLink, ...rest] = run(withIdpC)
@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(byLink).toMatchObject({ identity: (byPassword as { identity: object }).identity })
     expect(byLink).not.toHaveProperty("created")
     expect(rest).toEqual([])
-  }, 60_000)
+  })
 
   test("the tour of docs/how-to/administer-an-app.md creates an app, its members and roles, and archives them", () => {
     const answers = run(asAdministrator)
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
       { app: { status: "SUSPENDED" } },
     ])
     expect(answers[10]).not.toHaveProperty("app.settings.allowedOrigins")
-  }, 60_000)
+  })
 
   test("a standard client finds the endpoints by discovery (RFC 8414)", async () => {
     const issuer = new URL(program.url)

@@ -89,7 +89,8 @@ describeOnPostgres("concurrent transactions", () => {
         })
       const done = [lockBoth(one.session, other.session), lockBoth(other.session, one.session)]
       expect(await Promise.all(done)).toEqual(["done", "done"])
-      expect(runs).toBe(3)
+      // The repeated run may lock its first row before the other one gets it, and lose again.
+      expect(runs).toBeGreaterThanOrEqual(3)
     })
   })
 

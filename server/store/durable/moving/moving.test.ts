@@ -28,7 +28,7 @@ beforeAll(async () => {
   ;[objects, postgres] = await Promise.all([startObjects(), openTestStore(storyStore)])
   store = createDurableStore(objects.env)
   moving = durableMoving(objects.env, { nowMs: () => Date.now() })
-}, 60_000)
+})
 afterAll(async () => {
   await objects?.close()
   await postgres?.close()
@@ -161,7 +161,7 @@ test("objects of a held place refuse every write, answer every read, and record 
   await expect(step(moving, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
   const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
   expect(sent.is).toBe("appended")
-}, 60_000)
+})
 
 test.skipIf(isShort)(
   "a write during a hold completes before it or is refused, so the export is complete",
@@ -228,7 +228,7 @@ test("a notice of a hold that arrives after its abort changes no object", async 
   await step(moving, place, random(16), "HOLD")
   const again = store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
   await expect(again).rejects.toMatchObject(held)
-}, 60_000)
+})
 
 test.skipIf(isShort)(
   "another place is unchanged",
@@ -305,7 +305,7 @@ describe.skipIf(isShort)("an administrator who moves their own place", () => {
     await step(moving, victims, transferId, "HOLD")
     expect(sorted([(await exported(moving, victims, transferId)).flat()])).toEqual(sorted([before]))
     await step(moving, victims, transferId, "ABORT")
-  }, 60_000)
+  })
 
   test("reads no other place's conversation through a forged cursor", async () => {
     const [place, victims] = [newPlace(), newPlace()]
@@ -346,7 +346,7 @@ test("a place is not erased while its objects have undelivered audit events", as
   await erased(moving, place, transferId)
   const told = (await objects.world()).audit.filter(({ id }) => id === event.id)
   expect(told).toEqual([event])
-}, 60_000)
+})
 
 test("every table of an object is exported, or excluded with a reason", () => {
   const folder = join(import.meta.dirname, "..")
