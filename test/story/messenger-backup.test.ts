@@ -140,31 +140,34 @@ test("a user who has lost all devices restores the backup, and members admit the
   expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
 })
 
-test("a user who has lost all devices restores the backup from the service, and members admit the new device", async () => {
-  const { ann, ben, direct, group } = await talk("stored")
-  await running(ben)
-  const before = [await textsIn(ann, direct), await textsIn(ann, group)]
-  const { recoveryKey } = await storeBackup(ann.messenger)
-  await ann.messenger.close()
+test.runIf(isLong)(
+  "a user who has lost all devices restores the backup from the service, and members admit the new device",
+  async () => {
+    const { ann, ben, direct, group } = await talk("stored")
+    await running(ben)
+    const before = [await textsIn(ann, direct), await textsIn(ann, group)]
+    const { recoveryKey } = await storeBackup(ann.messenger)
+    await ann.messenger.close()
 
-  const back = await replaced(ann)
-  await back.messenger.startAnew()
-  const [found, ...others] = await listStoredBackups(back.messenger)
-  expect(others).toEqual([])
-  expect(found?.size).toBeGreaterThan(0)
-  const secret = { recoveryKey: recoveryKey.toLowerCase() }
-  const summary = await readBackup(back.messenger, storedBackup(back.messenger), secret)
-  expect(summary).toMatchObject({ conversations: 2, comparedUsers: 1 })
-  const restored = await restoreBackup(back.messenger, storedBackup(back.messenger, found?.id), secret)
-  expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
-  expect([await textsIn(back, direct), await textsIn(back, group)]).toEqual(before)
-  await running(back)
-  await eventually(async () => {
-    expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
-  })
-  await ben.messenger.send(direct, utf8("welcome back"))
-  await eventually(async () => expect((await textsIn(back, direct)).at(-1)).toBe("welcome back"))
-})
+    const back = await replaced(ann)
+    await back.messenger.startAnew()
+    const [found, ...others] = await listStoredBackups(back.messenger)
+    expect(others).toEqual([])
+    expect(found?.size).toBeGreaterThan(0)
+    const secret = { recoveryKey: recoveryKey.toLowerCase() }
+    const summary = await readBackup(back.messenger, storedBackup(back.messenger), secret)
+    expect(summary).toMatchObject({ conversations: 2, comparedUsers: 1 })
+    const restored = await restoreBackup(back.messenger, storedBackup(back.messenger, found?.id), secret)
+    expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
+    expect([await textsIn(back, direct), await textsIn(back, group)]).toEqual(before)
+    await running(back)
+    await eventually(async () => {
+      expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
+    })
+    await ben.messenger.send(direct, utf8("welcome back"))
+    await eventually(async () => expect((await textsIn(back, direct)).at(-1)).toBe("welcome back"))
+  },
+)
 
 test("a newer backup replaces the stored one, and a device refuses an older one than it knows", async () => {
   const { ann } = await talk("replaced")

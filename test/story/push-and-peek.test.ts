@@ -8,6 +8,7 @@ import {
   pushSettings as settingsOf,
 } from "../../clients/core/messaging/push/index.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 import { type FakePushProvider, pushSettings, startFakePushProvider } from "../support/push-provider.ts"
@@ -65,8 +66,8 @@ test("a message wakes up a closed app: a peek shows it, and the app then receive
 
   await deletePushEndpoint(again.messenger)
   await ann.messenger.send(id, utf8("nobody is woken up"))
-  // Longer than the interval and the delay of a push.
-  for (let second = 0; second < 8; second++) {
+  // In the long form longer than the interval and the delay of a push.
+  for (let second = 0; second < effort(1, 8, 8); second++) {
     await new Promise((passed) => setTimeout(passed, 1_000))
     expect(await wokenUp()).toBe(1)
   }
