@@ -14,7 +14,7 @@ export interface SealingKey {
 /** The box that a value is bound to: only it opens the value. */
 export type BoundBox = Pick<SecretBoxDescription, "backend" | "version">
 
-/** What a value is bound to, besides its box. */
+/** The context that a sealed value is bound to, besides its box. */
 interface Binding {
   readonly scope: SecretScope
   readonly purpose: string

@@ -1,4 +1,4 @@
-// What the development profile adds to a server: stand-in providers, an app, and endpoints that ask for no credentials.
+// The development profile of a server: stand-in providers, an app, and endpoints that ask for no credentials.
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock, Store } from "@signet/kernel/ports"
 import type { FastifyInstance } from "fastify"

@@ -1,4 +1,4 @@
-// What the auth service and a messaging backend sign, over the keys of the ring. Kernel facts in, canonical bytes out.
+// Signs credentials, lists, proofs and receipts of the issuer and of backends: kernel facts in, canonical bytes out.
 import { absent } from "@signet/canonical/bytes"
 import { issueClaimTicket } from "@signet/canonical/claim-ticket"
 import { issueCommitReceipt } from "@signet/canonical/commit-receipt"

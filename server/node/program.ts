@@ -77,7 +77,7 @@ const eraseEveryMs = 60_000
 /** Maximum delay of the end of a principal's lock. */
 const locksEveryMs = 1_000
 
-/** What the stages of the start share. */
+/** The state that the stages of the start share. */
 interface Start {
   readonly config: Config
   readonly log: FastifyBaseLogger

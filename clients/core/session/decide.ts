@@ -5,7 +5,7 @@ import type { Message } from "../messages.ts"
 import type { SessionState, SignedInUser } from "../session.ts"
 
 export interface LiveState {
-  /** What the app sees. */
+  /** The state that the app sees. */
   readonly view: SessionState
   /** Access tokens of the signed-in session by audience. */
   readonly tokens: AccessTokens
@@ -190,7 +190,7 @@ function afterRead(state: LiveState, user: SignedInUser | undefined, reason: Log
   return user === undefined ? logOut(state, reasonWithout(state.view, reason)) : logIn(state, user)
 }
 
-/** What follows a read. */
+/** The step after a read. */
 function continueAfter({ next: step }: Read, moment: Moment, decision: LiveDecision): LiveDecision {
   if (step === undefined) return decision
   return chain(decision, (state) => {

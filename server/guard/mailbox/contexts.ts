@@ -1,4 +1,4 @@
-// What a sending service gets from the issuer: context tokens, cached while valid, and the certificate of its key.
+// Requests a sending service's context tokens and the certificate of its key from the issuer, and caches valid ones.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { sessionOf } from "@signet/kernel/authz/liveness"
 import type { Clock } from "@signet/kernel/ports"

@@ -20,7 +20,7 @@ import type { Page } from "../page.ts"
 import type { App, Identity, Membership, ProviderAccount, ProviderClient } from "../records.ts"
 import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./records.ts"
 
-/** What administration adds to a transaction. */
+/** The stores that administration adds to a transaction. */
 export interface AdministrationTx {
   readonly administration: AppAdministration
   readonly places: Places

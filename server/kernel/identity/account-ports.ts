@@ -5,7 +5,7 @@ import type { IdentityId, PatId, PrincipalId } from "../ids.ts"
 import type { Pat, StandingDelegation } from "../machine/records.ts"
 import type { Identity, Principal, Provider, Session } from "../records.ts"
 
-/** What account self-service adds to a transaction. */
+/** The stores that account self-service adds to a transaction. */
 export interface AccountTx {
   readonly people: People
   readonly passwordHolds: PasswordHolds

@@ -1,7 +1,7 @@
 // The keys that sign credentials, proofs, lists and receipts. A key set that the offline root signs names them, so a
 // key is created long before it signs.
 
-/** What a key signs. Receipt keys belong to a messaging backend and also sign claim tickets. */
+/** The purpose of a key. Receipt keys belong to a messaging backend and also sign claim tickets. */
 export const issuerPurposes = ["CREDENTIAL", "PROOF", "LIST", "RECEIPT"] as const
 export type IssuerPurpose = (typeof issuerPurposes)[number]
 

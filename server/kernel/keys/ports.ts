@@ -43,7 +43,7 @@ export interface SigningKeys {
   change(work: (keys: readonly SigningKeyRecord[]) => readonly SigningKeyRecord[]): Promise<readonly SigningKeyRecord[]>
 }
 
-/** What a keyed hash is computed over. */
+/** The kind of text that a keyed hash is computed over. */
 type SecretPurpose =
   | "refresh-token"
   | "retry-key"

@@ -2,7 +2,7 @@
 // the store's SQL give identical results.
 import type { Window } from "./policy.ts"
 
-/** What one call takes from the bucket, in microseconds of refill time. */
+/** The cost of one call, in microseconds of refill time. */
 export const stepMicros = ({ limit, seconds }: Window): number => Math.ceil((seconds * 1_000_000) / limit)
 
 /** Time from empty to full, in microseconds: `limit` steps. */

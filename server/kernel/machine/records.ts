@@ -102,7 +102,7 @@ export interface EnvelopeKey {
   revokedAtMs: number | null
 }
 
-/** What a service may do on behalf of users in one app. Set by an administrator. */
+/** The rights of a service to act on behalf of users in one app. Set by an administrator. */
 export interface DelegationPolicy {
   id: DelegationPolicyId
   appId: AppId

@@ -41,7 +41,7 @@ export function conversationAfter(
   }
 }
 
-/** What the receipt of a commit states: identical in every backend. */
+/** The facts in the receipt of a commit: identical in every backend. */
 export function receiptFacts(
   { id, mlsGroupId, state }: Conversation,
   { epoch, contentHash }: Pick<VerifiedAppend, "epoch" | "contentHash">,

@@ -29,7 +29,7 @@ import type {
 import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
 
 /**
- * What the messaging service asks the auth service about users: in process or over RPC.
+ * The messaging service's questions to the auth service about users: in process or over RPC.
  *
  * Every method throws Refused UNAVAILABLE if the auth service does not answer.
  */

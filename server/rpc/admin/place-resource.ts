@@ -1,4 +1,4 @@
-// What tenants and contexts have in common: they are read, renamed, suspended, resumed and archived alike.
+// The calls that tenants and contexts share: both are read, renamed, suspended, resumed and archived.
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf"
 import type { FieldMask } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"

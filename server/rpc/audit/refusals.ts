@@ -13,7 +13,7 @@ export const appendTo =
       for (const event of events) await tx.audit.append(event)
     })
 
-/** What the audit records about a refusal. */
+/** The facts that the audit records about a refusal. */
 export interface Cause extends Facts {
   /** Key of the limit or lock that refuses. It is recorded once in a window, however many calls it refuses. */
   readonly once?: string

@@ -1,4 +1,4 @@
-// How the fields of a record are stored in the columns of its table: listed once, for reading and for writing.
+// Maps the fields of a record to the columns of its table. Each mapping is listed once, for reading and for writing.
 import type { Insertable, Selectable } from "kysely"
 
 /** A column that stores a field in another form. `null` is `null` in every form. */

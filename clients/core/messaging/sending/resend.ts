@@ -46,7 +46,7 @@ async function isInLog({ calls, id: conversationId }: Conversation, { seq, messa
     const { envelopes } = await calls.conversations.listMessages({ conversationId, afterSeq: seq - 1n, limit: 1 })
     return envelopes.some((there) => there.seq === seq && equalBytes(there.message, message))
   } catch (error) {
-    // What the service no longer stores was read long ago.
+    // An envelope that the service has pruned was read long ago.
     if (isFailure(error, "LOG_PRUNED")) return true
     throw error
   }

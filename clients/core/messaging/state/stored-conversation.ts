@@ -26,7 +26,7 @@ export interface LocalGroup {
   readonly treeHash: Uint8Array
 }
 
-/** What a device has stored of one conversation. Immutable. */
+/** A device's stored state of one conversation. Immutable. */
 export interface StoredConversation {
   /** Undefined for a conversation that this device never had. */
   readonly record: ConversationRecord | undefined

@@ -1,5 +1,5 @@
-// Whether an object may serve its data: set by a move of its place and stored in each object, so that a write asks no
-// other object. The default is open.
+// States whether an object may serve its data. A move of its place sets the state in each object, so that a write calls
+// no other object. The default is open.
 import type { PlaceState } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { fromText, toText } from "../plain.ts"

@@ -1,7 +1,7 @@
 import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { createKeyCache, type KeyCache } from "./audit-keys.ts"
 
-/** What all transactions of a process share to write the audit log. */
+/** The dependencies of writing the audit log, shared by all transactions of a process. */
 export interface AuditLogDeps {
   readonly seals: AuditCrypto
   readonly keyCache: KeyCache

@@ -8,7 +8,7 @@ export function createTurns(): Turns {
   const last = new Map<string, Promise<unknown>>()
   return (key, work) => {
     const before = last.get(key) ?? Promise.resolve()
-    // Whether or not the previous work failed.
+    // A failure of the previous work does not affect this one.
     const mine = before.then(work, work)
     last.set(key, mine)
     const leave = () => {
