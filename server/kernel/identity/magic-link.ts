@@ -26,10 +26,11 @@ const heldBackMs = 60_000
  */
 export function judgeLink({ requests, app, challengeShown }: PresentedLink): boolean {
   const [newest] = requests
+  // Also true for a request of another app itself.
   const mayBeElsewheres = (own: MagicLinkRequest) =>
     requests.some(({ appId, expiresAtMs }) => appId !== app.id && expiresAtMs >= own.expiresAtMs - heldBackMs)
   const isAsked = (own: MagicLinkRequest, codeChallenge: string | null) =>
-    own.appId === app.id && own.codeChallenge === codeChallenge && !mayBeElsewheres(own)
+    own.codeChallenge === codeChallenge && !mayBeElsewheres(own)
   if (challengeShown !== null) return requests.some((request) => isAsked(request, challengeShown))
   return !app.settings.requireSameDevice && newest !== undefined && isAsked(newest, null)
 }

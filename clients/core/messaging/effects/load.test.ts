@@ -79,6 +79,25 @@ test("a written state is read back, with a staged commit and without a group", a
   expect((await read()).stored).toMatchObject({ record: { status: Status.ACTIVE }, local: undefined })
 })
 
+test("the list of members is written once an epoch, because the record names the generation of its write", async () => {
+  const opened = door()
+  const advance = (changes: Partial<LocalGroup>) =>
+    opened.change(async (stored) => ({
+      next: { ...stored, record, local: { ...local, ...changes } },
+      result: undefined,
+    }))
+  await advance({})
+  const members = await rowOf(named.members)
+  await opened.change(async (stored) => ({
+    next: { ...stored, ...(stored.local && { local: { ...stored.local, processedSeq: 5n } }) },
+    result: undefined,
+  }))
+  expect((await read()).stored.local?.processedSeq).toBe(5n)
+  expect(await rowOf(named.members)).toEqual(members)
+  await advance({ group: other, treeHash: treeHashOf({ group: other }) })
+  expect(await rowOf(named.members)).not.toEqual(members)
+})
+
 test.each<[string, Partial<StoredConversation>, () => Promise<Op>, string]>([
   ["without its record", {}, async () => gone(named.record), "has no record"],
   ["without its tree", {}, async () => gone(named.tree), "different generations"],

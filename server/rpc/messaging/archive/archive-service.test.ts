@@ -72,6 +72,17 @@ test("a call that ends while it stores a chunk leaves no bytes after the archive
   expect(await blobs.get(key)).toBeUndefined()
 })
 
+test("the deletion of an unknown archive is no error, and one that failed is", async () => {
+  const { archives, archiveId } = await writing(11)
+  await archives.deleteArchive({ archiveId: new Uint8Array(16).fill(12) })
+  const stored = world.deps.store.archives
+  const { change } = stored
+  Object.assign(stored, { change: () => Promise.reject(new Refused("PLACE_HELD")) })
+  await expect(archives.deleteArchive({ archiveId })).rejects.toMatchObject({ code: Code.Unavailable })
+  Object.assign(stored, { change })
+  expect((await archives.listArchives({})).archives).toHaveLength(1)
+})
+
 test("a chunk that cannot be erased stops the erasure of no other archive", async () => {
   const all = [await writing(9), await writing(10)]
   for (const { append, archives, archiveId } of all) {
