@@ -16,7 +16,7 @@ import * as world from "../../../../proto/canonical/testing/world.ts"
 import { MessagingError } from "../errors.ts"
 import { idOf } from "../ids.ts"
 import { refusedAs, scripted } from "../testing/scripted.ts"
-import { changeRecord, lookForHelp, rejoinIfEpochLost, reportQuarantine } from "./log.ts"
+import { catchUp, changeRecord, lookForHelp, rejoinIfEpochLost, reportQuarantine } from "./log.ts"
 
 type Shown = MessageInitShape<typeof ConversationSchema>
 const [userId, deviceId] = [idOf("prn", world.alice), idOf("dev", world.phone)]
@@ -51,6 +51,27 @@ test.each<[string, boolean, Shown | undefined, Status]>([
   await write({ status })
   expect(await rejoinIfEpochLost(conversation)).toBe(isLost)
   expect(called.includes("rejoin")).toBe(isLost)
+})
+
+test.each<[string, Shown | undefined, number]>([
+  ["also in the conversation", { headSeq: 3n }, 1],
+  ["in a stale page only", { headSeq: 4n }, 0],
+  ["in a page of a conversation that is not shown", undefined, 0],
+])("of a device without the lost envelopes, a log that is shorter %s causes %s rejoins", async (_, shown, rejoins) => {
+  let requested = 0
+  const { conversation, write } = await scripted({
+    service: {
+      listMessages: () => ({ headSeq: 3n }),
+      getConversation: () => (shown === undefined ? {} : { conversation: shown }),
+      requestRejoin() {
+        requested++
+        return {}
+      },
+    },
+  })
+  await write()
+  await catchUp(conversation)
+  expect(requested).toBe(rejoins)
 })
 
 test("an epoch is not lost on a device without a group", async () => {
