@@ -83,6 +83,8 @@ test.each(
   await ben.messenger.sync()
   await old.messenger.sync()
   expect((await old.messenger.conversation(id))?.status).toBe("active")
+  // The group is the same one, so no reset is shown.
+  expect((await old.messenger.timeline(id)).map(({ is }) => is)).not.toContain("reset")
   await old.messenger.send(id, utf8("with new keys"))
   await ben.messenger.sync()
   expect((await textsIn(ben, id)).slice(-2)).toEqual(["never under an old key", "with new keys"])

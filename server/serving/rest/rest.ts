@@ -114,7 +114,7 @@ function success({ method }: Binding, message: Message, written: Headers | undef
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
   // An empty message has no body. Forms still get 200 (RFC 7009 section 2.2).
   if (method.output.fields.length === 0 && !isFormMethod(method)) return { status: 204, headers, body: "" }
-  if (!headers.has("content-type")) headers.set("content-type", mediaType(method))
+  headers.set("content-type", mediaType(method))
   const body = toJsonString(method.output, message, { alwaysEmitImplicit: namesEmpty(method) })
   return { status: 200, headers, body }
 }
