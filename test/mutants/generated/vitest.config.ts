@@ -15,7 +15,7 @@ export default defineConfig({
     // The independent check of the vectors starts a program that is loaded without mutants.
     exclude: ["**/node_modules/**", "proto/canonical/vectors/check/**"],
     runner: "test/mutants/generated/runner.ts",
-    testTimeout: order.plan === undefined ? 60_000 : 5_000,
+    testTimeout: order.plan === undefined ? 180_000 : 15_000,
     hookTimeout: 120_000,
     pool: "forks",
     isolate: order.only !== undefined,
