@@ -15,10 +15,13 @@ const batch = 500
 
 const lockText = "update audit_chain set version = version + 1 where id = 1"
 
-// An event that another process marked as pending while it was linked is not linked twice.
-const pendingText = `select audit_event.*,
-  exists (select from audit_link where audit_link.event_id = audit_event.id) as is_linked from audit_pending
-join audit_event on audit_event.id = audit_pending.event_id order by audit_pending.event_id limit ${batch}`
+// An event that another process marked as pending while it was linked is not linked twice. The limit comes first and
+// `offset 0` keeps the look-ups per event: as a join, PostgreSQL walks the whole index of audit_event.
+const pendingText = `select event.*,
+  exists (select from audit_link where audit_link.event_id = event.id offset 0) as is_linked
+from (select event_id from audit_pending order by event_id limit ${batch}) as pending,
+  lateral (select * from audit_event where id = pending.event_id offset 0) as event
+order by pending.event_id`
 
 const headsText = `select head.* from unnest($1::text[]) as one (shard), lateral (
   select shard, seq, hash from audit_link where audit_link.shard = one.shard order by seq desc limit 1) as head`

@@ -21,8 +21,11 @@ update revocation set seq = placed.seq, is_pending = false from placed
 where revocation.kind = placed.kind and revocation.key = placed.key and revocation.app_id = placed.app_id
 returning revocation.seq`
 const headText = "update revocation_log set head = $1 where id = 1"
-// One statement, so head and entries are from one snapshot.
-const readText = `select log.name, log.head, exists (select from revocation where is_pending or seq is null) as is_pending, entry.*
+// One statement, so head and entries are from one snapshot. The order leads to the index of pending entries: without it,
+// PostgreSQL may read the whole table until the table is analysed.
+const readText = `select log.name, log.head, (
+    select true from revocation where is_pending or seq is null order by kind, key, app_id limit 1
+  ) is not null as is_pending, entry.*
 from revocation_log as log left join (
   select seq, kind, key, app_id, min_version, issued_before, expires_at from revocation
   where seq > $1 and expires_at > $2 order by seq limit $3

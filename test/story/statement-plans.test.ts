@@ -1,0 +1,135 @@
+// The plans of frequent statements in large tables: none reads a whole table or index, so none slows down with age.
+import { sql } from "kysely"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { isAnyPending, linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
+import { sceneOf } from "../conformance/scene.ts"
+import { testSeals } from "../support/audit-log-deps.ts"
+import { type Clients, clientsOver, protocols } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
+import { addMachine, assertion, basic, postForm } from "../support/machines.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { type Growth, grow, wholeScans } from "../support/plans.ts"
+import { describeOnPostgres } from "../support/postgres.ts"
+import { recorded, type Statement } from "../support/statements.ts"
+
+vi.setConfig({ testTimeout: effort(60_000, 300_000, 3_600_000), hookTimeout: effort(60_000, 300_000, 3_600_000) })
+
+/** Rows per table, one after the other. */
+const sizes = effort([2_000], [10_000, 100_000], [10_000, 100_000, 1_000_000])
+
+const grown: readonly Growth[] = [
+  { table: "identity" },
+  { table: "principal" },
+  { table: "provider_account" },
+  { table: "membership" },
+  { table: "session" },
+  { table: "refresh_token", set: { previous_token_id: "null" } },
+  { table: "id_token_use" },
+  { table: "service_account" },
+  { table: "service_secret" },
+  { table: "client_assertion_use" },
+  { table: "rate_limit" },
+  {
+    table: "revocation",
+    set: { kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
+  },
+  { table: "audit_event", set: { occurred_at: "sample.occurred_at - g * interval '1 second'" } },
+  { table: "audit_link" },
+  { table: "audit_data_key" },
+  { table: "messaging_device" },
+  { table: "messaging_device_key" },
+  { table: "device_list", set: { version: "sample.version" } },
+  { table: "proof_nonce" },
+  { table: "key_package" },
+  { table: "key_package_init_key" },
+  { table: "claim" },
+  { table: "conversation", set: { direct_key: "null", kind: "'GROUP'" } },
+  { table: "conversation_leaf", set: { leaf: "g" } },
+  { table: "conversation_log", set: { conversation_id: "sample.conversation_id" } },
+  { table: "device_cursor" },
+]
+
+const tables = new Set(grown.map(({ table }) => table))
+/** An index of rows that wait for a periodic task, which reads and empties it. */
+const queues = new Set(["revocation_pending"])
+/** It joins the table with up to 2,000 pending rows, whose number PostgreSQL does not know before it analyses. */
+const sequencing = "with pending as (\n  select kind, key, app_id from revocation"
+
+describeOnPostgres("the plans of frequent statements", () => {
+  let server: MessagingServer
+  let clients: Clients
+  let statements: readonly Statement[]
+  beforeAll(async () => {
+    server = await startMessagingServer({ store: "postgres" })
+    clients = clientsOver(protocols.gRPC?.(server.url) ?? expect.unreachable())
+    statements = distinct(await recorded(useAll))
+  })
+  afterAll(() => server?.close())
+
+  async function useAll(): Promise<void> {
+    const owner = await addMachine(server, { ownedAudiences: ["svc-notes"], scopes: ["auth.introspect", "notes.read"] })
+    const machine = await addMachine(server)
+    const grant = { grant_type: "client_credentials", audience: "svc-notes" }
+    const post = async (path: string, form: Record<string, string>, headers = {}) => {
+      const answer = await postForm(`${server.url}/auth/${path}`, form, headers)
+      expect(answer.status).toBe(200)
+      return answer.body
+    }
+    const { access_token } = await post("token", grant, basic(machine))
+    await post("token", { ...grant, ...assertion(machine) })
+    await post("token/introspect", { token: String(access_token) }, basic(owner))
+    await clients.auth.externalLogin(await server.login("ada"))
+    const { refreshToken } = await clients.auth.externalLogin(await server.login("ada"))
+    const refreshed = await clients.auth.refresh({ refreshToken })
+    await clients.auth.logout({ refreshToken: refreshed.refreshToken })
+    await useMessaging()
+    const { db, revocationLog } = server.store
+    await linkPending(db, testSeals, Date.now)
+    await isAnyPending(db)
+    await revocationLog.sequence()
+    await revocationLog.read({ after: 0, limit: 10, nowMs: Date.now() })
+  }
+
+  async function useMessaging(): Promise<void> {
+    const newUser = () => server.person(crypto.randomUUID())
+    const scene = sceneOf({ baseUrl: server.url, newUser }, "gRPC", server.transport)
+    const [one, two] = await scene.pair()
+    const third = await scene.device()
+    const room = await scene.group(one, two)
+    await one.send(room, "hello")
+    await one.add(room, { userIds: [third.userId] })
+    await two.sync(two.room(room.id))
+    await two.update(two.room(room.id))
+  }
+
+  /** The scans of whole tables or indexes, by statement. */
+  async function found(of = statements): Promise<Record<string, readonly string[]>> {
+    const scans: Record<string, readonly string[]> = {}
+    for (const statement of of) {
+      const whole = (await wholeScans(server.store.db, statement)).filter(
+        ({ table, index }) => tables.has(table) && !queues.has(index ?? ""),
+      )
+      if (whole.length > 0) scans[statement.text] = whole.map(({ text }) => text)
+    }
+    return scans
+  }
+
+  test.each(sizes.map((to, i) => ({ from: sizes[i - 1] ?? 0, to })))(
+    "read no whole table or index of $to rows",
+    async (size) => {
+      await grow(server.store.db, size, grown)
+      expect(statements.length).toBeGreaterThan(80)
+      expect(await found(statements.filter(({ text }) => !text.startsWith(sequencing)))).toEqual({})
+      await sql`analyze`.execute(server.store.db)
+      expect(await found()).toEqual({})
+    },
+  )
+})
+
+/** The statements that read or write tables, one of each text. */
+function distinct(all: readonly Statement[]): readonly Statement[] {
+  const byText = new Map(all.map((statement) => [statement.text.replace("/* last */ ", ""), statement.values]))
+  return Array.from(byText, ([text, values]) => ({ text, values })).filter(({ text }) =>
+    /^\s*(with|select|insert|update|delete)/i.test(text),
+  )
+}

@@ -1,0 +1,130 @@
+// The plans that PostgreSQL chooses for statements when the tables are large.
+import { CompiledQuery, sql } from "kysely"
+import type { Database } from "../../server/store/postgres/sql.ts"
+import type { Statement } from "./statements.ts"
+
+interface Node {
+  readonly "Node Type": string
+  readonly "Relation Name"?: string
+  readonly "Index Name"?: string
+  readonly "Index Cond"?: string
+  readonly Filter?: string
+  readonly "Parent Relationship"?: string
+  readonly Plans?: readonly Node[]
+}
+
+interface Column {
+  name: string
+  type: string
+  isUnique: boolean
+}
+
+interface Scan {
+  readonly table: string
+  readonly index: string | undefined
+  /** For messages. */
+  readonly text: string
+}
+
+/** Rows that look like the table's only one, apart from their ids and keys. */
+export interface Growth {
+  readonly table: string
+  /** SQL by column, for columns that take another value than the sample row's; `g` is the number of the row. */
+  readonly set?: Readonly<Record<string, string>>
+}
+
+/** The numbers of the rows to add: above `from`, up to `to`. */
+interface Size {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Adds rows. A value that names a record differs from row to row, and is the same in all tables for the same number.
+ * Foreign keys are not checked.
+ */
+export async function grow(db: Database, size: Size, growths: readonly Growth[]): Promise<void> {
+  await db.connection().execute(async (session) => {
+    await sql`set session_replication_role = replica`.execute(session)
+    for (const { table, set = {} } of growths) {
+      const columns = await columnsOf(session, table)
+      const values = columns.map((column) => set[column.name] ?? varied(column))
+      const text = `insert into ${table} (${columns.map(({ name }) => name).join(", ")})
+        select ${values.join(", ")} from (select * from ${table} limit 1) as sample, generate_series(${size.from + 1}, ${size.to}) as g
+        on conflict do nothing`
+      const { numAffectedRows } = await sql
+        .raw(text)
+        .execute(session)
+        .catch((error: unknown) => Promise.reject(new Error(`${table} cannot grow`, { cause: error })))
+      if (Number(numAffectedRows) < (size.to - size.from) / 2)
+        throw new Error(`${table} grew by ${numAffectedRows} rows only`)
+    }
+    await sql`set session_replication_role = origin`.execute(session)
+  })
+}
+
+async function columnsOf(db: Database, table: string): Promise<readonly Column[]> {
+  const { rows } = await sql<Column>`
+    select attname as name, format_type(atttypid, atttypmod) as type, exists (
+      select from pg_index where indrelid = attrelid and indisunique and attnum = any(indkey)) as "isUnique"
+    from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and not attisdropped order by attnum`.execute(
+    db,
+  )
+  return rows
+}
+
+/** Ids of places stay, because all rows are of one app and tenant, and so do states. */
+function varied({ name, type, isUnique }: Column): string {
+  const value = `sample.${name}`
+  const number = "lpad(g::text, 26, '0')"
+  if (type === "text") {
+    const other = isUnique ? `${value} || g` : value
+    return `case when ${value} ~ '^((app|ten|ctx)_|[A-Z_]+$)' then ${value}
+      when ${value} ~ '^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$' then left(${value}, 4) || ${number} else ${other} end`
+  }
+  if (type === "bytea" && isUnique) return "sha256(g::text::bytea)"
+  if (type === "bigint" && isUnique) return `${value} + g`
+  return value
+}
+
+/** Scans of whole tables or indexes in a statement's plans, for its values and for any values. */
+export async function wholeScans(db: Database, { text, values }: Statement): Promise<readonly Scan[]> {
+  const plans: Node[] = []
+  await db.connection().execute(async (session) => {
+    await sql`set plan_cache_mode = force_generic_plan`.execute(session)
+    await sql.raw(`prepare planned as ${text}`).execute(session)
+    try {
+      const parameters = values.length > 0 ? `(${values.map(() => "null").join(", ")})` : ""
+      plans.push(await planOf(session, `explain (format json) execute planned${parameters}`, []))
+      plans.push(await planOf(session, `explain (format json) ${text}`, values))
+    } finally {
+      await sql`deallocate planned`.execute(session)
+      await sql`reset plan_cache_mode`.execute(session)
+    }
+  })
+  const scans = plans.flatMap((plan) => scansIn(plan, false))
+  return [...new Map(scans.map((scan) => [scan.text, scan])).values()]
+}
+
+async function planOf(db: Database, text: string, values: readonly unknown[]): Promise<Node> {
+  const query = CompiledQuery.raw(text, [...values])
+  const { rows } = await db.executeQuery<{ "QUERY PLAN": readonly [{ Plan: Node }] }>(query)
+  const plan = rows[0]?.["QUERY PLAN"][0].Plan
+  if (plan === undefined) throw new Error("PostgreSQL explained nothing")
+  return plan
+}
+
+/** Nodes that return their rows as they read them, so that a limit above stops the scan below. */
+const streaming = new Set(["Nested Loop", "Subquery Scan", "LockRows", "Result", "Append", "Merge Append", "Unique"])
+
+function scansIn(node: Node, isLimited: boolean): readonly Scan[] {
+  const { "Node Type": type, "Relation Name": table = "", "Index Name": index, "Index Cond": condition } = node
+  const text = `${type} of ${table}${index === undefined ? "" : ` by ${index}`}`
+  const isWhole = type.endsWith("Seq Scan") || (/^Index.* Scan$/.test(type) && condition === undefined)
+  const own = isWhole && !(isLimited && node.Filter === undefined) ? [{ table, index, text }] : []
+  const goesOn = type === "Limit" || (isLimited && streaming.has(type))
+  return [
+    ...own,
+    ...(node.Plans ?? []).flatMap((child) => scansIn(child, goesOn && child["Parent Relationship"] !== "Inner")),
+  ]
+}
