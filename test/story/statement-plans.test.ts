@@ -1,4 +1,6 @@
 // The plans of frequent statements in large tables: none reads a whole table or index, so none slows down with age.
+import type { AuditFilter } from "@signet/kernel/audit/filter"
+import { parseId } from "@signet/kernel/ids"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { isAnyPending, linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
@@ -8,7 +10,7 @@ import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { effort } from "../support/effort.ts"
 import { addMachine, assertion, basic, postForm } from "../support/machines.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
-import { type Growth, grow, wholeScans } from "../support/plans.ts"
+import { blocksOf, type Growth, grow, wholeScans } from "../support/plans.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
 import { recorded, type Statement } from "../support/statements.ts"
 
@@ -33,7 +35,17 @@ const grown: readonly Growth[] = [
     table: "revocation",
     set: { kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
   },
-  { table: "audit_event", set: { occurred_at: "sample.occurred_at - g * interval '1 second'" } },
+  {
+    table: "audit_event",
+    set: {
+      occurred_at: "sample.occurred_at - g * interval '1 second'",
+      kind: "case g % 1900 when 0 then 'grant.created' when 1 then 'grant.revoked' else 'token.issued' end",
+      actor_principal_id: "'prn_' || lpad(g::text, 26, '0')",
+      subject_principal_id: "'prn_' || lpad((g + 1)::text, 26, '0')",
+      target_type: "'grant'",
+      target_id: "'target' || g",
+    },
+  },
   { table: "audit_link" },
   { table: "audit_data_key" },
   { table: "messaging_device" },
@@ -55,6 +67,19 @@ const queues = new Set(["revocation_pending"])
 /** It joins the table with up to 2,000 pending rows, whose number PostgreSQL does not know before it analyses. */
 const sequencing = "with pending as (\n  select kind, key, app_id from revocation"
 
+const noFilter: AuditFilter = {
+  appId: null,
+  tenantId: null,
+  contextId: null,
+  kinds: [],
+  outcome: null,
+  principalId: null,
+  targetType: null,
+  targetId: null,
+  fromMs: null,
+  untilMs: null,
+}
+
 describeOnPostgres("the plans of frequent statements", () => {
   let server: MessagingServer
   let clients: Clients
@@ -65,6 +90,14 @@ describeOnPostgres("the plans of frequent statements", () => {
     statements = distinct(await recorded(useAll))
   })
   afterAll(() => server?.close())
+
+  const rareFilters: readonly Partial<AuditFilter>[] = [
+    { principalId: parseId("prn", `prn_${"1900".padStart(26, "0")}`) ?? null },
+    { targetId: "target1900" },
+    { kinds: ["grant.created", "grant.revoked"] },
+  ]
+  const listAudit = (filter: Partial<AuditFilter>) =>
+    server.store.store.transaction(({ audit }) => audit.list({ ...noFilter, ...filter }, { size: 50, before: null }))
 
   async function useAll(): Promise<void> {
     const owner = await addMachine(server, { ownedAudiences: ["svc-notes"], scopes: ["auth.introspect", "notes.read"] })
@@ -87,6 +120,9 @@ describeOnPostgres("the plans of frequent statements", () => {
     await linkPending(db, testSeals, Date.now)
     await isAnyPending(db)
     await revocationLog.sequence()
+    await listAudit({})
+    await listAudit({ appId: server.app.id })
+    for (const filter of rareFilters) await listAudit(filter)
     await revocationLog.read({ after: 0, limit: 10, nowMs: Date.now() })
   }
 
@@ -114,13 +150,21 @@ describeOnPostgres("the plans of frequent statements", () => {
     return scans
   }
 
+  async function auditBlocks(filter: Partial<AuditFilter>): Promise<number> {
+    const ofAudit = (all: readonly Statement[]) => distinct(all).find(({ text }) => text.includes("audit_event where"))
+    const statement = ofAudit(await recorded(() => listAudit(filter))) ?? expect.unreachable()
+    return blocksOf(server.store.db, statement)
+  }
+
   test.each(sizes.map((to, i) => ({ from: sizes[i - 1] ?? 0, to })))(
     "read no whole table or index of $to rows",
     async (size) => {
       await grow(server.store.db, size, grown)
       expect(statements.length).toBeGreaterThan(80)
       expect(await found(statements.filter(({ text }) => !text.startsWith(sequencing)))).toEqual({})
+      for (const filter of rareFilters) expect(await auditBlocks(filter)).toBeLessThan(400)
       await sql`analyze`.execute(server.store.db)
+      for (const filter of rareFilters) expect(await auditBlocks(filter)).toBeLessThan(400)
       expect(await found()).toEqual({})
     },
   )

@@ -9,6 +9,8 @@ interface Node {
   readonly "Index Name"?: string
   readonly "Index Cond"?: string
   readonly Filter?: string
+  readonly "Shared Hit Blocks"?: number
+  readonly "Shared Read Blocks"?: number
   readonly "Parent Relationship"?: string
   readonly Plans?: readonly Node[]
 }
@@ -104,6 +106,12 @@ export async function wholeScans(db: Database, { text, values }: Statement): Pro
   })
   const scans = plans.flatMap((plan) => scansIn(plan, false))
   return [...new Map(scans.map((scan) => [scan.text, scan])).values()]
+}
+
+/** The blocks of tables and indexes that a statement reads or finds in memory. It is executed. */
+export async function blocksOf(db: Database, { text, values }: Statement): Promise<number> {
+  const plan = await planOf(db, `explain (analyze, buffers, format json) ${text}`, values)
+  return (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0)
 }
 
 async function planOf(db: Database, text: string, values: readonly unknown[]): Promise<Node> {

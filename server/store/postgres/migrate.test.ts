@@ -39,6 +39,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0026_archive_list": "1d6d7111eab085bfb72e42812b1745961c78d5fdad4fa8617f19bafdadde2ff1",
     "0027_push_endpoints": "0fdbf3edc214ba97bcd3090872670a7b9546dc348abad3e9c3e5ec21b4f36f2f",
     "0030_push_endpoint_session": "97be5cea45550a6246ce1fbe1f2b259fbc94c2638baf156a84f51295034af5df",
+    "0031_audit_filters": "1834ce5ac67989684a9f30a392ee885ab449d7b1b88686b6ddbcb26517544182",
   })
 })
 

@@ -57,7 +57,11 @@ describeOnEachStore("the audit", (kind) => {
     eventAt(4, { tenantId, contextId, subjectPrincipalId: ada, target: { ...target, id: "g2" } }),
     eventAt(5, { kind: "authz.denied", outcome: "DENIED", reason: "MISSING_SCOPE", actorPrincipalId: bob }),
     eventAt(5, { kind: "grant.revoked", subjectIdentityId: freshId("idn"), sessionId: freshId("ses") }),
-    eventAt(6, { request: { id: "r", route: "R/M", ipTruncated: "192.0.2.0/24" } }),
+    eventAt(6, {
+      actorPrincipalId: ada,
+      subjectPrincipalId: ada,
+      request: { id: "r", route: "R/M", ipTruncated: "192.0.2.0/24" },
+    }),
   ]
 
   const list = (filter: Partial<AuditFilter>) =>
@@ -77,9 +81,12 @@ describeOnEachStore("the audit", (kind) => {
     ["an app and a tenant that is not in it", { appId: otherAppId, tenantId }, []],
     ["a kind", { kinds: ["key.published"] }, [1]],
     ["kinds, also unknown ones", { kinds: ["grant.revoked", "key.published", "no.kind"] }, [5, 1]],
+    ["a kind that is named twice", { kinds: ["grant.revoked", "grant.revoked"] }, [5]],
     ["an outcome", { outcome: "DENIED" }, [5]],
-    ["a principal as actor or subject", { principalId: ada }, [4, 3, 2]],
-    ["a principal in an app", { appId, principalId: ada }, [4, 3]],
+    ["a principal as actor or subject", { principalId: ada }, [6, 4, 3, 2]],
+    ["a principal and a kind", { principalId: ada, kinds: ["grant.created"] }, [6, 4, 3, 2]],
+    ["a principal and a target", { principalId: ada, targetId: "g1" }, [3]],
+    ["a principal in an app", { appId, principalId: ada }, [6, 4, 3]],
     ["a type of target", { targetType: "grant" }, [4, 3]],
     ["a target", { targetId: "g2" }, [4]],
     ["a target of another type", { targetType: "signing_key", targetId: "g2" }, []],

@@ -1,14 +1,12 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type AuditRow, decryptRow, keyOwnerOf, personalOf, sealRow } from "@signet/kernel/audit/row"
 import type { AuditEventId } from "@signet/kernel/ids"
-import type { Page } from "@signet/kernel/page"
 import type { AuditLog } from "@signet/kernel/ports"
-import { sql } from "kysely"
 import { commitMarker } from "../batched-query.ts"
-import { only } from "../page.ts"
-import { atOrNull, type Database, run } from "../sql.ts"
+import { type Database, run } from "../sql.ts"
 import { auditExports } from "./audit-export.ts"
 import { findKeys, ownKey } from "./audit-keys.ts"
+import { listEvents } from "./audit-list.ts"
 import type { AuditLogDeps } from "./audit-log-deps.ts"
 import { auditTypes, fromAuditRow, toAuditRow } from "./audit-row.ts"
 import type { AuditEventTable } from "./audit-schema.ts"
@@ -141,28 +139,9 @@ export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLo
 
     ...auditExports(db),
 
-    async list(filter, { size, before }) {
+    async list(filter, page) {
       await flush()
-      const { kinds, principalId } = filter
-      const rows = await db
-        .selectFrom("audit_event")
-        .selectAll()
-        // App and tenant use plain conditions without `or`, so that their index is used.
-        .where(only("app_id", filter.appId))
-        .where(only("tenant_id", filter.tenantId))
-        .where(sql<boolean>`occurred_at >= coalesce(${atOrNull(filter.fromMs)}::timestamptz, '-infinity')`)
-        .where(sql<boolean>`occurred_at < coalesce(${atOrNull(filter.untilMs)}::timestamptz, 'infinity')`)
-        .where(olderThan(before))
-        .where(same("context_id", filter.contextId))
-        .where(sql<boolean>`(${kinds.length === 0}::boolean or kind = any(${[...kinds]}::text[]))`)
-        .where(same("outcome", filter.outcome))
-        .where(({ or }) => or([same("actor_principal_id", principalId), same("subject_principal_id", principalId)]))
-        .where(same("target_type", filter.targetType))
-        .where(same("target_id", filter.targetId))
-        .orderBy("occurred_at", "desc")
-        .orderBy("id", "desc")
-        .limit(size)
-        .execute()
+      const rows = await listEvents(db, filter, page)
       const auditRows = rows.map(fromAuditRow)
       const owners = new Set(auditRows.flatMap(({ keyOwner }) => keyOwner ?? []))
       const keys = await findKeys(db, seals, [...owners])
@@ -170,11 +149,3 @@ export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLo
     },
   }
 }
-
-// The SQL text is the same whether the filter is set or not: each distinct text is prepared on every connection, and the
-// number of prepared statements is limited.
-const same = (column: keyof AuditEventTable, value: string | null) =>
-  sql<boolean>`(${value}::text is null or ${sql.ref(column)} = ${value})`
-
-const olderThan = (before: Page["before"]) =>
-  sql<boolean>`(occurred_at, id) < (coalesce(${atOrNull(before?.createdAtMs ?? null)}::timestamptz, 'infinity'), ${before?.id ?? ""})`
