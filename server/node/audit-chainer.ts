@@ -38,16 +38,16 @@ export function startAuditChainer({ db, seals, clock, onFault }: Options): Audit
   let isClosed = false
   let running: Promise<void> = Promise.resolve()
 
-  async function linkAll(): Promise<void> {
-    for (let isMore = await isAnyPending(db); isMore && !isClosed; ) {
+  async function linkAll(isHinted: boolean): Promise<void> {
+    for (let isMore = isHinted || (await isAnyPending(db)); isMore && !isClosed; ) {
       const { isFull, forged } = await linkPending(db, seals, clock.nowMs)
       for (const id of forged) onFault(new Error(`the audit event ${id} was not written by this service`))
       isMore = isFull
     }
   }
 
-  const link = (): Promise<void> => {
-    const run = running.then(linkAll)
+  const link = ({ isHinted } = { isHinted: false }): Promise<void> => {
+    const run = running.then(() => linkAll(isHinted))
     running = run.catch(() => undefined)
     return run
   }
@@ -58,15 +58,15 @@ export function startAuditChainer({ db, seals, clock, onFault }: Options): Audit
     sleep(gatherMs)
       .then(() => {
         isAwake = false
-        return isClosed ? undefined : link()
+        return isClosed ? undefined : link({ isHinted: true })
       })
       .catch(onFault)
   }
 
-  const stopLooking = every(lookEveryMs, link, onFault)
+  const stopLooking = every(lookEveryMs, () => link(), onFault)
   return {
     wake,
-    link,
+    link: () => link(),
     async close() {
       isClosed = true
       await stopLooking()

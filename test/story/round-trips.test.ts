@@ -1,5 +1,7 @@
 // The number of database round trips of the most frequent calls, which dominates their cost.
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
+import { testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { addMachine, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
@@ -29,6 +31,15 @@ describeOnPostgres("round trips to the database", () => {
 
   test("a client's own token", async () => {
     expect(await roundTrips(token)).toHaveLength(2)
+  })
+
+  test("a token, and the link of its event", async () => {
+    const { db } = server.store
+    const work = async () => {
+      await token()
+      await linkPending(db, testSeals, Date.now)
+    }
+    expect(await roundTrips(work)).toHaveLength(2 + 4)
   })
 
   test("a client's own token, by assertion", async () => {

@@ -4,6 +4,7 @@ import type { AuditCrypto } from "@signet/kernel/audit/crypto"
 import { auditChainOf } from "@signet/kernel/audit/row"
 import { isStamped } from "@signet/kernel/audit/verify-chains"
 import type { Selectable } from "kysely"
+import { commitMarker } from "../batched-query.ts"
 import { retried } from "../retry.ts"
 import { at, type Database, run } from "../sql.ts"
 import { fromHeadRow } from "./audit-link-row.ts"
@@ -29,10 +30,10 @@ const headsText = `select head.* from unnest($1::text[]) as one (shard), lateral
 const startsText =
   "select distinct on (shard) shard, seq, hash from audit_start where shard = any($1::text[]) order by shard, seq desc"
 
-const insertText = `insert into audit_link (shard, seq, event_id, event_hash, linked_at, hash)
-select * from unnest($1::text[], $2::bigint[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])`
-
-const forgetText = "delete from audit_pending where event_id = any($1::text[])"
+// The transaction's last statement, which is committed in the same round trip.
+const insertText = `${commitMarker}with linked as (delete from audit_pending where event_id = any($1::text[]))
+insert into audit_link (shard, seq, event_id, event_hash, linked_at, hash)
+select * from unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::timestamptz[], $7::bytea[])`
 
 interface LinkedBatch {
   readonly linked: number
@@ -77,8 +78,7 @@ export function linkPending(db: Database, seals: AuditCrypto, nowMs: () => numbe
           heads.set(shard, link)
           links.push(link)
         }
-        await insertLinks(trx, links)
-        await run(trx, forgetText, [pending.map(({ id }) => id)])
+        await insertLinks(trx, links, pending)
         const forged = rows.filter((row) => row.stamp !== null && !isStamped(seals, row)).map(({ id }) => id)
         return { linked: links.length, isFull: pending.length === batch, forged }
       }),
@@ -96,8 +96,13 @@ async function headsOf(trx: Database, shards: readonly string[]): Promise<Map<st
   return found
 }
 
-async function insertLinks(trx: Database, links: readonly AuditLink[]): Promise<void> {
+async function insertLinks(
+  trx: Database,
+  links: readonly AuditLink[],
+  pending: readonly Pick<AuditEventTable, "id">[],
+): Promise<void> {
   await run(trx, insertText, [
+    pending.map(({ id }) => id),
     links.map(({ shard }) => shard),
     links.map(({ seq }) => seq.toString()),
     links.map(({ eventId }) => eventId),
