@@ -1,5 +1,6 @@
 // The format of sealed values: AES-256-GCM.
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv } from "node:crypto"
+import { pooledRandomBytes } from "./pooled-random.ts"
 
 const ivLength = 12
 const tagLength = 16
@@ -8,7 +9,7 @@ const sealedVersion = 1
 
 /** Returns version, nonce (12 bytes), ciphertext and tag (16 bytes). */
 export function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8Array {
-  const iv = randomBytes(ivLength)
+  const iv = pooledRandomBytes(ivLength)
   const cipher = createCipheriv("aes-256-gcm", key, iv, { authTagLength: tagLength })
   cipher.setAAD(Buffer.from(label, "utf8"))
   return new Uint8Array(

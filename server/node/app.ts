@@ -46,7 +46,8 @@ interface AppOptions {
   revocations: RevocationFeed
   log: FastifyBaseLogger
   metrics: Metrics
-  tracer: Tracer
+  /** Undefined without a receiver of spans. */
+  tracer: Tracer | undefined
   /** Enables gRPC reflection, which lists all services: for development. */
   hasReflection: boolean
   tls: { cert: string; key: string } | null

@@ -1,6 +1,5 @@
 // The server program: database, keys, providers and listeners, started in order and stopped in reverse order.
 
-import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
@@ -11,6 +10,7 @@ import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
 import { createKeyRing } from "../keys/key-ring.ts"
+import { pooledRandomBytes } from "../keys/pooled-random.ts"
 import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
@@ -68,7 +68,7 @@ export interface Program {
 }
 
 const clock: Clock = { nowMs: () => Date.now() }
-const random: Random = { bytes: (length) => randomBytes(length) }
+const random: Random = { bytes: pooledRandomBytes }
 
 /** Interval for detecting signing keys that another process rotated. */
 const keyTickMs = 10_000

@@ -7,7 +7,8 @@ import { outcomeOf } from "../serving/outcome.ts"
 import { settled } from "../serving/settled.ts"
 
 interface Tracing {
-  readonly tracer: Tracer
+  /** Undefined without a receiver of spans. */
+  readonly tracer: Tracer | undefined
   /** Sends what is still to be sent. */
   readonly stop: () => Promise<void>
 }
@@ -20,7 +21,7 @@ interface Tracing {
 export function startTracing(to?: { exporter: SpanExporter } | { processor: SpanProcessor }): Tracing {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  if (to === undefined) return { tracer: trace.getTracer("signet"), stop: async () => undefined }
+  if (to === undefined) return { tracer: undefined, stop: async () => undefined }
   const processor = "processor" in to ? to.processor : new BatchSpanProcessor({ exporter: to.exporter })
   const provider = new TracerProvider({ spanProcessors: [processor] })
   return { tracer: provider.getTracer("signet"), stop: () => provider.shutdown() }
@@ -35,8 +36,11 @@ const carrier = {
  * A server span for each call, below the span that the caller names (W3C Trace Context). It says which method and how
  * it ended, and nothing of the message.
  */
-export function traced(tracer: Tracer): Interceptor {
+export function traced(of: Tracer | undefined): Interceptor {
+  const tracer = of ?? trace.getTracer("signet")
   return (next) => (req) => {
+    // Nobody receives a span, and there is no trace to pass on.
+    if (of === undefined && !req.header.has("traceparent")) return next(req)
     const parent = propagation.extract(context.active(), req.header, carrier)
     const service = req.service.typeName
     const attributes = { "rpc.system": "connect_rpc", "rpc.service": service, "rpc.method": req.method.name }

@@ -2,14 +2,14 @@
 // another list or caller, is refused.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/keys/ports"
-import { encode } from "./base64url.ts"
+import { bytesOf, encode } from "./base64url.ts"
 
 const macLength = 16
 
 function decode(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text)) return undefined
   try {
-    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0))
+    return bytesOf(atob(text.replaceAll("-", "+").replaceAll("_", "/")))
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 // Finds the client's credential (RFC 6749 section 2.3, RFC 7523 section 2.2). A request must have exactly one; this is
 // checked before any look-up.
 import type { Refused } from "@signet/kernel/errors"
+import { bytesOf } from "../base64url.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
 /** The parameters of token, introspection and revocation requests. Undefined for an omitted one. */
@@ -73,7 +74,7 @@ export function parseBasic(authorization: string): { clientId: string; secret: s
   const encoded = basicHeader.exec(authorization)?.[1]
   if (encoded === undefined || encoded.length > maxLength) return undefined
   try {
-    const text = utf8.decode(Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0)))
+    const text = utf8.decode(bytesOf(atob(encoded)))
     const at = text.indexOf(":")
     if (at < 0) return undefined
     const clientId = decodePart(text.slice(0, at))

@@ -4,7 +4,7 @@ import { Kysely, PostgresDialect } from "kysely"
 import { Pool, type PoolConfig, types } from "pg"
 import { namedStatements } from "./named-statements.ts"
 import type { Tables } from "./schema.ts"
-import type { Database } from "./sql.ts"
+import { type Database, sendDirectly } from "./sql.ts"
 
 export interface OpenDatabase {
   db: Database
@@ -58,8 +58,18 @@ export function kyselyOn(
 ): Pick<OpenDatabase, "db" | "connections"> {
   const pool = new Pool({ ...config, types: { getTypeParser } })
   pool.on("error", onError)
+  const named = namedStatements(pool, onError)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: named }) })
+  sendDirectly(db, async (text, values) => {
+    const client = await named.connect()
+    try {
+      return await client.query(text, values)
+    } finally {
+      client.release()
+    }
+  })
   return {
-    db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool, onError) }) }),
+    db,
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }
