@@ -1,7 +1,7 @@
 import { notLoaded } from "@signet/kernel/authz/context"
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
+import type { Liveness, LivenessFacts } from "@signet/kernel/authz/liveness-ports"
 import type { Requirement } from "@signet/kernel/authz/requirement"
-import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
 import { expect, test } from "vitest"
 import { createGuard, type GuardOptions } from "./guard.ts"
 import { createLocalKeySet } from "./key-set.ts"

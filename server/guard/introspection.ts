@@ -1,8 +1,9 @@
 // Token introspection (RFC 7662) at the issuer, for requirements that need fresher facts than the revocation feed's.
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Liveness } from "@signet/kernel/authz/liveness"
+import type { LivenessFacts } from "@signet/kernel/authz/liveness-ports"
 import { noVersions } from "@signet/kernel/authz/versions"
-import type { Clock, LivenessFacts } from "@signet/kernel/ports"
+import type { Clock } from "@signet/kernel/ports"
 import { contextTokenType } from "@signet/kernel/token/grant"
 import { fetchText } from "./fetch-text.ts"
 import { type ServiceToken, withToken } from "./service-token.ts"

@@ -231,13 +231,15 @@ function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | u
   return { text, of, reason: of === "client" ? "RATE_LIMITED" : "LOCKED_OUT" }
 }
 
-/**
- * Deletes the RateLimit headers: they would reveal that a guess was right. The audit event names no subject, because a
- * guessed address need not be anybody's.
- */
+/** Deletes the RateLimit headers of a caller whose proof is refused: they would reveal that a guess was right. */
+export function dropLimitHeaders(context: HandlerContext): void {
+  for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
+}
+
+/** The audit event names no subject, because a guessed address need not be anybody's. */
 function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
   limiter.refused.remember(lock.text, untilMs)
-  for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
+  dropLimitHeaders(context)
   limiter.onRefused?.(lock.of, "lockout")
   return audited(refusedUntil(untilMs, nowMs, lock.reason), {
     kind: "ratelimit.locked_out",

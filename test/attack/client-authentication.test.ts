@@ -114,6 +114,8 @@ describe("a client with a valid secret and key is refused", () => {
     const introspect = (headers: Record<string, string>) => postForm(`${url}/auth/token/introspect`, { token }, headers)
     expect((await ask(assertion(machine))).status).toBe(200)
     expect((await introspect(bearer)).status).toBe(200)
+    // The process then knows the client.
+    for (let call = 0; call < 3; call++) expect((await introspect(basic(machine))).body.active).toBe(false)
     await statement(machine).execute()
     expect(refused(await ask({}, basic(machine)))).toBe("401 invalid_client CLIENT_INVALID")
     expect(refused(await ask(assertion(machine)))).toBe("401 invalid_client CLIENT_INVALID")

@@ -2,8 +2,8 @@
 
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
+import type { LivenessFacts } from "@signet/kernel/authz/liveness-ports"
 import type { Question } from "@signet/kernel/authz/question"
-import type { LivenessFacts } from "@signet/kernel/ports"
 import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"

@@ -1,8 +1,8 @@
 import type { PlaceFacts } from "../administration/ports.ts"
 import type { Reason } from "../errors.ts"
 import { principalInactivity } from "../identity/principal.ts"
-import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
+import type { LivenessFacts } from "./liveness-ports.ts"
 import { isOutdated } from "./versions.ts"
 
 /** Current status of principal, session, credential and membership. */

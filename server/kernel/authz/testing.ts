@@ -1,10 +1,10 @@
 // Test data: callers, and a question that is allowed, for tests that change one thing.
 import { newId } from "../ids.ts"
-import type { LivenessFacts } from "../ports.ts"
 import type { AccessTokenClaims } from "../token/claims.ts"
 import { contextOf } from "./context.ts"
 import type { PermissionSnapshot } from "./effective.ts"
 import type { HeldGrant, ResourceRef } from "./grants.ts"
+import type { LivenessFacts } from "./liveness-ports.ts"
 import type { Question } from "./question.ts"
 import { noVersions } from "./versions.ts"
 

@@ -3,6 +3,7 @@
 
 import type { PlaceFacts } from "../administration/ports.ts"
 import type { AuditEvent } from "../audit/event.ts"
+import type { LivenessFacts, LivenessQuestion } from "../authz/liveness-ports.ts"
 import type { AuthorityVersions } from "../authz/versions.ts"
 import type {
   AppId,
@@ -99,8 +100,33 @@ export interface ClientCalls {
   countAndFind(counting: Counting, question: ClientQuestion): Promise<Taken & { client: ClientFacts | undefined }>
   /** Counts the call and appends its event. A refused call appends nothing. */
   countAndAppend(counting: Counting, event: AuditEvent): Promise<Taken>
+  /** As `find`, with a tag that changes when any of the facts changes. */
+  findTagged(question: ClientQuestion): Promise<TaggedClient | undefined>
+  /**
+   * Counts the call and reads a token's liveness if the client's facts still have this tag; otherwise it does neither.
+   * All of it is from one snapshot, which is older than the wait for another call's count.
+   */
+  countAndFindLiveness(counting: Counting, asked: TaggedQuestion): Promise<TakenWithLiveness>
   markSecretUsed: ServiceAccounts["markSecretUsed"]
   useAssertion: AssertionUses["use"]
+}
+
+export interface TaggedClient {
+  readonly client: ClientFacts
+  readonly tag: string
+}
+
+export interface TaggedQuestion {
+  readonly client: ClientQuestion
+  readonly tag: string
+  readonly liveness: LivenessQuestion
+}
+
+export type TakenWithLiveness = Taken & {
+  /** Undefined, and everything is granted without being counted, if the client's facts have changed. */
+  readonly liveness: LivenessFacts | undefined
+  /** True if the statement waited, so that its snapshot is old. */
+  readonly isLate: boolean
 }
 
 export interface EnvelopeKeys {

@@ -1,8 +1,8 @@
 // A verifier's set of revocations: looked up by the claims of a token, bounded, and without expired entries.
 import type { AuthContext } from "../authz/context.ts"
 import { sessionOf } from "../authz/liveness.ts"
+import type { LivenessFacts } from "../authz/liveness-ports.ts"
 import { noVersions } from "../authz/versions.ts"
-import type { LivenessFacts } from "../ports.ts"
 import { skewSeconds } from "../token/claims.ts"
 import type { RevocationEntry, RevocationKind } from "./entry.ts"
 

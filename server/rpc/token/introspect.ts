@@ -4,7 +4,9 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
 import type { VerifyToken } from "@signet/guard/access-token"
 import { parseBearer } from "@signet/guard/bearer"
+import { livenessQuestion } from "@signet/guard/revocation/liveness"
 import type { AuthContext } from "@signet/kernel/authz/context"
+import type { LivenessFacts } from "@signet/kernel/authz/liveness-ports"
 import { type AuthorityVersions, permVerOf } from "@signet/kernel/authz/versions"
 import { Refused } from "@signet/kernel/errors"
 import { isAddressee } from "@signet/kernel/machine/addressee"
@@ -15,16 +17,21 @@ import { contextTokenType } from "@signet/kernel/token/grant"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
 import { callerFacts } from "../audit/denials.ts"
 import { audited } from "../audit/refusals.ts"
-import { limit, refuseKnown } from "../limit.ts"
+import { dropLimitHeaders, limit, limitedWith, refuseKnown } from "../limit.ts"
 import { type Client, claimOf, clientOfToken, prove } from "./authenticate-client.ts"
 import { clientCredentialOf } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
-import { verified } from "./on-behalf-grant.ts"
+import type { KnownClients } from "./known-clients.ts"
+import { type Verified, verified, verifiedBy } from "./on-behalf-grant.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
 /** The scope that a service needs to introspect tokens. */
 const introspectScope = "auth.introspect"
+
+export interface IntrospectionDeps extends TokenDeps {
+  readonly knownClients: KnownClients
+}
 
 type Answer = MessageInitShape<typeof IntrospectResponseSchema>
 
@@ -33,21 +40,81 @@ type Answer = MessageInitShape<typeof IntrospectResponseSchema>
  * @throws Refused CLIENT_INVALID, MISSING_SCOPE, and the refusals of the caller's own bearer token.
  */
 export async function introspect(
-  deps: TokenDeps,
+  deps: IntrospectionDeps,
   verifyContext: VerifyToken,
   context: HandlerContext,
   request: IntrospectRequest,
 ): Promise<Answer> {
+  const known = await introspectForKnown(deps, context, request)
+  if (known !== undefined) return known
   const account = await callerOf(deps, context, request)
   const { context: token, inactive, current } = await verified(deps, request.token ?? "")
   // Only for the hint: a service that asks about a bearer token must not accept a context token in its place.
   if (token === "TYP_NOT_ALLOWED" && request.tokenTypeHint === contextTokenType) {
     return aboutContext({ ...deps, verify: verifyContext }, account, request)
   }
-  if (typeof token === "string" || inactive !== undefined || !isAddressee(account, token)) {
-    return { active: false }
+  return typeof token === "string"
+    ? { active: false }
+    : accessTokenAnswer(account, { context: token, inactive, current })
+}
+
+function accessTokenAnswer(
+  account: ServiceAccount,
+  { context, inactive, current }: Verified & { context: AuthContext },
+): Answer {
+  if (inactive !== undefined || !isAddressee(account, context)) return { active: false }
+  return activeAnswer(context, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
+}
+
+/**
+ * Answers about an access token in one statement: for a client that this process knows, with the right secret. The
+ * statement does nothing if the client has changed, and then, as for any other call, the answer is undefined.
+ *
+ * @throws Refused RATE_LIMITED
+ */
+async function introspectForKnown(
+  deps: IntrospectionDeps,
+  context: HandlerContext,
+  request: IntrospectRequest,
+): Promise<Answer | undefined> {
+  const credential = clientCredentialOf(request, context.requestHeader.get("authorization"))
+  if (credential instanceof Refused || credential.is !== "secret") return undefined
+  const known = deps.knownClients.find(credential.clientId)
+  const nowMs = deps.clock.nowMs()
+  const claim = claimOf(deps, credential, nowMs)
+  if (known === undefined || claim === undefined) return undefined
+  let isUseNew = false
+  const markSecretUsed = async () => {
+    isUseNew = true
   }
-  return activeAnswer(token, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
+  const client = await prove(deps, claim, known.client, { markSecretUsed, useAssertion: async () => false }, nowMs)
+  // Recording the use of a secret requires current facts.
+  if (client instanceof Refused || isUseNew || !client.account.scopes.includes(introspectScope)) return undefined
+  const token = await deps.verify(request.token ?? "")
+  if (typeof token === "string") return undefined
+
+  const found = { facts: undefined as LivenessFacts | undefined, isLate: false }
+  const asked = { client: { who: claim, nowMs }, tag: known.tag, liveness: livenessQuestion(token, nowMs) }
+  const subjects = { caller: client.account.id }
+  const tooMany = await limitedWith(deps, context, "introspect", subjects, lockOf(credential), async (counting) => {
+    const { liveness, isLate, ...taken } = await deps.store.clients.countAndFindLiveness(counting, asked)
+    Object.assign(found, { facts: liveness, isLate })
+    return taken
+  })
+  if (found.facts === undefined) {
+    deps.knownClients.forget(credential.clientId)
+    dropLimitHeaders(context)
+    return undefined
+  }
+  if (tooMany !== undefined) throw tooMany
+  if (!found.isLate) return accessTokenAnswer(client.account, verifiedBy(token, { facts: found.facts, asOfMs: nowMs }))
+  // Counted, but client or token may have been revoked during the wait.
+  const current = await clientOf(deps, credential)
+  if (current instanceof Refused) {
+    dropLimitHeaders(context)
+    return throwCounted(deps, context, credential, current)
+  }
+  return accessTokenAnswer(current.account, verifiedBy(token, await deps.liveness(token)))
 }
 
 /**
@@ -62,7 +129,11 @@ async function aboutContext(deps: TokenDeps, account: ServiceAccount, request: I
   return activeAnswer(token, current, { tokenType: "N_A", maxSeconds: contextSeconds.max })
 }
 
-async function callerOf(deps: TokenDeps, context: HandlerContext, request: IntrospectRequest): Promise<ServiceAccount> {
+async function callerOf(
+  deps: IntrospectionDeps,
+  context: HandlerContext,
+  request: IntrospectRequest,
+): Promise<ServiceAccount> {
   const authorization = context.requestHeader.get("authorization")
   const credential = clientCredentialOf(request, authorization)
   if (credential instanceof Refused) throw credential
@@ -84,12 +155,15 @@ async function callerOf(deps: TokenDeps, context: HandlerContext, request: Intro
   }
 }
 
-async function clientOf(deps: TokenDeps, credential: Parameters<typeof claimOf>[1]): Promise<Client | Refused> {
+async function clientOf(deps: IntrospectionDeps, credential: Parameters<typeof claimOf>[1]): Promise<Client | Refused> {
   const { clients } = deps.store
   const nowMs = deps.clock.nowMs()
   const claim = claimOf(deps, credential, nowMs)
   if (claim === undefined) return clientRefusal()
-  return prove(deps, claim, await clients.find({ who: claim, nowMs }), clients, nowMs)
+  const found = await clients.findTagged({ who: claim, nowMs })
+  const client = await prove(deps, claim, found?.client, clients, nowMs)
+  if (!(client instanceof Refused)) deps.knownClients.remember(found)
+  return client
 }
 
 async function callerOfToken(

@@ -1,7 +1,7 @@
 // Issues tokens with which a service acts for a user: from the user's token, or under a standing delegation.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
-import { displacement, inactivity } from "@signet/kernel/authz/liveness"
+import { displacement, inactivity, type Liveness } from "@signet/kernel/authz/liveness"
 import { scopesHeldAnywhere } from "@signet/kernel/authz/scopes"
 import { type AuthorityVersions, noVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -60,7 +60,11 @@ export async function verified(deps: TokenDeps, token: string): Promise<Verified
   const context = await deps.verify(token)
   if (context === "UNAVAILABLE" || context === "INTERNAL") throw refusal(context)
   if (typeof context === "string") return { context, inactive: context, current: null }
-  const { facts, asOfMs } = await deps.liveness(context)
+  return verifiedBy(context, await deps.liveness(context))
+}
+
+/** The result for a token of this issuer, by the liveness of its caller. */
+export function verifiedBy(context: AuthContext, { facts, asOfMs }: Liveness): Verified & { context: AuthContext } {
   const inactive = inactivity(context, facts, asOfMs) ?? displacement(context, facts)
   return { context, inactive, current: facts.current }
 }

@@ -14,6 +14,7 @@ import { exchangeContext } from "./context-grant.ts"
 import type { TokenDeps } from "./deps.ts"
 import { introspect } from "./introspect.ts"
 import type { IssuedToken } from "./issued.ts"
+import { createKnownClients } from "./known-clients.ts"
 import { onBehalfOf } from "./on-behalf-grant.ts"
 import { ownGrant } from "./own-grant.ts"
 import { exchangePat } from "./pat-grant.ts"
@@ -26,6 +27,7 @@ const keySetCaching = "public, max-age=300, stale-while-revalidate=600"
 
 export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> {
   const verifyContext = createVerifyContext(deps)
+  const introspectionDeps = { ...deps, knownClients: createKnownClients() }
 
   function keySet(context: HandlerContext, purpose: KeyPurpose) {
     context.responseHeader.set("cache-control", keySetCaching)
@@ -37,7 +39,7 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
       return await token(deps, context, request)
     },
 
-    introspect: (request, context) => introspect(deps, verifyContext, context, request),
+    introspect: (request, context) => introspect(introspectionDeps, verifyContext, context, request),
 
     async revoke(request, context) {
       await revoke(deps, verifyContext, context, request)

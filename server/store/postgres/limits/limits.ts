@@ -11,11 +11,13 @@ const isGranted = `${before} + excluded.step_us <= $4::bigint + excluded.span_us
 /**
  * Counts in CTEs with the parameters $1 to $5 (see countingValues). `counted` has a row for each bucket and each active
  * lock.
+ *
+ * @param condition An SQL condition; where it is false, nothing is counted.
  */
-export const countingText = `taken as (
+export const countingIf = (condition: string): string => `taken as (
   insert into rate_limit as kept (key, step_us, span_us, full_at_us, was_granted)
   select key, step_us, span_us, $4::bigint + step_us, true
-  from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as asked (key, step_us, span_us)
+  from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as asked (key, step_us, span_us) where ${condition}
   on conflict (key) do update set
     step_us = excluded.step_us, span_us = excluded.span_us,
     full_at_us = ${before} + case when ${isGranted} then excluded.step_us else 0 end,
@@ -26,6 +28,7 @@ export const countingText = `taken as (
   union all
   select key, locked_until_us, null from lockout where key = any($5::bytea[]) and locked_until_us > $4::bigint
 )`
+export const countingText = countingIf("true")
 export const isRefusedText = "exists (select from counted where was_granted is not true)"
 
 const takeText = `with ${countingText} select key, until_us, was_granted from counted`

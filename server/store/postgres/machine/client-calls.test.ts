@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
 import type { Ask } from "@signet/kernel/limits/ports"
 import type { ServiceSecret } from "@signet/kernel/machine/records"
-import type { Store } from "@signet/kernel/ports"
+import type { Store, Tx } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { membership, providerClient } from "@signet/kernel/testing/records"
 import { CompiledQuery } from "kysely"
@@ -38,6 +39,17 @@ const nowMs = 1_700_000_000_000
 const day = 86_400_000
 const nothing = { asks: [], locks: [], nowMs }
 const freshAsk = (limit: number): Ask => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
+const noCredential: Omit<LivenessQuestion, "principalId"> = {
+  actorId: null,
+  sessionId: null,
+  credentialId: null,
+  tokenId: null,
+  issuedAtMs: nowMs,
+  appId: app.id,
+  tenantId: null,
+  contextId: null,
+  nowMs,
+}
 const policy = { failures: 1, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 }
 
 function eventOf(change: Partial<AuditEvent> = {}): AuditEvent {
@@ -207,6 +219,57 @@ describeOnEachStore("a client's call", (kind) => {
     await store.limits.fail(lock, policy, nowMs)
     const locked = await store.clients.countAndFind({ ...nothing, locks: [lock] }, question)
     expect([locked.client, locked.lockedUntilMs]).toEqual([undefined, nowMs + 60_000])
+  })
+
+  test("that is known by a tag is counted, with a token's liveness, until one of its facts changes", async () => {
+    const { account, principal } = await putService(store)
+    const secret = newSecret(account, { expiresAtMs: nowMs + day })
+    await store.transaction((tx) => tx.serviceAccounts.insertSecret(secret))
+    const client = { who: { clientId: account.clientId }, nowMs }
+    const liveness = { ...noCredential, principalId: principal.id, credentialId: secret.id }
+    const find = async () => (await store.clients.findTagged(client)) ?? expect.unreachable()
+    const ask = (tag: string, asks: readonly Ask[] = []) =>
+      store.clients.countAndFindLiveness({ ...nothing, asks }, { client, tag, liveness })
+
+    const changes: readonly ((tx: Tx) => Promise<unknown>)[] = [
+      (tx) => tx.serviceAccounts.markSecretUsed(secret.id, nowMs),
+      (tx) => tx.serviceAccounts.revokeSecret(secret.id, nowMs),
+      (tx) => tx.serviceAccounts.insertSecret(newSecret(account, { expiresAtMs: nowMs + day })),
+      (tx) => tx.serviceAccounts.insertKey({ ...serviceKey, serviceAccountId: account.id, kid: freshId("mem") }),
+      (tx) => tx.serviceAccounts.setStatus(account.id, "DISABLED", nowMs),
+      (tx) => tx.principals.end(principal.id, "SUSPENDED", nowMs),
+    ]
+    for (const change of changes) {
+      const { client: facts, tag } = await find()
+      expect(facts).toStrictEqual(await store.clients.find(client))
+      const bucket = freshAsk(1)
+      expect(await ask(tag, [bucket])).toMatchObject({
+        counted: [{ granted: true }],
+        liveness: await opened.liveness.find(liveness),
+      })
+      expect((await ask(tag, [bucket])).counted).toMatchObject([{ granted: false }])
+      await store.transaction(change)
+      const fresh = freshAsk(1)
+      expect(await ask(tag, [fresh])).toMatchObject({ counted: [{ granted: true }], liveness: undefined })
+      // The bucket was not counted.
+      expect(await store.limits.take([fresh], [], nowMs)).toMatchObject({ counted: [{ granted: true }] })
+    }
+  })
+
+  test("that is known and locked out is refused with the time of the lock", async () => {
+    const { account, principal } = await putService(store)
+    const client = { who: { clientId: account.clientId }, nowMs }
+    const lock = randomBytes(32)
+    await store.limits.fail(lock, policy, nowMs)
+    const { tag = "" } = (await store.clients.findTagged(client)) ?? {}
+    const liveness = { ...noCredential, principalId: principal.id }
+    const locked = await store.clients.countAndFindLiveness({ ...nothing, locks: [lock] }, { client, tag, liveness })
+    expect(locked.lockedUntilMs).toBe(nowMs + 60_000)
+  })
+
+  test("has no tag under an id that no client has", async () => {
+    const { account } = await putService(store)
+    expect(await store.clients.findTagged({ who: { clientId: `${account.clientId}x` }, nowMs })).toBeUndefined()
   })
 
   test("appends one sealed, pending audit event, as a transaction does", async () => {

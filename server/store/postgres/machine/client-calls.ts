@@ -2,12 +2,21 @@
 import type { Taken } from "@signet/kernel/limits/ports"
 import type { ClientCalls } from "@signet/kernel/machine/ports"
 import { appendCtes, appendValues } from "../audit/audit.ts"
-import { type CountedRow, countingText, countingValues, isRefusedText, limitCounts, takenOf } from "../limits/limits.ts"
+import {
+  type CountedRow,
+  countingIf,
+  countingText,
+  countingValues,
+  isRefusedText,
+  limitCounts,
+  takenOf,
+} from "../limits/limits.ts"
 import { retried } from "../retry.ts"
+import { type LivenessRow, livenessOf, livenessText, livenessValues } from "../session/liveness.ts"
 import { type Database, run } from "../sql.ts"
 import { assertionUses } from "../token/revocations.ts"
 import { inTransaction, type TransactionOptions } from "../transaction.ts"
-import { type ClientRow, clientOf, clientText, clientValues, findClient } from "./client-facts.ts"
+import { type ClientRow, clientOf, clientText, clientValues, findClient, taggedText } from "./client-facts.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 
 const { columns, from } = clientText("client_id", 6, `not ${isRefusedText}`)
@@ -19,7 +28,24 @@ select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_grant
 const countAndAppendText = `with ${countingText}, ${appendCtes(6, `not ${isRefusedText}`)}
 select key, until_us, was_granted from counted`
 
-type Found = ClientRow & { counted: readonly [key: string, untilUs: number, wasGranted: boolean | null][] | null }
+const own = taggedText(1)
+const findTaggedText = `select facts.*, ${own.tag} as tag from ${own.facts}`
+const counted = taggedText(6)
+// Facts and liveness are from the snapshot at the start, also after a wait for a bucket's lock.
+const countAndFindLivenessText = `with same as (
+  select from ${counted.facts} where ${counted.tag} = $10::text
+), ${countingIf("exists (select from same)")}
+select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted) as counted,
+  exists (select from same) as is_same,
+  (select count(*) from counted) >= 0 and clock_timestamp() - statement_timestamp() > interval '100 milliseconds' as is_late,
+  live.*
+from (${livenessText(11)}) as live`
+
+interface CountedJson {
+  counted: readonly [key: string, untilUs: number, wasGranted: boolean | null][] | null
+}
+type Found = ClientRow & CountedJson
+type LivenessCounted = LivenessRow & CountedJson & { is_same: boolean; is_late: boolean }
 
 export function clientCalls(db: Database, options: TransactionOptions): ClientCalls {
   const { markSecretUsed } = serviceCredentials(db)
@@ -32,10 +58,26 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
       retried(async () => {
         if ("principalId" in question.who) throw new RangeError("a client must be named by its client id")
         const [row] = await run<Found>(db, countAndFindText, [...countingValues(counting), ...clientValues(question)])
-        const counted = row?.counted?.map(
-          ([key, until_us, was_granted]): CountedRow => ({ key: Buffer.from(key, "hex"), until_us, was_granted }),
-        )
-        return { ...takenOf(counting, counted ?? []), client: row && clientOf(row, question) }
+        return { ...takenOf(counting, countedRows(row)), client: row && clientOf(row, question) }
+      }),
+
+    findTagged: (question) =>
+      retried(async () => {
+        const [row] = await run<ClientRow & { tag: string }>(db, findTaggedText, clientValues(question))
+        const client = row && clientOf(row, question)
+        return client && { client, tag: row.tag }
+      }),
+
+    countAndFindLiveness: (counting, { client, tag, liveness }) =>
+      retried(async () => {
+        const values = [...countingValues(counting), ...clientValues(client), tag, ...livenessValues(liveness)]
+        const [row] = await run<LivenessCounted>(db, countAndFindLivenessText, values)
+        if (row?.is_same) {
+          const taken = takenOf(counting, countedRows(row))
+          return { ...taken, liveness: livenessOf(row, liveness), isLate: row.is_late }
+        }
+        const counted = counting.asks.map(() => ({ granted: true, fullAtMs: counting.nowMs }))
+        return { counted, lockedUntilMs: null, liveness: undefined, isLate: false }
       }),
 
     countAndAppend: (counting, event) =>
@@ -58,6 +100,9 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
     useAssertion: (...of) => retried(() => use(...of)),
   }
 }
+
+const countedRows = (row: CountedJson | undefined): readonly CountedRow[] =>
+  (row?.counted ?? []).map(([key, until_us, was_granted]) => ({ key: Buffer.from(key, "hex"), until_us, was_granted }))
 
 const isGranted = ({ counted, lockedUntilMs }: Taken): boolean =>
   lockedUntilMs === null && counted.every(({ granted }) => granted)

@@ -84,6 +84,15 @@ const textBy = (by: By): string => {
 const textByClientId = textBy("client_id")
 const textByPrincipal = textBy("principal_id")
 
+/** The columns of a client and their source as one subquery, `facts`, and a hash of all of its values. */
+export function taggedText(first: number): { facts: string; tag: string } {
+  const { columns, from } = clientText("client_id", first)
+  return {
+    facts: `(select ${columns} from ${from}) as facts`,
+    tag: "encode(sha256(convert_to(facts::text, 'UTF8')), 'hex')",
+  }
+}
+
 export async function findClient(db: Database, question: ClientQuestion): Promise<ClientFacts | undefined> {
   const text = "clientId" in question.who ? textByClientId : textByPrincipal
   const [row] = await run<ClientRow>(db, text, clientValues(question))

@@ -1,4 +1,4 @@
-import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
+import type { Liveness, LivenessFacts, LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
 import type { Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
 import { at, type Database, run } from "../sql.ts"
@@ -41,7 +41,7 @@ left join authority_version
   on authority_version.principal_id = asked.principal_id and authority_version.app_id = asked.app_id
 left join policy_version on policy_version.app_id = asked.app_id`
 
-interface Row extends PlaceRow {
+export interface LivenessRow extends PlaceRow {
   principal: Principal["status"] | null
   actor: Principal["status"] | null
   identity: Identity["status"] | null
@@ -58,40 +58,50 @@ interface Row extends PlaceRow {
   policy_minimum: string | null
 }
 
+/** The statement with parameters from `$first` on. */
+export const livenessText = (first: number): string =>
+  findText.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + first - 1}`)
+
+export const livenessValues = (asked: LivenessQuestion): readonly unknown[] => [
+  asked.principalId,
+  asked.sessionId,
+  asked.appId,
+  asked.tenantId ?? "",
+  asked.contextId ?? "",
+  asked.credentialId,
+  asked.tokenId,
+  asked.actorId,
+  at(asked.nowMs),
+  at(asked.issuedAtMs),
+]
+
+export function livenessOf(row: LivenessRow | undefined, asked: LivenessQuestion): LivenessFacts {
+  const inner = row?.tenant_membership === "SUSPENDED" ? row.tenant_membership : row?.inner_membership
+  const membership = row?.membership === "ACTIVE" ? inner : row?.membership
+  return {
+    principal: row?.principal ?? undefined,
+    actor: row?.actor ?? undefined,
+    identity: row?.identity ?? undefined,
+    ...placeFactsOf(row, asked),
+    membership: membership ?? undefined,
+    session: row && sessionOf(row),
+    revoked: row?.revoked ?? [],
+    minimum: { principal: Number(row?.principal_minimum ?? 0), policy: Number(row?.policy_minimum ?? 0) },
+    current: { principal: Number(row?.principal_version ?? 0), policy: Number(row?.policy_version ?? 0) },
+  }
+}
+
 /** One statement outside of a transaction, so the answer is from one snapshot. */
 export function createLiveness(db: Database): Liveness {
   return {
-    async find(asked): Promise<LivenessFacts> {
-      const [row] = await run<Row>(db, findText, [
-        asked.principalId,
-        asked.sessionId,
-        asked.appId,
-        asked.tenantId ?? "",
-        asked.contextId ?? "",
-        asked.credentialId,
-        asked.tokenId,
-        asked.actorId,
-        at(asked.nowMs),
-        at(asked.issuedAtMs),
-      ])
-      const inner = row?.tenant_membership === "SUSPENDED" ? row.tenant_membership : row?.inner_membership
-      const membership = row?.membership === "ACTIVE" ? inner : row?.membership
-      return {
-        principal: row?.principal ?? undefined,
-        actor: row?.actor ?? undefined,
-        identity: row?.identity ?? undefined,
-        ...placeFactsOf(row, asked),
-        membership: membership ?? undefined,
-        session: row && sessionOf(row),
-        revoked: row?.revoked ?? [],
-        minimum: { principal: Number(row?.principal_minimum ?? 0), policy: Number(row?.policy_minimum ?? 0) },
-        current: { principal: Number(row?.principal_version ?? 0), policy: Number(row?.policy_version ?? 0) },
-      }
+    async find(asked) {
+      const [row] = await run<LivenessRow>(db, findText, livenessValues(asked))
+      return livenessOf(row, asked)
     },
   }
 }
 
-function sessionOf({ session, idle_expires_at, absolute_expires_at }: Row): LivenessFacts["session"] {
+function sessionOf({ session, idle_expires_at, absolute_expires_at }: LivenessRow): LivenessFacts["session"] {
   if (session === null || idle_expires_at === null || absolute_expires_at === null) return undefined
   return {
     status: session,
