@@ -1,0 +1,51 @@
+// The typed failure of a call. Its message has no secret: an unexpected error is named by its class only.
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { ConnectError } from "@connectrpc/connect"
+import {
+  type ClientFailure,
+  ClientFailureSchema,
+  ClientFailure_Kind as Kind,
+} from "@signet/proto/client/v1/identity_service"
+import { signetErrorOf } from "../../core/auth-calls.ts"
+import { failureOf } from "../../core/errors.ts"
+import { isMessagingError } from "../../core/messaging/errors.ts"
+import { isSecretBoxError } from "../../core/secret-box.ts"
+import { HostError, log } from "./host.ts"
+
+/** A request that the core does not accept. Its message names the field and the rule. */
+export class ArgumentError extends Error {
+  override readonly name = "ArgumentError"
+  readonly reason: "INVALID_ARGUMENT" | "UNKNOWN_METHOD"
+
+  constructor(message: string, reason: ArgumentError["reason"] = "INVALID_ARGUMENT") {
+    super(message)
+    this.reason = reason
+  }
+}
+
+export const failureFrom = (error: unknown): ClientFailure => create(ClientFailureSchema, factsOf(error))
+
+function factsOf(error: unknown): MessageInitShape<typeof ClientFailureSchema> {
+  if (error instanceof ArgumentError) return named(Kind.INTERNAL, error)
+  if (error instanceof HostError) return named(Kind.HOST, error)
+  if (isMessagingError(error)) return named(Kind.MESSAGING, error)
+  if (isSecretBoxError(error)) return named(Kind.SECRET_BOX, error)
+  if (failureOf(error) !== undefined || error instanceof ConnectError) {
+    const { reason, message, code, metadata, retryAfterMs } = signetErrorOf(error)
+    const wait = retryAfterMs !== undefined && { retryAfterMs: BigInt(Math.ceil(retryAfterMs)) }
+    return { kind: Kind.SIGNET, reason, message, code, metadata: { ...metadata }, ...wait }
+  }
+  // Ids are checked where they are used. Their messages name the kind of id, never a value.
+  if (error instanceof RangeError && /^not an? /.test(error.message)) {
+    return { kind: Kind.INTERNAL, reason: "INVALID_ARGUMENT", message: error.message }
+  }
+  const name = error instanceof Error ? error.name : typeof error
+  log(3, `a call failed with ${name}`)
+  return { kind: Kind.INTERNAL, reason: "INTERNAL", message: `the core failed with ${name}` }
+}
+
+const named = (kind: Kind, { reason, message }: { readonly reason: string; readonly message: string }) => ({
+  kind,
+  reason,
+  message,
+})

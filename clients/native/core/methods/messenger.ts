@@ -1,0 +1,181 @@
+// MessengerService over the messenger of the signed-in user.
+import { fromBinary } from "@bufbuild/protobuf"
+import type { IncomingEnvelope, Messenger } from "@signet/client/messaging"
+import { Incoming, type MessengerService, type OpenRequest } from "@signet/proto/client/v1/messenger_service"
+import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { conversationTo, entryTo, verificationTo } from "../convert.ts"
+import { ArgumentError } from "../failure.ts"
+import { openFile, writeFile } from "../files.ts"
+import type { Handlers } from "./handlers.ts"
+
+/** The messenger of the core, of which at most one is open. */
+export interface Seat {
+  /** @throws MessagingError CLOSED before `open` and after `close`. */
+  readonly messenger: Messenger
+  open(request: OpenRequest): Promise<Messenger>
+  close(): Promise<void>
+  run(): Promise<void>
+  stop(): void
+  onProgress(conversationId: string, path: string, done: number, total: number): void
+}
+
+const incoming = { processed: Incoming.PROCESSED, replay: Incoming.REPLAY, queued: Incoming.QUEUED } as const
+const longestRead = 1024 * 1024
+const done = async (work: Promise<unknown>) => {
+  await work
+  return {}
+}
+
+/** What an app does with conversations. */
+function conversations(seat: Seat) {
+  return {
+    createDirectConversation: async ({ peerUserId }) => ({
+      conversation: conversationTo(await seat.messenger.createDirectConversation(peerUserId)),
+    }),
+    createGroupConversation: async ({ memberUserIds }) => ({
+      conversation: conversationTo(await seat.messenger.createGroupConversation(memberUserIds)),
+    }),
+    async encryptMessage({ conversationId, plaintext }) {
+      const { outboxId, epoch, message } = await seat.messenger.encryptMessage(conversationId, plaintext)
+      return { outboxId, epoch, message }
+    },
+    async processIncoming({ conversationId, envelope }) {
+      const given = { conversationId, envelope: envelopeFrom(envelope) }
+      const result = await seat.messenger.processIncoming(given)
+      const entries = result.is === "processed" ? result.entries.map(entryTo) : []
+      return { incoming: incoming[result.is], entries }
+    },
+    addMembers: ({ conversationId, userIds }) => done(seat.messenger.addMembers(conversationId, userIds)),
+    removeMembers: ({ conversationId, userIds }) => done(seat.messenger.removeMembers(conversationId, userIds)),
+    async send({ conversationId, plaintext }) {
+      const sent = await seat.messenger.send(conversationId, plaintext)
+      const { outboxId } = sent
+      if (sent.state === "queued") return { outboxId, queued: true }
+      return { outboxId, seq: sent.seq, atMs: BigInt(sent.atMs) }
+    },
+    async listOutbox({ conversationId }) {
+      const found = await seat.messenger.outbox(conversationId)
+      const items = found.map(({ outboxId, plaintext, writtenAtMs, state }) => ({
+        ...{ outboxId, writtenAtMs: BigInt(writtenAtMs), isSending: state === "sending" },
+        ...(plaintext !== undefined && { plaintext }),
+      }))
+      return { items }
+    },
+    leave: ({ conversationId }) => done(seat.messenger.leave(conversationId)),
+    rejoin: ({ conversationId }) => done(seat.messenger.rejoin(conversationId)),
+    refreshKeys: ({ conversationId }) => done(seat.messenger.refreshKeys(conversationId)),
+    listConversations: async () => ({ conversations: (await seat.messenger.conversations()).map(conversationTo) }),
+    async getConversation({ conversationId }) {
+      const found = await seat.messenger.conversation(conversationId)
+      return found === undefined ? {} : { conversation: conversationTo(found) }
+    },
+    async listTimeline({ conversationId, afterSeq, limit }) {
+      const range = { ...(afterSeq !== undefined && { afterSeq }), ...(limit > 0 && { limit }) }
+      return { entries: (await seat.messenger.timeline(conversationId, range)).map(entryTo) }
+    },
+  } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
+}
+
+function attachments(seat: Seat) {
+  return {
+    async sendAttachment({ conversationId, path, fileName, mediaType, resume }) {
+      const sent = await seat.messenger.sendAttachment(conversationId, await openFile(path), {
+        ...(fileName !== "" && { fileName }),
+        ...(mediaType !== "" && { mediaType }),
+        ...(resume !== "" && { resume }),
+        onProgress: (bytes, total) => seat.onProgress(conversationId, path, bytes, total),
+      })
+      return { outboxId: sent.outboxId, seq: sent.seq, atMs: BigInt(sent.atMs) }
+    },
+    async saveAttachment({ conversationId, seq, path, from }) {
+      const attachment = await seat.messenger.openAttachment(conversationId, seq)
+      const start = offsetOf("from", from, attachment.size)
+      const onProgress = (bytes: number, total: number) => seat.onProgress(conversationId, path, bytes, total)
+      const pieces = attachment.stream({ from: start, onProgress })
+      return { size: BigInt(await writeFile(path, start, pieces)) }
+    },
+    async readAttachment({ conversationId, seq, from, to }) {
+      const attachment = await seat.messenger.openAttachment(conversationId, seq)
+      const [start, end] = [offsetOf("from", from, attachment.size), offsetOf("to", to, attachment.size)]
+      if (end < start || end - start > longestRead) {
+        throw new ArgumentError("to must be at least from, and at most 1 MiB above it")
+      }
+      return { bytes: await attachment.read(start, end) }
+    },
+    async listUploads({ conversationId }) {
+      const found = await seat.messenger.uploads(conversationId)
+      const uploads = found.map(({ id, fileName, mediaType, size, startedAtMs }) => ({
+        ...{ id, fileName, mediaType, size: BigInt(size), startedAtMs: BigInt(startedAtMs) },
+      }))
+      return { uploads }
+    },
+    cancelUpload: ({ conversationId, uploadId }) => done(seat.messenger.cancelUpload(conversationId, uploadId)),
+  } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
+}
+
+function people(seat: Seat) {
+  return {
+    blockUser: ({ userId }) => done(seat.messenger.block(userId)),
+    unblockUser: ({ userId }) => done(seat.messenger.unblock(userId)),
+    listBlockedUsers: async () => ({ userIds: [...(await seat.messenger.blockedUsers())] }),
+    async listDevices() {
+      const found = await seat.messenger.devices()
+      return { devices: found.map(({ createdAtMs, ...device }) => ({ ...device, createdAtMs: BigInt(createdAtMs) })) }
+    },
+    revokeDevice: ({ deviceId }) => done(seat.messenger.revokeDevice(deviceId)),
+    async startAnew() {
+      await seat.messenger.startAnew()
+      return { deviceId: seat.messenger.deviceId }
+    },
+    getVerification: async ({ userId }) => ({
+      verification: verificationTo(await seat.messenger.verification.of(userId)),
+    }),
+    markVerified: async ({ userId, compared }) => ({
+      verification: verificationTo(await seat.messenger.verification.markVerified(userId, compared)),
+    }),
+    getQrCode: async ({ userId }) => ({ text: await seat.messenger.verification.qrCode(userId) }),
+    scanQrCode: async ({ userId, scanned }) => ({
+      verification: verificationTo(await seat.messenger.verification.scan(userId, scanned)),
+    }),
+    getGroupCode: async ({ conversationId }) => ({
+      digits: await seat.messenger.verification.groupCode(conversationId),
+    }),
+  } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
+}
+
+export function messengerHandlers(seat: Seat): Handlers<(typeof MessengerService)["method"]> {
+  return {
+    open: async (request) => ({ deviceId: (await seat.open(request)).deviceId }),
+    ...conversations(seat),
+    ...attachments(seat),
+    ...people(seat),
+    sync: () => done(seat.messenger.sync()),
+    run: () => done(seat.run()),
+    async stop() {
+      seat.stop()
+      return {}
+    },
+    async destroyLocalState({ confirm }) {
+      if (confirm !== "destroy everything on this device") {
+        throw new ArgumentError("confirm must be `destroy everything on this device`")
+      }
+      await seat.messenger.destroyLocalState(confirm)
+      await seat.close()
+      return {}
+    },
+    close: () => done(seat.close()),
+  }
+}
+
+function envelopeFrom(bytes: Uint8Array): IncomingEnvelope["envelope"] {
+  try {
+    return fromBinary(EnvelopeSchema, bytes)
+  } catch {
+    throw new ArgumentError("envelope is no signet.messaging.v1.Envelope")
+  }
+}
+
+function offsetOf(field: string, offset: bigint, size: number): number {
+  if (offset > BigInt(size)) throw new ArgumentError(`${field} is after the end of the attachment`)
+  return Number(offset)
+}

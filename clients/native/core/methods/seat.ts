@@ -1,0 +1,112 @@
+// Opens, runs and closes the messenger of the signed-in user.
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { verifyEd25519 } from "@signet/canonical/ed25519"
+import type { Session } from "@signet/client"
+import type { Messenger } from "@signet/client/messaging"
+import { ClientEventSchema, type OpenRequest } from "@signet/proto/client/v1/messenger_service"
+import { createMessengerWith } from "../../../core/messaging/create-messenger.ts"
+import { MessagingError } from "../../../core/messaging/errors.ts"
+import { openEngine, uncheckedEngine } from "../../../core/messaging/mls.ts"
+import { messagingSession } from "../../../core/messaging/signed-in.ts"
+import type { HostBox } from "../boxes.ts"
+import { clock } from "../clock.ts"
+import { eventTo } from "../convert.ts"
+import { ArgumentError } from "../failure.ts"
+import { emit, output, random } from "../host.ts"
+import { createHostStore } from "../store.ts"
+import { createSuite } from "../suite.ts"
+import { hostWire } from "../wire.ts"
+import type { Seat } from "./messenger.ts"
+
+interface SeatDeps {
+  readonly session: Session
+  readonly appId: string
+  readonly box: HostBox
+  readonly isStorePersistent: boolean
+  readonly platform: string
+}
+
+export function createSeat(deps: SeatDeps): Seat {
+  const { session, appId, box } = deps
+  let opened: Messenger | undefined
+  let isOpening = false
+  let running: AbortController | undefined
+  let isProven = false
+
+  /** The engine's self-test takes 130 ms in an interpreter, and proves the same for every messenger of this core. */
+  const engineOnce: typeof openEngine = async (options) => {
+    if (isProven) return uncheckedEngine(options)
+    const engine = await openEngine(options)
+    isProven = true
+    return engine
+  }
+
+  async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys }: OpenRequest) {
+    const given = { appId, ...(audience !== "" && { audience }) }
+    const options = {
+      messaging: { baseUrl, issuerRootKeys },
+      session: await messagingSession(session, given),
+      transport: hostWire({ baseUrl }),
+      store: createHostStore(deps.isStorePersistent),
+      secretBox: box,
+      clock,
+      random: { bytes: random },
+      whenKeysChange: refuseChangedKeys ? "refuse" : "warn",
+      platform: deps.platform,
+    } as const
+    const suite = createSuite(box.signingBox)
+    const messenger = await createMessengerWith(options, { suite, verify: verifyEd25519, openEngine: engineOnce })
+    messenger.subscribe((event) => {
+      const converted = eventTo(event)
+      if (converted !== undefined) emitEvent(converted)
+    })
+    return messenger
+  }
+
+  return {
+    get messenger() {
+      if (opened === undefined) throw new MessagingError("CLOSED", "the messenger is not open: call Open")
+      return opened
+    },
+    async open(request) {
+      if (opened !== undefined || isOpening) throw new ArgumentError("the messenger is open: call Close before")
+      if (request.issuerRootKeys.length === 0 || request.issuerRootKeys.some((key) => key.length !== 32)) {
+        throw new ArgumentError("issuer_root_keys must have at least one key, of 32 bytes each")
+      }
+      isOpening = true
+      try {
+        opened = await openMessenger(request)
+        return opened
+      } finally {
+        isOpening = false
+      }
+    },
+    async close() {
+      running?.abort()
+      const closing = opened
+      opened = undefined
+      await closing?.close()
+    },
+    async run() {
+      const messenger = this.messenger
+      if (running !== undefined) throw new ArgumentError("the messenger runs already: call Stop before")
+      running = new AbortController()
+      try {
+        await messenger.run(running.signal)
+      } finally {
+        running = undefined
+      }
+    },
+    stop() {
+      running?.abort()
+    },
+    onProgress(conversationId, path, done, total) {
+      const value = { conversationId, path, doneBytes: BigInt(done), totalBytes: BigInt(total) }
+      emitEvent({ case: "progress", value })
+    },
+  }
+}
+
+export function emitEvent(event: MessageInitShape<typeof ClientEventSchema>["event"]): void {
+  emit(output.EVENT, 0, toBinary(ClientEventSchema, create(ClientEventSchema, { event })))
+}

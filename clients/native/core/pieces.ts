@@ -1,0 +1,60 @@
+// A streamed HTTP answer: its head, and then the pieces of its body.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { HttpPiece, HttpRequestSchema } from "@signet/proto/host/v1/host"
+import { perform } from "./effects.ts"
+
+export interface Arriving {
+  readonly head: Promise<Pick<HttpPiece, "status" | "headers">>
+  /** A reader that stops closes the connection. */
+  body(): AsyncGenerator<Uint8Array>
+}
+
+export function pieces(value: MessageInitShape<typeof HttpRequestSchema>, signal: AbortSignal | undefined): Arriving {
+  const stopped = new AbortController()
+  const head = Promise.withResolvers<Pick<HttpPiece, "status" | "headers">>()
+  const waiting: Uint8Array[] = []
+  let isHead = true
+  let ended: { readonly error?: unknown } | undefined
+  let wake = () => {}
+  const onPiece = (piece: HttpPiece) => {
+    if (isHead) head.resolve(piece)
+    else waiting.push(piece.body)
+    isHead = false
+    wake()
+  }
+  const end = (how: { readonly error?: unknown }) => {
+    ended = how
+    head.reject(how.error)
+    wake()
+  }
+  const ends = AbortSignal.any([stopped.signal, ...(signal === undefined ? [] : [signal])])
+  perform({ case: "http", value }, "http", { signal: ends, onPiece }).then(
+    ({ status, headers }) => {
+      head.resolve({ status, headers })
+      end({})
+    },
+    (error: unknown) => end({ error }),
+  )
+  // Only `body` reports an error after the head.
+  head.promise.catch(() => undefined)
+  return {
+    head: head.promise,
+    async *body() {
+      try {
+        for (;;) {
+          const piece = waiting.shift()
+          if (piece !== undefined) yield piece
+          else if (ended !== undefined) break
+          else {
+            await new Promise<void>((resolve) => {
+              wake = resolve
+            })
+          }
+        }
+        if (ended.error !== undefined) throw ended.error
+      } finally {
+        stopped.abort()
+      }
+    },
+  }
+}

@@ -1,0 +1,5 @@
+// @signet/client-native: the core in WebAssembly, in a Node program.
+
+export { type CoreClient, clientOf } from "../wasm/client.ts"
+export { type Core, CoreError } from "../wasm/core.ts"
+export { type NodeCoreOptions, openNodeCore } from "./open.ts"
