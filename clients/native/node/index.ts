@@ -2,4 +2,4 @@
 
 export { type CoreClient, clientOf } from "../wasm/client.ts"
 export { type Core, CoreError } from "../wasm/core.ts"
-export { type NodeCoreOptions, openNodeCore } from "./open.ts"
+export { type NodeCoreOptions, type NodePlatform, nodePlatform, openNodeCore } from "./open.ts"

@@ -9,7 +9,7 @@ import { createFileLock, createFileStorage } from "@signet/client-node"
 import { IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
 import type { ClientEvent } from "@signet/proto/client/v1/messenger_service"
 import { HostInfoSchema, Primitive } from "@signet/proto/host/v1/host"
-import { type Core, openCore } from "../wasm/core.ts"
+import { type Core, type CoreOptions, openCore } from "../wasm/core.ts"
 import { createBoxes } from "./boxes.ts"
 import { nodeEffects } from "./effects.ts"
 import { nodePrimitives } from "./primitives.ts"
@@ -34,7 +34,8 @@ export interface NodeCoreOptions {
 
 const modules = new WeakMap<BufferSource, Promise<WebAssembly.Module>>()
 
-function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
+/** Compiled once. */
+export function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
   const known = modules.get(wasm)
   if (known !== undefined) return known
   const made = WebAssembly.compile(wasm)
@@ -42,26 +43,25 @@ function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
   return made
 }
 
-/** @throws CoreError */
-export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
-  const { box, store, folder, bytecode, onEvent, memoryLimit } = options
+/** What a core gets of a Node program. */
+export interface NodePlatform extends Pick<CoreOptions, "platform" | "info" | "identity"> {
+  /** Releases the lock and the keys of a core that has ended. */
+  close(): Promise<void>
+}
+
+export function nodePlatform(options: Omit<NodeCoreOptions, "wasm" | "bytecode">): NodePlatform {
+  const { box, store, folder, log } = options
   const identity = create(IdentityOptionsSchema, options.identity)
   const place = createHash("sha256").update(`${identity.appId} ${identity.authBaseUrl}`).digest("base64url")
   const storage = createFileStorage(join(folder, "kept"))
   const roots = createSigningRoots(storage)
   const boxes = createBoxes(box, roots)
-  const effects = nodeEffects({
-    store,
-    storage,
-    boxes,
-    lock: createFileLock(join(folder, `lock-${place.slice(0, 16)}`)),
-  })
+  const lock = createFileLock(join(folder, `lock-${place.slice(0, 16)}`))
+  const effects = nodeEffects({ store, storage, boxes, lock })
   const { backend, version, hardware, deviceBound, persistent } = box.describe()
-  const core = await openCore({
-    module: await moduleOf(options.wasm),
-    bytecode,
+  return {
     platform: {
-      primitives: nodePrimitives({ roots, log: options.log }),
+      primitives: nodePrimitives({ roots, log }),
       perform: effects.perform,
       after(ms, run) {
         // A longer timer would fire at once.
@@ -77,6 +77,17 @@ export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
       deferred: [Primitive.BOX_SEAL, Primitive.BOX_OPEN],
     }),
     identity,
+    close: effects.close,
+  }
+}
+
+/** @throws CoreError */
+export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
+  const { bytecode, onEvent, memoryLimit } = options
+  const { close, ...platform } = nodePlatform(options)
+  const core = await openCore({
+    ...platform,
+    ...{ module: await moduleOf(options.wasm), bytecode },
     ...(onEvent && { onEvent }),
     ...(memoryLimit !== undefined && { memoryLimit }),
   })
@@ -87,7 +98,7 @@ export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
     },
     async close() {
       await core.close()
-      await effects.close()
+      await close()
     },
   }
 }

@@ -77,7 +77,7 @@ export interface Core {
   call(method: string, request: Uint8Array): Promise<Uint8Array>
   /** Bytes of the engine's memory. */
   readonly memoryBytes: number
-  /** A copy of the engine's memory, for tests. */
+  /** A copy of the engine's memory, for tests; also after the end. */
   memory(): Uint8Array
   /** Cancels every effect, fails every call, and overwrites the memory. */
   close(): Promise<void>
@@ -124,11 +124,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     for (const call of calls.values()) call.reject(now)
     calls.clear()
     engine?.wipe()
-    engine = undefined
   }
 
   function enter(name: string, ...args: readonly (number | string | Uint8Array)[]): void {
-    if (engine === undefined) return
+    if (engine === undefined || ended !== undefined) return
     try {
       engine.enter(name, args)
     } catch (error) {

@@ -78,7 +78,7 @@ export async function nativeCoresOn(server: Deployment): Promise<NativeCores> {
       },
       async open() {
         const { audience, messagingUrl: baseUrl, issuerRootKey } = server
-        const request = { baseUrl, audience, issuerRootKeys: [new Uint8Array(issuerRootKey)] }
+        const request = { baseUrl, audience, issuerRootKeys: [new Uint8Array(issuerRootKey)], keyPackages: 8 }
         return (await client.messenger.open(request)).deviceId
       },
     }

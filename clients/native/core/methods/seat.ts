@@ -26,6 +26,8 @@ interface SeatDeps {
   readonly platform: string
 }
 
+const mostKeyPackages = 100
+
 export function createSeat(deps: SeatDeps): Seat {
   const { session, appId, box } = deps
   let opened: Messenger | undefined
@@ -41,7 +43,7 @@ export function createSeat(deps: SeatDeps): Seat {
     return engine
   }
 
-  async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys }: OpenRequest) {
+  async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys, keyPackages }: OpenRequest) {
     const given = { appId, ...(audience !== "" && { audience }) }
     const options = {
       messaging: { baseUrl, issuerRootKeys },
@@ -55,7 +57,10 @@ export function createSeat(deps: SeatDeps): Seat {
       platform: deps.platform,
     } as const
     const suite = createSuite(box.signingBox)
-    const messenger = await createMessengerWith(options, { suite, verify: verifyEd25519, openEngine: engineOnce })
+    const messenger = await createMessengerWith(options, {
+      ...{ suite, verify: verifyEd25519, openEngine: engineOnce },
+      ...(keyPackages > 0 && { keyPackageTarget: keyPackages }),
+    })
     messenger.subscribe((event) => {
       const converted = eventTo(event)
       if (converted !== undefined) emitEvent(converted)
@@ -73,6 +78,7 @@ export function createSeat(deps: SeatDeps): Seat {
       if (request.issuerRootKeys.length === 0 || request.issuerRootKeys.some((key) => key.length !== 32)) {
         throw new ArgumentError("issuer_root_keys must have at least one key, of 32 bytes each")
       }
+      if (request.keyPackages > mostKeyPackages) throw new ArgumentError("key_packages must be at most 100")
       isOpening = true
       try {
         opened = await openMessenger(request)
