@@ -121,6 +121,14 @@ const layout: Record<string, Row> = {
   },
   "clients/web": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "@connectrpc/connect-web"] },
   "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },
+  // What runs in the embedded engine; its hosts; and the build of both.
+  "clients/native/core": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: [...protobuf, ...connect] },
+  "clients/native/wasm": { ours: ["gen/es"], npm: protobuf },
+  "clients/native/node": {
+    ours: ["gen/es", "proto/canonical/node", "clients/core", "clients/node", "clients/native/wasm"],
+    npm: [...protobuf, "node:"],
+  },
+  "clients/native": { ours: ["clients/native/wasm"], npm: ["esbuild", "node:"] },
   "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
   // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
   "clients/cli": {
@@ -149,6 +157,7 @@ const packages: Record<string, string> = {
   "@signet/client": "clients/core",
   "@signet/client-web": "clients/web",
   "@signet/client-node": "clients/node",
+  "@signet/client-native": "clients/native",
   "@signet/client-react-native": "clients/react-native",
 }
 
