@@ -73,7 +73,7 @@ function hashOfInputs(): string {
   )
   const isInput = (path: string) =>
     /\.(ts|proto)$/.test(path) && !/\.test\.ts$|\/(testing|vectors|node_modules)\//.test(path)
-  const others = ["package-lock.json", "buf.gen.web.yaml", "clients/native/build.ts", "clients/native/wasm/engine.ts"]
+  const others = ["package-lock.json", "buf.gen.web.yaml", "clients/native/build.ts"]
   for (const path of [...found.filter(isInput), ...others].sort()) {
     const content = readFileSync(join(root, path))
     hash.update(`${path} ${content.length}\n`).update(content)

@@ -18,7 +18,7 @@ import {
   type StoreOp,
   StoreOp_Kind,
 } from "@signet/proto/host/v1/host"
-import type { Performing } from "../wasm/core.ts"
+import type { Performing } from "../wasm/platform.ts"
 import { type Boxes, boxFailureOf } from "./boxes.ts"
 import { performHttp } from "./http.ts"
 

@@ -6,7 +6,7 @@ import {
   type HttpRequest,
   EffectFailure_Kind as Kind,
 } from "@signet/proto/host/v1/host"
-import type { Performing } from "../wasm/core.ts"
+import type { Performing } from "../wasm/platform.ts"
 
 /** The most bytes of an answer that is no stream. */
 const mostBytes = 32 * 1024 * 1024

@@ -90,6 +90,9 @@ export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
     ...{ module: await moduleOf(options.wasm), bytecode },
     ...(onEvent && { onEvent }),
     ...(memoryLimit !== undefined && { memoryLimit }),
+  }).catch(async (error: unknown) => {
+    await close()
+    throw error
   })
   return {
     ...{ call: core.call, memory: core.memory },

@@ -3,8 +3,8 @@ import { createCipheriv, createDecipheriv, createHash, createSecretKey, type Has
 import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { Primitive } from "@signet/proto/host/v1/host"
 import { makeNodeSuite } from "../../node/crypto/suite.ts"
-import type { Primitives } from "../wasm/core.ts"
-import type { Value } from "../wasm/engine.ts"
+import type { Primitives } from "../wasm/platform.ts"
+import type { Value } from "../wasm/values.ts"
 import type { SigningRoots } from "./signing-roots.ts"
 
 const tagBytes = 16

@@ -1,49 +1,16 @@
-// A core in WebAssembly: enters it, routes what it emits, and performs its effects. The platform brings primitives and the
-// performer.
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+// A core in WebAssembly: enters it, and routes what it emits. The platform brings primitives and performs effects.
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import {
-  type ClientFailure,
-  ClientFailure_Kind,
   ClientFailureSchema,
   type IdentityOptions,
   IdentityOptionsSchema,
 } from "@signet/proto/client/v1/identity_service"
 import { type ClientEvent, ClientEventSchema } from "@signet/proto/client/v1/messenger_service"
-import {
-  type Effect,
-  EffectFailure_Kind,
-  EffectFailureSchema,
-  type EffectResult,
-  EffectResultSchema,
-  EffectSchema,
-  type HostInfo,
-  HostInfoSchema,
-  type HttpPiece,
-  HttpPieceSchema,
-  OutputKind,
-  Primitive,
-} from "@signet/proto/host/v1/host"
-import { type Engine, EngineError, startEngine, type Value } from "./engine.ts"
-
-/** The platform's primitives, by their number in the contract. Undefined refuses. OUTPUT is the core's own. */
-export type Primitives = Readonly<Partial<Record<number, (...args: readonly Value[]) => Value>>>
-
-type Result = EffectResult["result"]
-
-export interface Performing {
-  /** Aborted once the core does not need the effect any more. */
-  readonly signal: AbortSignal
-  /** For a streamed answer, in order. */
-  push(piece: Omit<HttpPiece, "$typeName">): void
-}
-
-export interface Platform {
-  readonly primitives: Primitives
-  /** Performs an effect. A rejection counts as EffectFailure IO. */
-  perform(effect: Effect["effect"], performing: Performing): Promise<Result>
-  /** Runs once after `ms`. @returns Cancels it. */
-  after(ms: number, run: () => void): () => void
-}
+import { type HostInfo, HostInfoSchema, OutputKind, Primitive } from "@signet/proto/host/v1/host"
+import { type Engine, type EngineHost, startEngine } from "./engine.ts"
+import { CoreError, closed, internal } from "./failure.ts"
+import type { Platform, Primitives } from "./platform.ts"
+import { runningEffects } from "./running-effects.ts"
 
 export interface CoreOptions {
   /** quickjs.wasm, compiled. */
@@ -58,20 +25,6 @@ export interface CoreOptions {
   readonly memoryLimit?: number
 }
 
-/** A failed call, with the typed facts of the contract. */
-export class CoreError extends Error {
-  override readonly name = "CoreError"
-  readonly failure: ClientFailure
-  get reason(): string {
-    return this.failure.reason
-  }
-
-  constructor(failure: ClientFailure) {
-    super(failure.message)
-    this.failure = failure
-  }
-}
-
 export interface Core {
   /** Calls a method, such as `MessengerService/Send`. @throws CoreError */
   call(method: string, request: Uint8Array): Promise<Uint8Array>
@@ -83,86 +36,52 @@ export interface Core {
   close(): Promise<void>
 }
 
-const facts = (kind: ClientFailure_Kind, reason: string, message: string): CoreError =>
-  new CoreError(create(ClientFailureSchema, { kind, reason, message }))
-
-const closed = facts(ClientFailure_Kind.MESSAGING, "CLOSED", "the core was closed, or has failed: open another one")
-
-const internal = (error: unknown): CoreError =>
-  facts(ClientFailure_Kind.INTERNAL, "INTERNAL", error instanceof EngineError ? error.message : "the engine failed")
-
 const defaultMemoryLimit = 128 * 1024 * 1024
+
+interface Output {
+  readonly kind: number
+  readonly id: number
+  readonly bytes: Uint8Array
+}
 
 /** Starts a core. @throws CoreError of its configuration, or INTERNAL if the engine fails. */
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const { platform, module, bytecode, memoryLimit = defaultMemoryLimit } = options
-  const outputs: { readonly kind: number; readonly id: number; readonly bytes: Uint8Array }[] = []
+  const { platform, memoryLimit = defaultMemoryLimit } = options
+  const outputs: Output[] = []
   const calls = new Map<number, PromiseWithResolvers<Uint8Array>>()
-  const effects = new Map<number, AbortController>()
-  let lastCall = 0
-  let wake = () => {}
+  let cancelWake = () => {}
   let engine: Engine | undefined
-  let ended: CoreError | undefined
-
-  const primitives: Primitives = {
-    ...platform.primitives,
-    [Primitive.OUTPUT](kind, id, bytes) {
-      if (typeof kind === "number" && typeof id === "number" && bytes instanceof Uint8Array) {
-        outputs.push({ kind, id, bytes })
-      }
-      return undefined
-    },
-  }
+  let hasEnded = false
 
   /** A failed engine is dropped: its state is unknown, and the stored rows are whole. */
-  function end(reason: CoreError, now: CoreError = reason): void {
-    if (ended !== undefined) return
-    ended = reason
-    wake()
+  function end(reason: CoreError): void {
+    if (hasEnded) return
+    hasEnded = true
+    cancelWake()
     outputs.length = 0
-    for (const effect of effects.values()) effect.abort()
-    for (const call of calls.values()) call.reject(now)
+    effects.cancelAll()
+    for (const call of calls.values()) call.reject(reason)
     calls.clear()
     engine?.wipe()
   }
 
   function enter(name: string, ...args: readonly (number | string | Uint8Array)[]): void {
-    if (engine === undefined || ended !== undefined) return
+    if (hasEnded) return
     try {
-      engine.enter(name, args)
+      engine?.enter(name, args)
     } catch (error) {
-      end(closed, internal(error))
+      end(internal(error))
       return
     }
-    deliver()
+    // After the entry: a listener or an effect may enter the core again.
+    for (const one of outputs.splice(0)) route(one)
   }
+  const effects = runningEffects(platform, enter)
 
-  /** After the entry: a listener or an effect may enter the core again. */
-  function deliver(): void {
-    for (const { kind, id, bytes } of outputs.splice(0)) {
-      switch (kind) {
-        case OutputKind.REPLY:
-          take(id)?.resolve(bytes)
-          break
-        case OutputKind.REPLY_FAILURE:
-          take(id)?.reject(new CoreError(fromBinary(ClientFailureSchema, bytes)))
-          break
-        case OutputKind.EVENT:
-          options.onEvent?.(fromBinary(ClientEventSchema, bytes))
-          break
-        case OutputKind.EFFECT:
-          void perform(id, bytes)
-          break
-        case OutputKind.CANCEL:
-          effects.get(id)?.abort()
-          effects.delete(id)
-          break
-        case OutputKind.WAKE_AT:
-          wake()
-          if (id > 0) wake = platform.after(Math.max(0, id - now()), () => enter("tick"))
-          break
-      }
-    }
+  function begin(id: number): Promise<Uint8Array> {
+    const call = Promise.withResolvers<Uint8Array>()
+    calls.set(id, call)
+    return call.promise
   }
 
   function take(id: number): PromiseWithResolvers<Uint8Array> | undefined {
@@ -171,42 +90,43 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     return call
   }
 
-  const now = () => Number(platform.primitives[Primitive.NOW]?.() ?? 0)
-
-  async function perform(id: number, bytes: Uint8Array): Promise<void> {
-    const aborting = new AbortController()
-    effects.set(id, aborting)
-    const push = (piece: Omit<HttpPiece, "$typeName">) => {
-      if (effects.has(id)) enter("push", id, toBinary(HttpPieceSchema, create(HttpPieceSchema, piece)))
+  function route({ kind, id, bytes }: Output): void {
+    if (kind === OutputKind.REPLY) take(id)?.resolve(bytes)
+    if (kind === OutputKind.REPLY_FAILURE) take(id)?.reject(new CoreError(fromBinary(ClientFailureSchema, bytes)))
+    if (kind === OutputKind.EVENT) options.onEvent?.(fromBinary(ClientEventSchema, bytes))
+    if (kind === OutputKind.EFFECT) effects.start(id, bytes)
+    if (kind === OutputKind.CANCEL) effects.cancel(id)
+    if (kind === OutputKind.WAKE_AT) {
+      cancelWake()
+      cancelWake = id > 0 ? platform.after(Math.max(0, id - nowOf(platform)), () => enter("tick")) : () => {}
     }
-    let result: Result
-    try {
-      result = await platform.perform(fromBinary(EffectSchema, bytes).effect, { signal: aborting.signal, push })
-    } catch {
-      // The message may name a path or an address: the core gets the kind only.
-      result = { case: "failure", value: create(EffectFailureSchema, { kind: EffectFailure_Kind.IO }) }
-    }
-    if (!effects.delete(id)) return
-    enter("complete", id, toBinary(EffectResultSchema, create(EffectResultSchema, { result })))
   }
 
-  const host = {
-    call: ([operation, ...args]: readonly Value[]) => primitives[Number(operation)]?.(...args),
-    nowNanoseconds: () => BigInt(Math.trunc(now())) * 1_000_000n,
-    random(length: number) {
-      const made = platform.primitives[Primitive.RANDOM]?.(length)
-      return made instanceof Uint8Array ? made : new Uint8Array(length)
-    },
+  const started = begin(0)
+  try {
+    engine = startEngine(
+      options.module,
+      hostFor(platform, (output) => outputs.push(output)),
+      memoryLimit,
+    )
+    engine.evaluate(options.bytecode)
+  } catch (error) {
+    end(internal(error))
   }
-
-  const core: Core = {
+  enter("start", toBinary(HostInfoSchema, options.info), toBinary(IdentityOptionsSchema, options.identity))
+  try {
+    await started
+  } catch (error) {
+    end(closed)
+    throw error
+  }
+  let lastCall = 0
+  return {
     call(method, request) {
-      if (ended !== undefined) return Promise.reject(ended)
-      const call = Promise.withResolvers<Uint8Array>()
-      const id = ++lastCall
-      calls.set(id, call)
-      enter("call", id, method, request)
-      return call.promise
+      if (hasEnded) return Promise.reject(closed)
+      const answer = begin(++lastCall)
+      enter("call", lastCall, method, request)
+      return answer
     },
     get memoryBytes() {
       return engine?.memoryBytes ?? 0
@@ -214,20 +134,24 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     memory: () => engine?.memory() ?? new Uint8Array(),
     close: async () => end(closed),
   }
-  const started = Promise.withResolvers<Uint8Array>()
-  calls.set(0, started)
-  try {
-    engine = startEngine(module, host, memoryLimit)
-    engine.evaluate(bytecode)
-  } catch (error) {
-    end(closed, internal(error))
+}
+
+const nowOf = ({ primitives }: Platform): number => Number(primitives[Primitive.NOW]?.() ?? 0)
+
+function hostFor(platform: Platform, emit: (output: Output) => void): EngineHost {
+  const primitives: Primitives = {
+    ...platform.primitives,
+    [Primitive.OUTPUT](kind, id, bytes) {
+      if (typeof kind === "number" && typeof id === "number" && bytes instanceof Uint8Array) emit({ kind, id, bytes })
+      return undefined
+    },
   }
-  enter("start", toBinary(HostInfoSchema, options.info), toBinary(IdentityOptionsSchema, options.identity))
-  try {
-    await started.promise
-  } catch (error) {
-    end(closed)
-    throw error
+  return {
+    call: ([operation, ...args]) => primitives[Number(operation)]?.(...args),
+    nowNanoseconds: () => BigInt(Math.trunc(nowOf(platform))) * 1_000_000n,
+    random(length) {
+      const made = platform.primitives[Primitive.RANDOM]?.(length)
+      return made instanceof Uint8Array ? made : new Uint8Array(length)
+    },
   }
-  return core
 }

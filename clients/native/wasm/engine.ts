@@ -1,41 +1,9 @@
-// QuickJS-ng as WebAssembly, by its exports. Values of the engine are pointers, which their owner frees.
+// QuickJS-ng as WebAssembly: evaluates bytecode, and calls the functions of the core. A JavaScript exception that unwinds
+// the engine's frames, a trap and an exhausted memory are final: the engine refuses every later call.
+import { type Exports, exportsOf } from "./exports.ts"
+import { EngineError, type Value, type Values, valuesOf } from "./values.ts"
 
-/** The exports that a host needs. */
-interface Exports {
-  readonly memory: WebAssembly.Memory
-  _initialize(): void
-  wasm_malloc(size: number): number
-  wasm_free(pointer: number): void
-  qjs_init(): number
-  qjs_destroy(): void
-  qjs_set_memory_limit(bytes: number): void
-  qjs_compile(code: number, size: number, name: number, flags: number, compileFlags: number, outSize: number): number
-  qjs_eval_bytecode(bytecode: number, size: number): number
-  qjs_execute_pending_job(): number
-  qjs_is_job_pending(): number
-  qjs_new_host_function(name: number, size: number, magic: number): number
-  qjs_call(callee: number, self: number, count: number, args: number): number
-  qjs_get_global(): number
-  qjs_get_prop_string(object: number, name: number): number
-  qjs_set_prop_string(object: number, name: number, value: number): number
-  qjs_get_undefined(): number
-  qjs_new_number(value: number): number
-  qjs_new_string(text: number, size: number): number
-  qjs_new_uint8_array(bytes: number, size: number): number
-  qjs_is_exception(value: number): number
-  qjs_is_number(value: number): number
-  qjs_is_string(value: number): number
-  qjs_is_undefined(value: number): number
-  qjs_get_float64(value: number): number
-  qjs_get_string_len(value: number, outSize: number): number
-  qjs_free_cstring(text: number): void
-  qjs_get_typed_array_buffer(value: number, outOffset: number, outSize: number, outElement: number): number
-  qjs_get_array_buffer(value: number, outSize: number): number
-  qjs_get_exception(): number
-  qjs_free_value(value: number): void
-}
-
-export type Value = number | string | Uint8Array | undefined
+export { EngineError, type Value } from "./values.ts"
 
 /** What the engine asks of its host, besides memory. */
 export interface EngineHost {
@@ -51,10 +19,8 @@ export interface Engine {
   evaluate(bytecode: Uint8Array): void
   /** Compiles a script to bytecode without source and debug information. */
   compile(source: string): Uint8Array
-  /** Calls a function of the global object `signet`. */
+  /** Calls a function of the global object `signet`, and runs the pending jobs until none is left. */
   enter(name: string, args: readonly Exclude<Value, undefined>[]): void
-  /** Runs the pending jobs until none is left. */
-  settle(): void
   readonly memoryBytes: number
   /** A copy of the linear memory, for tests. */
   memory(): Uint8Array
@@ -62,13 +28,6 @@ export interface Engine {
   wipe(): void
 }
 
-/** The engine threw, trapped, or has no memory left. */
-export class EngineError extends Error {
-  override readonly name = "EngineError"
-}
-
-const utf8 = new TextEncoder()
-const text = new TextDecoder()
 /** qjs_compile: without source and without debug information. */
 const stripped = 48
 
@@ -80,89 +39,34 @@ const stripped = 48
  */
 export function startEngine(module: WebAssembly.Module, host: EngineHost, memoryLimit: number): Engine {
   let failed: unknown
-  const instance = new WebAssembly.Instance(
-    module,
-    importsFor(hostCall, host, () => wasm.memory),
-  )
-  const wasm = exportsOf(instance)
-  wasm._initialize()
-  if (wasm.qjs_init() !== 0) throw new EngineError("the engine did not start")
-  wasm.qjs_set_memory_limit(memoryLimit * 2)
-  const scratch = wasm.wasm_malloc(12)
 
-  const bytes = () => new Uint8Array(wasm.memory.buffer)
-  const word = (pointer: number) => new DataView(wasm.memory.buffer).getUint32(pointer, true)
-
-  function copyIn(data: Uint8Array): number {
-    const pointer = wasm.wasm_malloc(data.length + 1)
-    if (pointer === 0) throw new EngineError("the engine has no memory left")
-    bytes().set(data, pointer)
-    bytes()[pointer + data.length] = 0
-    return pointer
+  function checkMemory(): void {
+    if (wasm.memory.buffer.byteLength > memoryLimit) throw new EngineError("the core exceeds its memory limit")
   }
 
-  /** Runs with a zero-terminated copy in the engine's memory. */
-  function withCopy<T>(data: Uint8Array, use: (pointer: number) => T): T {
-    const pointer = copyIn(data)
-    const made = use(pointer)
-    wasm.wasm_free(pointer)
-    return made
-  }
-
-  function toEngine(value: Value): number {
-    if (value === undefined) return wasm.qjs_get_undefined()
-    if (typeof value === "number") return wasm.qjs_new_number(value)
-    if (typeof value === "string") {
-      const encoded = utf8.encode(value)
-      return withCopy(encoded, (pointer) => wasm.qjs_new_string(pointer, encoded.length))
-    }
-    return withCopy(value, (pointer) => wasm.qjs_new_uint8_array(pointer, value.length))
-  }
-
-  function fromEngine(value: number): Value {
-    if (wasm.qjs_is_number(value) !== 0) return wasm.qjs_get_float64(value)
-    if (wasm.qjs_is_undefined(value) !== 0) return undefined
-    if (wasm.qjs_is_string(value) === 0) return bytesFrom(value)
-    const pointer = wasm.qjs_get_string_len(value, scratch)
-    if (pointer === 0) throw new EngineError("a text of the engine cannot be read")
-    const found = text.decode(bytes().subarray(pointer, pointer + word(scratch)))
-    wasm.qjs_free_cstring(pointer)
-    return found
-  }
-
-  function bytesFrom(value: number): Uint8Array {
-    const buffer = wasm.qjs_get_typed_array_buffer(value, scratch, scratch + 4, scratch + 8)
-    if (wasm.qjs_is_exception(buffer) !== 0) throw new EngineError("an argument is neither number, text nor bytes")
-    const [offset, length] = [word(scratch), word(scratch + 4)]
-    const start = wasm.qjs_get_array_buffer(buffer, scratch + 8) + offset
-    const found = bytes().slice(start, start + length)
-    wasm.qjs_free_value(buffer)
-    return found
-  }
-
-  /** A JavaScript exception here unwinds the engine's frames: it is of no use afterwards. */
-  function hostCall(_name: number, _size: number, _self: number, count: number, args: number): number {
+  const hostCall: HostCall = (_name, _size, _self, count, args) => {
     try {
       checkMemory()
-      const given = Array.from({ length: count }, (_, i) => fromEngine(word(args + 4 * i)))
-      return toEngine(host.call(given))
+      const given = Array.from({ length: count }, (_, i) => values.fromEngine(values.word(args + 4 * i)))
+      return values.toEngine(host.call(given))
     } catch (error) {
       failed ??= error
       throw error
     }
   }
 
-  function checkMemory(): void {
-    if (wasm.memory.buffer.byteLength > memoryLimit) throw new EngineError("the core exceeds its memory limit")
-  }
-
-  function checked(value: number): number {
-    if (wasm.qjs_is_exception(value) === 0) return value
-    const exception = wasm.qjs_get_exception()
-    const shown = wasm.qjs_get_string_len(exception, scratch)
-    const message = shown === 0 ? "an exception" : text.decode(bytes().subarray(shown, shown + word(scratch)))
-    throw new EngineError(`the engine threw ${message.slice(0, 200)}`)
-  }
+  const wasm = exportsOf(
+    new WebAssembly.Instance(
+      module,
+      importsFor(hostCall, host, () => wasm.memory),
+    ),
+  )
+  wasm._initialize()
+  if (wasm.qjs_init() !== 0) throw new EngineError("the engine did not start")
+  wasm.qjs_set_memory_limit(memoryLimit * 2)
+  const values = valuesOf(wasm)
+  const { checked, scratch, withCopy, withName } = values
+  setHost(wasm, values)
 
   function guarded<T>(work: () => T): T {
     if (failed !== undefined) throw new EngineError("the engine has failed before")
@@ -176,64 +80,71 @@ export function startEngine(module: WebAssembly.Module, host: EngineHost, memory
     }
   }
 
-  const named = <T>(name: string, use: (pointer: number) => T): T => withCopy(utf8.encode(name), use)
-
-  guarded(() => {
-    const size = utf8.encode("host").length
-    const global = wasm.qjs_get_global()
-    named("host", (name) => {
-      const made = wasm.qjs_new_host_function(name, size, 0)
-      wasm.qjs_set_prop_string(global, name, made)
-      wasm.qjs_free_value(made)
-    })
-    wasm.qjs_free_value(global)
-  })
-
   function settle(): void {
     while (wasm.qjs_is_job_pending() !== 0) {
-      if (wasm.qjs_execute_pending_job() < 0) checked(-1)
+      if (wasm.qjs_execute_pending_job() < 0) throw new EngineError("a job of the engine threw")
     }
   }
 
   return {
     evaluate: (bytecode) =>
       guarded(() => {
-        wasm.qjs_free_value(checked(withCopy(bytecode, (pointer) => wasm.qjs_eval_bytecode(pointer, bytecode.length))))
+        const result = withCopy(bytecode, (pointer) => wasm.qjs_eval_bytecode(pointer, bytecode.length))
+        wasm.qjs_free_value(checked(result))
         settle()
       }),
     compile: (source) =>
       guarded(() => {
-        const code = utf8.encode(source)
+        const code = new TextEncoder().encode(source)
         const made = withCopy(code, (pointer) =>
-          named("core.js", (name) => wasm.qjs_compile(pointer, code.length, name, 0, stripped, scratch)),
+          withName("core.js", (name) => wasm.qjs_compile(pointer, code.length, name, 0, stripped, scratch)),
         )
         if (made === 0) throw new EngineError("the script does not compile")
-        return bytes().slice(made, made + word(scratch))
+        return values.copyOut(made, values.word(scratch))
       }),
     enter: (name, args) =>
       guarded(() => {
-        const global = wasm.qjs_get_global()
-        const self = named("signet", (pointer) => wasm.qjs_get_prop_string(global, pointer))
-        const callee = named(name, (pointer) => wasm.qjs_get_prop_string(self, pointer))
-        const values = args.map(toEngine)
-        const list = wasm.wasm_malloc(4 * Math.max(1, values.length))
-        const view = new DataView(wasm.memory.buffer)
-        for (const [i, value] of values.entries()) view.setUint32(list + 4 * i, value, true)
-        const result = checked(wasm.qjs_call(callee, self, values.length, list))
-        wasm.wasm_free(list)
-        for (const value of [...values, result, callee, self, global]) wasm.qjs_free_value(value)
+        callSignet(wasm, values, name, args)
         settle()
       }),
-    settle: () => guarded(settle),
     get memoryBytes() {
       return wasm.memory.buffer.byteLength
     },
-    memory: () => bytes().slice(),
+    memory: () => new Uint8Array(wasm.memory.buffer).slice(),
     wipe() {
       failed ??= new EngineError("the engine was closed")
-      bytes().fill(0)
+      new Uint8Array(wasm.memory.buffer).fill(0)
     },
   }
+}
+
+/** Sets the one function that the core calls. */
+function setHost(wasm: Exports, { withName }: Values): void {
+  const global = wasm.qjs_get_global()
+  withName("host", (name) => {
+    const made = wasm.qjs_new_host_function(name, "host".length, 0)
+    wasm.qjs_set_prop_string(global, name, made)
+    wasm.qjs_free_value(made)
+  })
+  wasm.qjs_free_value(global)
+}
+
+function callSignet(
+  wasm: Exports,
+  { checked, toEngine, withName }: Values,
+  name: string,
+  args: readonly Exclude<Value, undefined>[],
+): void {
+  const global = wasm.qjs_get_global()
+  const self = withName("signet", (pointer) => wasm.qjs_get_prop_string(global, pointer))
+  const callee = withName(name, (pointer) => wasm.qjs_get_prop_string(self, pointer))
+  const given = args.map((arg) => checked(toEngine(arg)))
+  const list = wasm.wasm_malloc(4 * Math.max(1, given.length))
+  const view = new DataView(wasm.memory.buffer)
+  for (const [i, value] of given.entries()) view.setUint32(list + 4 * i, value, true)
+  const result = checked(wasm.qjs_call(callee, self, given.length, list))
+  wasm.wasm_free(list)
+  for (const value of [...given, result, callee, self, global]) wasm.qjs_free_value(value)
 }
 
 const noEntry = 8
@@ -271,9 +182,4 @@ function importsFor(
       fd_seek: () => noFunction,
     },
   }
-}
-
-function exportsOf(instance: WebAssembly.Instance): Exports {
-  // The file is pinned by its hash, and has these exports.
-  return instance.exports as unknown as Exports
 }
