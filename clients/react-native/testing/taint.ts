@@ -5,18 +5,23 @@ export interface Taint {
   /** @param name The kind of secret. */
   add(name: string, secret: Uint8Array | string): void
   readonly count: number
+  /** The recorded secrets, as bytes. */
+  readonly secrets: readonly { readonly name: string; readonly bytes: Uint8Array }[]
   /** Names of the secrets that a text contains, in any common encoding of bytes. */
   in(text: string): string[]
 }
 
 export function createTaint(): Taint {
   const secrets = new Map<string, string>()
+  const all: { readonly name: string; readonly bytes: Uint8Array }[] = []
   return {
+    secrets: all,
     add(name, secret) {
       const bytes = typeof secret === "string" ? new TextEncoder().encode(secret) : secret
       // Shorter ones occur by chance.
       if (bytes.length < 12 || bytes.every((byte) => byte === bytes[0])) return
       if (typeof secret === "string") secrets.set(secret, name)
+      all.push({ name, bytes: bytes.slice() })
       for (const form of formsOf(bytes)) secrets.set(form, name)
     },
     get count() {

@@ -1,7 +1,15 @@
 // Members whose client is the core in WebAssembly, each with its own folder, store and secret box.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { type Core, type CoreClient, clientOf, type NodeCoreOptions, openNodeCore } from "@signet/client-native"
+import {
+  type Core,
+  type CoreClient,
+  clientOf,
+  type NodeCoreOptions,
+  nodePlatform,
+  openNodeCore,
+} from "@signet/client-native"
+import { openCore, type Platform } from "@signet/client-native/wasm"
 import type { ClientEvent } from "@signet/proto/client/v1/messenger_service"
 import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../../clients/core/messaging/store/store.ts"
@@ -31,13 +39,20 @@ export interface CoreMember extends CoreClient {
   open(): Promise<string>
 }
 
+export interface Changes extends Partial<NodeCoreOptions> {
+  /** Watches or disturbs what the core has of its platform. */
+  readonly around?: (platform: Platform) => Platform
+  /** Gets every reply and failure, in base64. */
+  readonly replies?: string[]
+}
+
 export interface NativeCores {
   readonly built: BuiltCore
   keep(): Kept
   /** Starts a core, without a sign-in. */
-  start(kept?: Kept, change?: Partial<NodeCoreOptions>): Promise<CoreMember>
+  start(kept?: Kept, change?: Changes): Promise<CoreMember>
   /** A new user with one device that others can add. */
-  newcomer(subject: string): Promise<CoreMember>
+  newcomer(subject: string, change?: Changes): Promise<CoreMember>
   close(): Promise<void>
 }
 
@@ -49,10 +64,25 @@ export async function nativeCoresOn(server: Deployment): Promise<NativeCores> {
 
   const keep = (): Kept => ({ folder: join(folder, String(++count)), store: openMemoryStore(), box: testBox() })
 
-  async function start(kept = keep(), change: Partial<NodeCoreOptions> = {}): Promise<CoreMember> {
+  const module = new WebAssembly.Module(built.wasm)
+
+  async function openAround(options: NodeCoreOptions, around: (platform: Platform) => Platform): Promise<Core> {
+    const { platform, info, identity, close } = nodePlatform(options)
+    const { bytecode, onEvent = () => undefined } = options
+    const core = await openCore({ module, bytecode, info, identity, onEvent, platform: around(platform) })
+    return {
+      ...core,
+      async close() {
+        await core.close()
+        await close()
+      },
+    }
+  }
+
+  async function start(kept = keep(), { around, replies, ...change }: Changes = {}): Promise<CoreMember> {
     const events: ClientEvent[] = []
     const lines: string[] = []
-    const core = await openNodeCore({
+    const options: NodeCoreOptions = {
       ...built,
       ...kept,
       identity: {
@@ -64,9 +94,10 @@ export async function nativeCoresOn(server: Deployment): Promise<NativeCores> {
       onEvent: (event) => events.push(event),
       log: (level, text) => lines.push(`${level} ${text}`),
       ...change,
-    })
+    }
+    const core = await (around === undefined ? openNodeCore(options) : openAround(options, around))
     opened.push(core)
-    const client = clientOf(core)
+    const client = clientOf(replies === undefined ? core : recorded(core, replies))
     const member: CoreMember = {
       ...client,
       ...{ core, kept, events, lines, userId: "" },
@@ -89,8 +120,8 @@ export async function nativeCoresOn(server: Deployment): Promise<NativeCores> {
     built,
     keep,
     start,
-    async newcomer(subject) {
-      const member = await start()
+    async newcomer(subject, change) {
+      const member = await start(keep(), change)
       await member.signIn(subject)
       await member.open()
       await member.messenger.sync()
@@ -110,3 +141,16 @@ export async function coreTexts({ messenger }: CoreClient, conversationId: strin
     entry.case === "message" ? [new TextDecoder().decode(entry.value.plaintext)] : [],
   )
 }
+
+const recorded = (core: Core, replies: string[]): Pick<Core, "call"> => ({
+  async call(method, request) {
+    try {
+      const answer = await core.call(method, request)
+      replies.push(Buffer.from(answer).toString("base64"))
+      return answer
+    } catch (error) {
+      replies.push(String(Object(error).message))
+      throw error
+    }
+  },
+})
