@@ -57,6 +57,7 @@ test("the packages and what they export are these", () => {
       "./messaging/push",
     ],
     "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/history", "./messaging/push"],
+    "@signet/client-native": [".", "./wasm"],
     "@signet/client-react-native": ["."],
     // A command, not a library.
     "@signet/cli": [],

@@ -18,6 +18,6 @@ export function invoke(operation: PrimitiveNumber, ...args: readonly Argument[])
 }
 
 /** Applies a function to a value that is known at once, or later. */
-export function then<A, B>(value: A | Promise<A>, use: (value: A) => B): B | Promise<B> {
+export function whenKnown<A, B>(value: A | Promise<A>, use: (value: A) => B): B | Promise<B> {
   return value instanceof Promise ? value.then(use) : use(value)
 }

@@ -11,7 +11,7 @@ import {
   sha256,
   type Value,
 } from "./host.ts"
-import { invoke, then } from "./invoke.ts"
+import { invoke, whenKnown } from "./invoke.ts"
 
 /**
  * Cipher suite 1 by the host's primitives. Signing keys are references: the key itself stays with the host.
@@ -33,7 +33,7 @@ export function createSuite(signingBox: () => number): Suite {
       checkLength(key, 16)
       checkLength(nonce, 12)
       const opened = invoke(primitive.AES_GCM_OPEN, key, nonce, aad, ciphertext)
-      return then(opened, (value) => {
+      return whenKnown(opened, (value) => {
         if (value === undefined) throw new Error("the ciphertext does not match its tag")
         return bytesFrom(value, primitive.AES_GCM_OPEN, ciphertext.length - 16)
       })
@@ -42,12 +42,12 @@ export function createSuite(signingBox: () => number): Suite {
       if (given !== undefined) checkLength(given, 32)
       const privateKey = given ?? random(32)
       const made = bytesOf(primitive.X25519_PUBLIC, 32, privateKey)
-      return then(made, (publicKey) => ({ privateKey, publicKey }))
+      return whenKnown(made, (publicKey) => ({ privateKey, publicKey }))
     },
     dh(privateKey, publicKey) {
       checkLength(privateKey, 32)
       checkLength(publicKey, 32)
-      return then(invoke(primitive.X25519, privateKey, publicKey), (value) => {
+      return whenKnown(invoke(primitive.X25519, privateKey, publicKey), (value) => {
         if (value === undefined) throw new Error("X25519 gave zero")
         return bytesFrom(value, primitive.X25519, 32)
       })
@@ -59,7 +59,7 @@ export function createSuite(signingBox: () => number): Suite {
     verify: verifyEd25519,
     signatureKeyPair() {
       const made = bytesOf(primitive.ED25519_GENERATE, 64, signingBox())
-      return then(made, (both) => ({ seed: both.slice(0, 32), publicKey: both.slice(32) }))
+      return whenKnown(made, (both) => ({ seed: both.slice(0, 32), publicKey: both.slice(32) }))
     },
     random,
   }
@@ -70,5 +70,5 @@ function checkLength(bytes: Uint8Array, length: number): void {
 }
 
 function bytesOf(operation: PrimitiveNumber, length: number, ...args: readonly (number | Uint8Array)[]) {
-  return then<Value, Uint8Array>(invoke(operation, ...args), (value) => bytesFrom(value, operation, length))
+  return whenKnown<Value, Uint8Array>(invoke(operation, ...args), (value) => bytesFrom(value, operation, length))
 }

@@ -1,8 +1,12 @@
 // URLs of services and of sign-in pages. It accepts fewer URLs than the URL standard, and reads those as the standard
-// does: https and http, with a host of letters, digits, dots and hyphens or a bracketed IPv6 address.
-const pattern =
-  /^(https?):\/\/(?:([^/?#@\\]*)@)?(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(\d{1,5}))?(\/[^?#\\]*)?(\?[^#]*)?(#.*)?$/i
-const printable = /^[!-~]+$/
+// does: http and https without user information, with a host of letters, digits, dots and hyphens, an IPv4 address in its
+// usual form, or `[::1]`.
+const pattern = /^(https?):\/\/(\[::1\]|[a-z0-9.-]+)(?::(\d{1,5}))?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i
+/** Without the characters that the standard encodes or, as the backslash, replaces. */
+const plain = /^[!#-&(-;=?-[\]_a-z~]+$/i
+/** The standard reads such a host as an IPv4 address, in whatever form. */
+const isNumeric = /(^|\.)(\d+|0x[0-9a-f]*)\.?$/i
+const isUsualIpv4 = /^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}$/
 const defaultPorts: Readonly<Record<string, string>> = { http: "80", https: "443" }
 
 /** application/x-www-form-urlencoded (URL standard section 5). */
@@ -47,8 +51,8 @@ const encoded = (text: string) =>
 
 export class URL {
   readonly protocol: string
-  readonly username: string
-  readonly password: string
+  readonly username = ""
+  readonly password = ""
   readonly hostname: string
   readonly port: string
   readonly pathname: string
@@ -59,15 +63,13 @@ export class URL {
 
   /** @throws TypeError for a text that is no such URL. */
   constructor(text: string) {
-    const match = printable.test(text) ? pattern.exec(text) : null
+    const match = plain.test(text) ? pattern.exec(text) : null
     if (match === null) throw new TypeError("not a URL that this client uses")
-    const [, scheme = "", user = "", host = "", port = "", path = "/", query = "", hash = ""] = match
+    const [, scheme = "", host = "", port = "", path = "/", query = "", hash = ""] = match
     if (Number(port) > 65_535) throw new TypeError("the port of a URL is above 65535")
+    if (isNumeric.test(host) && !isUsualIpv4.test(host)) throw new TypeError("the host of a URL is an unusual address")
     const name = scheme.toLowerCase()
-    const [username = "", ...password] = user.split(":")
     this.protocol = `${name}:`
-    this.username = username
-    this.password = password.join(":")
     this.hostname = host.toLowerCase()
     this.port = port === "" || Number(port) === Number(defaultPorts[name]) ? "" : String(Number(port))
     this.pathname = path
@@ -96,9 +98,7 @@ export class URL {
     return `${this.protocol}//${this.host}`
   }
   get href(): string {
-    const user = this.password === "" ? this.username : `${this.username}:${this.password}`
-    const authority = user === "" ? this.host : `${user}@${this.host}`
-    return `${this.protocol}//${authority}${this.pathname}${this.search}${this.hash}`
+    return `${this.protocol}//${this.host}${this.pathname}${this.search}${this.hash}`
   }
   toString(): string {
     return this.href
