@@ -174,7 +174,7 @@ test("no file of a server knows the engine, a client, or a way to open what was 
 
 test("clients are made of these packages: one engine, and no other end-to-end protocol beside it", () => {
   const needs = (folder: string) => Object.keys(JSON.parse(read(`${folder}/package.json`)).dependencies ?? {})
-  const all = ["core", "web", "node", "react-native"].flatMap((name) => needs(`clients/${name}`))
+  const all = ["core", "web", "node", "native", "react-native"].flatMap((name) => needs(`clients/${name}`))
   expect([...new Set(all)].filter((name) => !name.startsWith("@signet/")).sort()).toEqual([
     ...[
       "@bufbuild/protobuf",
