@@ -40,7 +40,7 @@ const fail = (kind: Kind, more: { box?: BoxFailure } = {}): Result =>
 export interface NodeEffects {
   perform(effect: Effect["effect"], performing: Performing): Promise<Result>
   /** Releases the lock and the boxes of a core that has ended. */
-  close(): Promise<void>
+  close(): void
 }
 
 export function nodeEffects(options: NodeEffectOptions): NodeEffects {
@@ -66,9 +66,9 @@ export function nodeEffects(options: NodeEffectOptions): NodeEffects {
   }
   return {
     perform,
-    async close() {
+    close() {
       options.boxes.releaseAll()
-      await lock.release()
+      lock.close()
     },
   }
 }
@@ -222,27 +222,35 @@ async function writePart({ path, offset, bytes, isLast }: FileWrite): Promise<vo
 interface OneLock {
   acquire(): Promise<void>
   release(): Promise<void>
+  /** Releases the lock, and does not take it any more. */
+  close(): void
 }
 
 /** A lock that is held from one effect to another. */
 function oneLock(lock: Lock): OneLock {
   let end = () => {}
   let running: Promise<void> = Promise.resolve()
+  let isClosed = false
   return {
     acquire: () =>
       new Promise((resolve, reject) => {
-        running = lock.run(
-          () =>
-            new Promise<void>((released) => {
-              end = released
-              resolve()
-            }),
-        )
+        running = lock.run(async () => {
+          // The core may have ended while it waited.
+          if (isClosed) return
+          const held = Promise.withResolvers<void>()
+          end = held.resolve
+          resolve()
+          await held.promise
+        })
         running.catch(reject)
       }),
     async release() {
       end()
       await running
+    },
+    close() {
+      isClosed = true
+      end()
     },
   }
 }

@@ -46,7 +46,7 @@ export function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
 /** What a core gets of a Node program. */
 export interface NodePlatform extends Pick<CoreOptions, "platform" | "info" | "identity"> {
   /** Releases the lock and the keys of a core that has ended. */
-  close(): Promise<void>
+  close(): void
 }
 
 export function nodePlatform(options: Omit<NodeCoreOptions, "wasm" | "bytecode">): NodePlatform {
@@ -90,8 +90,8 @@ export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
     ...{ module: await moduleOf(options.wasm), bytecode },
     ...(onEvent && { onEvent }),
     ...(memoryLimit !== undefined && { memoryLimit }),
-  }).catch(async (error: unknown) => {
-    await close()
+  }).catch((error: unknown) => {
+    close()
     throw error
   })
   return {
@@ -101,7 +101,7 @@ export async function openNodeCore(options: NodeCoreOptions): Promise<Core> {
     },
     async close() {
       await core.close()
-      await close()
+      close()
     },
   }
 }

@@ -7,7 +7,7 @@ import {
 } from "@signet/proto/client/v1/identity_service"
 import { type ClientEvent, ClientEventSchema } from "@signet/proto/client/v1/messenger_service"
 import { type HostInfo, HostInfoSchema, OutputKind, Primitive } from "@signet/proto/host/v1/host"
-import { type Engine, type EngineHost, startEngine } from "./engine.ts"
+import { type Engine, EngineError, type EngineHost, startEngine } from "./engine.ts"
 import { CoreError, closed, internal } from "./failure.ts"
 import type { Platform, Primitives } from "./platform.ts"
 import { runningEffects } from "./running-effects.ts"
@@ -78,6 +78,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
   const effects = runningEffects(platform, enter)
 
+  function report(event: ClientEvent): void {
+    try {
+      options.onEvent?.(event)
+    } catch (error) {
+      // A listener's error must not affect the core, whose change is stored already.
+      queueMicrotask(() => {
+        throw error
+      })
+    }
+  }
+
   function begin(id: number): Promise<Uint8Array> {
     const call = Promise.withResolvers<Uint8Array>()
     calls.set(id, call)
@@ -93,7 +104,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   function route({ kind, id, bytes }: Output): void {
     if (kind === OutputKind.REPLY) take(id)?.resolve(bytes)
     if (kind === OutputKind.REPLY_FAILURE) take(id)?.reject(new CoreError(fromBinary(ClientFailureSchema, bytes)))
-    if (kind === OutputKind.EVENT) options.onEvent?.(fromBinary(ClientEventSchema, bytes))
+    if (kind === OutputKind.EVENT) report(fromBinary(ClientEventSchema, bytes))
     if (kind === OutputKind.EFFECT) effects.start(id, bytes)
     if (kind === OutputKind.CANCEL) effects.cancel(id)
     if (kind === OutputKind.WAKE_AT) {
@@ -151,7 +162,8 @@ function hostFor(platform: Platform, emit: (output: Output) => void): EngineHost
     nowNanoseconds: () => BigInt(Math.trunc(nowOf(platform))) * 1_000_000n,
     random(length) {
       const made = platform.primitives[Primitive.RANDOM]?.(length)
-      return made instanceof Uint8Array ? made : new Uint8Array(length)
+      if (made instanceof Uint8Array && made.length === length) return made
+      throw new EngineError("the host has no random bytes")
     },
   }
 }

@@ -74,7 +74,7 @@ export async function nativeCoresOn(server: Deployment): Promise<NativeCores> {
       ...core,
       async close() {
         await core.close()
-        await close()
+        close()
       },
     }
   }
