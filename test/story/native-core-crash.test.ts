@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Fault, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { type CoreMember, type NativeCores, nativeCoresOn } from "../support/messaging/native-cores.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -47,29 +47,33 @@ async function work(text: string, fault?: Fault): Promise<number> {
   return store.count
 }
 
-test("a message that was stored arrives once, wherever the process has ended", async () => {
-  const operations = await work("without a fault")
-  expect(operations).toBeGreaterThan(10)
-  const faults = Array.from({ length: operations }, (_, at): [Fault, Fault] => [
-    { at, when: at % 2 === 0 ? "before" : "after", ends: true },
-    { at, when: at % 2 === 0 ? "after" : "before", ends: true },
-  ])
-  const [some, others] = [faults.map(([one]) => one), faults.map(([, other]) => other)]
-  const texts = ["without a fault"]
-  for (const fault of effort(some.slice(-2), some, [...some, ...others])) {
-    const text = `${fault.at} ${fault.when}`
-    await work(text, fault)
-    const again = await cores.start(ann.kept)
-    await again.open()
-    await again.messenger.sync()
-    expect((await again.messenger.listOutbox({ conversationId })).items).toEqual([])
-    const { conversation } = await again.messenger.getConversation({ conversationId })
-    expect(conversation?.status).toBe("active")
-    await again.core.close()
-    await ben.messenger.sync()
-    const arrived = (await textsIn(ben, conversationId)).filter((one) => one === text)
-    expect(arrived.length).toBeLessThanOrEqual(1)
-    if (arrived.length === 1) texts.push(text)
-  }
-  expect(await textsIn(ben, conversationId)).toEqual(texts)
-}, 600_000)
+test.runIf(isLong)(
+  "a message that was stored arrives once, wherever the process has ended",
+  async () => {
+    const operations = await work("without a fault")
+    expect(operations).toBeGreaterThan(10)
+    const faults = Array.from({ length: operations }, (_, at): [Fault, Fault] => [
+      { at, when: at % 2 === 0 ? "before" : "after", ends: true },
+      { at, when: at % 2 === 0 ? "after" : "before", ends: true },
+    ])
+    const [some, others] = [faults.map(([one]) => one), faults.map(([, other]) => other)]
+    const texts = ["without a fault"]
+    for (const fault of effort([], some, [...some, ...others])) {
+      const text = `${fault.at} ${fault.when}`
+      await work(text, fault)
+      const again = await cores.start(ann.kept)
+      await again.open()
+      await again.messenger.sync()
+      expect((await again.messenger.listOutbox({ conversationId })).items).toEqual([])
+      const { conversation } = await again.messenger.getConversation({ conversationId })
+      expect(conversation?.status).toBe("active")
+      await again.core.close()
+      await ben.messenger.sync()
+      const arrived = (await textsIn(ben, conversationId)).filter((one) => one === text)
+      expect(arrived.length).toBeLessThanOrEqual(1)
+      if (arrived.length === 1) texts.push(text)
+    }
+    expect(await textsIn(ben, conversationId)).toEqual(texts)
+  },
+  600_000,
+)
