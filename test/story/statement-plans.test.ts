@@ -17,7 +17,7 @@ import { recorded, type Statement } from "../support/statements.ts"
 vi.setConfig({ testTimeout: effort(60_000, 300_000, 3_600_000), hookTimeout: effort(60_000, 300_000, 3_600_000) })
 
 /** Rows per table, one after the other. */
-const sizes = effort([2_000], [10_000, 100_000], [10_000, 100_000, 1_000_000])
+const sizes = effort([2_000], [10_000, 30_000], [10_000, 100_000, 1_000_000])
 
 const grown: readonly Growth[] = [
   { table: "identity" },
