@@ -5,8 +5,8 @@ import { root } from "./plan.ts"
 
 const folder = "gen/es"
 
-/** False for the clients' storage formats and for internals of the server. */
-const isPublic = (path: string): boolean => !/^(signet\/client|grpc\/reflection)\//.test(path)
+/** False for what clients store, for the interfaces inside a client, and for internals of the server. */
+const isPublic = (path: string): boolean => !/^(signet\/(client|host)|grpc\/reflection)\//.test(path)
 
 /** From a path in the repository to the name in `exports`. */
 const names: ReadonlyMap<string, string> = new Map(

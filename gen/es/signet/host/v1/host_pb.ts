@@ -4,13 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ClientFailure } from "../../client/v1/identity_service_pb.ts";
+import { file_signet_client_v1_identity_service } from "../../client/v1/identity_service_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file signet/host/v1/host.proto.
  */
 export const file_signet_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSKlBwoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSAASMgoJcHJpbWl0aXZlGBIgASgLMh0uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlQ2FsbEgAQggKBmVmZmVjdCJdCg1QcmltaXRpdmVDYWxsEiwKCXByaW1pdGl2ZRgBIAEoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZRINCgVieXRlcxgCIAMoDBIPCgdudW1iZXJzGAMgAygNIk8KD1ByaW1pdGl2ZVJlc3VsdBISCgVieXRlcxgBIAEoDEgAiAEBEhMKBm51bWJlchgCIAEoDUgBiAEBQggKBl9ieXRlc0IJCgdfbnVtYmVyIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIogBCgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEicKB2hlYWRlcnMYAyADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgEIAEoDBISCgp0aW1lb3V0X21zGAUgASgNEhEKCWlzX3N0cmVhbRgGIAEoCCJSCglIdHRwUGllY2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCJVCgxIdHRwUmVzcG9uc2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCIlCgdSb3dOYW1lEg0KBXRhYmxlGAEgASgJEgsKA2tleRgCIAEoCSJDCglTdG9yZVJlYWQSDQoFc3BhY2UYASABKAkSJwoGd2FudGVkGAIgAygLMhcuc2lnbmV0Lmhvc3QudjEuUm93TmFtZSIsCgtTdG9yZWRWYWx1ZRIOCgZleGlzdHMYASABKAgSDQoFdmFsdWUYAiABKAwiUgoPU3RvcmVSZWFkUmVzdWx0EhIKCmdlbmVyYXRpb24YASABKAQSKwoGdmFsdWVzGAIgAygLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVkVmFsdWUiVgoJU3RvcmVMaXN0Eg0KBXNwYWNlGAEgASgJEg0KBXRhYmxlGAIgASgJEhIKBWFmdGVyGAMgASgJSACIAQESDQoFbGltaXQYBCABKA1CCAoGX2FmdGVyIicKCVN0b3JlZFJvdxILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAwiOgoPU3RvcmVMaXN0UmVzdWx0EicKBHJvd3MYASADKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZWRSb3ciDQoLU3RvcmVTcGFjZXMiIwoRU3RvcmVTcGFjZXNSZXN1bHQSDgoGc3BhY2VzGAEgAygJIq4BCgdTdG9yZU9wEioKBGtpbmQYASABKA4yHC5zaWduZXQuaG9zdC52MS5TdG9yZU9wLktpbmQSDQoFc3BhY2UYAiABKAkSDQoFdGFibGUYAyABKAkSCwoDa2V5GAQgASgJEg0KBXZhbHVlGAUgASgMIj0KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgcKA1BVVBABEgoKBkNSRUFURRACEgoKBlJFTU9WRRADImEKDVN0b3JlVHJhbnNhY3QSDQoFc3BhY2UYASABKAkSGwoTZXhwZWN0ZWRfZ2VuZXJhdGlvbhgCIAEoBBIkCgNvcHMYAyADKAsyFy5zaWduZXQuaG9zdC52MS5TdG9yZU9wIqQBChNTdG9yZVRyYW5zYWN0UmVzdWx0EjwKB291dGNvbWUYASABKA4yKy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0Lk91dGNvbWUiTwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASBgoCT0sQARIXChNHRU5FUkFUSU9OX01JU01BVENIEAISCgoGRVhJU1RTEAMiGwoLU3RvcmFnZVJlYWQSDAoEbmFtZRgBIAEoCSI0ChFTdG9yYWdlUmVhZFJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCRINCgVieXRlcxgCIAEoDCJPCgxTdG9yYWdlV3JpdGUSDAoEbmFtZRgBIAEoCRINCgVieXRlcxgCIAEoDBIVCghleHBlY3RlZBgDIAEoCUgAiAEBQgsKCV9leHBlY3RlZCImChJTdG9yYWdlV3JpdGVSZXN1bHQSEAoIcmV2aXNpb24YASABKAkiLwoNU3RvcmFnZVJlbW92ZRIMCgRuYW1lGAEgASgJEhAKCGV4cGVjdGVkGAIgASgJIiYKE1N0b3JhZ2VSZW1vdmVSZXN1bHQSDwoHcmVtb3ZlZBgBIAEoCCINCgtMb2NrQWNxdWlyZSINCgtMb2NrUmVsZWFzZSJzCghCb3hTY29wZRITCgZ0ZW5hbnQYASABKAlIAIgBARILCgNhcHAYAiABKAkSEQoEdXNlchgDIAEoCUgBiAEBEhMKBmRldmljZRgEIAEoCUgCiAEBQgkKB190ZW5hbnRCBwoFX3VzZXJCCQoHX2RldmljZSJCCgdCb3hIb2xkEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUSDgoGY3JlYXRlGAIgASgIIhwKDUJveEhvbGRSZXN1bHQSCwoDYm94GAEgASgNIhkKCkJveFJlbGVhc2USCwoDYm94GAEgASgNIjQKCUJveFJvdGF0ZRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjUKCkJveERlc3Ryb3kSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZSI4CghGaWxlUmVhZBIMCgRwYXRoGAEgASgJEg4KBm9mZnNldBgCIAEoBBIOCgZsZW5ndGgYAyABKA0iHwoORmlsZVJlYWRSZXN1bHQSDQoFYnl0ZXMYASABKAwiSQoJRmlsZVdyaXRlEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg0KBWJ5dGVzGAMgASgMEg8KB2lzX2xhc3QYBCABKAgiGAoIRmlsZUluZm8SDAoEcGF0aBgBIAEoCSI1Cg5GaWxlSW5mb1Jlc3VsdBIMCgRzaXplGAEgASgEEhUKDWNoYW5nZWRfYXRfbXMYAiABKAQikAYKDEVmZmVjdFJlc3VsdBIwCgdmYWlsdXJlGAEgASgLMh0uc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZUgAEiwKBGh0dHAYAiABKAsyHC5zaWduZXQuaG9zdC52MS5IdHRwUmVzcG9uc2VIABI1CgpzdG9yZV9yZWFkGAMgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVSZWFkUmVzdWx0SAASNQoKc3RvcmVfbGlzdBgEIAEoCzIfLnNpZ25ldC5ob3N0LnYxLlN0b3JlTGlzdFJlc3VsdEgAEjkKDHN0b3JlX3NwYWNlcxgFIAEoCzIhLnNpZ25ldC5ob3N0LnYxLlN0b3JlU3BhY2VzUmVzdWx0SAASPQoOc3RvcmVfdHJhbnNhY3QYBiABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0SAASOQoMc3RvcmFnZV9yZWFkGAcgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVJlYWRSZXN1bHRIABI7Cg1zdG9yYWdlX3dyaXRlGAggASgLMiIuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVdyaXRlUmVzdWx0SAASPQoOc3RvcmFnZV9yZW1vdmUYCSABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVtb3ZlUmVzdWx0SAASMQoIYm94X2hvbGQYCiABKAsyHS5zaWduZXQuaG9zdC52MS5Cb3hIb2xkUmVzdWx0SAASMwoJZmlsZV9yZWFkGAsgASgLMh4uc2lnbmV0Lmhvc3QudjEuRmlsZVJlYWRSZXN1bHRIABIzCglmaWxlX2luZm8YDCABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlSW5mb1Jlc3VsdEgAEiQKBGRvbmUYDSABKAsyFC5zaWduZXQuaG9zdC52MS5Eb25lSAASNAoJcHJpbWl0aXZlGA4gASgLMh8uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlUmVzdWx0SABCCAoGcmVzdWx0IgYKBERvbmUi6QEKDUVmZmVjdEZhaWx1cmUSMAoEa2luZBgBIAEoDjIiLnNpZ25ldC5ob3N0LnYxLkVmZmVjdEZhaWx1cmUuS2luZBInCgNib3gYAiABKA4yGi5zaWduZXQuaG9zdC52MS5Cb3hGYWlsdXJlEg8KB21lc3NhZ2UYAyABKAkibAoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDwoLVU5SRUFDSEFCTEUQARINCglUSU1FRF9PVVQQAhIGCgJJTxADEgcKA0JPWBAEEg0KCUxPQ0tfQlVTWRAFEg4KCkZJTEVfU1RBVEUQBiLmAQoISG9zdEluZm8SDwoHdmVyc2lvbhgBIAEoDRIQCghwbGF0Zm9ybRgCIAEoCRITCgtib3hfYmFja2VuZBgDIAEoCRITCgtib3hfdmVyc2lvbhgEIAEoDRIUCgxib3hfaGFyZHdhcmUYBSABKAgSGAoQYm94X2RldmljZV9ib3VuZBgGIAEoCBIWCg5ib3hfcGVyc2lzdGVudBgHIAEoCBIYChBzdG9yZV9wZXJzaXN0ZW50GAggASgIEisKCGRlZmVycmVkGAkgAygOMhkuc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlKpMDCglQcmltaXRpdmUSGQoVUFJJTUlUSVZFX1VOU1BFQ0lGSUVEEAASCgoGUkFORE9NEAESBwoDTk9XEAISCgoGU0hBMjU2EAMSCgoGU0hBNTEyEAQSDwoLSE1BQ19TSEEyNTYQBRIPCgtIS0RGX0VYUEFORBAGEhAKDEFFU19HQ01fU0VBTBAHEhAKDEFFU19HQ01fT1BFThAIEhEKDVgyNTUxOV9QVUJMSUMQCRIKCgZYMjU1MTkQChIUChBFRDI1NTE5X0dFTkVSQVRFEAsSEAoMRUQyNTUxOV9TSUdOEAwSEgoORUQyNTUxOV9WRVJJRlkQDRIMCghCT1hfU0VBTBAOEgwKCEJPWF9PUEVOEA8SDgoKSEFTSF9CRUdJThAQEg8KC0hBU0hfVVBEQVRFEBESDAoISEFTSF9FTkQQEhIMCghBUkdPTjJJRBATEg8KC1VURjhfRU5DT0RFEBQSDwoLVVRGOF9ERUNPREUQFRIHCgNMT0cQFhIKCgZPVVRQVVQQFxINCglNT05PVE9OSUMQGCpICghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABIJCgVERUJVRxABEgsKB1dBUk5JTkcQAhIJCgVFUlJPUhADKvwBCgpCb3hGYWlsdXJlEhsKF0JPWF9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASHAoYU0VDVVJFX1NUT1JFX1VOQVZBSUxBQkxFEAESGAoUU0VDVVJFX1NUT1JFX0NIQU5HRUQQAhIKCgZMT0NLRUQQAxIOCgpXUk9OR19VU0VSEAQSFAoQV1JPTkdfUEFTU1BIUkFTRRAFEg8KC0tFWV9NSVNTSU5HEAYSEwoPS0VZX0lOVkFMSURBVEVEEAcSEgoOU1RBVEVfVEFNUEVSRUQQCBIXChNTVEFURV9ORVdFUl9WRVJTSU9OEAkSFAoQSU5TRUNVUkVfQ09OVEVYVBAKKncKCk91dHB1dEtpbmQSGwoXT1VUUFVUX0tJTkRfVU5TUEVDSUZJRUQQABIJCgVSRVBMWRABEhEKDVJFUExZX0ZBSUxVUkUQAhIJCgVFVkVOVBADEgoKBkVGRkVDVBAEEgoKBkNBTkNFTBAFEgsKB1dBS0VfQVQQBkJNChJkZXYuc2lnbmV0Lmhvc3QudjFCCUhvc3RQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvaG9zdC92MTtob3N0djFiBnByb3RvMw");
+  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSK+CAoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSAASMgoJcHJpbWl0aXZlGBIgASgLMh0uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlQ2FsbEgAEjEKC3N0b3JlX3dhdGNoGBMgASgLMhouc2lnbmV0Lmhvc3QudjEuU3RvcmVXYXRjaEgAEi8KCnN0b3JlX3R1cm4YFCABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVR1cm5IABIzCgxhY2Nlc3NfdG9rZW4YFSABKAsyGy5zaWduZXQuaG9zdC52MS5BY2Nlc3NUb2tlbkgAQggKBmVmZmVjdCJdCg1QcmltaXRpdmVDYWxsEiwKCXByaW1pdGl2ZRgBIAEoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZRINCgVieXRlcxgCIAMoDBIPCgdudW1iZXJzGAMgAygNIk8KD1ByaW1pdGl2ZVJlc3VsdBISCgVieXRlcxgBIAEoDEgAiAEBEhMKBm51bWJlchgCIAEoDUgBiAEBQggKBl9ieXRlc0IJCgdfbnVtYmVyIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIogBCgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEicKB2hlYWRlcnMYAyADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgEIAEoDBISCgp0aW1lb3V0X21zGAUgASgNEhEKCWlzX3N0cmVhbRgGIAEoCCJSCglIdHRwUGllY2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCJVCgxIdHRwUmVzcG9uc2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCIlCgdSb3dOYW1lEg0KBXRhYmxlGAEgASgJEgsKA2tleRgCIAEoCSJDCglTdG9yZVJlYWQSDQoFc3BhY2UYASABKAkSJwoGd2FudGVkGAIgAygLMhcuc2lnbmV0Lmhvc3QudjEuUm93TmFtZSIsCgtTdG9yZWRWYWx1ZRIOCgZleGlzdHMYASABKAgSDQoFdmFsdWUYAiABKAwiUgoPU3RvcmVSZWFkUmVzdWx0EhIKCmdlbmVyYXRpb24YASABKAQSKwoGdmFsdWVzGAIgAygLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVkVmFsdWUiVgoJU3RvcmVMaXN0Eg0KBXNwYWNlGAEgASgJEg0KBXRhYmxlGAIgASgJEhIKBWFmdGVyGAMgASgJSACIAQESDQoFbGltaXQYBCABKA1CCAoGX2FmdGVyIicKCVN0b3JlZFJvdxILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAwiOgoPU3RvcmVMaXN0UmVzdWx0EicKBHJvd3MYASADKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZWRSb3ciDQoLU3RvcmVTcGFjZXMiIwoRU3RvcmVTcGFjZXNSZXN1bHQSDgoGc3BhY2VzGAEgAygJIq4BCgdTdG9yZU9wEioKBGtpbmQYASABKA4yHC5zaWduZXQuaG9zdC52MS5TdG9yZU9wLktpbmQSDQoFc3BhY2UYAiABKAkSDQoFdGFibGUYAyABKAkSCwoDa2V5GAQgASgJEg0KBXZhbHVlGAUgASgMIj0KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgcKA1BVVBABEgoKBkNSRUFURRACEgoKBlJFTU9WRRADImEKDVN0b3JlVHJhbnNhY3QSDQoFc3BhY2UYASABKAkSGwoTZXhwZWN0ZWRfZ2VuZXJhdGlvbhgCIAEoBBIkCgNvcHMYAyADKAsyFy5zaWduZXQuaG9zdC52MS5TdG9yZU9wIqQBChNTdG9yZVRyYW5zYWN0UmVzdWx0EjwKB291dGNvbWUYASABKA4yKy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0Lk91dGNvbWUiTwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASBgoCT0sQARIXChNHRU5FUkFUSU9OX01JU01BVENIEAISCgoGRVhJU1RTEAMiDAoKU3RvcmVXYXRjaCIcCgtTdG9yZUNoYW5nZRINCgVzcGFjZRgBIAEoCSIaCglTdG9yZVR1cm4SDQoFc3BhY2UYASABKAkiHAoLQWNjZXNzVG9rZW4SDQoFcmVuZXcYASABKAgiIgoRQWNjZXNzVG9rZW5SZXN1bHQSDQoFdG9rZW4YASABKAkiGwoLU3RvcmFnZVJlYWQSDAoEbmFtZRgBIAEoCSI0ChFTdG9yYWdlUmVhZFJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCRINCgVieXRlcxgCIAEoDCJPCgxTdG9yYWdlV3JpdGUSDAoEbmFtZRgBIAEoCRINCgVieXRlcxgCIAEoDBIVCghleHBlY3RlZBgDIAEoCUgAiAEBQgsKCV9leHBlY3RlZCImChJTdG9yYWdlV3JpdGVSZXN1bHQSEAoIcmV2aXNpb24YASABKAkiLwoNU3RvcmFnZVJlbW92ZRIMCgRuYW1lGAEgASgJEhAKCGV4cGVjdGVkGAIgASgJIiYKE1N0b3JhZ2VSZW1vdmVSZXN1bHQSDwoHcmVtb3ZlZBgBIAEoCCINCgtMb2NrQWNxdWlyZSINCgtMb2NrUmVsZWFzZSJzCghCb3hTY29wZRITCgZ0ZW5hbnQYASABKAlIAIgBARILCgNhcHAYAiABKAkSEQoEdXNlchgDIAEoCUgBiAEBEhMKBmRldmljZRgEIAEoCUgCiAEBQgkKB190ZW5hbnRCBwoFX3VzZXJCCQoHX2RldmljZSJCCgdCb3hIb2xkEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUSDgoGY3JlYXRlGAIgASgIIhwKDUJveEhvbGRSZXN1bHQSCwoDYm94GAEgASgNIhkKCkJveFJlbGVhc2USCwoDYm94GAEgASgNIjQKCUJveFJvdGF0ZRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjUKCkJveERlc3Ryb3kSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZSI4CghGaWxlUmVhZBIMCgRwYXRoGAEgASgJEg4KBm9mZnNldBgCIAEoBBIOCgZsZW5ndGgYAyABKA0iHwoORmlsZVJlYWRSZXN1bHQSDQoFYnl0ZXMYASABKAwiSQoJRmlsZVdyaXRlEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg0KBWJ5dGVzGAMgASgMEg8KB2lzX2xhc3QYBCABKAgiGAoIRmlsZUluZm8SDAoEcGF0aBgBIAEoCSI1Cg5GaWxlSW5mb1Jlc3VsdBIMCgRzaXplGAEgASgEEhUKDWNoYW5nZWRfYXRfbXMYAiABKAQiywYKDEVmZmVjdFJlc3VsdBIwCgdmYWlsdXJlGAEgASgLMh0uc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZUgAEiwKBGh0dHAYAiABKAsyHC5zaWduZXQuaG9zdC52MS5IdHRwUmVzcG9uc2VIABI1CgpzdG9yZV9yZWFkGAMgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVSZWFkUmVzdWx0SAASNQoKc3RvcmVfbGlzdBgEIAEoCzIfLnNpZ25ldC5ob3N0LnYxLlN0b3JlTGlzdFJlc3VsdEgAEjkKDHN0b3JlX3NwYWNlcxgFIAEoCzIhLnNpZ25ldC5ob3N0LnYxLlN0b3JlU3BhY2VzUmVzdWx0SAASPQoOc3RvcmVfdHJhbnNhY3QYBiABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0SAASOQoMc3RvcmFnZV9yZWFkGAcgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVJlYWRSZXN1bHRIABI7Cg1zdG9yYWdlX3dyaXRlGAggASgLMiIuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVdyaXRlUmVzdWx0SAASPQoOc3RvcmFnZV9yZW1vdmUYCSABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVtb3ZlUmVzdWx0SAASMQoIYm94X2hvbGQYCiABKAsyHS5zaWduZXQuaG9zdC52MS5Cb3hIb2xkUmVzdWx0SAASMwoJZmlsZV9yZWFkGAsgASgLMh4uc2lnbmV0Lmhvc3QudjEuRmlsZVJlYWRSZXN1bHRIABIzCglmaWxlX2luZm8YDCABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlSW5mb1Jlc3VsdEgAEiQKBGRvbmUYDSABKAsyFC5zaWduZXQuaG9zdC52MS5Eb25lSAASNAoJcHJpbWl0aXZlGA4gASgLMh8uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlUmVzdWx0SAASOQoMYWNjZXNzX3Rva2VuGA8gASgLMiEuc2lnbmV0Lmhvc3QudjEuQWNjZXNzVG9rZW5SZXN1bHRIAEIICgZyZXN1bHQiBgoERG9uZSKoAgoNRWZmZWN0RmFpbHVyZRIwCgRraW5kGAEgASgOMiIuc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZS5LaW5kEicKA2JveBgCIAEoDjIaLnNpZ25ldC5ob3N0LnYxLkJveEZhaWx1cmUSDwoHbWVzc2FnZRgDIAEoCRIwCgdyZWZ1c2FsGAQgASgLMh8uc2lnbmV0LmNsaWVudC52MS5DbGllbnRGYWlsdXJlInkKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEg8KC1VOUkVBQ0hBQkxFEAESDQoJVElNRURfT1VUEAISBgoCSU8QAxIHCgNCT1gQBBINCglMT0NLX0JVU1kQBRIOCgpGSUxFX1NUQVRFEAYSCwoHU0VTU0lPThAHIrsCCghIb3N0SW5mbxIPCgd2ZXJzaW9uGAEgASgNEhAKCHBsYXRmb3JtGAIgASgJEhMKC2JveF9iYWNrZW5kGAMgASgJEhMKC2JveF92ZXJzaW9uGAQgASgNEhQKDGJveF9oYXJkd2FyZRgFIAEoCBIYChBib3hfZGV2aWNlX2JvdW5kGAYgASgIEhYKDmJveF9wZXJzaXN0ZW50GAcgASgIEhgKEHN0b3JlX3BlcnNpc3RlbnQYCCABKAgSKwoIZGVmZXJyZWQYCSADKA4yGS5zaWduZXQuaG9zdC52MS5QcmltaXRpdmUSFAoMc3RvcmVfc2hhcmVkGAogASgIEjEKB3Nlc3Npb24YCyABKAsyGy5zaWduZXQuaG9zdC52MS5Ib3N0U2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIkEKC0hvc3RTZXNzaW9uEg4KBmFwcF9pZBgBIAEoCRIRCgl0ZW5hbnRfaWQYAiABKAkSDwoHdXNlcl9pZBgDIAEoCSqTAwoJUHJpbWl0aXZlEhkKFVBSSU1JVElWRV9VTlNQRUNJRklFRBAAEgoKBlJBTkRPTRABEgcKA05PVxACEgoKBlNIQTI1NhADEgoKBlNIQTUxMhAEEg8KC0hNQUNfU0hBMjU2EAUSDwoLSEtERl9FWFBBTkQQBhIQCgxBRVNfR0NNX1NFQUwQBxIQCgxBRVNfR0NNX09QRU4QCBIRCg1YMjU1MTlfUFVCTElDEAkSCgoGWDI1NTE5EAoSFAoQRUQyNTUxOV9HRU5FUkFURRALEhAKDEVEMjU1MTlfU0lHThAMEhIKDkVEMjU1MTlfVkVSSUZZEA0SDAoIQk9YX1NFQUwQDhIMCghCT1hfT1BFThAPEg4KCkhBU0hfQkVHSU4QEBIPCgtIQVNIX1VQREFURRAREgwKCEhBU0hfRU5EEBISDAoIQVJHT04ySUQQExIPCgtVVEY4X0VOQ09ERRAUEg8KC1VURjhfREVDT0RFEBUSBwoDTE9HEBYSCgoGT1VUUFVUEBcSDQoJTU9OT1RPTklDEBgqSAoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASCQoFREVCVUcQARILCgdXQVJOSU5HEAISCQoFRVJST1IQAyr8AQoKQm94RmFpbHVyZRIbChdCT1hfRkFJTFVSRV9VTlNQRUNJRklFRBAAEhwKGFNFQ1VSRV9TVE9SRV9VTkFWQUlMQUJMRRABEhgKFFNFQ1VSRV9TVE9SRV9DSEFOR0VEEAISCgoGTE9DS0VEEAMSDgoKV1JPTkdfVVNFUhAEEhQKEFdST05HX1BBU1NQSFJBU0UQBRIPCgtLRVlfTUlTU0lORxAGEhMKD0tFWV9JTlZBTElEQVRFRBAHEhIKDlNUQVRFX1RBTVBFUkVEEAgSFwoTU1RBVEVfTkVXRVJfVkVSU0lPThAJEhQKEElOU0VDVVJFX0NPTlRFWFQQCip3CgpPdXRwdXRLaW5kEhsKF09VVFBVVF9LSU5EX1VOU1BFQ0lGSUVEEAASCQoFUkVQTFkQARIRCg1SRVBMWV9GQUlMVVJFEAISCQoFRVZFTlQQAxIKCgZFRkZFQ1QQBBIKCgZDQU5DRUwQBRILCgdXQUtFX0FUEAZCTQoSZGV2LnNpZ25ldC5ob3N0LnYxQglIb3N0UHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2hvc3QvdjE7aG9zdHYxYgZwcm90bzM", [file_signet_client_v1_identity_service]);
 
 /**
  * Work that the host performs outside the core. It answers with `complete(id, EffectResult)`, once.
@@ -167,6 +169,30 @@ export type Effect = Message<"signet.host.v1.Effect"> & {
      */
     value: PrimitiveCall;
     case: "primitive";
+  } | {
+    /**
+     * Reports the spaces that other processes write.
+     *
+     * @generated from field: signet.host.v1.StoreWatch store_watch = 19;
+     */
+    value: StoreWatch;
+    case: "storeWatch";
+  } | {
+    /**
+     * Takes the turn of a space.
+     *
+     * @generated from field: signet.host.v1.StoreTurn store_turn = 20;
+     */
+    value: StoreTurn;
+    case: "storeTurn";
+  } | {
+    /**
+     * Requests an access token of the host's own sign-in.
+     *
+     * @generated from field: signet.host.v1.AccessToken access_token = 21;
+     */
+    value: AccessToken;
+    case: "accessToken";
   } | { case: undefined; value?: undefined };
 };
 
@@ -836,6 +862,108 @@ export const StoreTransactResult_OutcomeSchema: GenEnum<StoreTransactResult_Outc
   enumDesc(file_signet_host_v1_host, 18, 0);
 
 /**
+ * Watches the messenger's store until it is cancelled: `push(id, StoreChange)` for each write of another process. Reports
+ * may be lost. Only if HostInfo has `store_shared`.
+ *
+ * @generated from message signet.host.v1.StoreWatch
+ */
+export type StoreWatch = Message<"signet.host.v1.StoreWatch"> & {
+};
+
+/**
+ * Describes the message signet.host.v1.StoreWatch.
+ * Use `create(StoreWatchSchema)` to create a new message.
+ */
+export const StoreWatchSchema: GenMessage<StoreWatch> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 19);
+
+/**
+ * A write of another process, or a turn that is held.
+ *
+ * @generated from message signet.host.v1.StoreChange
+ */
+export type StoreChange = Message<"signet.host.v1.StoreChange"> & {
+  /**
+   * As in StoreRead.
+   *
+   * @generated from field: string space = 1;
+   */
+  space: string;
+};
+
+/**
+ * Describes the message signet.host.v1.StoreChange.
+ * Use `create(StoreChangeSchema)` to create a new message.
+ */
+export const StoreChangeSchema: GenMessage<StoreChange> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 20);
+
+/**
+ * Takes the turn of a space: `push(id, StoreChange)` once no other process has it. The core cancels the effect to end the
+ * turn. The host pushes after a few seconds anyway, because a suspended process may hold the turn. Only if HostInfo has
+ * `store_shared`.
+ *
+ * @generated from message signet.host.v1.StoreTurn
+ */
+export type StoreTurn = Message<"signet.host.v1.StoreTurn"> & {
+  /**
+   * As in StoreRead.
+   *
+   * @generated from field: string space = 1;
+   */
+  space: string;
+};
+
+/**
+ * Describes the message signet.host.v1.StoreTurn.
+ * Use `create(StoreTurnSchema)` to create a new message.
+ */
+export const StoreTurnSchema: GenMessage<StoreTurn> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 21);
+
+/**
+ * Requests an access token for the messaging service. Only if HostInfo has a session.
+ *
+ * @generated from message signet.host.v1.AccessToken
+ */
+export type AccessToken = Message<"signet.host.v1.AccessToken"> & {
+  /**
+   * True for a new token, because the earlier one does not name the device.
+   *
+   * @generated from field: bool renew = 1;
+   */
+  renew: boolean;
+};
+
+/**
+ * Describes the message signet.host.v1.AccessToken.
+ * Use `create(AccessTokenSchema)` to create a new message.
+ */
+export const AccessTokenSchema: GenMessage<AccessToken> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 22);
+
+/**
+ * The answer to AccessToken.
+ *
+ * @generated from message signet.host.v1.AccessTokenResult
+ */
+export type AccessTokenResult = Message<"signet.host.v1.AccessTokenResult"> & {
+  /**
+   * Never stored, and never logged.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+};
+
+/**
+ * Describes the message signet.host.v1.AccessTokenResult.
+ * Use `create(AccessTokenResultSchema)` to create a new message.
+ */
+export const AccessTokenResultSchema: GenMessage<AccessTokenResult> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 23);
+
+/**
  * Reads named bytes.
  *
  * @generated from message signet.host.v1.StorageRead
@@ -854,7 +982,7 @@ export type StorageRead = Message<"signet.host.v1.StorageRead"> & {
  * Use `create(StorageReadSchema)` to create a new message.
  */
 export const StorageReadSchema: GenMessage<StorageRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 19);
+  messageDesc(file_signet_host_v1_host, 24);
 
 /**
  * The answer to StorageRead.
@@ -882,7 +1010,7 @@ export type StorageReadResult = Message<"signet.host.v1.StorageReadResult"> & {
  * Use `create(StorageReadResultSchema)` to create a new message.
  */
 export const StorageReadResultSchema: GenMessage<StorageReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 20);
+  messageDesc(file_signet_host_v1_host, 25);
 
 /**
  * Writes named bytes atomically and durably if the stored revision is the expected one.
@@ -917,7 +1045,7 @@ export type StorageWrite = Message<"signet.host.v1.StorageWrite"> & {
  * Use `create(StorageWriteSchema)` to create a new message.
  */
 export const StorageWriteSchema: GenMessage<StorageWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 21);
+  messageDesc(file_signet_host_v1_host, 26);
 
 /**
  * The answer to StorageWrite.
@@ -938,7 +1066,7 @@ export type StorageWriteResult = Message<"signet.host.v1.StorageWriteResult"> & 
  * Use `create(StorageWriteResultSchema)` to create a new message.
  */
 export const StorageWriteResultSchema: GenMessage<StorageWriteResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 22);
+  messageDesc(file_signet_host_v1_host, 27);
 
 /**
  * Removes named bytes if the stored revision is the expected one.
@@ -966,7 +1094,7 @@ export type StorageRemove = Message<"signet.host.v1.StorageRemove"> & {
  * Use `create(StorageRemoveSchema)` to create a new message.
  */
 export const StorageRemoveSchema: GenMessage<StorageRemove> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 23);
+  messageDesc(file_signet_host_v1_host, 28);
 
 /**
  * The answer to StorageRemove.
@@ -987,7 +1115,7 @@ export type StorageRemoveResult = Message<"signet.host.v1.StorageRemoveResult"> 
  * Use `create(StorageRemoveResultSchema)` to create a new message.
  */
 export const StorageRemoveResultSchema: GenMessage<StorageRemoveResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 24);
+  messageDesc(file_signet_host_v1_host, 29);
 
 /**
  * Waits for the lock that all processes of the folder share.
@@ -1002,7 +1130,7 @@ export type LockAcquire = Message<"signet.host.v1.LockAcquire"> & {
  * Use `create(LockAcquireSchema)` to create a new message.
  */
 export const LockAcquireSchema: GenMessage<LockAcquire> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 25);
+  messageDesc(file_signet_host_v1_host, 30);
 
 /**
  * Releases the lock.
@@ -1017,7 +1145,7 @@ export type LockRelease = Message<"signet.host.v1.LockRelease"> & {
  * Use `create(LockReleaseSchema)` to create a new message.
  */
 export const LockReleaseSchema: GenMessage<LockRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 26);
+  messageDesc(file_signet_host_v1_host, 31);
 
 /**
  * The owner of secrets. An absent part is checked as absent.
@@ -1059,7 +1187,7 @@ export type BoxScope = Message<"signet.host.v1.BoxScope"> & {
  * Use `create(BoxScopeSchema)` to create a new message.
  */
 export const BoxScopeSchema: GenMessage<BoxScope> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 27);
+  messageDesc(file_signet_host_v1_host, 32);
 
 /**
  * Reads the keys of a scope into the host's memory.
@@ -1087,7 +1215,7 @@ export type BoxHold = Message<"signet.host.v1.BoxHold"> & {
  * Use `create(BoxHoldSchema)` to create a new message.
  */
 export const BoxHoldSchema: GenMessage<BoxHold> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 28);
+  messageDesc(file_signet_host_v1_host, 33);
 
 /**
  * The answer to BoxHold.
@@ -1108,7 +1236,7 @@ export type BoxHoldResult = Message<"signet.host.v1.BoxHoldResult"> & {
  * Use `create(BoxHoldResultSchema)` to create a new message.
  */
 export const BoxHoldResultSchema: GenMessage<BoxHoldResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 29);
+  messageDesc(file_signet_host_v1_host, 34);
 
 /**
  * Drops held keys.
@@ -1129,7 +1257,7 @@ export type BoxRelease = Message<"signet.host.v1.BoxRelease"> & {
  * Use `create(BoxReleaseSchema)` to create a new message.
  */
 export const BoxReleaseSchema: GenMessage<BoxRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 30);
+  messageDesc(file_signet_host_v1_host, 35);
 
 /**
  * Creates a further key.
@@ -1150,7 +1278,7 @@ export type BoxRotate = Message<"signet.host.v1.BoxRotate"> & {
  * Use `create(BoxRotateSchema)` to create a new message.
  */
 export const BoxRotateSchema: GenMessage<BoxRotate> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 31);
+  messageDesc(file_signet_host_v1_host, 36);
 
 /**
  * Deletes every key of the scope. Bytes that they sealed never open again.
@@ -1171,7 +1299,7 @@ export type BoxDestroy = Message<"signet.host.v1.BoxDestroy"> & {
  * Use `create(BoxDestroySchema)` to create a new message.
  */
 export const BoxDestroySchema: GenMessage<BoxDestroy> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 32);
+  messageDesc(file_signet_host_v1_host, 37);
 
 /**
  * Reads a part of a file.
@@ -1206,7 +1334,7 @@ export type FileRead = Message<"signet.host.v1.FileRead"> & {
  * Use `create(FileReadSchema)` to create a new message.
  */
 export const FileReadSchema: GenMessage<FileRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 33);
+  messageDesc(file_signet_host_v1_host, 38);
 
 /**
  * The answer to FileRead.
@@ -1227,7 +1355,7 @@ export type FileReadResult = Message<"signet.host.v1.FileReadResult"> & {
  * Use `create(FileReadResultSchema)` to create a new message.
  */
 export const FileReadResultSchema: GenMessage<FileReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 34);
+  messageDesc(file_signet_host_v1_host, 39);
 
 /**
  * Writes a part of a new file. The first part, at offset zero, creates it and refuses an existing file.
@@ -1269,7 +1397,7 @@ export type FileWrite = Message<"signet.host.v1.FileWrite"> & {
  * Use `create(FileWriteSchema)` to create a new message.
  */
 export const FileWriteSchema: GenMessage<FileWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 35);
+  messageDesc(file_signet_host_v1_host, 40);
 
 /**
  * Reads the size and the time of a file.
@@ -1290,7 +1418,7 @@ export type FileInfo = Message<"signet.host.v1.FileInfo"> & {
  * Use `create(FileInfoSchema)` to create a new message.
  */
 export const FileInfoSchema: GenMessage<FileInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 36);
+  messageDesc(file_signet_host_v1_host, 41);
 
 /**
  * The answer to FileInfo.
@@ -1318,7 +1446,7 @@ export type FileInfoResult = Message<"signet.host.v1.FileInfoResult"> & {
  * Use `create(FileInfoResultSchema)` to create a new message.
  */
 export const FileInfoResultSchema: GenMessage<FileInfoResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 37);
+  messageDesc(file_signet_host_v1_host, 42);
 
 /**
  * The outcome of an effect.
@@ -1443,6 +1571,14 @@ export type EffectResult = Message<"signet.host.v1.EffectResult"> & {
      */
     value: PrimitiveResult;
     case: "primitive";
+  } | {
+    /**
+     * Answer to AccessToken.
+     *
+     * @generated from field: signet.host.v1.AccessTokenResult access_token = 15;
+     */
+    value: AccessTokenResult;
+    case: "accessToken";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1451,7 +1587,7 @@ export type EffectResult = Message<"signet.host.v1.EffectResult"> & {
  * Use `create(EffectResultSchema)` to create a new message.
  */
 export const EffectResultSchema: GenMessage<EffectResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 38);
+  messageDesc(file_signet_host_v1_host, 43);
 
 /**
  * Nothing to say.
@@ -1466,7 +1602,7 @@ export type Done = Message<"signet.host.v1.Done"> & {
  * Use `create(DoneSchema)` to create a new message.
  */
 export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 39);
+  messageDesc(file_signet_host_v1_host, 44);
 
 /**
  * A failed effect.
@@ -1494,6 +1630,13 @@ export type EffectFailure = Message<"signet.host.v1.EffectFailure"> & {
    * @generated from field: string message = 3;
    */
   message: string;
+
+  /**
+   * The client error that the core throws in the place of one for `kind`, such as STORE_FULL; absent for none.
+   *
+   * @generated from field: signet.client.v1.ClientFailure refusal = 4;
+   */
+  refusal?: ClientFailure | undefined;
 };
 
 /**
@@ -1501,7 +1644,7 @@ export type EffectFailure = Message<"signet.host.v1.EffectFailure"> & {
  * Use `create(EffectFailureSchema)` to create a new message.
  */
 export const EffectFailureSchema: GenMessage<EffectFailure> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 40);
+  messageDesc(file_signet_host_v1_host, 45);
 
 /**
  * The kind of a failure.
@@ -1557,6 +1700,13 @@ export const EffectFailure_Kind = {
    * @generated from enum value: FILE_STATE = 6;
    */
   FILE_STATE: 6,
+
+  /**
+   * The host's sign-in has no token.
+   *
+   * @generated from enum value: SESSION = 7;
+   */
+  SESSION: 7,
 } as const;
 
 /**
@@ -1570,7 +1720,7 @@ export type EffectFailure_Kind = (typeof EffectFailure_Kind)[keyof typeof Effect
  * Describes the enum signet.host.v1.EffectFailure.Kind.
  */
 export const EffectFailure_KindSchema: GenEnum<EffectFailure_Kind> = /*@__PURE__*/
-  enumDesc(file_signet_host_v1_host, 40, 0);
+  enumDesc(file_signet_host_v1_host, 45, 0);
 
 /**
  * What the host tells the core at the start.
@@ -1641,6 +1791,20 @@ export type HostInfo = Message<"signet.host.v1.HostInfo"> & {
    * @generated from field: repeated signet.host.v1.Primitive deferred = 9;
    */
   deferred: Primitive[];
+
+  /**
+   * True if several processes share the store, as tabs do: the core watches it and takes turns.
+   *
+   * @generated from field: bool store_shared = 10;
+   */
+  storeShared: boolean;
+
+  /**
+   * Set if the host signs in itself. The core then has no identity client, and requests tokens from the host.
+   *
+   * @generated from field: optional signet.host.v1.HostSession session = 11;
+   */
+  session?: HostSession | undefined;
 };
 
 /**
@@ -1648,7 +1812,42 @@ export type HostInfo = Message<"signet.host.v1.HostInfo"> & {
  * Use `create(HostInfoSchema)` to create a new message.
  */
 export const HostInfoSchema: GenMessage<HostInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 41);
+  messageDesc(file_signet_host_v1_host, 46);
+
+/**
+ * A sign-in of the host.
+ *
+ * @generated from message signet.host.v1.HostSession
+ */
+export type HostSession = Message<"signet.host.v1.HostSession"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * `ten_…`; empty for none.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * `prn_…`
+   *
+   * @generated from field: string user_id = 3;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message signet.host.v1.HostSession.
+ * Use `create(HostSessionSchema)` to create a new message.
+ */
+export const HostSessionSchema: GenMessage<HostSession> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 47);
 
 /**
  * Operations of the host that answer at once. The core calls `host(primitive, …arguments)`.
