@@ -175,6 +175,8 @@ test("an entry that a page loads separately refuses a messenger of another packa
   // Only the fields of a messenger: no context was stored for it.
   const other = { deviceId: "" } as Messenger
   expect(() => contextOf(other)).toThrow(
-    new TypeError("messenger was not opened by createMessenger of the package that this function is imported from"),
+    new TypeError(
+      "the messenger runs in a Worker, or was not opened by createMessenger of the package of this function",
+    ),
   )
 })

@@ -13,7 +13,7 @@ export function contextOf(messenger: Messenger): Context {
   const context = contexts.get(messenger)
   if (context === undefined) {
     throw new TypeError(
-      "messenger was not opened by createMessenger of the package that this function is imported from",
+      "the messenger runs in a Worker, or was not opened by createMessenger of the package of this function",
     )
   }
   return context

@@ -5,12 +5,14 @@ import { createMessengerWith } from "../../../clients/core/messaging/create-mess
 import type { Messenger, MessengerOptions } from "../../../clients/core/messaging/messenger.ts"
 import { type Engine, uncheckedEngine } from "../../../clients/core/messaging/mls.ts"
 import type { Primitives } from "../../../clients/core/messaging/open.ts"
+import { openRemoteMessenger } from "../../../clients/core/messaging/remote/remote-messenger.ts"
 import type { MessagingSession } from "../../../clients/core/messaging/session.ts"
 import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../../clients/core/messaging/store/store.ts"
 import { testBox } from "../../../clients/core/messaging/testing/test-box.ts"
 import type { SecretBox } from "../../../clients/core/secret-box.ts"
 import { suite, verify } from "./device-parts.ts"
+import { files, inProcessCore } from "./in-process-core.ts"
 import type { MessagingServer } from "./test-server.ts"
 import type { SignedIn } from "./world.ts"
 
@@ -54,6 +56,22 @@ export const systemClock: MessengerOptions["clock"] = {
 /** Without the engine's self-test, which has its own test. */
 const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise<Engine> => uncheckedEngine(options)
 
+/** SIGNET_CORE=remote runs the stories over the client's service, each messenger behind its messages. */
+const opening = process.env.SIGNET_CORE === "remote" ? createRemotely : createMessengerWith
+
+/** Opens a messenger behind the messages of the client's service, in this process. */
+export async function createRemotely(options: MessengerOptions, primitives: Primitives): Promise<Messenger> {
+  const { messaging, whenKeysChange = "warn" } = options
+  const core = inProcessCore(({ baseUrl, issuerRootKeys, refuseChangedKeys }) => {
+    const asked = { baseUrl, issuerRootKeys }
+    return createMessengerWith(
+      { ...options, messaging: asked, whenKeysChange: refuseChangedKeys ? "refuse" : "warn" },
+      primitives,
+    )
+  })
+  return openRemoteMessenger(core, { messaging, files, whenKeysChange })
+}
+
 /** The parts of a deployment that messengers need. */
 export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messagingUrl" | "person" | "transport">
 
@@ -83,7 +101,7 @@ export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackage
   }
   const open: Messengers["open"] = async (person, setup = {}) => {
     const { store = openMemoryStore(), box = testBox() } = setup
-    const messenger = await createMessengerWith(...optionsFor(person, { ...setup, store, box }))
+    const messenger = await opening(...optionsFor(person, { ...setup, store, box }))
     opened.push(messenger)
     return { person, store, box, messenger }
   }

@@ -65,7 +65,11 @@ export function openedAttachment(
 }
 
 /** Fetches only on demand (backpressure). */
-function streamOf(source: AsyncGenerator<Uint8Array>, options: ReadOptions, size: number): ReadableStream<Uint8Array> {
+export function streamOf(
+  source: AsyncGenerator<Uint8Array>,
+  options: ReadOptions,
+  size: number,
+): ReadableStream<Uint8Array> {
   const { from, to } = rangeOf(options, size)
   let done = 0
   return new ReadableStream<Uint8Array>(
@@ -86,7 +90,7 @@ function streamOf(source: AsyncGenerator<Uint8Array>, options: ReadOptions, size
 }
 
 /** @throws RangeError */
-function rangeOf({ from = 0, to }: ReadOptions, size: number): { from: number; to: number } {
+export function rangeOf({ from = 0, to }: ReadOptions, size: number): { from: number; to: number } {
   const end = to ?? size
   const isRange = Number.isInteger(from) && Number.isInteger(end) && from >= 0 && from <= end && end <= size
   if (!isRange) throw new RangeError("not a range of this attachment")

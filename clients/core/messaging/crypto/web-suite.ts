@@ -5,6 +5,8 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { concat } from "./bytes.ts"
 import type { Suite } from "./suite.ts"
 
+export { verifyEd25519 } from "@signet/canonical/ed25519"
+
 type Buffered = Uint8Array<ArrayBuffer>
 
 /** DER of an OKP private key up to its 32 bytes (RFC 8410 section 7); the last octet of the OID names the curve. */
@@ -23,6 +25,26 @@ function owned(bytes: Uint8Array): Buffered {
 function fromBase64Url(text: string): Uint8Array {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}
+
+/** The public key of an Ed25519 seed. */
+export const ed25519PublicKey = (seed: Uint8Array): Uint8Array => ed25519.getPublicKey(seed)
+
+/**
+ * Imports an Ed25519 seed as a non-extractable key, or keeps a copy where the browser has no Ed25519.
+ *
+ * @returns Signs with the key. The caller may wipe the seed.
+ */
+export async function importSigner(
+  seed: Uint8Array,
+  subtle: SubtleCrypto = globalThis.crypto.subtle,
+): Promise<(message: Uint8Array) => Promise<Uint8Array>> {
+  const key = await subtle.importKey("pkcs8", pkcs8(0x70, seed), "Ed25519", false, ["sign"]).catch(() => undefined)
+  if (key !== undefined) {
+    return async (message) => new Uint8Array(await subtle.sign("Ed25519", key, owned(message)))
+  }
+  const copy = seed.slice()
+  return async (message) => ed25519.sign(message, copy)
 }
 
 /** The curves that this browser supports. noble computes the others. */

@@ -1,0 +1,100 @@
+// The methods of the native core over a messenger of this process: the stories test them without an engine.
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import {
+  type ClientEvent,
+  ClientEventSchema,
+  MessengerService,
+  type OpenRequest,
+} from "@signet/proto/client/v1/messenger_service"
+import { type Effect, EffectResultSchema, EffectSchema, OutputKind, Primitive } from "@signet/proto/host/v1/host"
+import { MessagingError } from "../../../clients/core/messaging/errors.ts"
+import type { Messenger } from "../../../clients/core/messaging/messenger.ts"
+import { CoreError, type RemoteCore } from "../../../clients/core/messaging/remote/core.ts"
+import { createFileRegistry } from "../../../clients/core/messaging/remote/files.ts"
+import { eventTo } from "../../../clients/native/core/convert.ts"
+import { callOf, methodsOf } from "../../../clients/native/core/dispatch.ts"
+import { complete } from "../../../clients/native/core/effects.ts"
+import { failureFrom } from "../../../clients/native/core/failure.ts"
+import { messengerHandlers, type Seat } from "../../../clients/native/core/methods/messenger.ts"
+
+/** Of all cores of this process, as the effects of their files are. */
+export const files = createFileRegistry()
+
+type Result = NonNullable<MessageInitShape<typeof EffectResultSchema>["result"]>
+
+async function resultOf(effect: Effect["effect"]): Promise<Result> {
+  switch (effect.case) {
+    case "fileInfo":
+      return { case: "fileInfo", value: { size: BigInt((await files.size(effect.value.path)) ?? 0) } }
+    case "fileRead": {
+      const { path, offset, length } = effect.value
+      return { case: "fileRead", value: { bytes: await files.read(path, Number(offset), length) } }
+    }
+    case "fileWrite":
+      if (effect.value.bytes.length > 0) await files.write(effect.value.path, effect.value.bytes)
+      return { case: "done", value: {} }
+    default:
+      throw new Error(`the test performs no ${effect.case}`)
+  }
+}
+
+async function perform(id: number, bytes: Uint8Array): Promise<void> {
+  const { effect } = fromBinary(EffectSchema, bytes)
+  const result = await resultOf(effect).catch((): Result => ({ case: "failure", value: {} }))
+  complete(id, toBinary(EffectResultSchema, create(EffectResultSchema, { result })))
+}
+
+/** The core's global function. Its log is dropped. */
+function host(primitive: number, kind: unknown, id: unknown, bytes: unknown): void {
+  if (primitive !== Primitive.OUTPUT || kind !== OutputKind.EFFECT) return
+  if (typeof id === "number" && bytes instanceof Uint8Array) void perform(id, bytes)
+}
+Object.assign(globalThis, { host })
+
+/** @param open Opens the messenger. */
+export function inProcessCore(open: (request: OpenRequest) => Promise<Messenger>): RemoteCore {
+  const listeners = new Set<(event: ClientEvent) => void>()
+  const emit = (event: MessageInitShape<typeof ClientEventSchema>["event"]) => {
+    const bytes = toBinary(ClientEventSchema, create(ClientEventSchema, { event }))
+    for (const listener of [...listeners]) listener(fromBinary(ClientEventSchema, bytes))
+  }
+  let opened: Messenger | undefined
+  let running: AbortController | undefined
+  const seat: Seat = {
+    get messenger() {
+      if (opened === undefined) throw new MessagingError("CLOSED", "the messenger is not open")
+      return opened
+    },
+    async open(request) {
+      opened = await open(request)
+      opened.subscribe((event) => emit(eventTo(event)))
+      return opened
+    },
+    async close() {
+      running?.abort()
+      await opened?.close?.()
+    },
+    async run() {
+      running = new AbortController()
+      await seat.messenger.run(running.signal)
+    },
+    stop: () => running?.abort(),
+    onProgress(conversationId, path, done, total) {
+      emit({ case: "progress", value: { conversationId, path, doneBytes: BigInt(done), totalBytes: BigInt(total) } })
+    },
+  }
+  const methods = new Map(methodsOf(MessengerService, messengerHandlers(seat)))
+  return {
+    async call(method, request) {
+      try {
+        return await callOf(methods, method, request)
+      } catch (error) {
+        throw new CoreError(failureFrom(error))
+      }
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
