@@ -78,8 +78,7 @@ export function verificationTo(of: UserVerification): MessageInitShape<typeof Us
   }
 }
 
-/** Undefined for an event that the core never has. */
-export function eventTo(event: MessengerEvent): MessageInitShape<typeof ClientEventSchema>["event"] | undefined {
+export function eventTo(event: MessengerEvent): NonNullable<MessageInitShape<typeof ClientEventSchema>["event"]> {
   switch (event.is) {
     case "entry":
       return { case: "entry", value: { conversationId: event.conversationId, entry: entryTo(event.entry) } }
@@ -104,6 +103,6 @@ export function eventTo(event: MessengerEvent): MessageInitShape<typeof ClientEv
       return { case: "failed", value: { conversationId, failure: failureFrom(error) } }
     }
     case "lagged":
-      return undefined
+      return { case: "lagged", value: {} }
   }
 }

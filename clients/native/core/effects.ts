@@ -1,13 +1,7 @@
 // Effects: work that the host performs, and completes later.
 import { create, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf"
-import {
-  type EffectFailure,
-  EffectFailure_Kind,
-  EffectResultSchema,
-  EffectSchema,
-  type HttpPiece,
-  HttpPieceSchema,
-} from "@signet/proto/host/v1/host"
+import { type EffectFailure, EffectFailure_Kind, EffectResultSchema, EffectSchema } from "@signet/proto/host/v1/host"
+import { errorOf as clientErrorOf } from "../../core/messaging/remote/errors.ts"
 import { boxError } from "./box-failure.ts"
 import { emit, HostError, output, type PrimitiveNumber, primitive, type Value } from "./host.ts"
 
@@ -18,13 +12,14 @@ type AnswerOf<Case extends AnswerCase> = Extract<Answer, { case: Case }>["value"
 
 export interface PerformOptions {
   readonly signal?: AbortSignal | undefined
-  readonly onPiece?: (piece: HttpPiece) => void
+  /** Takes each pushed message. @throws Error for malformed bytes. */
+  readonly onPush?: (bytes: Uint8Array) => void
 }
 
 interface Pending {
   readonly settle: (answer: Answer) => void
   readonly fail: (error: unknown) => void
-  readonly onPiece: ((piece: HttpPiece) => void) | undefined
+  readonly onPush: ((bytes: Uint8Array) => void) | undefined
 }
 
 let lastId = 0
@@ -38,7 +33,7 @@ const pending = new Map<number, Pending>()
 export async function perform<Case extends AnswerCase>(
   effect: Asked,
   expected: Case,
-  { signal, onPiece }: PerformOptions = {},
+  { signal, onPush }: PerformOptions = {},
 ): Promise<AnswerOf<Case>> {
   signal?.throwIfAborted()
   const id = ++lastId
@@ -48,7 +43,7 @@ export async function perform<Case extends AnswerCase>(
     emit(output.CANCEL, id)
     reject(signal?.reason)
   }
-  pending.set(id, { settle: resolve, fail: reject, onPiece })
+  pending.set(id, { settle: resolve, fail: reject, onPush })
   signal?.addEventListener("abort", cancel)
   emit(output.EFFECT, id, toBinary(EffectSchema, create(EffectSchema, { effect })))
   try {
@@ -68,7 +63,8 @@ function valueIn<Case extends AnswerCase>(answer: Answer, expected: Case, asked:
 
 const refused = (what: string) => new HostError("HOST_REFUSED", `the host answered ${what}`)
 
-function errorOf({ kind, box, message }: EffectFailure): Error {
+function errorOf({ kind, box, message, refusal }: EffectFailure): Error {
+  if (refusal !== undefined) return clientErrorOf(refusal)
   if (kind === EffectFailure_Kind.BOX) return boxError(box)
   const reason = Object.entries(EffectFailure_Kind).find(([, number]) => number === kind)?.[0] ?? "IO"
   return new HostError(reason, message === "" ? `the host failed: ${reason}` : message)
@@ -86,16 +82,16 @@ export function complete(id: number, bytes: Uint8Array): void {
   }
 }
 
-/** Called by the host for each piece of a streamed answer. */
+/** Called by the host for each piece of a streamed answer, and for each change of a store. */
 export function push(id: number, bytes: Uint8Array): void {
   const waiting = pending.get(id)
-  if (waiting?.onPiece === undefined) return
+  if (waiting?.onPush === undefined) return
   try {
-    waiting.onPiece(fromBinary(HttpPieceSchema, bytes))
+    waiting.onPush(bytes)
   } catch {
     pending.delete(id)
     emit(output.CANCEL, id)
-    waiting.fail(refused("with bytes that are no HttpPiece"))
+    waiting.fail(refused("with malformed pieces"))
   }
 }
 

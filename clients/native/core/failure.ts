@@ -1,15 +1,11 @@
 // The typed failure of a call. Its message has no secret: an unexpected error is named by its class only.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { ConnectError } from "@connectrpc/connect"
 import {
   type ClientFailure,
   ClientFailureSchema,
   ClientFailure_Kind as Kind,
 } from "@signet/proto/client/v1/identity_service"
-import { signetErrorOf } from "../../core/auth-calls.ts"
-import { failureOf } from "../../core/errors.ts"
-import { isMessagingError } from "../../core/messaging/errors.ts"
-import { isSecretBoxError } from "../../core/secret-box.ts"
+import { clientFailureFrom } from "../../core/messaging/remote/failure.ts"
 import { HostError, log } from "./host.ts"
 
 /** A request that the core does not accept. Its message names the field and the rule. */
@@ -28,15 +24,10 @@ export const failureFrom = (error: unknown): ClientFailure => create(ClientFailu
 function factsOf(error: unknown): MessageInitShape<typeof ClientFailureSchema> {
   if (error instanceof ArgumentError) return named(Kind.INTERNAL, error)
   if (error instanceof HostError) return named(Kind.HOST, error)
-  if (isMessagingError(error)) return named(Kind.MESSAGING, error)
-  if (isSecretBoxError(error)) return named(Kind.SECRET_BOX, error)
-  if (failureOf(error) !== undefined || error instanceof ConnectError) {
-    const { reason, message, code, metadata, retryAfterMs } = signetErrorOf(error)
-    const wait = retryAfterMs !== undefined && { retryAfterMs: BigInt(Math.ceil(retryAfterMs)) }
-    return { kind: Kind.SIGNET, reason, message, code, metadata: { ...metadata }, ...wait }
-  }
+  const known = clientFailureFrom(error)
+  if (known !== undefined) return known
   // Ids are checked where they are used. Their messages name the kind of id, never a value.
-  if (error instanceof RangeError && /^not an? /.test(error.message)) {
+  if (error instanceof RangeError && /^(not an? |one's own code )/.test(error.message)) {
     return { kind: Kind.INTERNAL, reason: "INVALID_ARGUMENT", message: error.message }
   }
   const name = error instanceof Error ? error.name : typeof error

@@ -5,12 +5,14 @@ import { type IdentityOptions, IdentityOptionsSchema, IdentityService } from "@s
 import { MessengerService } from "@signet/proto/client/v1/messenger_service"
 import { type HostInfo, HostInfoSchema } from "@signet/proto/host/v1/host"
 import { createSignet } from "../../core/create-signet.ts"
+import { messagingSession } from "../../core/messaging/signed-in.ts"
 import { createHostBox } from "./boxes.ts"
 import { clock, tick } from "./clock.ts"
 import { answer, callOf, methodsOf } from "./dispatch.ts"
 import { callLater, complete, push } from "./effects.ts"
 import { ArgumentError } from "./failure.ts"
 import { primitive, random } from "./host.ts"
+import { hostSession } from "./host-session.ts"
 import { defer } from "./invoke.ts"
 import { configFrom, identityHandlers, stateTo } from "./methods/identity.ts"
 import { messengerHandlers } from "./methods/messenger.ts"
@@ -51,6 +53,14 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
     deviceBound: host.boxDeviceBound,
     persistent: host.boxPersistent,
   })
+  const { platform, storePersistent: isPersistent, storeShared: isShared, session } = host
+  const deps = { box, platform, store: { isPersistent, isShared } }
+  if (session !== undefined) {
+    // The host signs in: there is no identity client.
+    const seat = createSeat({ ...deps, sessionFor: async () => hostSession(session) })
+    return new Map(methodsOf(MessengerService, messengerHandlers(seat)))
+  }
+  const { appId } = identity
   const signet = createSignet(configFrom(identity), {
     ...{ clock, random: { bytes: random }, storage, lock, wire: hostWire },
     refreshToken: { in: "box", box },
@@ -58,12 +68,11 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
   signet.session.subscribe((state) => {
     if (state.is !== "starting") emitEvent({ case: "signedIn", value: stateTo(state) })
   })
-  const { appId } = identity
-  const { platform, storePersistent: isStorePersistent } = host
-  const seat = createSeat({ session: signet.session, appId, box, isStorePersistent, platform })
+  const sessionFor = (audience: string | undefined) =>
+    messagingSession(signet.session, { appId, ...(audience !== undefined && { audience }) })
   return new Map([
     ...methodsOf(IdentityService, identityHandlers(signet, identity)),
-    ...methodsOf(MessengerService, messengerHandlers(seat)),
+    ...methodsOf(MessengerService, messengerHandlers(createSeat({ ...deps, sessionFor }))),
   ])
 }
 

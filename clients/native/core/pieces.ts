@@ -1,6 +1,6 @@
 // A streamed HTTP answer: its head, and then the pieces of its body.
-import type { MessageInitShape } from "@bufbuild/protobuf"
-import type { HttpPiece, HttpRequestSchema } from "@signet/proto/host/v1/host"
+import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
+import { type HttpPiece, HttpPieceSchema, type HttpRequestSchema } from "@signet/proto/host/v1/host"
 import { perform } from "./effects.ts"
 
 export interface Arriving {
@@ -16,7 +16,8 @@ export function pieces(value: MessageInitShape<typeof HttpRequestSchema>, signal
   let isHead = true
   let ended: { readonly error?: unknown } | undefined
   let wake = () => {}
-  const onPiece = (piece: HttpPiece) => {
+  const onPush = (bytes: Uint8Array) => {
+    const piece = fromBinary(HttpPieceSchema, bytes)
     if (isHead) head.resolve(piece)
     else waiting.push(piece.body)
     isHead = false
@@ -28,7 +29,7 @@ export function pieces(value: MessageInitShape<typeof HttpRequestSchema>, signal
     wake()
   }
   const ends = AbortSignal.any([stopped.signal, ...(signal === undefined ? [] : [signal])])
-  perform({ case: "http", value }, "http", { signal: ends, onPiece }).then(
+  perform({ case: "http", value }, "http", { signal: ends, onPush }).then(
     ({ status, headers }) => {
       head.resolve({ status, headers })
       end({})

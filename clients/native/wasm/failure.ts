@@ -1,21 +1,10 @@
 // The failures of a core as typed facts of the contract.
 import { create } from "@bufbuild/protobuf"
-import { type ClientFailure, ClientFailure_Kind, ClientFailureSchema } from "@signet/proto/client/v1/identity_service"
+import { ClientFailure_Kind, ClientFailureSchema } from "@signet/proto/client/v1/identity_service"
+import { CoreError } from "../../core/messaging/remote/core.ts"
 import { EngineError } from "./values.ts"
 
-/** A failed call. */
-export class CoreError extends Error {
-  override readonly name = "CoreError"
-  readonly failure: ClientFailure
-  get reason(): string {
-    return this.failure.reason
-  }
-
-  constructor(failure: ClientFailure) {
-    super(failure.message)
-    this.failure = failure
-  }
-}
+export { CoreError }
 
 const facts = (kind: ClientFailure_Kind, reason: string, message: string): CoreError =>
   new CoreError(create(ClientFailureSchema, { kind, reason, message }))

@@ -10,6 +10,8 @@ export interface Performing {
   readonly signal: AbortSignal
   /** For a streamed answer, in order. */
   push(piece: Omit<HttpPiece, "$typeName">): void
+  /** For a watched store, and for a turn that is held. */
+  pushChange(space: string): void
 }
 
 export interface Platform {

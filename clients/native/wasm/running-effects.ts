@@ -6,10 +6,10 @@ import {
   type EffectResult,
   EffectResultSchema,
   EffectSchema,
-  type HttpPiece,
   HttpPieceSchema,
+  StoreChangeSchema,
 } from "@signet/proto/host/v1/host"
-import type { Platform } from "./platform.ts"
+import type { Performing, Platform } from "./platform.ts"
 
 export interface RunningEffects {
   start(id: number, effect: Uint8Array): void
@@ -26,12 +26,17 @@ export function runningEffects({ perform }: Pick<Platform, "perform">, enter: En
   async function run(id: number, bytes: Uint8Array): Promise<void> {
     const aborting = new AbortController()
     running.set(id, aborting)
-    const push = (piece: Omit<HttpPiece, "$typeName">) => {
-      if (running.has(id)) enter("push", id, toBinary(HttpPieceSchema, create(HttpPieceSchema, piece)))
+    const pushed = (piece: Uint8Array) => {
+      if (running.has(id)) enter("push", id, piece)
+    }
+    const performing: Performing = {
+      signal: aborting.signal,
+      push: (piece) => pushed(toBinary(HttpPieceSchema, create(HttpPieceSchema, piece))),
+      pushChange: (space) => pushed(toBinary(StoreChangeSchema, create(StoreChangeSchema, { space }))),
     }
     let result: EffectResult["result"]
     try {
-      result = await perform(fromBinary(EffectSchema, bytes).effect, { signal: aborting.signal, push })
+      result = await perform(fromBinary(EffectSchema, bytes).effect, performing)
     } catch {
       // The message may name a path or an address: the core gets the kind only.
       result = { case: "failure", value: create(EffectFailureSchema, { kind: EffectFailure_Kind.IO }) }

@@ -36,8 +36,9 @@ function conversations(seat: Seat) {
       conversation: conversationTo(await seat.messenger.createGroupConversation(memberUserIds)),
     }),
     async encryptMessage({ conversationId, plaintext }) {
-      const { outboxId, epoch, message } = await seat.messenger.encryptMessage(conversationId, plaintext)
-      return { outboxId, epoch, message }
+      const sealed = await seat.messenger.encryptMessage(conversationId, plaintext)
+      const { outboxId, epoch, message, idempotencyKey } = sealed
+      return { outboxId, epoch, message, idempotencyKey }
     },
     async processIncoming({ conversationId, envelope }) {
       const given = { conversationId, envelope: envelopeFrom(envelope) }
@@ -130,6 +131,7 @@ function people(seat: Seat) {
     getVerification: async ({ userId }) => ({
       verification: verificationTo(await seat.messenger.verification.of(userId)),
     }),
+    getVerificationStatus: async ({ userId }) => ({ status: await seat.messenger.verification.status(userId) }),
     markVerified: async ({ userId, compared }) => ({
       verification: verificationTo(await seat.messenger.verification.markVerified(userId, compared)),
     }),

@@ -1,35 +1,34 @@
 // Opens, runs and closes the messenger of the signed-in user.
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
-import type { Session } from "@signet/client"
 import type { Messenger } from "@signet/client/messaging"
 import { ClientEventSchema, type OpenRequest } from "@signet/proto/client/v1/messenger_service"
 import { createMessengerWith } from "../../../core/messaging/create-messenger.ts"
 import { MessagingError } from "../../../core/messaging/errors.ts"
 import { openEngine, uncheckedEngine } from "../../../core/messaging/mls.ts"
-import { messagingSession } from "../../../core/messaging/signed-in.ts"
+import type { MessagingSession } from "../../../core/messaging/session.ts"
 import type { HostBox } from "../boxes.ts"
 import { clock } from "../clock.ts"
 import { eventTo } from "../convert.ts"
 import { ArgumentError } from "../failure.ts"
 import { emit, output, random } from "../host.ts"
-import { createHostStore } from "../store.ts"
+import { createHostStore, type HostStoreOptions } from "../store.ts"
 import { createSuite } from "../suite.ts"
 import { hostWire } from "../wire.ts"
 import type { Seat } from "./messenger.ts"
 
 interface SeatDeps {
-  readonly session: Session
-  readonly appId: string
+  /** The sign-in of the messenger. @param audience Undefined for the auth service's own. */
+  sessionFor(audience: string | undefined): Promise<MessagingSession>
   readonly box: HostBox
-  readonly isStorePersistent: boolean
+  readonly store: HostStoreOptions
   readonly platform: string
 }
 
 const mostKeyPackages = 100
 
 export function createSeat(deps: SeatDeps): Seat {
-  const { session, appId, box } = deps
+  const { box } = deps
   let opened: Messenger | undefined
   let isOpening = false
   let running: AbortController | undefined
@@ -44,12 +43,11 @@ export function createSeat(deps: SeatDeps): Seat {
   }
 
   async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys, keyPackages }: OpenRequest) {
-    const given = { appId, ...(audience !== "" && { audience }) }
     const options = {
       messaging: { baseUrl, issuerRootKeys },
-      session: await messagingSession(session, given),
+      session: await deps.sessionFor(audience || undefined),
       transport: hostWire({ baseUrl }),
-      store: createHostStore(deps.isStorePersistent),
+      store: createHostStore(deps.store),
       secretBox: box,
       clock,
       random: { bytes: random },
@@ -61,10 +59,7 @@ export function createSeat(deps: SeatDeps): Seat {
       ...{ suite, verify: verifyEd25519, openEngine: engineOnce },
       ...(keyPackages > 0 && { keyPackageTarget: keyPackages }),
     })
-    messenger.subscribe((event) => {
-      const converted = eventTo(event)
-      if (converted !== undefined) emitEvent(converted)
-    })
+    messenger.subscribe((event) => emitEvent(eventTo(event)))
     return messenger
   }
 
