@@ -119,11 +119,19 @@ const layout: Record<string, Row> = {
       "hash-wasm",
     ],
   },
-  "clients/web": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "@connectrpc/connect-web"] },
+  "clients/web": {
+    ours: ["gen/es", "clients/core", "clients/web/messaging/worker"],
+    npm: [...protobuf, ...connect, "@connectrpc/connect-web"],
+  },
+  // The core's host in a Worker.
+  "clients/web/messaging/worker": {
+    ours: ["gen/es", "clients/core", "clients/web", "clients/native/wasm"],
+    npm: [...protobuf, "@noble/hashes"],
+  },
   "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },
   // What runs in the embedded engine; its hosts; and the build of both.
   "clients/native/core": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: [...protobuf, ...connect] },
-  "clients/native/wasm": { ours: ["gen/es"], npm: protobuf },
+  "clients/native/wasm": { ours: ["gen/es", "clients/core"], npm: protobuf },
   "clients/native/node": {
     ours: ["gen/es", "proto/canonical/node", "clients/core", "clients/node", "clients/native/wasm"],
     npm: [...protobuf, "node:"],
@@ -140,7 +148,7 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, ...connect],
   },
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
-  scripts: { ours: ["scripts/openapi"], npm: ["*"] },
+  scripts: { ours: ["scripts/openapi", "clients/native"], npm: ["*"] },
   // The API reference has the codes and statuses that the kernel answers with.
   "scripts/openapi": { ours: ["server/kernel"], npm: [...protobuf, "@bufbuild/protoplugin", "node:"] },
   // What generates the parts of a guard in another language.

@@ -7,6 +7,7 @@ import { moduleGraph, writeModules } from "./modules.ts"
 import { type Library, manifestIn, root } from "./plan.ts"
 import { protoExports } from "./proto-exports.ts"
 import { vendor } from "./vendor.ts"
+import { buildWorker, workerFolder } from "./worker.ts"
 import { dependenciesOn, writePackage } from "./write-package.ts"
 
 /** @returns Its folder. */
@@ -23,6 +24,7 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
     const replacements = await vendor(external, join(target, format), { format, inside })
     await writeModules(files, join(target, format), { ...options, format, replacements })
   }
+  if (library.hasWorker) await writeWorker(join(target, "esm"))
   const types = writeDeclarations(entries, emitted, [join(target, "esm"), join(target, "cjs")], options)
   // The nearest manifest determines the format of .js and .d.ts files.
   writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
@@ -42,6 +44,13 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
     ...(peerDependencies && { peerDependencies, peerDependenciesMeta }),
   })
   return target
+}
+
+/** The files that the page's module loads by their URLs. CommonJS has no such URLs. */
+async function writeWorker(esm: string): Promise<void> {
+  const folder = join(esm, workerFolder)
+  mkdirSync(folder, { recursive: true })
+  for (const [name, bytes] of await buildWorker()) writeFileSync(join(folder, name), bytes)
 }
 
 function withoutPeers(dependencies: Readonly<Record<string, string>>, peers: object = {}): object {

@@ -29,6 +29,8 @@ export interface Library {
   readonly runsOn: "anywhere" | "node"
   /** External packages that are bundled into it. */
   readonly inside?: readonly string[]
+  /** True if it has the messenger's Worker. */
+  readonly hasWorker?: boolean
 }
 
 /**
@@ -40,7 +42,7 @@ export const libraries: readonly Library[] = [
   { name: "@signet/canonical", folder: "proto/canonical", runsOn: "anywhere" },
   { name: "@signet/guard", folder: "server/guard", runsOn: "anywhere" },
   { name: "@signet/client", folder: "clients/core", runsOn: "anywhere" },
-  { name: "@signet/client-web", folder: "clients/web", runsOn: "anywhere" },
+  { name: "@signet/client-web", folder: "clients/web", runsOn: "anywhere", hasWorker: true },
   // connect-node demands Node 22, so npm would warn on 20, where the used part works: the tests run it there.
   { name: "@signet/client-node", folder: "clients/node", runsOn: "node", inside: ["@connectrpc/connect-node"] },
 ]

@@ -30,12 +30,12 @@ export function launchChromium(
   })
 }
 
-async function bundle(entry: string): Promise<string> {
+async function bundle(entry: string, format: "iife" | "esm" = "iife"): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
     write: false,
-    format: "iife",
+    format,
     target: "es2022",
   })
   return outputFiles[0]?.text ?? ""
@@ -62,6 +62,31 @@ export async function servePage(
         .setHeader("content-type", "text/html")
         .end(`<!doctype html><title>Signet</title><script>${inline}</script><script src="/page.js"></script>`)
   })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return { origin: `http://127.0.0.1:${port}`, close: () => server.close() }
+}
+
+/** The policy of a page with the core in a Worker. */
+const policy = [
+  ...["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "worker-src 'self'", "connect-src *"],
+].join("; ")
+
+/** Serves one bundled module page, and the files of a Worker, under a strict content security policy. */
+export async function serveModulePage(
+  entry: string,
+  files: ReadonlyMap<string, Uint8Array>,
+): Promise<{ origin: string; close(): void }> {
+  const script = await bundle(entry, "esm")
+  const types: Record<string, string> = { js: "text/javascript", wasm: "application/wasm" }
+  const server = createServer((request, response) => {
+    const name = request.url?.slice(1) ?? ""
+    const file = name === "page.js" ? script : files.get(name.replace(/^worker\//, ""))
+    response.setHeader("content-security-policy", policy)
+    if (file === undefined) response.setHeader("content-type", "text/html").end(html)
+    else response.setHeader("content-type", types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream").end(file)
+  })
+  const html = '<!doctype html><title>Signet</title><script type="module" src="/page.js"></script>'
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   return { origin: `http://127.0.0.1:${port}`, close: () => server.close() }

@@ -12,6 +12,11 @@ import { connectTo, storeNameOf } from "./defaults.ts"
 import { openIdbStore } from "./idb-store.ts"
 
 export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
+  /**
+   * Where keys and group states are. "direct": in the page. "wasm": in a Worker of this messenger, in WebAssembly, where
+   * no script of the page reads them. Each has a store of its own, and is a device of its own. Default: "direct".
+   */
+  readonly core?: "direct" | "wasm"
   /** Default: in IndexedDB, one per user of the browser. */
   readonly store?: MessagingStore
   /** Default: non-extractable keys in IndexedDB. */
@@ -29,7 +34,8 @@ export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" 
  */
 export async function createMessenger(options: WebMessengerOptions): Promise<Messenger> {
   checkSecureContext()
-  const { messaging, session } = options
+  const { core = "direct", messaging, session } = options
+  if (core === "wasm") return openWithWorker(options)
   const store = options.store ?? (await openIdbStore(storeNameOf(session)))
   const { secretBox = createWebSecretBox(), transport = connectTo(messaging.baseUrl) } = options
   try {
@@ -39,4 +45,12 @@ export async function createMessenger(options: WebMessengerOptions): Promise<Mes
     if (options.store === undefined) await store.close()
     throw error
   }
+}
+
+/** Loaded on demand: a page with the direct core does not need it. */
+async function openWithWorker(options: WebMessengerOptions): Promise<Messenger> {
+  const given = (["store", "secretBox", "transport"] as const).find((name) => options[name] !== undefined)
+  if (given !== undefined) throw new TypeError(`${given} is of the page: it needs core: "direct"`)
+  const { openInWorker } = await import("./open-in-worker.ts")
+  return openInWorker(options)
 }

@@ -29,6 +29,8 @@ export interface MessengerSettings {
   readonly isFollowing?: boolean
   /** Asks the service for nothing. */
   readonly isIdle?: boolean
+  /** Where keys and group states are. Default: "direct". */
+  readonly core?: "direct" | "wasm"
 }
 
 /** What the push story's service worker needs for a peek. */
@@ -43,12 +45,15 @@ export interface MessengerPage {
   /** The device, or the reason that there is none. */
   open(settings: MessengerSettings): Promise<string>
   deviceId(): Promise<string>
+  userId(): Promise<string>
   sync(): Promise<void>
   createGroup(userIds: string[]): Promise<string>
   /** How many conversations are listed. */
   list(): Promise<number>
   /** What was sent to its end. */
   send(conversationId: string, texts: string[]): Promise<number>
+  /** Milliseconds of each message, one after the other. */
+  timeOf(what: "encryptMessage" | "send", conversationId: string, count: number): Promise<number>
   /** What is stored. */
   texts(conversationId: string): Promise<string[]>
   /** What events have told. */
@@ -58,6 +63,18 @@ export interface MessengerPage {
   /** What a script gets that would take the keys along. */
   stealKeys(): Promise<string[]>
   databases(): Promise<string[]>
+  close(): Promise<void>
+  /** The reason for which a call after the close is rejected. */
+  reasonAfterClose(): Promise<string>
+  /** Sends a file of this size. Returns its sequence number, and the last progress. */
+  sendFile(conversationId: string, size: number): Promise<{ seq: string; progress: number[] }>
+  /** Reads a file of `sendFile`: the whole, a range and the rest. Returns the differences. */
+  differencesIn(conversationId: string, seq: string): Promise<string[]>
+  /** Aborts a transfer at its first progress. Returns the error's name, and the number of interrupted uploads. */
+  abortFile(conversationId: string, size: number): Promise<[string, number]>
+  safetyNumber(userId: string): Promise<string>
+  /** The status before, the reason of a wrong number, and the status after the comparison. */
+  compare(userId: string, number: string): Promise<string[]>
   /** Bytes of the names and values of all rows, and of this origin's storage as the browser says it. */
   stored(): Promise<{ rows: number; usage: number }>
   forgetKeys(): Promise<void>
@@ -116,7 +133,8 @@ window.messenger = {
       }
       const store = database === undefined ? {} : { store: await openIdbStore(database) }
       const transport = settings.wire === undefined ? {} : { transport: grpcWeb({ baseUrl: messagingUrl }) }
-      opened = await createMessenger({ messaging, session, ...store, ...transport })
+      const core = settings.core === undefined ? {} : { core: settings.core }
+      opened = await createMessenger({ messaging, session, ...store, ...transport, ...core })
       opened.subscribe((event) => {
         if (event.is !== "entry") return
         const { conversationId, entry } = event
@@ -131,6 +149,7 @@ window.messenger = {
       return reason
     }
   },
+  userId: async () => (await workerOptions?.())?.userId ?? "",
   deviceId: async () => (await messenger()).deviceId,
   sync: async () => (await messenger()).sync(),
   createGroup: async (userIds) => (await (await messenger()).createGroupConversation(userIds)).id,
@@ -139,6 +158,13 @@ window.messenger = {
     const one = await messenger()
     const sent = await Promise.all(texts.map((each) => one.send(conversationId, new TextEncoder().encode(each))))
     return new Set(sent.map(({ seq }) => seq)).size
+  },
+  async timeOf(what, conversationId, count) {
+    const one = await messenger()
+    const plaintext = new TextEncoder().encode("as long as most messages are")
+    const startedMs = performance.now()
+    for (let i = 0; i < count; i++) await one[what](conversationId, plaintext)
+    return (performance.now() - startedMs) / count
   },
   async texts(conversationId) {
     const entries = await (await messenger()).timeline(conversationId, { limit: 1_000 })
@@ -159,6 +185,8 @@ window.messenger = {
   async stealKeys() {
     const rows = await rowsOf("signet-keys")
     const keys = rows.flatMap((row): { key: CryptoKey }[] => Object(row).keys)
+    const roots = (await names()).includes("signet-signing-keys") ? await rowsOf("signet-signing-keys") : []
+    keys.push(...roots.map((root) => ({ key: root as CryptoKey })))
     return Promise.all(
       keys.map(({ key }) =>
         crypto.subtle.exportKey("raw", key).then(
@@ -169,6 +197,51 @@ window.messenger = {
     )
   },
   databases: names,
+  close: async () => (await messenger()).close(),
+  reasonAfterClose: async () => reasonOf((await messenger()).conversations()),
+  async sendFile(conversationId, size) {
+    const progress: number[] = []
+    const options = { fileName: "notes.bin", mediaType: "application/octet-stream" }
+    const onProgress = (done: number) => progress.push(done)
+    const sent = await (await messenger()).sendAttachment(conversationId, fileOf(size), { ...options, onProgress })
+    return { seq: String(sent.seq), progress }
+  },
+  async differencesIn(conversationId, seq) {
+    const opened = await (await messenger()).openAttachment(conversationId, BigInt(seq))
+    const expected = new Uint8Array(await fileOf(opened.size).arrayBuffer())
+    const same = (name: string, found: Uint8Array, from: number, to = expected.length) => {
+      const wanted = expected.subarray(from, to)
+      return found.length === wanted.length && found.every((byte, i) => byte === wanted[i]) ? [] : [name]
+    }
+    const all = async (from: number) => new Uint8Array(await new Response(opened.stream({ from })).arrayBuffer())
+    const middle = Math.floor(expected.length / 2)
+    return [
+      ...(opened.fileName === "notes.bin" ? [] : ["name"]),
+      ...same("whole", await all(0), 0),
+      ...same("rest", await all(middle + 1), middle + 1),
+      ...same("range", await opened.read(middle - 5, middle + 5), middle - 5, middle + 5),
+      ...same("memory", await opened.read(0, opened.size), 0),
+    ]
+  },
+  async abortFile(conversationId, size) {
+    const one = await messenger()
+    const stopping = new AbortController()
+    const options = { signal: stopping.signal, onProgress: () => stopping.abort() }
+    const sending = one.sendAttachment(conversationId, fileOf(size), options)
+    const name = await sending.then(
+      () => "sent",
+      (error: unknown) => String(Object(error).name),
+    )
+    return [name, (await one.uploads(conversationId)).length]
+  },
+  safetyNumber: async (userId) => (await (await messenger()).verification.of(userId)).safetyNumber,
+  async compare(userId, number) {
+    const { verification } = await messenger()
+    const before = await verification.status(userId)
+    const reason = await reasonOf(verification.markVerified(userId, "0".repeat(60)))
+    await verification.markVerified(userId, number)
+    return [before, reason, await verification.status(userId)]
+  },
   async stored() {
     const rows = await Promise.all((await names()).map(entriesOf))
     const lengths = rows.flat().map(([key, value]) => lengthOf(key) + lengthOf(value))
@@ -211,6 +284,17 @@ window.messenger = {
   grantHistory: async (qr) => grantHistoryByQr(await messenger(), qr),
   runHistory: async () => runHistory(await messenger()),
 }
+
+/** A file whose bytes differ from their neighbours. */
+function fileOf(size: number): Blob {
+  return new Blob([Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255)])
+}
+
+const reasonOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "none",
+    (error: unknown) => String(Object(error).reason ?? error),
+  )
 
 async function names(): Promise<string[]> {
   return (await indexedDB.databases()).map(({ name }) => name ?? "").sort()
