@@ -2,15 +2,17 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../scripts/build-packages.ts"
+import { workerFolder } from "../scripts/packages/worker.ts"
 import { others } from "./packages/others.ts"
 import { entry, maxKilobytes, messengerEntry } from "./packages/pages.ts"
 import { install, type ProjectOptions, run, start, succeed } from "./packages/project.ts"
 import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
+import { chromiumMissing, launchChromium } from "./support/chromium.ts"
 import { effort } from "./support/effort.ts"
 
 const libraries = ["proto", "canonical", "guard", "client", "client-web", "client-node"].map(
@@ -69,10 +71,11 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     if (root !== undefined) await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 })
   }, 400_000)
 
+  /** The entry, and what it loads at once: a page loads other modules on demand. */
   const bundle = async (contents: string, platform: "browser" | "node" = "browser") => {
-    const { outputFiles } = await build({
+    const { outputFiles, metafile } = await build({
       stdin: { contents, resolveDir: at("libraries") },
-      bundle: true,
+      ...{ bundle: true, splitting: true, outdir: "/page", metafile: true },
       minify: true,
       write: false,
       format: "esm",
@@ -80,7 +83,36 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       target: "es2022",
       logLevel: "silent",
     })
-    return outputFiles[0]?.text ?? ""
+    const outputs = Object.entries(metafile.outputs)
+    const loaded = (name: string | undefined): string[] => {
+      const imports = outputs.find(([path]) => path === name)?.[1].imports ?? []
+      return imports.flatMap(({ kind, path }) => (kind === "import-statement" ? [path, ...loaded(path)] : []))
+    }
+    const [entry] = outputs.find(([, { entryPoint }]) => entryPoint === "<stdin>") ?? []
+    const wanted = [entry, ...new Set(loaded(entry))]
+    const texts = wanted.map((name) => outputFiles.find(({ path }) => path.endsWith(`/${basename(name ?? "")}`))?.text)
+    return texts.join("\n")
+  }
+
+  /** What the core in a Worker says of a service that is not there. */
+  const coreAnswer = "SignetError UNREACHABLE"
+
+  /** The text of a page that opens a messenger in a Worker; without Chromium, as if it did. */
+  async function textOfCore(url: string): Promise<string> {
+    if (chromiumMissing !== undefined) return coreAnswer
+    const browser = await launchChromium()
+    try {
+      const page = await browser.newPage()
+      await page.goto(`${url}/?core`)
+      return (
+        (await page
+          .getByText(/Error /)
+          .first()
+          .textContent({ timeout: 60_000 })) ?? ""
+      )
+    } finally {
+      await browser.close()
+    }
   }
 
   const compiles = async (folder: string): Promise<void> => {
@@ -97,6 +129,16 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     const kilobytes = gzipSync(await bundle(contents), { level: 9 }).length / 1_000
     console.log(`a page with ${name}: ${kilobytes.toFixed(1)} KB`)
     expect(kilobytes).toBeLessThanOrEqual(most)
+  })
+
+  test("the files of the messenger's Worker are no larger than they should be", () => {
+    const folder = join(root, "built/@signet/client-web/esm", workerFolder)
+    const kilobytesOf = (...names: string[]) =>
+      names.reduce((sum, name) => sum + gzipSync(readFileSync(join(folder, name)), { level: 9 }).length, 0) / 1_000
+    const [script, core] = [kilobytesOf("worker.js"), kilobytesOf("engine.wasm", "core.bin")]
+    console.log(`the messenger's Worker: ${script.toFixed(1)} KB, and its engine and core: ${core.toFixed(1)} KB`)
+    expect(script).toBeLessThanOrEqual(maxKilobytes.worker)
+    expect(core).toBeLessThanOrEqual(maxKilobytes.core)
   })
 
   test.each([
@@ -243,6 +285,13 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     const scripts = readdirSync(join(folder, "dist/assets")).filter((name) => name.endsWith(".js"))
     const texts = scripts.map((name) => readFileSync(join(folder, "dist/assets", name), "utf8"))
     expect(texts.filter((text) => text.includes("LOGGED_OUT"))).not.toEqual([])
+    const bin = "node_modules/vite/bin/vite.js"
+    const app = await start(folder, [bin, "preview", "--port", "0", "--host", "127.0.0.1"], /127\.0\.0\.1:(\d+)/)
+    try {
+      expect(await textOfCore(`http://127.0.0.1:${app.match[1]}`)).toContain(coreAnswer)
+    } finally {
+      await app.stop()
+    }
   })
 
   test("an app of Next builds, starts, shows its page and guards its route", async () => {
@@ -260,6 +309,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     try {
       const url = `http://127.0.0.1:${app.match[1]}`
       expect(await (await fetch(url)).text()).toContain("notes:")
+      expect(await textOfCore(url)).toContain(coreAnswer)
       expect(await callsOf(`${url}/api/notes`, tokens)).toMatchObject({ ...allowed, ...refused })
     } finally {
       await app.stop()

@@ -2,6 +2,11 @@ import { createClient } from "@connectrpc/connect"
 import { configure, needsSignIn } from "@signet/client-web"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 
+if (location.search === "?core") {
+  const { reasonOfCore } = await import("./core")
+  document.body.textContent = await reasonOfCore()
+}
+
 const appId = "app_01kdvdna00edmtevk5ehj6axhg"
 const authBaseUrl = "http://127.0.0.1:8080"
 const signet = configure({ appId, authBaseUrl, providers: ["IDP_A"] })
