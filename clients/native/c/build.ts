@@ -1,0 +1,93 @@
+// Builds libsignet: translates the engine to C once, and runs CMake. `npm run native:c` builds into dist/native/c.
+import { execFileSync, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join, resolve } from "node:path"
+
+const here = import.meta.dirname
+const root = resolve(here, "../../..")
+/** quickjs.wasm of quickjs-wasi 3.6.2. Bytecode runs only in the engine that compiled it. */
+const engineHash = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df732b4bbd9"
+const engineFlags = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w"]
+const cache = join(root, "node_modules/.cache/signet/native")
+
+/** Each generated function checks the stack that its thread has left, in place of a count of calls. */
+const prologue = {
+  generated: "#define FUNC_PROLOGUE\n",
+  ours: [
+    "#define FUNC_PROLOGUE \\",
+    "  char here; \\",
+    "  if (UNLIKELY((uintptr_t)&here < signet_stack_limit)) TRAP(EXHAUSTION);\n",
+  ].join("\n"),
+}
+
+const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex")
+
+/** Names what must be installed to build; undefined if nothing is missing. */
+export function missingTool(): string | undefined {
+  for (const tool of ["wasm2c", "gcc", "g++", "cmake", "pkg-config"]) {
+    if (spawnSync(tool, ["--version"], { stdio: "ignore" }).error !== undefined) return tool
+  }
+  for (const library of ["libcrypto", "libcurl", "sqlite3", "libargon2", "libsecret-1"]) {
+    if (spawnSync("pkg-config", ["--exists", library]).status !== 0) return `the development files of ${library}`
+  }
+  return undefined
+}
+
+/**
+ * Translates quickjs.wasm to an object file, or finds it in the cache.
+ *
+ * @returns A folder with quickjs.h and quickjs.o.
+ */
+export function buildEngine(): string {
+  const wasm = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm")
+  const bytes = readFileSync(wasm)
+  if (sha256(bytes) !== engineHash) throw new Error("quickjs.wasm is not the one of quickjs-wasi 3.6.2")
+  const header = readFileSync(join(here, "engine/wasm-rt.h"))
+  const tools = ["wasm2c", "gcc"].map((tool) => execFileSync(tool, ["--version"], { encoding: "utf8" }).split("\n")[0])
+  const folder = join(cache, sha256(JSON.stringify([engineHash, sha256(header), tools, engineFlags, prologue])).slice(0, 16))
+  if (existsSync(folder)) return folder
+  const fresh = `${folder}.${process.pid}`
+  mkdirSync(fresh, { recursive: true })
+  execFileSync("wasm2c", ["-n", "quickjs", wasm, "-o", join(fresh, "quickjs.c")])
+  const parts = readFileSync(join(fresh, "quickjs.c"), "utf8").split(prologue.generated)
+  if (parts.length !== 2) throw new Error("wasm2c's output has changed: no FUNC_PROLOGUE to replace")
+  writeFileSync(join(fresh, "quickjs.c"), parts.join(prologue.ours))
+  const files = ["-I", join(here, "engine"), "-c", "quickjs.c", "-o", "quickjs.o"]
+  execFileSync("gcc", [...engineFlags, ...files], { cwd: fresh, stdio: "inherit" })
+  rmSync(join(fresh, "quickjs.c"))
+  if (existsSync(folder)) rmSync(fresh, { recursive: true })
+  else renameSync(fresh, folder)
+  return folder
+}
+
+export interface LibraryOptions {
+  /** Bytecode of the core. */
+  readonly core: string
+  /** The build's folder. */
+  readonly into: string
+  /** Sanitizers of the host, such as `address,undefined`. */
+  readonly sanitize?: string
+  /** True to build the test programs and the example. */
+  readonly tests?: boolean
+}
+
+/** Builds the library with CMake. Rebuilds only what has changed. */
+export function buildLibrary({ core, into, sanitize = "", tests = false }: LibraryOptions): void {
+  const configure = [
+    ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine()}`, `-DSIGNET_CORE=${core}`],
+    ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TESTS=${tests ? "ON" : "OFF"}`],
+  ]
+  for (const args of [configure, ["--build", into, "--parallel", "2"]]) {
+    const run = spawnSync("cmake", args, { encoding: "utf8" })
+    if (run.status !== 0) throw new Error(`cmake ${args.join(" ")} failed:\n${run.stdout}\n${run.stderr}`)
+  }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const missing = missingTool()
+  if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
+  buildLibrary({ core: join(root, "dist/native/core.bc"), into: join(root, "dist/native/c") })
+  console.log("dist/native/c/libsignet.so; install it with: cmake --install dist/native/c --strip")
+}

@@ -1,0 +1,94 @@
+#include "options.h"
+
+namespace signet {
+
+namespace {
+
+constexpr uint64_t kMaxMemoryMib = 512, kMinMemoryMib = 4;
+// Fields of Effect: of the data folder, and of the secret box.
+constexpr uint64_t kFirstStored = 2, kLastStored = 10, kFirstBox = 11, kLastBox = 14;
+
+BoxInfo parse_box(View message) {
+  BoxInfo box{"", 0, false, false, false};
+  for (Reader in(message); in.next();) {
+    switch (in.field()) {
+      case 1: box.backend = in.text(); break;
+      case 2: box.version = static_cast<uint8_t>(in.number()); break;
+      case 3: box.hardware = in.flag(); break;
+      case 4: box.device_bound = in.flag(); break;
+      case 5: box.persistent = in.flag(); break;
+    }
+  }
+  if (box.backend.empty() || box.version == 0) throw std::invalid_argument("program_box needs a backend and a version");
+  return box;
+}
+
+Bytes parse_passphrase(View message) {
+  Bytes passphrase;
+  for (Reader in(message); in.next();) {
+    if (in.field() == 1) passphrase = in.bytes().copy();
+  }
+  if (passphrase.empty()) throw std::invalid_argument("the passphrase is empty");
+  return passphrase;
+}
+
+void check(const Options &options) {
+  if (options.box == BoxChoice::kNone) {
+    throw std::invalid_argument("box is required: secret_service, passphrase or program_box");
+  }
+  if (options.box == BoxChoice::kPassphrase && options.data_folder.empty()) {
+    throw std::invalid_argument("a passphrase box needs data_folder");
+  }
+  if (options.memory_limit_mib < kMinMemoryMib || options.memory_limit_mib > kMaxMemoryMib) {
+    throw std::invalid_argument("memory_limit_mib must be between 4 and 512");
+  }
+  for (uint64_t effect = kFirstStored; effect <= kLastStored && options.data_folder.empty(); effect++) {
+    if (options.performs.count(effect) == 0) {
+      throw std::invalid_argument("data_folder is required, unless the program performs effects 2 to 10");
+    }
+  }
+  for (uint64_t effect = kFirstBox; effect <= kLastBox && options.box == BoxChoice::kProgram; effect++) {
+    if (options.performs.count(effect) == 0) {
+      throw std::invalid_argument("with program_box the program must perform effects 11 to 14");
+    }
+  }
+}
+
+}  // namespace
+
+Options Options::parse(View message) {
+  Options options;
+  for (Reader in(message); in.next();) {
+    switch (in.field()) {
+      case 1: options.identity = in.bytes().copy(); break;
+      case 2: options.data_folder = in.text(); break;
+      case 3:
+        in.bytes();
+        options.box = BoxChoice::kSecretService;
+        break;
+      case 4:
+        options.passphrase = parse_passphrase(in.bytes());
+        options.box = BoxChoice::kPassphrase;
+        break;
+      case 5:
+        options.program_box = parse_box(in.bytes());
+        options.box = BoxChoice::kProgram;
+        break;
+      case 6: {
+        std::vector<uint64_t> effects;
+        in.numbers(effects);
+        options.performs.insert(effects.begin(), effects.end());
+        break;
+      }
+      case 7: options.trust_anchors = in.text(); break;
+      case 8:
+        if (in.number() != 0) options.memory_limit_mib = in.number();
+        break;
+      case 9: options.platform = in.text(); break;
+    }
+  }
+  check(options);
+  return options;
+}
+
+}  // namespace signet

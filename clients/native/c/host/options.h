@@ -1,0 +1,26 @@
+// signet.host.v1.NativeOptions
+#pragma once
+
+#include <set>
+
+#include "box.h"
+#include "wire.h"
+
+namespace signet {
+
+enum class BoxChoice { kNone, kSecretService, kPassphrase, kProgram };
+
+struct Options {
+  Bytes identity; /* a signet.client.v1.IdentityOptions */
+  std::string data_folder, trust_anchors, platform;
+  BoxChoice box = BoxChoice::kNone;
+  Bytes passphrase;
+  BoxInfo program_box;
+  std::set<uint64_t> performs; /* fields of Effect */
+  uint64_t memory_limit_mib = 256;
+
+  // Throws Malformed, and std::invalid_argument with a text for the developer.
+  static Options parse(View message);
+};
+
+}  // namespace signet

@@ -1,0 +1,182 @@
+/* Runs the functions of signet.h for a test that writes a line for each: bytes are hexadecimal, `-` is empty. One client at
+ * a time. Answers are lines of a status and, where there is one, an output. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "signet.h"
+
+static signet_client *client;
+static char host_mode[16];
+static uint64_t fixed_count;
+
+/* How the program's own primitives behave: as in the names. */
+static int32_t primitive(void *context, int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
+  static uint8_t bytes[65536];
+  (void)context;
+  if (op == SIGNET_LOG && count == 2) fprintf(stderr, "core: %.*s\n", (int)arguments[1].length, arguments[1].bytes);
+  if (strcmp(host_mode, "fail") == 0 && op != SIGNET_NOW) {
+    answer->kind = SIGNET_NONE;
+    return SIGNET_HOST_ANSWER;
+  }
+  if (strcmp(host_mode, "lie") == 0 && op != SIGNET_NOW && op != SIGNET_RANDOM) {
+    *answer = (signet_value){.kind = SIGNET_BYTES, .bytes = bytes, .length = 7};
+    return SIGNET_HOST_ANSWER;
+  }
+  if (strcmp(host_mode, "garbage") == 0 && op != SIGNET_NOW && op != SIGNET_RANDOM) {
+    *answer = (signet_value){.kind = 77, .number = 0.0 / 0.0, .bytes = NULL, .length = 32};
+    return op % 2 == 0 ? SIGNET_HOST_ANSWER : -5;
+  }
+  if (strcmp(host_mode, "fixed") != 0) return SIGNET_HOST_DEFAULT;
+  if (op == SIGNET_NOW) {
+    *answer = (signet_value){.kind = SIGNET_NUMBER, .number = 1700000000000.0};
+    return SIGNET_HOST_ANSWER;
+  }
+  if (op != SIGNET_RANDOM || count != 1 || arguments[0].number > sizeof bytes) return SIGNET_HOST_DEFAULT;
+  const size_t length = (size_t)arguments[0].number;
+  for (size_t i = 0; i < length; i++) bytes[i] = (uint8_t)(fixed_count++ * 151);
+  *answer = (signet_value){.kind = SIGNET_BYTES, .bytes = bytes, .length = length};
+  return SIGNET_HOST_ANSWER;
+}
+
+static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+
+/* Decodes in place. */
+static size_t unhex(char *text) {
+  if (text == NULL || strcmp(text, "-") == 0) return 0;
+  const size_t length = strlen(text) / 2;
+  for (size_t i = 0; i < length; i++) text[i] = (char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+  return length;
+}
+
+static void print_hex(const signet_buf *buf) {
+  if (buf->length == 0) fputs(" -", stdout);
+  else putchar(' ');
+  for (size_t i = 0; i < buf->length; i++) printf("%02x", buf->data[i]);
+}
+
+static char *word(char **rest) { return strtok_r(NULL, " \n", rest); }
+
+static void open_client(char **rest) {
+  const uint32_t version = (uint32_t)strtoul(word(rest), NULL, 10);
+  snprintf(host_mode, sizeof host_mode, "%s", word(rest));
+  char *options = word(rest);
+  const size_t length = unhex(options);
+  const signet_host host = {.size = sizeof host, .primitive = primitive};
+  signet_buf error = {0};
+  printf("%d", signet_open(version, (uint8_t *)options, length, strcmp(host_mode, "none") == 0 ? NULL : &host, &client, &error));
+  print_hex(&error);
+  signet_buf_free(&error);
+}
+
+static void next(char **rest) {
+  int32_t kind;
+  uint64_t id;
+  signet_buf out = {0};
+  const int32_t status = signet_next(client, atoi(word(rest)), &kind, &id, &out);
+  printf("%d %d %llu", status, kind, (unsigned long long)id);
+  print_hex(&out);
+  signet_buf_free(&out);
+}
+
+static void *wait_in_next(void *argument) {
+  int32_t kind;
+  uint64_t id;
+  signet_buf out = {0};
+  *(int32_t *)argument = signet_next(client, 60000, &kind, &id, &out);
+  signet_buf_free(&out);
+  return NULL;
+}
+
+/* Closes the client while another thread waits in signet_next(). Prints what both returned. */
+static void close_beside(void) {
+  pthread_t thread;
+  int32_t waited = 99, kind;
+  uint64_t id;
+  signet_buf out = {0};
+  pthread_create(&thread, NULL, wait_in_next, &waited);
+  usleep(200000);
+  const int32_t second = signet_next(client, 0, &kind, &id, &out);
+  const int32_t closed = signet_close(client);
+  pthread_join(thread, NULL);
+  printf("%d %d %d", closed, waited, second);
+}
+
+/* Counts occurrences of the bytes, which arrive inverted, in all of this process's memory that can be written. */
+static void scan(char **rest) {
+  char *needle = word(rest);
+  const size_t length = unhex(needle);
+  FILE *maps = fopen("/proc/self/maps", "r");
+  FILE *memory = fopen("/proc/self/mem", "r");
+  char line[512];
+  size_t found = 0;
+  static uint8_t page[1 << 20];
+  while (fgets(line, sizeof line, maps) != NULL) {
+    unsigned long from, to;
+    char access[8];
+    if (sscanf(line, "%lx-%lx %7s", &from, &to, access) != 3 || access[0] != 'r' || access[1] != 'w') continue;
+    for (unsigned long at = from; at < to; at += sizeof page - 256) {
+      const size_t want = to - at < sizeof page ? to - at : sizeof page;
+      fseeko(memory, (off_t)at, SEEK_SET);
+      const size_t got = fread(page, 1, want, memory);
+      for (size_t i = 0; i + length <= got; i++) {
+        size_t same = 0;
+        while (same < length && page[i + same] == (uint8_t)~needle[same]) same++;
+        if (same != length || (at + i >= (unsigned long)page && at + i < (unsigned long)page + sizeof page)) continue;
+        if (i < sizeof page - 256) found++;
+      }
+      memset(page, 0, sizeof page);
+    }
+  }
+  fclose(maps);
+  fclose(memory);
+  printf("%zu", found);
+}
+
+static void memory(void) {
+  FILE *status = fopen("/proc/self/status", "r");
+  char line[256];
+  long kilobytes = 0;
+  while (fgets(line, sizeof line, status) != NULL) sscanf(line, "VmRSS: %ld", &kilobytes);
+  fclose(status);
+  printf("%ld", kilobytes);
+}
+
+static void run(char *line) {
+  char *rest;
+  const char *command = strtok_r(line, " \n", &rest);
+  if (command == NULL) return;
+  if (strcmp(command, "open") == 0) open_client(&rest);
+  if (strcmp(command, "next") == 0) next(&rest);
+  if (strcmp(command, "scan") == 0) scan(&rest);
+  if (strcmp(command, "memory") == 0) memory();
+  if (strcmp(command, "close") == 0) printf("%d", signet_close(client));
+  if (strcmp(command, "close-beside") == 0) close_beside();
+  if (strcmp(command, "call") == 0 || strcmp(command, "complete") == 0 || strcmp(command, "push") == 0) {
+    const uint64_t id = strtoull(word(&rest), NULL, 10);
+    const char *method = command[1] == 'a' ? word(&rest) : NULL;
+    char *bytes = word(&rest);
+    const size_t length = unhex(bytes);
+    printf("%d", command[1] == 'a'   ? signet_call(client, id, method, (uint8_t *)bytes, length)
+                 : command[0] == 'c' ? signet_complete(client, id, (uint8_t *)bytes, length)
+                                     : signet_push(client, id, (uint8_t *)bytes, length));
+  }
+  putchar('\n');
+  fflush(stdout);
+}
+
+int main(void) {
+  char *line = NULL;
+  size_t room = 0;
+  ssize_t length;
+  while ((length = getline(&line, &room, stdin)) > 0) {
+    run(line);
+    explicit_bzero(line, (size_t)length);
+  }
+  free(line);
+  return 0;
+}
