@@ -69,15 +69,15 @@ export interface LibraryOptions {
   readonly into: string
   /** Sanitizers of the host, such as `address,undefined`. */
   readonly sanitize?: string
-  /** True to build the test programs and the example. */
-  readonly tests?: boolean
+  /** Bytecode of the tests' core: also builds the test programs. */
+  readonly testCore?: string
 }
 
 /** Builds the library with CMake. Rebuilds only what has changed. */
-export function buildLibrary({ core, into, sanitize = "", tests = false }: LibraryOptions): void {
+export function buildLibrary({ core, into, sanitize = "", testCore = "" }: LibraryOptions): void {
   const configure = [
     ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine()}`, `-DSIGNET_CORE=${core}`],
-    ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TESTS=${tests ? "ON" : "OFF"}`],
+    ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`],
   ]
   for (const args of [configure, ["--build", into, "--parallel", "2"]]) {
     const run = spawnSync("cmake", args, { encoding: "utf8" })

@@ -129,8 +129,8 @@ SIGNET_API int32_t signet_open(uint32_t version, const uint8_t *options, size_t 
 
 /* Queues a call. Its reply is an output of signet_next(); replies come in any order.
  *
- * id: chosen by the program, at most 2^53 - 1, unique among calls without a reply.
- * method: such as "signet.client.v1.MessengerService/Send".
+ * id: chosen by the program, 1 to 2^53 - 1, unique among calls without a reply.
+ * method: of signet.client.v1, such as "MessengerService/Send".
  * request, length: the method's request message.
  *
  * Returns SIGNET_OK, SIGNET_E_ARGUMENT, SIGNET_E_HANDLE, SIGNET_E_STOPPED or SIGNET_E_MEMORY. */

@@ -88,6 +88,9 @@ int32_t open_client(const uint8_t *options, size_t length, const signet_host *ho
     return refuse(error, SIGNET_E_ARGUMENT, kInternal, "INVALID_ARGUMENT", "options are no signet.host.v1.NativeOptions");
   } catch (const std::invalid_argument &invalid) {
     return refuse(error, SIGNET_E_ARGUMENT, kInternal, "INVALID_ARGUMENT", invalid.what());
+  } catch (const signet::StartRefused &refused) {
+    if (error != nullptr) give(error, refused.failure);
+    return SIGNET_E_OPEN;
   } catch (const signet::Failure &failure) {
     if (failure.box == signet::BoxFault::kUnavailable) {
       return refuse(error, SIGNET_E_OPEN, kSecretBox, "SECURE_STORE_UNAVAILABLE", failure.what());
@@ -125,7 +128,7 @@ int32_t signet_open(uint32_t version, const uint8_t *options, size_t length, con
 
 int32_t signet_call(signet_client *client, uint64_t id, const char *method, const uint8_t *request, size_t length) {
   const size_t name = method == nullptr ? 0 : strnlen(method, kMaxMethod + 1);
-  if (name == 0 || name > kMaxMethod || !signet::is_utf8(View(method, name))) return SIGNET_E_ARGUMENT;
+  if (id == 0 || name == 0 || name > kMaxMethod || !signet::is_utf8(View(method, name))) return SIGNET_E_ARGUMENT;
   return queue(client, "call", id, std::string_view(method, name), request, length);
 }
 

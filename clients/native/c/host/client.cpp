@@ -66,6 +66,12 @@ Client::Client(Options options, const signet_host *host)
   if (!vm_) throw std::runtime_error(error);
   start(options, effects_.box() != nullptr);
   if (is_stopped_) throw std::runtime_error(stopped_);
+  // The core answers its start as the call 0, and at once.
+  if (outputs_.empty() || outputs_.front().id != 0 || outputs_.front().kind == SIGNET_EVENT) {
+    throw std::runtime_error("the core did not answer its start");
+  }
+  if (outputs_.front().kind == SIGNET_REPLY_FAILURE) throw StartRefused{std::move(outputs_.front().bytes)};
+  outputs_.pop_front();
 }
 
 // Passes HostInfo and the identity client's options to the core.

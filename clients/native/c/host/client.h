@@ -20,9 +20,14 @@ struct Output {
 // A signet.client.v1.ClientFailure.
 Bytes client_failure(uint64_t kind, std::string_view reason, std::string_view message);
 
+// The core's refusal of its options: a signet.client.v1.ClientFailure.
+struct StartRefused {
+  Bytes failure;
+};
+
 class Client {
  public:
-  // Throws Failure, Malformed, std::invalid_argument, and std::runtime_error if the core does not start.
+  // Throws Failure, Malformed, std::invalid_argument, StartRefused, and std::runtime_error if the core does not start.
   Client(Options options, const signet_host *host);
 
   // From any thread. Return a status.

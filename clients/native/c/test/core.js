@@ -54,14 +54,25 @@ const methods = {
   throw: () => {
     throw new Error("thrown for a test")
   },
-  evaluate: (id) => reply(id, typeof globalThis.eval),
+  evaluate: (id) => {
+    let made = "refused"
+    try {
+      // biome-ignore lint/security/noGlobalEval: shows that the engine has none
+      made = globalThis.eval("1 + 1")
+    } catch {}
+    reply(id, made)
+  },
 }
 const timers = []
 const arm = () => output(6, timers.length === 0 ? 0 : Math.min(...timers.map(({ until }) => until)))
 const reply = (id, value) => output(1, id, utf8(JSON.stringify(value)))
 
 globalThis.signet = {
-  start: (info, options) => kept.push(info, options),
+  start: (info, options) => {
+    kept.push(info, options)
+    if (text(options).includes("refuse")) output(2, 0, utf8("refused"))
+    else output(1, 0, new Uint8Array(0))
+  },
   call: (id, method, request) => {
     const run = methods[method]
     if (run === undefined) output(2, id, utf8(method))

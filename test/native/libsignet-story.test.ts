@@ -1,0 +1,109 @@
+// A program on libsignet, with its real core and its own hosts, and a plain Node client, on one real server.
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type CoreClient, clientOf } from "../../clients/native/wasm/client.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
+import { type Driver, type HostMode, type NativeOptionsInit, startDriver } from "../support/native/driver.ts"
+import { buildNative, whyNoLibrary } from "../support/native/library.ts"
+import { storyStore } from "../support/postgres.ts"
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+interface Program extends CoreClient {
+  readonly driver: Driver
+  signIn(subject: string): Promise<string>
+  openMessenger(): Promise<string>
+}
+
+describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsignet", () => {
+  let server: Deployment
+  let messengers: Messengers
+  let programs: string
+  let folder: string
+  const drivers: Driver[] = []
+  beforeAll(async () => {
+    folder = mkdtempSync(join(fastTmpdir(), "signet-lib-"))
+    programs = (await buildNative()).folder
+    server = await startDeployment({ store: storyStore })
+    messengers = messengersOn(server)
+  }, 900_000)
+  afterAll(async () => {
+    for (const driver of drivers) driver.kill()
+    await messengers?.close()
+    await server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const optionsFor = (name: string, passphrase = "correct horse"): NativeOptionsInit => ({
+    identity: {
+      appId: server.app.id,
+      authBaseUrl: server.url,
+      providers: ["IDP_A"],
+      audiences: [server.audience],
+    },
+    dataFolder: join(folder, name),
+    box: { case: "passphrase", value: { passphrase: utf8(passphrase) } },
+  })
+
+  async function start(name: string, passphrase?: string, mode: HostMode = "log"): Promise<Program> {
+    const driver = startDriver(programs, "driver")
+    drivers.push(driver)
+    await driver.open(optionsFor(name, passphrase), mode)
+    const client = clientOf(driver)
+    return {
+      ...client,
+      driver,
+      async signIn(subject) {
+        const { credential, nonce = "" } = await server.login(subject)
+        const idToken = credential?.case === "idToken" ? credential.value : ""
+        const { user } = await client.identity.login({ provider: "IDP_A", nonce, credential: { idToken } })
+        return user?.principalId ?? ""
+      },
+      async openMessenger() {
+        const { audience, messagingUrl: baseUrl, issuerRootKey } = server
+        const request = { baseUrl, audience, issuerRootKeys: [new Uint8Array(issuerRootKey)] }
+        return (await client.messenger.open(request)).deviceId
+      },
+    }
+  }
+
+  async function texts({ messenger }: CoreClient, conversationId: string): Promise<string[]> {
+    const { entries } = await messenger.listTimeline({ conversationId })
+    return entries.flatMap(({ entry }) =>
+      entry.case === "message" ? [new TextDecoder().decode(entry.value.plaintext)] : [],
+    )
+  }
+
+  test("it signs in, exchanges messages with a Node client, and continues from its folder", async () => {
+    const ann = await start("ann")
+    await ann.signIn("ann in C")
+    const device = await ann.openMessenger()
+    const ben = await messengers.newcomer("ben in Node")
+    const { conversation } = await ann.messenger.createDirectConversation({ peerUserId: ben.person.userId })
+    const id = conversation?.id ?? ""
+    await ann.messenger.send({ conversationId: id, plaintext: utf8("from C") })
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    await ann.messenger.sync()
+    expect(await textsIn(ben, id)).toEqual(["from C", "from Node"])
+    expect(await texts(ann, id)).toEqual(["from C", "from Node"])
+    expect(await ann.driver.close()).toBe(0)
+    await ann.driver.stop()
+
+    // Killed, not closed, would be the same: each step is stored before it is sent.
+    const again = await start("ann")
+    expect((await again.identity.ready()).state?.state.case).toBe("signedIn")
+    expect(await again.openMessenger()).toBe(device)
+    await ben.messenger.send(id, utf8("after the restart"))
+    await again.messenger.sync()
+    expect(await texts(again, id)).toEqual(["from C", "from Node", "after the restart"])
+    await again.driver.close()
+
+    const wrong = await start("ann", "wrong horse")
+    expect((await wrong.identity.ready()).state).toMatchObject({ state: { case: "loggedOut" } })
+    await wrong.driver.close()
+  }, 300_000)
+})

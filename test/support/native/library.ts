@@ -1,0 +1,38 @@
+// Builds libsignet and its test programs, once for all tests that use them.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { buildCore } from "../../../clients/native/build.ts"
+import { buildLibrary, missingTool } from "../../../clients/native/c/build.ts"
+import { startEngine } from "../../../clients/native/wasm/engine.ts"
+
+const root = resolve(import.meta.dirname, "../../..")
+const target = join(root, "dist/native")
+
+/** What the machine lacks to build libsignet, as a sentence; undefined if it can. */
+export const whyNoLibrary: string | undefined = (() => {
+  const missing = process.platform === "linux" ? missingTool() : "Linux"
+  return missing === undefined ? undefined : `libsignet is not built: ${missing} is missing`
+})()
+
+export interface NativeBuild {
+  /** The folder of libsignet.so, libsignet-test.so, and the test programs. */
+  readonly folder: string
+}
+
+/** @param sanitize Sanitizers of the host, such as `address,undefined`. */
+export async function buildNative(sanitize?: string): Promise<NativeBuild> {
+  const { wasm } = await buildCore()
+  mkdirSync(target, { recursive: true })
+  const script = readFileSync(join(root, "clients/native/c/test/core.js"), "utf8")
+  const host = { call: () => undefined, nowNanoseconds: () => 0n, random: (length: number) => new Uint8Array(length) }
+  const engine = startEngine(new WebAssembly.Module(wasm), host, 64 * 1024 * 1024)
+  const testCore = join(target, "test-core.bc")
+  writeFileSync(`${testCore}.${process.pid}`, engine.compile(script))
+  renameSync(`${testCore}.${process.pid}`, testCore)
+  const folder = join(target, sanitize === undefined ? "c-test" : `c-${sanitize.replaceAll(",", "-")}`)
+  buildLibrary({
+    ...{ core: join(target, "core.bc"), into: folder, testCore },
+    ...(sanitize !== undefined && { sanitize }),
+  })
+  return { folder }
+}
