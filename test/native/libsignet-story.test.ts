@@ -1,6 +1,8 @@
 // A program on libsignet, with its real core and its own hosts, and a plain Node client, on one real server.
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type CoreClient, clientOf } from "../../clients/native/wasm/client.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
@@ -9,6 +11,7 @@ import { type Messengers, messengersOn, textsIn } from "../support/messaging/mes
 import { type Driver, type HostMode, type NativeOptionsInit, startDriver } from "../support/native/driver.ts"
 import { buildNative, whyNoLibrary } from "../support/native/library.ts"
 import { storyStore } from "../support/postgres.ts"
+import { startProgram } from "../support/program.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
@@ -106,4 +109,48 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     expect((await wrong.identity.ready()).state).toMatchObject({ state: { case: "loggedOut" } })
     await wrong.driver.close()
   }, 300_000)
+
+  test("the example signs in at the development profile, and two people write to each other", async () => {
+    const program = await startProgram({ SIGNET_DATA: join(folder, "server"), PORT: "0" })
+    try {
+      const rootKey = /pin the root key (\S+)/.exec(program.output())?.[1] ?? ""
+      const chat = async (email: string, ...more: string[]) => {
+        const asked = await fetch(`${program.url}/dev/idp-a/login-request`, {
+          ...{ method: "POST", body: JSON.stringify({ email }) },
+        })
+        const { appId, nonce, idToken } = (await asked.json()) as Record<string, string>
+        const args = [appId, Buffer.from(rootKey, "base64url").toString("hex"), nonce, idToken].map(String)
+        return spawn(join(programs, "chat"), [join(folder, email), program.url, ...args, ...more])
+      }
+      const ada = linesOf(await chat("ada@example.com"))
+      const adaId = /^signed in as (prn_\S+)$/.exec(await ada.next())?.[1] ?? ""
+      expect(await ada.next()).toBe("ready")
+      const ben = linesOf(await chat("ben@example.com", adaId, "bye"))
+      const benId = /^signed in as (prn_\S+)$/.exec(await ben.next())?.[1]
+      expect(await ada.next()).toBe(`${benId}: bye`)
+      expect(await ada.exited).toBe(0)
+      ben.kill()
+    } finally {
+      await program.end("SIGTERM")
+    }
+  }, 300_000)
 })
+
+/** The lines of a process's output. */
+function linesOf(child: ChildProcessWithoutNullStreams) {
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  let errors = ""
+  child.stderr.on("data", (text) => {
+    errors += text
+  })
+  const exited = new Promise<number | null>((resolve) => child.on("exit", resolve))
+  return {
+    exited,
+    async next(): Promise<string> {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`the process ended: ${errors}`)
+      return value
+    },
+    kill: () => void child.kill(),
+  }
+}

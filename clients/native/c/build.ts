@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
 
 const here = import.meta.dirname
 const root = resolve(here, "../../..")
@@ -40,7 +41,7 @@ export function missingTool(): string | undefined {
  *
  * @returns A folder with quickjs.h and quickjs.o.
  */
-export function buildEngine(): string {
+function buildEngine(): string {
   const wasm = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm")
   const bytes = readFileSync(wasm)
   if (sha256(bytes) !== engineHash) throw new Error("quickjs.wasm is not the one of quickjs-wasi 3.6.2")
@@ -62,7 +63,7 @@ export function buildEngine(): string {
   return folder
 }
 
-export interface LibraryOptions {
+interface LibraryOptions {
   /** Bytecode of the core. */
   readonly core: string
   /** The build's folder. */
@@ -74,7 +75,7 @@ export interface LibraryOptions {
 }
 
 /** Builds the library with CMake. Rebuilds only what has changed. */
-export function buildLibrary({ core, into, sanitize = "", testCore = "" }: LibraryOptions): void {
+function buildLibrary({ core, into, sanitize = "", testCore = "" }: LibraryOptions): void {
   const configure = [
     ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine()}`, `-DSIGNET_CORE=${core}`],
     ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`],
@@ -88,6 +89,14 @@ export function buildLibrary({ core, into, sanitize = "", testCore = "" }: Libra
 if (import.meta.filename === process.argv[1]) {
   const missing = missingTool()
   if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
-  buildLibrary({ core: join(root, "dist/native/core.bc"), into: join(root, "dist/native/c") })
-  console.log("dist/native/c/libsignet.so; install it with: cmake --install dist/native/c --strip")
+  const { values } = parseArgs({
+    options: {
+      core: { type: "string", default: join(root, "dist/native/core.bc") },
+      into: { type: "string", default: join(root, "dist/native/c") },
+      sanitize: { type: "string", default: "" },
+      "test-core": { type: "string", default: "" },
+    },
+  })
+  buildLibrary({ ...values, testCore: values["test-core"] })
+  console.log(`${values.into}/libsignet.so; install it with: cmake --install ${values.into} --strip`)
 }

@@ -5,7 +5,6 @@ import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { ClientFailureSchema } from "@signet/proto/client/v1/identity_service"
-import { type ClientEvent, ClientEventSchema } from "@signet/proto/client/v1/messenger_service"
 import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
 import { CoreError } from "../../../clients/native/wasm/core.ts"
 
@@ -40,7 +39,8 @@ export interface Driver {
   next(timeoutMs: number): Promise<DriverOutput>
   /** Calls a method, and waits for its reply. Other outputs are kept. @throws CoreError */
   call(method: string, request: Uint8Array): Promise<Uint8Array>
-  readonly events: ClientEvent[]
+  /** Events, as signet_next() returned them. */
+  readonly events: DriverOutput[]
   readonly effects: DriverOutput[]
   /** What the process wrote to its error output. */
   readonly lines: string[]
@@ -75,7 +75,7 @@ function driverOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Dri
     child.on("exit", (code, signal) => resolve({ code, signal })),
   )
   child.stdin.on("error", () => undefined)
-  const events: ClientEvent[] = []
+  const events: DriverOutput[] = []
   const effects: DriverOutput[] = []
   const replies = new Map<number, DriverOutput>()
   let last: Promise<unknown> = Promise.resolve()
@@ -101,7 +101,7 @@ function driverOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Dri
     const output = await next(50)
     if (output.status < 0) throw failed(output.bytes, output.status)
     if (output.kind === 1 || output.kind === 2) replies.set(output.id, output)
-    if (output.kind === 3) events.push(fromBinary(ClientEventSchema, output.bytes))
+    if (output.kind === 3) events.push(output)
     if (output.kind > 3) effects.push(output)
   }
 

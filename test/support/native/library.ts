@@ -1,8 +1,9 @@
 // Builds libsignet and its test programs, once for all tests that use them.
+import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { buildCore } from "../../../clients/native/build.ts"
-import { buildLibrary, missingTool } from "../../../clients/native/c/build.ts"
+import { missingTool } from "../../../clients/native/c/build.ts"
 import { startEngine } from "../../../clients/native/wasm/engine.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
@@ -30,9 +31,10 @@ export async function buildNative(sanitize?: string): Promise<NativeBuild> {
   writeFileSync(`${testCore}.${process.pid}`, engine.compile(script))
   renameSync(`${testCore}.${process.pid}`, testCore)
   const folder = join(target, sanitize === undefined ? "c-test" : `c-${sanitize.replaceAll(",", "-")}`)
-  buildLibrary({
-    ...{ core: join(target, "core.bc"), into: folder, testCore },
-    ...(sanitize !== undefined && { sanitize }),
-  })
+  const args = ["--core", join(target, "core.bc"), "--into", folder, "--test-core", testCore]
+  const build = join(root, "clients/native/c/build.ts")
+  const all = [build, ...args, ...(sanitize === undefined ? [] : ["--sanitize", sanitize])]
+  // Test files of other processes build, too.
+  execFileSync("flock", [join(target, "c.lock"), process.execPath, ...all], { stdio: ["ignore", "ignore", "inherit"] })
   return { folder }
 }

@@ -70,7 +70,7 @@ const reply = (id, value) => output(1, id, utf8(JSON.stringify(value)))
 globalThis.signet = {
   start: (info, options) => {
     kept.push(info, options)
-    if (text(options).includes("refuse")) output(2, 0, utf8("refused"))
+    if (text(options).includes("refuse")) output(2, 0, unhex("0804"))
     else output(1, 0, new Uint8Array(0))
   },
   call: (id, method, request) => {
