@@ -10,7 +10,15 @@ const here = import.meta.dirname
 const root = resolve(here, "../../..")
 /** quickjs.wasm of quickjs-wasi 3.6.2. Bytecode runs only in the engine that compiled it. */
 const engineHash = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df732b4bbd9"
-const engineFlags = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w"]
+const engineFlags = [
+  "-std=gnu11",
+  "-O2",
+  "-fPIC",
+  "-fvisibility=hidden",
+  "-ffunction-sections",
+  "-fdata-sections",
+  "-w",
+]
 const cache = join(root, "node_modules/.cache/signet/native")
 
 /** Each generated function checks the stack that its thread has left, in place of a count of calls. */
@@ -47,7 +55,10 @@ function buildEngine(): string {
   if (sha256(bytes) !== engineHash) throw new Error("quickjs.wasm is not the one of quickjs-wasi 3.6.2")
   const header = readFileSync(join(here, "engine/wasm-rt.h"))
   const tools = ["wasm2c", "gcc"].map((tool) => execFileSync(tool, ["--version"], { encoding: "utf8" }).split("\n")[0])
-  const folder = join(cache, sha256(JSON.stringify([engineHash, sha256(header), tools, engineFlags, prologue])).slice(0, 16))
+  const folder = join(
+    cache,
+    sha256(JSON.stringify([engineHash, sha256(header), tools, engineFlags, prologue])).slice(0, 16),
+  )
   if (existsSync(folder)) return folder
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })

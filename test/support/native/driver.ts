@@ -4,11 +4,22 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import { ClientFailureSchema } from "@signet/proto/client/v1/identity_service"
+import { ClientFailureSchema, type IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
 import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
 import { CoreError } from "../../../clients/native/wasm/core.ts"
 
-export type NativeOptionsInit = MessageInitShape<typeof NativeOptionsSchema>
+export interface NativeOptionsInit {
+  readonly identity?: MessageInitShape<typeof IdentityOptionsSchema>
+  readonly dataFolder?: string
+  readonly box?:
+    | { readonly case: "passphrase"; readonly value: { passphrase?: Uint8Array } }
+    | { readonly case: "programBox"; readonly value: { backend?: string; version?: number } }
+    | { readonly case: "secretService"; readonly value: object }
+    | { readonly case: undefined }
+  readonly performs?: number[]
+  readonly trustAnchors?: string
+  readonly memoryLimitMib?: number
+}
 
 export const status = {
   OK: 0,

@@ -1,0 +1,222 @@
+// The hosts of libsignet: primitives, secret box, data folder, files and HTTP.
+import { statSync } from "node:fs"
+import { type AddressInfo, createServer as createTcpServer } from "node:net"
+import { join } from "node:path"
+import { fromBinary } from "@bufbuild/protobuf"
+import { HttpPieceSchema } from "@signet/proto/host/v1/host"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../support/effort.ts"
+import type { Driver } from "../support/native/driver.ts"
+import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
+import { whyNoLibrary } from "../support/native/library.ts"
+import { primitiveVectors } from "../support/native/primitive-vectors.ts"
+import {
+  bytes,
+  callCore,
+  effect,
+  type Json,
+  openUnitLibrary,
+  outcome,
+  primitive,
+  type UnitLibrary,
+  utf8,
+} from "../support/native/unit.ts"
+
+/** The long form repeats the tests with a host that sanitizers watch; the engine's own code is not instrumented. */
+const builds = isLong ? [undefined, "address,undefined"] : [undefined]
+
+describe.skipIf(whyNoLibrary !== undefined).for(builds)(
+  whyNoLibrary ?? "libsignet's hosts, sanitized by %s",
+  (sanitize) => {
+    let library: UnitLibrary
+    let http: EchoServer
+    beforeAll(async () => {
+      library = await openUnitLibrary(sanitize)
+      http = await startEchoServer()
+    }, 900_000)
+    afterEach(() => library?.endAll())
+    afterAll(async () => {
+      await library?.close()
+      await http?.close()
+    })
+
+    test("every primitive gives the answers of its RFC", async () => {
+      const driver = await library.open()
+      for (const [name, args, answer] of primitiveVectors) {
+        expect([name, await primitive(driver, ...args)]).toEqual([name, answer])
+      }
+    })
+
+    test("refuses arguments that are not a primitive's", async () => {
+      const driver = await library.open()
+      for (let op = 0; op <= 26; op++) {
+        if (op === 2 || op === 16 || op === 24) continue
+        expect([op, await primitive(driver, op)]).toEqual([op, null])
+        expect([op, await primitive(driver, op, "text", -1, { hex: "00" }, 1, 2, 3)]).toEqual([op, null])
+      }
+      expect(await primitive(driver, 1, 65_537)).toBe(null)
+      expect(await primitive(driver, 17, 99, bytes("00"))).toBe(null)
+      expect(await primitive(driver, 15, 99, "purpose", bytes("00"))).toBe(6)
+    })
+
+    test("holds signing keys that outlive the process, and seals for one scope and purpose", async () => {
+      const dataFolder = library.newFolder()
+      const scope = { tenant: "ten_1", app: "app_1", user: "prn_1", device: "0a" }
+      const first = await library.open({ dataFolder })
+      const hold = async (driver: Driver, create: boolean, change = {}) => {
+        const done = await outcome(driver, { case: "boxHold", value: { scope: { ...scope, ...change }, create } })
+        return done.case === "boxHold" ? done.value.box : done.value
+      }
+      expect(await hold(first, false)).toMatchObject({ kind: 4, box: 6 })
+      const box = await hold(first, true)
+      expect(box).toBe(1)
+      const made = await primitive(first, 11, 1)
+      const sealed = await primitive(first, 14, 1, "purpose", bytes("0102"))
+      expect(made).toMatchObject({ hex: expect.stringMatching(/^[0-9a-f]{128}$/) })
+      const { hex: pair } = made as { hex: string }
+      await outcome(first, { case: "boxRotate", value: { scope } })
+      const later = await primitive(first, 14, 1, "purpose", bytes("0304"))
+      await first.close()
+
+      const second = await library.open({ dataFolder })
+      await hold(second, false)
+      const signature = (await primitive(second, 12, 1, bytes(pair.slice(0, 64)), bytes("abcd"))) as Json
+      expect(await primitive(second, 13, bytes(pair.slice(64)), bytes("abcd"), signature)).toBe(1)
+      expect(await primitive(second, 13, bytes(pair.slice(64)), bytes("abce"), signature)).toBe(0)
+      expect(await primitive(second, 15, 1, "purpose", sealed as Json)).toEqual(bytes("0102"))
+      expect(await primitive(second, 15, 1, "purpose", later as Json)).toEqual(bytes("0304"))
+      expect(await primitive(second, 15, 1, "another", sealed as Json)).toBe(8)
+      expect(await hold(second, true, { user: "prn_2" })).toBe(2)
+      expect(await primitive(second, 15, 2, "purpose", sealed as Json)).toBe(4)
+      await outcome(second, { case: "boxDestroy", value: { scope } })
+      expect(await primitive(second, 15, 1, "purpose", sealed as Json)).toBe(6)
+      expect(await hold(second, false)).toMatchObject({ kind: 4, box: 6 })
+      await second.close()
+
+      const wrong = await library.open({
+        dataFolder,
+        box: { case: "passphrase", value: { passphrase: utf8("another") } },
+      })
+      expect(await hold(wrong, false, { user: "prn_2" })).toMatchObject({ kind: 4, box: 5 })
+    })
+
+    test("stores rows by generation, and names by revision, for all processes of a folder", async () => {
+      const dataFolder = library.newFolder()
+      const [one, two] = [await library.open({ dataFolder }), await library.open({ dataFolder })]
+      const put = (key: string, kind = 1) => ({ kind, table: "t", key, value: utf8(key) })
+      const write = (driver: Driver, expectedGeneration: bigint, ...ops: object[]) =>
+        outcome(driver, { case: "storeTransact", value: { space: "device", expectedGeneration, ops } })
+      expect(await write(one, 0n, put("b"), put("a", 2))).toMatchObject({ value: { outcome: 1 } })
+      expect(await write(two, 0n, put("c"))).toMatchObject({ value: { outcome: 2 } })
+      expect(await write(two, 1n, put("c"), put("a", 2))).toMatchObject({ value: { outcome: 3 } })
+      expect(await write(two, 1n, put("c"), put("b", 3))).toMatchObject({ value: { outcome: 1 } })
+      const wanted = ["a", "b", "c"].map((key) => ({ table: "t", key }))
+      expect(await outcome(one, { case: "storeRead", value: { space: "device", wanted } })).toMatchObject({
+        value: { generation: 2n, values: [{ exists: true, value: utf8("a") }, { exists: false }, { exists: true }] },
+      })
+      const list = await outcome(one, { case: "storeList", value: { space: "device", table: "t", after: "a" } })
+      expect(list).toMatchObject({ value: { rows: [{ key: "c", value: utf8("c") }] } })
+      expect(await outcome(one, { case: "storeSpaces", value: {} })).toMatchObject({ value: { spaces: ["device"] } })
+      expect(await write(one, 2n, { ...put("x"), kind: 9 })).toMatchObject({ case: "failure", value: { kind: 3 } })
+
+      const named = (driver: Driver, text: string, expected?: string) =>
+        outcome(driver, {
+          case: "storageWrite",
+          value: { name: "n", bytes: utf8(text), ...(expected !== undefined && { expected }) },
+        })
+      const written = await named(one, "v1")
+      const revision = written.case === "storageWrite" ? written.value.revision : ""
+      expect(revision).not.toBe("")
+      expect(await named(two, "v2")).toMatchObject({ value: { revision: "" } })
+      expect(await named(two, "v2", revision)).toMatchObject({ value: { revision: expect.stringMatching(/./) } })
+      expect(await named(one, "v3", revision)).toMatchObject({ value: { revision: "" } })
+      const read = await outcome(one, { case: "storageRead", value: { name: "n" } })
+      expect(read).toMatchObject({ value: { bytes: utf8("v2") } })
+      const remove = (expected: string) => outcome(one, { case: "storageRemove", value: { name: "n", expected } })
+      expect(await remove(revision)).toMatchObject({ value: { removed: false } })
+      expect(await remove("any")).toMatchObject({ value: { removed: true } })
+      expect(statSync(dataFolder).mode & 0o777).toBe(0o700)
+      expect(statSync(join(dataFolder, "signet.db")).mode & 0o777).toBe(0o600)
+    })
+
+    test("one process at a time has the lock, and its end releases it", async () => {
+      const dataFolder = library.newFolder()
+      const [one, two] = [await library.open({ dataFolder }), await library.open({ dataFolder })]
+      const acquire = { case: "lockAcquire", value: {} } as const
+      expect((await outcome(one, acquire)).case).toBe("done")
+      let isHeld = false
+      const waiting = outcome(two, acquire).then((done) => {
+        isHeld = true
+        return done
+      })
+      await callCore(one, "later", "200")
+      expect(isHeld).toBe(false)
+      one.kill()
+      expect((await waiting).case).toBe("done")
+    })
+
+    test("reads and writes files that the app named", async () => {
+      const driver = await library.open()
+      const path = join(library.folder, "file")
+      const write = (offset: bigint, text: string, isLast: boolean) =>
+        outcome(driver, { case: "fileWrite", value: { path, offset, bytes: utf8(text), isLast } })
+      expect(await write(0n, "abc", false)).toMatchObject({ case: "done" })
+      expect(await write(0n, "abc", false)).toMatchObject({ case: "failure", value: { kind: 6 } })
+      expect(await write(2n, "x", false)).toMatchObject({ case: "failure", value: { kind: 6 } })
+      expect(await write(3n, "def", true)).toMatchObject({ case: "done" })
+      const read = (offset: bigint) => outcome(driver, { case: "fileRead", value: { path, offset, length: 4 } })
+      expect(await read(3n)).toMatchObject({ value: { bytes: utf8("def") } })
+      expect(await outcome(driver, { case: "fileInfo", value: { path } })).toMatchObject({ value: { size: 6n } })
+      const none = await outcome(driver, { case: "fileInfo", value: { path: `${path}2` } })
+      expect(none).toMatchObject({ case: "failure", value: { kind: 6 } })
+    })
+
+    test("sends requests as they are: no redirect, cookie, or header of its own", async () => {
+      const driver = await library.open()
+      const request = (path: string, change = {}) =>
+        effect(driver, { case: "http", value: { method: "POST", url: http.url + path, body: utf8("hi"), ...change } })
+      const headers = [{ name: "x-test", value: "1" }]
+      const echo = (await request("/echo", { headers })).result
+      if (echo.case !== "http") throw new Error(`the host answered ${echo.case}`)
+      expect(new TextDecoder().decode(echo.value.body)).toBe("POST hi")
+      const seen = JSON.parse(echo.value.headers.find(({ name }) => name === "x-seen")?.value ?? "{}")
+      expect(Object.keys(seen).sort()).toEqual(["content-length", "host", "x-test"])
+      expect((await request("/redirect")).result).toMatchObject({ value: { status: 302 } })
+      expect((await request("/slow", { timeoutMs: 100 })).result).toMatchObject({ value: { kind: 2 } })
+      const again = (await request("/echo", { method: "GET", body: new Uint8Array() })).result
+      if (again.case !== "http") throw new Error(`the host answered ${again.case}`)
+      expect(again.value.headers.find(({ name }) => name === "x-seen")?.value).not.toContain("cookie")
+      const stream = await request("/stream", { isStream: true })
+      const pieces = stream.pieces.map((hex) => fromBinary(HttpPieceSchema, Buffer.from(hex, "hex")))
+      expect(pieces[0]).toMatchObject({ status: 200, body: new Uint8Array() })
+      expect(
+        pieces
+          .slice(1)
+          .map(({ body }) => new TextDecoder().decode(body))
+          .join(""),
+      ).toBe("firstsecond")
+      expect(stream.result).toMatchObject({ case: "http", value: { status: 200, body: new Uint8Array() } })
+      const injected = await request("/echo", { headers: [{ name: "x", value: "1\r\ny: 2" }] })
+      expect(injected.result).toMatchObject({ case: "failure" })
+    })
+
+    test("reaches no address in clear text that is not of this machine", async () => {
+      const driver = await library.open()
+      const get = (url: string) => outcome(driver, { case: "http", value: { method: "GET", url } })
+      const unreachable = { case: "failure", value: { kind: 1 } }
+      for (const url of [
+        "http://example.com/",
+        "http://127.0.0.1.example.com/",
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/",
+      ]) {
+        expect(await get(url)).toMatchObject(unreachable)
+      }
+      const closed = createTcpServer().listen(0, "127.0.0.1")
+      await new Promise((resolve) => closed.once("listening", resolve))
+      const { port } = closed.address() as AddressInfo
+      await new Promise((resolve) => closed.close(resolve))
+      expect(await get(`http://127.0.0.1:${port}/`)).toMatchObject(unreachable)
+    })
+  },
+)
