@@ -1,10 +1,12 @@
 // The hosts of libsignet: primitives, secret box, data folder, files and HTTP.
-import { statSync } from "node:fs"
+import { statSync, writeFileSync } from "node:fs"
+import { createServer as createTlsServer } from "node:https"
 import { type AddressInfo, createServer as createTcpServer } from "node:net"
 import { join } from "node:path"
 import { fromBinary } from "@bufbuild/protobuf"
 import { HttpPieceSchema } from "@signet/proto/host/v1/host"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { makeCertificate } from "../support/certificate.ts"
 import { isLong } from "../support/effort.ts"
 import type { Driver } from "../support/native/driver.ts"
 import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
@@ -217,6 +219,25 @@ describe.skipIf(whyNoLibrary !== undefined).for(builds)(
       const { port } = closed.address() as AddressInfo
       await new Promise((resolve) => closed.close(resolve))
       expect(await get(`http://127.0.0.1:${port}/`)).toMatchObject(unreachable)
+    })
+
+    test("verifies a server's certificate, and the name in it", async (context) => {
+      const certificate = makeCertificate()
+      if (certificate === undefined) return context.skip("TLS is not tested: openssl is missing")
+      const server = createTlsServer(certificate, (_, response) => response.end("secret")).listen(0)
+      await new Promise((resolve) => server.once("listening", resolve))
+      const { port } = server.address() as AddressInfo
+      const trustAnchors = join(library.folder, "anchors.pem")
+      writeFileSync(trustAnchors, certificate.cert)
+      const trusting = await library.open({ trustAnchors })
+      const get = (driver: Driver, host: string) =>
+        outcome(driver, { case: "http", value: { method: "GET", url: `https://${host}:${port}/` } })
+      expect(await get(trusting, "127.0.0.1")).toMatchObject({ case: "http", value: { body: utf8("secret") } })
+      expect(await get(trusting, "127.0.0.2")).toMatchObject({ case: "failure", value: { kind: 1 } })
+      const other = await library.open()
+      expect(await get(other, "127.0.0.1")).toMatchObject({ case: "failure", value: { kind: 1 } })
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
     })
   },
 )

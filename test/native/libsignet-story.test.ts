@@ -15,6 +15,10 @@ import { startProgram } from "../support/program.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
+const planted = "from C, planted-77aa01"
+/** The first bytes of a JWT's header, `{"alg":"`. */
+const tokenStart = "eyJhbGciOi"
+
 interface Program extends CoreClient {
   readonly driver: Driver
   signIn(subject: string): Promise<string>
@@ -87,13 +91,17 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     const ben = await messengers.newcomer("ben in Node")
     const { conversation } = await ann.messenger.createDirectConversation({ peerUserId: ben.person.userId })
     const id = conversation?.id ?? ""
-    await ann.messenger.send({ conversationId: id, plaintext: utf8("from C") })
+    await ann.messenger.send({ conversationId: id, plaintext: utf8(planted) })
     await ben.messenger.sync()
     await ben.messenger.send(id, utf8("from Node"))
     await ann.messenger.sync()
-    expect(await textsIn(ben, id)).toEqual(["from C", "from Node"])
-    expect(await texts(ann, id)).toEqual(["from C", "from Node"])
+    expect(await textsIn(ben, id)).toEqual([planted, "from Node"])
+    expect(await texts(ann, id)).toEqual([planted, "from Node"])
+    // The texts are in the core's memory until it is closed, and so is the beginning of an access token.
+    expect(await ann.driver.scan(planted)).toBeGreaterThan(0)
+    expect(await ann.driver.scan(tokenStart)).toBeGreaterThan(0)
     expect(await ann.driver.close()).toBe(0)
+    expect([await ann.driver.scan(planted), await ann.driver.scan(tokenStart)]).toEqual([0, 0])
     await ann.driver.stop()
 
     // Killed, not closed, would be the same: each step is stored before it is sent.
@@ -102,7 +110,7 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     expect(await again.openMessenger()).toBe(device)
     await ben.messenger.send(id, utf8("after the restart"))
     await again.messenger.sync()
-    expect(await texts(again, id)).toEqual(["from C", "from Node", "after the restart"])
+    expect(await texts(again, id)).toEqual([planted, "from Node", "after the restart"])
     await again.driver.close()
 
     const wrong = await start("ann", "wrong horse")

@@ -91,6 +91,8 @@ function buildLibrary({ core, into, sanitize = "", testCore = "" }: LibraryOptio
     ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine()}`, `-DSIGNET_CORE=${core}`],
     ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`],
   ]
+  // libFuzzer is clang's.
+  if (sanitize.includes("fuzzer")) configure.push("-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++")
   for (const args of [configure, ["--build", into, "--parallel", "2"]]) {
     const run = spawnSync("cmake", args, { encoding: "utf8" })
     if (run.status !== 0) throw new Error(`cmake ${args.join(" ")} failed:\n${run.stdout}\n${run.stderr}`)
