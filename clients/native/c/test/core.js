@@ -37,7 +37,7 @@ const methods = {
     reply(id, null)
   },
   keep: (id, request) => {
-    kept.push(request, text(request) + "!")
+    kept.push(request, `${text(request)}!`)
     reply(id, null)
   },
   recurse: (id, request) => reply(id, deep(Number(text(request)))),
