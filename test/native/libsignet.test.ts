@@ -1,11 +1,11 @@
 // libsignet by its C interface: uses, misuses, and what a faulty program or core leads to.
-import { execFileSync } from "node:child_process"
-import { existsSync, statSync } from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import { mkdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { EffectSchema } from "@signet/proto/host/v1/host"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
-import { isLong } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type HostMode, type NativeOptionsInit, optionsBytes, status } from "../support/native/driver.ts"
 import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
 import { buildNative, whyNoLibrary } from "../support/native/library.ts"
@@ -23,6 +23,7 @@ import {
 /** Names of the interface; signet.h documents each. */
 const functions = ["abi_version", "buf_free", "call", "close", "complete", "next", "open", "push"]
 const maxLibraryBytes = 2_500_000
+const sources = join(import.meta.dirname, "../../clients/native/c")
 
 describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
   let library: UnitLibrary
@@ -67,6 +68,22 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
       expect(execFileSync(join(folder, "misuse"), [options], { encoding: "utf8" })).toBe("")
     },
     900_000,
+  )
+
+  test.runIf(isLong)(
+    "survives bytes of an attacker for a minute",
+    async (context) => {
+      if (spawnSync("clang", ["--version"]).error !== undefined)
+        context.skip("the fuzz target is not run: clang is missing")
+      const { folder } = await buildNative("fuzzer-no-link,address")
+      // Its inputs name files below the working folder.
+      const cwd = library.newFolder()
+      mkdirSync(cwd)
+      const seconds = effort(1, 60, 600)
+      const run = spawnSync(join(folder, "fuzz"), [`-max_total_time=${seconds}`], { cwd, encoding: "utf8" })
+      expect([run.status, run.stderr.slice(-2_000)]).toEqual([0, expect.stringMatching(/Done \d{3,} runs/)])
+    },
+    1_800_000,
   )
 
   test("returns BUSY to a second thread, and HANDLE to a thread that waits while the client is closed", async () => {
@@ -189,8 +206,26 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     const installed = execFileSync("find", [prefix, "-name", "signet.pc"], { encoding: "utf8" })
       .trim()
       .replace(/\/pkgconfig.*/, "")
-    expect(existsSync(join(prefix, "include/signet.h"))).toBe(true)
-    expect(existsSync(join(installed, "cmake/Signet/SignetConfig.cmake"))).toBe(true)
-    expect(existsSync(join(installed, "libsignet.so"))).toBe(true)
+    const env = { ...process.env, PKG_CONFIG_PATH: join(installed, "pkgconfig"), LD_LIBRARY_PATH: installed }
+    const flags = execFileSync("pkg-config", ["--cflags", "--libs", "signet"], { env, encoding: "utf8" })
+      .trim()
+      .split(/\s+/)
+    const program = join(library.folder, "chat")
+    execFileSync("gcc", ["-Wall", "-Werror", join(sources, "examples/chat.c"), ...flags, "-o", program], { env })
+    expect(spawnSync(program, { env }).status).toBe(2)
+    if (!isLong) return
+    const project = library.newFolder()
+    mkdirSync(project)
+    const lines = ["find_package(Signet REQUIRED)", `add_executable(chat ${join(sources, "examples/chat.c")})`]
+    const list = [
+      "cmake_minimum_required(VERSION 3.18)",
+      "project(chat C)",
+      ...lines,
+      "target_link_libraries(chat signet::signet)",
+    ]
+    writeFileSync(join(project, "CMakeLists.txt"), list.join("\n"))
+    execFileSync("cmake", ["-S", project, "-B", project, `-DCMAKE_PREFIX_PATH=${prefix}`], { stdio: "ignore" })
+    execFileSync("cmake", ["--build", project], { stdio: "ignore" })
+    expect(spawnSync(join(project, "chat"), { env }).status).toBe(2)
   })
 })

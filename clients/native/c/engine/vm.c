@@ -95,7 +95,7 @@ static u32 from_js(signet_vm *vm, u32 handle, signet_value *value) {
   if (!Z_quickjsZ_qjs_is_object(js, handle)) return 0;
   const u32 data = Z_quickjsZ_JS_GetUint8Array(js, context, vm->scratch, boxed);
   if (data == 0) {
-    /* No Uint8Array, or an empty one. */
+    /* No Uint8Array. */
     Z_quickjsZ_qjs_free_value(js, Z_quickjsZ_qjs_get_exception(js));
     return 0;
   }
