@@ -117,9 +117,18 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     await driver.command("complete 1 6a00")
     const reply = JSON.parse(new TextDecoder().decode((await driver.next(1_000)).bytes))
     expect(reply).toEqual({ effect: 1, result: "6a00", pieces: ["0801"] })
-    await driver.command(`call 51 cancel ${Buffer.from("9").toString("hex")}`)
-    expect(await driver.next(1_000)).toMatchObject({ kind: 1, id: 51 })
-    expect(await driver.next(1_000)).toMatchObject({ kind: 5, id: 9 })
+    await driver.command(`call 51 effect ${Buffer.from(request).toString("hex")}`)
+    expect(await driver.next(1_000)).toMatchObject({ kind: 4, id: 2 })
+    const cancel = (call: number, id: string) =>
+      driver.command(`call ${call} cancel ${Buffer.from(id).toString("hex")}`)
+    await cancel(52, "2")
+    expect(await driver.next(1_000)).toMatchObject({ kind: 1, id: 52 })
+    expect(await driver.next(1_000)).toMatchObject({ kind: 5, id: 2 })
+    // A completed effect, and the program's second cancellation, are not passed.
+    await cancel(53, "1")
+    await cancel(54, "2")
+    expect([(await driver.next(1_000)).id, (await driver.next(1_000)).id]).toEqual([53, 54])
+    expect((await driver.next(0)).status).toBe(status.TIMEOUT)
   })
 
   test.each<[string, Partial<NativeOptionsInit>, number]>([

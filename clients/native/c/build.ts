@@ -11,13 +11,9 @@ const root = resolve(here, "../../..")
 /** quickjs.wasm of quickjs-wasi 3.6.2. Bytecode runs only in the engine that compiled it. */
 const engineHash = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df732b4bbd9"
 const engineFlags = [
-  "-std=gnu11",
-  "-O2",
-  "-fPIC",
-  "-fvisibility=hidden",
-  "-ffunction-sections",
-  "-fdata-sections",
-  "-w",
+  ...["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w"],
+  // Without it gcc calls the accessors of memory in the interpreter's large function, which takes a fifth longer.
+  "-Dinline=__inline__ __attribute__((always_inline))",
 ]
 const cache = join(root, "node_modules/.cache/signet/native")
 

@@ -6,7 +6,7 @@ import type { Readable, Writable } from "node:stream"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { ClientFailureSchema, type IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
 import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
-import { CoreError } from "../../../clients/native/wasm/core.ts"
+import { CoreError } from "../../../clients/native/wasm/failure.ts"
 
 export interface NativeOptionsInit {
   readonly identity?: MessageInitShape<typeof IdentityOptionsSchema>

@@ -106,11 +106,15 @@ void Client::enter(const char *entry, const signet_value *arguments, size_t coun
     return;
   }
   for (Output &output : std::exchange(started_, {})) {
-    if (output.kind == SIGNET_EFFECT && performs_.count(kind_of(output.bytes)) == 0) {
-      effects_.start(output.id, output.bytes);
-    } else if (output.kind == SIGNET_EFFECT || !effects_.cancel(output.id)) {
-      outputs_.push_back(std::move(output));
+    const bool is_effect = output.kind == SIGNET_EFFECT;
+    if (is_effect && performs_.count(kind_of(output.bytes)) > 0) passed_.insert(output.id);
+    if (passed_.count(output.id) == 0) {
+      if (is_effect) effects_.start(output.id, output.bytes);
+      else effects_.cancel(output.id);
+      continue;
     }
+    if (!is_effect) passed_.erase(output.id);
+    outputs_.push_back(std::move(output));
   }
 }
 
@@ -143,6 +147,7 @@ bool Client::step() {
     return true;
   }
   if (take(item)) {
+    if (item.method.empty() && item.entry[0] == 'c') passed_.erase(item.id);
     const signet_value call[] = {number(item.id), text(item.method), bytes(item.bytes)};
     const signet_value other[] = {number(item.id), bytes(item.bytes)};
     const bool is_call = !item.method.empty();

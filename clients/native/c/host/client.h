@@ -62,6 +62,7 @@ class Client {
   std::unique_ptr<signet_vm, CloseVm> vm_;
   std::deque<Output> outputs_;
   std::vector<Output> started_;
+  std::set<uint64_t> passed_; /* effects that the program is performing */
   uint64_t wake_at_ms_ = 0;
   std::string stopped_;
   std::atomic<bool> is_stopped_{false};

@@ -134,14 +134,10 @@ void Effects::start(uint64_t id, View effect) {
   if (!outcome.empty()) done_.push_back({id, false, std::move(outcome)});
 }
 
-bool Effects::cancel(uint64_t id) {
-  for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
-    if (at->id != id) continue;
-    waiting_.erase(at);
-    return true;
-  }
+void Effects::cancel(uint64_t id) {
+  for (auto at = waiting_.begin(); at != waiting_.end();) at = at->id == id ? waiting_.erase(at) : std::next(at);
   for (auto at = done_.begin(); at != done_.end();) at = at->id == id ? done_.erase(at) : std::next(at);
-  return http_.cancel(id);
+  http_.cancel(id);
 }
 
 void Effects::poll_lock() {

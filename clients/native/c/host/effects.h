@@ -20,8 +20,8 @@ class Effects {
 
   // Performs or starts an Effect. Its outcome is an output.
   void start(uint64_t id, View effect);
-  // Stops an effect. True if it was running here.
-  bool cancel(uint64_t id);
+  // Stops an effect, and drops its outcome.
+  void cancel(uint64_t id);
 
   // Does what is due, without waiting. Returns false without an output.
   bool next(Http::Output &output);

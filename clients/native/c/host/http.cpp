@@ -225,7 +225,7 @@ void Http::start(uint64_t id, View message) {
   running_[id] = std::move(request);
 }
 
-bool Http::cancel(uint64_t id) { return running_.erase(id) > 0; }
+void Http::cancel(uint64_t id) { running_.erase(id); }
 
 void Http::finish(Request &request, int code) {
   if (code != CURLE_OK) {

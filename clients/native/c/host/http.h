@@ -20,8 +20,8 @@ class Http {
 
   // Starts the HttpRequest of an effect. Throws Failure and Malformed.
   void start(uint64_t id, View request);
-  // Stops a request. True if it ran.
-  bool cancel(uint64_t id);
+  // Stops a request.
+  void cancel(uint64_t id);
 
   // What a request has for the core.
   struct Output {
