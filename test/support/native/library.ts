@@ -1,6 +1,6 @@
 // Builds libsignet and its test programs, once for all tests that use them.
 import { execFileSync } from "node:child_process"
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { buildCore } from "../../../clients/native/build.ts"
 import { missingTool } from "../../../clients/native/c/build.ts"
@@ -28,8 +28,12 @@ export async function buildNative(sanitize?: string): Promise<NativeBuild> {
   const host = { call: () => undefined, nowNanoseconds: () => 0n, random: (length: number) => new Uint8Array(length) }
   const engine = startEngine(new WebAssembly.Module(wasm), host, 64 * 1024 * 1024)
   const testCore = join(target, "test-core.bc")
-  writeFileSync(`${testCore}.${process.pid}`, engine.compile(script))
-  renameSync(`${testCore}.${process.pid}`, testCore)
+  const bytecode = engine.compile(script)
+  // A newer file would be linked again, while tests of other processes use the library.
+  if (!existsSync(testCore) || !readFileSync(testCore).equals(bytecode)) {
+    writeFileSync(`${testCore}.${process.pid}`, bytecode)
+    renameSync(`${testCore}.${process.pid}`, testCore)
+  }
   const folder = join(target, sanitize === undefined ? "c-test" : `c-${sanitize.replaceAll(",", "-")}`)
   const args = ["--core", join(target, "core.bc"), "--into", folder, "--test-core", testCore]
   const build = join(root, "clients/native/c/build.ts")
