@@ -104,14 +104,31 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     expect([await ann.driver.scan(planted), await ann.driver.scan(tokenStart)]).toEqual([0, 0])
     await ann.driver.stop()
 
-    // Killed, not closed, would be the same: each step is stored before it is sent.
     const again = await start("ann")
     expect((await again.identity.ready()).state?.state.case).toBe("signedIn")
     expect(await again.openMessenger()).toBe(device)
     await ben.messenger.send(id, utf8("after the restart"))
     await again.messenger.sync()
     expect(await texts(again, id)).toEqual([planted, "from Node", "after the restart"])
-    await again.driver.close()
+    const late = again.messenger.send({ conversationId: id, plaintext: utf8("before the kill") })
+    again.driver.kill()
+    await expect(late).rejects.toThrow()
+
+    // The message was sent, or is sent now; or it was not stored yet. It is never sent twice.
+    const third = await start("ann")
+    expect(await third.openMessenger()).toBe(device)
+    await third.messenger.sync()
+    const before = [planted, "from Node", "after the restart"]
+    expect((await texts(third, id)).slice(0, 3)).toEqual(before)
+    await third.messenger.send({ conversationId: id, plaintext: utf8("after the kill") })
+    const all = await texts(third, id)
+    expect([
+      [...before, "after the kill"],
+      [...before, "before the kill", "after the kill"],
+    ]).toContainEqual(all)
+    await ben.messenger.sync()
+    expect(await textsIn(ben, id)).toEqual(all)
+    await third.driver.close()
 
     const wrong = await start("ann", "wrong horse")
     expect((await wrong.identity.ready()).state).toMatchObject({ state: { case: "loggedOut" } })
