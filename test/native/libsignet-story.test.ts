@@ -112,7 +112,7 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     expect(await texts(again, id)).toEqual([planted, "from Node", "after the restart"])
     const late = again.messenger.send({ conversationId: id, plaintext: utf8("before the kill") })
     again.driver.kill()
-    await expect(late).rejects.toThrow()
+    await expect(late).rejects.toThrow("the driver ended")
 
     // The message was sent, or is sent now; or it was not stored yet. It is never sent twice.
     const third = await start("ann")
