@@ -1,0 +1,86 @@
+package dev.signet.client;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Locale;
+
+/** The functions of libsignet's C interface, which signet.h documents. */
+final class Native {
+  static final int OK = 0;
+  static final int TIMEOUT = 1;
+  static final int E_ARGUMENT = -1;
+  static final int E_STOPPED = -6;
+  static final int E_MEMORY = -7;
+  static final int REPLY = 1;
+  static final int REPLY_FAILURE = 2;
+  static final int EVENT = 3;
+
+  /** Names the folder of the two libraries. Without it they are those of the jar. */
+  static final String FOLDER_PROPERTY = "dev.signet.client.natives";
+
+  private static final String[] LIBRARIES = {"libsignet.so.1", "libsignet-jni.so"};
+  private static boolean isLoaded;
+
+  private Native() {}
+
+  /** Sets handle[0], or failure[0] to a ClientFailure. Needs a stack of 4 MiB. */
+  static native int open(byte[] options, long[] handle, byte[][] failure);
+
+  /** The method's name in UTF-8, without a zero. */
+  static native int call(long handle, long id, byte[] method, byte[] request);
+
+  /** Sets head to the kind and the id of the output, and out[0] to its bytes. Needs a stack of 4 MiB. */
+  static native int next(long handle, int timeoutMs, long[] head, byte[][] out);
+
+  static native int close(long handle);
+
+  /** Loads the libraries once. */
+  static synchronized void load() {
+    if (isLoaded) return;
+    var named = System.getProperty(FOLDER_PROPERTY);
+    try {
+      if (named != null) loadFrom(Path.of(named).toAbsolutePath());
+      else loadFromJar();
+    } catch (IOException | UnsatisfiedLinkError cause) {
+      throw SignetException.of("LIBRARY_UNAVAILABLE", "libsignet cannot be loaded: " + cause.getMessage(), cause);
+    }
+    isLoaded = true;
+  }
+
+  /** libsignet-jni.so finds libsignet.so.1 in its own folder. */
+  private static void loadFrom(Path folder) {
+    System.load(folder.resolve(LIBRARIES[1]).toString());
+  }
+
+  /**
+   * Extracts into a folder that only this user can enter, so that no other user replaces a file before it is loaded. A
+   * loaded library needs its file no longer.
+   */
+  private static void loadFromJar() throws IOException {
+    var source = "/natives/" + platform() + "/";
+    var folder = Files.createTempDirectory(
+        "signet-", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    try {
+      for (var name : LIBRARIES) {
+        try (InputStream in = Native.class.getResourceAsStream(source + name)) {
+          if (in == null) throw new IOException("the jar has no " + source + name + "; set -D" + FOLDER_PROPERTY);
+          Files.copy(in, folder.resolve(name));
+        }
+      }
+      loadFrom(folder);
+    } finally {
+      for (var name : LIBRARIES) Files.deleteIfExists(folder.resolve(name));
+      Files.delete(folder);
+    }
+  }
+
+  /** The folder's name, such as `linux-x64`. */
+  static String platform() {
+    var system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+    var machine = System.getProperty("os.arch");
+    return system + "-" + (machine.equals("amd64") ? "x64" : machine.equals("aarch64") ? "arm64" : machine);
+  }
+}
