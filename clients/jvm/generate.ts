@@ -37,11 +37,16 @@ export function generateFacades(): ReadonlyMap<string, string> {
 
 function textOf({ name, proto, summary }: Facade): string {
   const contract = readFileSync(join(root, `proto/signet/client/v1/${proto}.proto`), "utf8")
-  const methods = [...contract.matchAll(/((?: {2}\/\/ .*\n)+) {2}rpc (\w+)\(/g)].map(([, comment = "", method = ""]) => ({
-    method,
-    comment: comment.replaceAll(/ *\/\/ /g, "").trim().replaceAll("\n", " "),
-    isEmpty: contract.includes(`\nmessage ${method}Request {}\n`),
-  }))
+  const methods = [...contract.matchAll(/((?: {2}\/\/ .*\n)+) {2}rpc (\w+)\(/g)].map(
+    ([, comment = "", method = ""]) => ({
+      method,
+      comment: comment
+        .replaceAll(/ *\/\/ /g, "")
+        .trim()
+        .replaceAll("\n", " "),
+      isEmpty: contract.includes(`\nmessage ${method}Request {}\n`),
+    }),
+  )
   const service = proto.replaceAll(/(^|_)([a-z])/g, (_, _line, letter: string) => letter.toUpperCase())
   const calls = methods.map(({ method, comment, isEmpty }) => {
     const request = isEmpty ? `${method}Request.getDefaultInstance()` : "request"

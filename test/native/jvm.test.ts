@@ -1,0 +1,186 @@
+// The client for the JVM: its own tests, a conversation with members of other platforms, and what it leaves in memory.
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { generateFacades } from "../../clients/jvm/generate.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { effort, isLong } from "../support/effort.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
+import { coreTexts, type NativeCores, nativeCoresOn } from "../support/messaging/native-cores.ts"
+import {
+  type BuiltJvm,
+  buildJvm,
+  type JvmMember,
+  javaArguments,
+  maven,
+  project,
+  startMember,
+  whyNoJvm,
+} from "../support/native/jvm.ts"
+import { storyStore } from "../support/postgres.ts"
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const planted = "from the JVM, planted-51cd07"
+const passphrase = "correct horse"
+/** The first bytes of a JWT's header, `{"alg":"`. */
+const tokenStart = "eyJhbGciOi"
+
+test("Identity.java and Messenger.java are what the contract generates", () => {
+  for (const [path, text] of generateFacades()) {
+    expect(readFileSync(path, "utf8") === text, "run npm run gen").toBe(true)
+  }
+})
+
+describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", () => {
+  let built: BuiltJvm
+  let server: Deployment
+  let messengers: Messengers
+  let cores: NativeCores
+  let folder: string
+  const members: JvmMember[] = []
+  beforeAll(async () => {
+    folder = mkdtempSync(join(fastTmpdir(), "signet-jvm-"))
+    built = await buildJvm()
+    server = await startDeployment({ store: storyStore })
+    messengers = messengersOn(server)
+    cores = await nativeCoresOn(server)
+  }, 900_000)
+  afterAll(async () => {
+    for (const member of members) member.kill()
+    await cores?.close()
+    await messengers?.close()
+    await server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function open(name: string, secret = passphrase): Promise<JvmMember> {
+    const member = startMember(built)
+    members.push(member)
+    const answer = await member.succeed(
+      ...["open", join(folder, name)],
+      ...[utf8(secret), server.app.id, server.url, server.audience],
+    )
+    expect(answer).toBe("SignetClient[open]")
+    return member
+  }
+
+  async function signIn(member: JvmMember, subject: string): Promise<string> {
+    const { credential, nonce = "" } = await server.login(subject)
+    const idToken = credential?.case === "idToken" ? credential.value : ""
+    return member.succeed("signIn", utf8(nonce), utf8(idToken))
+  }
+
+  const openMessenger = (member: JvmMember) =>
+    member.succeed("messenger", server.messagingUrl, server.audience, new Uint8Array(server.issuerRootKey))
+
+  const texts = async (member: JvmMember, id: string) =>
+    (await member.succeed("texts", id)).split(" ").map((hex) => Buffer.from(hex, "hex").toString())
+
+  test("passes its own tests", () => {
+    const output = execFileSync("java", javaArguments(built, "dev.signet.client.RunTests"), { encoding: "utf8" })
+    // -Xcheck:jni prints warnings to the output.
+    expect(output).toMatch(/^\d+\n$/)
+    expect(Number(output)).toBeGreaterThanOrEqual(12)
+  })
+
+  test("writes in one conversation with plain Node and with the core in WebAssembly, and continues from its folder", async () => {
+    const ann = await open("ann")
+    await signIn(ann, "ann on the JVM")
+    const device = await openMessenger(ann)
+    const ben = await messengers.newcomer("ben in Node")
+    const cee = await cores.newcomer("cee in WebAssembly")
+    const id = await ann.succeed("group", ben.person.userId, cee.userId)
+    await ann.succeed("send", id, utf8(planted))
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    await cee.messenger.sync()
+    await cee.messenger.send({ conversationId: id, plaintext: utf8("from WebAssembly") })
+    await ann.succeed("sync")
+    await ben.messenger.sync()
+    const all = [planted, "from Node", "from WebAssembly"]
+    expect(await texts(ann, id)).toEqual(all)
+    expect(await textsIn(ben, id)).toEqual(all)
+    expect(await coreTexts(cee, id)).toEqual(all)
+    expect(await ann.succeed("events")).toContain("ENTRY")
+
+    expect(await ann.ask("send", "cnv_none", utf8("x"))).toMatch(
+      /^failed (INTERNAL INVALID_ARGUMENT|MESSAGING CONVERSATION_UNKNOWN)$/,
+    )
+    await ann.succeed("follow")
+    expect(await ann.succeed("close")).toBe("SignetClient[closed]")
+    expect(await ann.ask("followed")).toBe("failed HOST CLOSED")
+    expect(await ann.ask("sync")).toBe("failed HOST CLOSED")
+    ann.kill()
+
+    const again = await open("ann")
+    expect(await again.succeed("ready")).toBe("signedIn")
+    expect(await openMessenger(again)).toBe(device)
+    await ben.messenger.send(id, utf8("after the restart"))
+    await again.succeed("sync")
+    expect(await texts(again, id)).toEqual([...all, "after the restart"])
+    again.kill()
+
+    const wrong = await open("ann", "wrong horse")
+    expect(await wrong.succeed("ready")).not.toBe("signedIn")
+    expect(await wrong.ask("sync")).toBe("failed MESSAGING CLOSED")
+    expect(members.map((member) => member.errors())).toEqual(members.map(() => ""))
+  }, 300_000)
+
+  test("makes calls without growth", async () => {
+    const member = await open("calls")
+    await member.succeed("calls", "2000")
+    const before = Number(await member.succeed("rss"))
+    const nanoseconds = await member.succeed("calls", effort("1000", "100000", "1000000"))
+    const after = Number(await member.succeed("rss"))
+    console.log(
+      `a call over JNI: ${(Number(nanoseconds) / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`,
+    )
+    expect(after - before).toBeLessThan(24 * 1024)
+    member.kill()
+  }, 600_000)
+
+  test.runIf(isLong)(
+    "leaves no plaintext, passphrase or token in its heap",
+    async () => {
+      const member = await open("heap", "planted-passphrase-20ef")
+      await signIn(member, "eve on the JVM")
+      await openMessenger(member)
+      const ben = await messengers.newcomer("ben of the heap")
+      const id = await member.succeed("direct", ben.person.userId)
+      await member.succeed("send", id, utf8(planted))
+      expect(await member.succeed("texts", id)).not.toBe("")
+      const search = () => {
+        const file = join(folder, `heap-${Date.now()}.hprof`)
+        execFileSync("jcmd", [String(member.pid), "GC.heap_dump", file], { stdio: "pipe" })
+        const heap = readFileSync(file)
+        rmSync(file)
+        return [planted, "planted-passphrase-20ef", tokenStart].map(
+          (text) =>
+            heap.includes(text) ||
+            heap.includes(text, 0, "utf16le") ||
+            heap.includes(Buffer.from(text, "utf16le").swap16()),
+        )
+      }
+      // The search finds a text that the program holds.
+      await member.succeed("hold", utf8(planted))
+      expect(search()).toEqual([true, false, false])
+      await member.succeed("hold", utf8("-"))
+      await member.succeed("close")
+      expect(search()).toEqual([false, false, false])
+      member.kill()
+    },
+    300_000,
+  )
+
+  test.runIf(isLong)(
+    "is packaged with its libraries, its sources and its documentation",
+    () => {
+      maven("-DskipTests", "package")
+      const jars = readdirSync(join(project, "target")).filter((name) => name.endsWith(".jar"))
+      expect(jars.sort()).toEqual(["-javadoc.jar", "-sources.jar", ".jar"].map((end) => `signet-client-0.1.0${end}`))
+    },
+    600_000,
+  )
+})

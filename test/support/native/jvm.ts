@@ -1,0 +1,123 @@
+// Builds the client for the JVM and its tests, and runs them.
+import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import type { Readable, Writable } from "node:stream"
+import { buildJni, jniHeaders } from "../../../clients/jvm/build.ts"
+import { isLong } from "../effort.ts"
+import { buildNative, whyNoLibrary } from "./library.ts"
+
+const root = resolve(import.meta.dirname, "../../..")
+export const project: string = join(root, "clients/jvm")
+
+/** Runs Maven. Its output is in the error, when it fails. */
+export function maven(...args: string[]): void {
+  try {
+    execFileSync("mvn", ["-q", "-B", "-ntp", "-f", project, ...args], { encoding: "utf8", stdio: "pipe" })
+  } catch (error) {
+    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : ""
+    throw new Error(`mvn ${args.join(" ")}\n${output.slice(-8_000)}`, { cause: error })
+  }
+}
+
+/** What the machine lacks, as a sentence; undefined if it can run the tests. */
+export const whyNoJvm: string | undefined = (() => {
+  if (whyNoLibrary !== undefined) return whyNoLibrary
+  if (jniHeaders() === undefined) return "the client for the JVM is not built: a JDK is missing"
+  // The long form downloads: a minute or more.
+  const artifacts = [
+    "io/github/ascopes/protobuf-maven-plugin/3.10.3",
+    "org/junit/platform/junit-platform-launcher/1.11.4",
+  ]
+  const isReady = isLong || artifacts.every((path) => existsSync(join(homedir(), ".m2/repository", path)))
+  return isReady ? undefined : "Maven's artifacts for the JVM are not in ~/.m2 (npm run test:long downloads them)"
+})()
+
+export interface BuiltJvm {
+  readonly classPath: string
+  /** The folder of libsignet.so.1 and libsignet-jni.so. */
+  readonly natives: string
+}
+
+/** Compiles with Maven, unless the same sources were compiled before. */
+export async function buildJvm(): Promise<BuiltJvm> {
+  const natives = join(root, "dist/native/jvm-test")
+  buildJni((await buildNative()).folder, natives)
+  const target = join(project, "target")
+  const [stamp, jars] = [join(target, "inputs.sha256"), join(target, "class-path")]
+  const inputs = hashOfInputs()
+  if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== inputs) {
+    maven("test-compile", "dependency:build-classpath", "-DincludeScope=test", `-Dmdep.outputFile=${jars}`)
+    mkdirSync(target, { recursive: true })
+    writeFileSync(stamp, inputs)
+  }
+  return {
+    natives,
+    classPath: [join(target, "classes"), join(target, "test-classes"), readFileSync(jars, "utf8")].join(":"),
+  }
+}
+
+function hashOfInputs(): string {
+  const sources = ["clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
+  )
+  const hash = createHash("sha256")
+  for (const path of [...sources.filter((path) => /\.(java|proto)$/.test(path)).sort(), "clients/jvm/pom.xml"]) {
+    hash.update(path).update(readFileSync(join(root, path)))
+  }
+  return hash.digest("hex")
+}
+
+/** The arguments of `java` for a class of the tests. */
+export const javaArguments = ({ classPath, natives }: BuiltJvm, ...program: string[]): string[] => [
+  ...["-Xcheck:jni", "-Xmx256m", `-Ddev.signet.client.natives=${natives}`, "-cp", classPath],
+  ...program,
+]
+
+export interface JvmMember {
+  readonly pid: number
+  /** Runs a command of Member.java. @returns The words of its answer: `ok …` or `failed KIND REASON`. */
+  ask(command: string, ...words: (string | Uint8Array)[]): Promise<string>
+  /** As `ask`, and the answer's words after `ok`. @throws Error for a failure. */
+  succeed(command: string, ...words: (string | Uint8Array)[]): Promise<string>
+  /** What it wrote to its error output. */
+  errors(): string
+  kill(): void
+}
+
+const inverted = (word: string | Uint8Array) =>
+  typeof word === "string" ? word : Buffer.from(word.map((byte) => ~byte)).toString("hex")
+
+export function startMember(built: BuiltJvm): JvmMember {
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
+    "java",
+    javaArguments(built, "dev.signet.client.Member"),
+    { stdio: ["pipe", "pipe", "pipe"] },
+  )
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  let errors = ""
+  child.stderr.on("data", (text) => {
+    errors += text
+  })
+  child.stdin.on("error", () => undefined)
+  const ask: JvmMember["ask"] = async (...words) => {
+    child.stdin.write(`${words.map(inverted).join(" ")}\n`)
+    const { value, done } = await lines.next()
+    if (done) throw new Error(`the member ended at ${words[0]}:\n${errors}`)
+    return value.trimEnd()
+  }
+  return {
+    pid: child.pid ?? 0,
+    ask,
+    async succeed(...words) {
+      const answer = await ask(...words)
+      if (!answer.startsWith("ok")) throw new Error(`${words[0]}: ${answer}`)
+      return answer.slice(3)
+    },
+    errors: () => errors,
+    kill: () => void child.kill("SIGKILL"),
+  }
+}
