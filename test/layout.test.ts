@@ -137,6 +137,8 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, "node:"],
   },
   "clients/native": { ours: ["clients/native/wasm"], npm: ["esbuild", "node:"] },
+  // The build of a library in Java.
+  "clients/jvm": { ours: [], npm: ["node:"] },
   "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
   // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
   "clients/cli": {

@@ -1,12 +1,13 @@
-// Builds the libraries that the jar carries: `npm run native:jvm`, into dist/native/jvm.
+// Builds the libraries that the jar carries, after libsignet: `npm run native:jvm`.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, realpathSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { buildCore } from "../native/build.ts"
-import { buildLibrary, missingTool } from "../native/c/build.ts"
 
 const here = import.meta.dirname
 const dist = join(here, "../../dist/native")
+
+/** The folder of the libraries that the jar carries for this platform. */
+export const jarFolder = (): string => join(dist, `jvm/natives/${process.platform}-${process.arch}`)
 
 /** The folder with jni.h, of the JDK whose javac is on PATH; undefined without one. */
 export function jniHeaders(): string | undefined {
@@ -44,11 +45,7 @@ export function buildJni(library: string, into: string): void {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const missing = missingTool()
-  if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
-  await buildCore()
-  buildLibrary({ core: join(dist, "core.bc"), into: join(dist, "c") })
-  const into = join(dist, `jvm/natives/${process.platform}-${process.arch}`)
+  const into = jarFolder()
   buildJni(join(dist, "c"), into)
   console.log(`${into}; the jar has them after: mvn -f clients/jvm package`)
 }

@@ -1,20 +1,19 @@
 // Builds the client for the JVM and its tests, and runs them.
-import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
-import type { Readable, Writable } from "node:stream"
-import { buildJni, jniHeaders } from "../../../clients/jvm/build.ts"
+import { buildJni, jarFolder, jniHeaders } from "../../../clients/jvm/build.ts"
 import { isLong } from "../effort.ts"
 import { buildNative, whyNoLibrary } from "./library.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
-export const project: string = join(root, "clients/jvm")
+const project: string = join(root, "clients/jvm")
 
 /** Runs Maven. Its output is in the error, when it fails. */
-export function maven(...args: string[]): void {
+function maven(...args: string[]): void {
   try {
     execFileSync("mvn", ["-q", "-B", "-ntp", "-f", project, ...args], { encoding: "utf8", stdio: "pipe" })
   } catch (error) {
@@ -35,6 +34,25 @@ export const whyNoJvm: string | undefined = (() => {
   const isReady = isLong || artifacts.every((path) => existsSync(join(homedir(), ".m2/repository", path)))
   return isReady ? undefined : "Maven's artifacts for the JVM are not in ~/.m2 (npm run test:long downloads them)"
 })()
+
+/** The program that the README shows, as a file. */
+export function writeReadmeProgram(folder: string): string {
+  const readme = readFileSync(join(project, "README.md"), "utf8")
+  const text = /^```java\n(\/\/ Chat\.java\n.*?)^```$/ms.exec(readme)?.[1]
+  if (text === undefined) throw new Error("the README has no Chat.java")
+  const file = join(folder, "Chat.java")
+  writeFileSync(file, text)
+  return file
+}
+
+/** Packages the jars. The first one has the libraries. */
+export async function packageJvm(): Promise<readonly string[]> {
+  buildJni((await buildNative()).folder, jarFolder())
+  maven("-DskipTests", "package")
+  const target = join(project, "target")
+  const jars = readdirSync(target).filter((name) => name.endsWith(".jar"))
+  return jars.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((name) => join(target, name))
+}
 
 export interface BuiltJvm {
   readonly classPath: string
@@ -73,51 +91,76 @@ function hashOfInputs(): string {
 
 /** The arguments of `java` for a class of the tests. */
 export const javaArguments = ({ classPath, natives }: BuiltJvm, ...program: string[]): string[] => [
-  ...["-Xcheck:jni", "-Xmx256m", `-Ddev.signet.client.natives=${natives}`, "-cp", classPath],
+  // Starts in a half of the time. -Xcheck:jni prints what a wrong use of JNI would be. All pages of the heap are resident
+  // from the start, so that only other memory grows.
+  ...["-Xms48m", "-Xmx48m", "-XX:+AlwaysPreTouch"],
+  ...[
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xmx256m",
+    "-Xcheck:jni",
+    `-Ddev.signet.client.natives=${natives}`,
+    "-cp",
+    classPath,
+  ],
   ...program,
 ]
 
-export interface JvmMember {
+/** A running `java`. */
+export interface JavaProgram {
   readonly pid: number
-  /** Runs a command of Member.java. @returns The words of its answer: `ok …` or `failed KIND REASON`. */
-  ask(command: string, ...words: (string | Uint8Array)[]): Promise<string>
-  /** As `ask`, and the answer's words after `ok`. @throws Error for a failure. */
-  succeed(command: string, ...words: (string | Uint8Array)[]): Promise<string>
+  write(line: string): void
+  /** Returns the next line of its output. @throws Error if it has ended. */
+  next(): Promise<string>
   /** What it wrote to its error output. */
   errors(): string
   kill(): void
 }
 
-const inverted = (word: string | Uint8Array) =>
-  typeof word === "string" ? word : Buffer.from(word.map((byte) => ~byte)).toString("hex")
-
-export function startMember(built: BuiltJvm): JvmMember {
-  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
-    "java",
-    javaArguments(built, "dev.signet.client.Member"),
-    { stdio: ["pipe", "pipe", "pipe"] },
-  )
+export function startJava(...args: string[]): JavaProgram {
+  const child = spawn("java", args, { stdio: ["pipe", "pipe", "pipe"] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   let errors = ""
   child.stderr.on("data", (text) => {
     errors += text
   })
   child.stdin.on("error", () => undefined)
-  const ask: JvmMember["ask"] = async (...words) => {
-    child.stdin.write(`${words.map(inverted).join(" ")}\n`)
-    const { value, done } = await lines.next()
-    if (done) throw new Error(`the member ended at ${words[0]}:\n${errors}`)
-    return value.trimEnd()
-  }
   return {
     pid: child.pid ?? 0,
+    write: (line) => void child.stdin.write(`${line}\n`),
+    async next() {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`java ended:\n${errors}`)
+      return value
+    },
+    errors: () => errors,
+    kill: () => void child.kill("SIGKILL"),
+  }
+}
+
+export interface JvmMember extends Pick<JavaProgram, "pid" | "errors" | "kill"> {
+  /** Runs a command of Member.java. @returns Its answer: `ok …` or `failed KIND REASON`. */
+  ask(command: string, ...words: (string | Uint8Array)[]): Promise<string>
+  /** Runs a command, and returns its answer after `ok`. @throws Error for a failure. */
+  succeed(command: string, ...words: (string | Uint8Array)[]): Promise<string>
+}
+
+const inverted = (word: string | Uint8Array) =>
+  typeof word === "string" ? word : Buffer.from(word.map((byte) => ~byte)).toString("hex")
+
+export function startMember(built: BuiltJvm): JvmMember {
+  const java = startJava(...javaArguments(built, "dev.signet.client.Member"))
+  const ask: JvmMember["ask"] = async (...words) => {
+    java.write(words.map(inverted).join(" "))
+    return (await java.next()).trimEnd()
+  }
+  return {
+    ...java,
     ask,
     async succeed(...words) {
       const answer = await ask(...words)
       if (!answer.startsWith("ok")) throw new Error(`${words[0]}: ${answer}`)
       return answer.slice(3)
     },
-    errors: () => errors,
-    kill: () => void child.kill("SIGKILL"),
   }
 }
