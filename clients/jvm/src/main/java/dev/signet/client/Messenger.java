@@ -282,6 +282,16 @@ public final class Messenger {
   }
 
   /**
+   * Returns a user's stored verification status, without a request to the service.
+   *
+   * @param request the request
+   * @return the response, or the failure as a {@link SignetException}
+   */
+  public CompletableFuture<GetVerificationStatusResponse> getVerificationStatus(GetVerificationStatusRequest request) {
+    return client.call("MessengerService/GetVerificationStatus", request, GetVerificationStatusResponse.parser());
+  }
+
+  /**
    * Records that the two users have compared their safety numbers.
    *
    * @param request the request
