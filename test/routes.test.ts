@@ -62,6 +62,7 @@ async function createTestApp(hasReflection: boolean) {
     tls: null,
     trustedHops: 0,
     callLimitMs: 1_000,
+    console: null,
   })
   await app.ready()
   return app

@@ -4,7 +4,7 @@ import type { Store } from "@signet/kernel/ports"
 
 export const madeAtMs = Date.UTC(2026, 0, 1)
 /** Constant on every machine and start, so that examples can contain the ids. */
-export const fixed = (last: number | "p") => new TextEncoder().encode(`signetdev${last}`)
+export const fixed = (last: number | "p" | "i") => new TextEncoder().encode(`signetdev${last}`)
 
 export const developmentAppId = newId("app", madeAtMs, fixed(0))
 

@@ -1,5 +1,6 @@
 // The app of the development profile, and its clients at the stand-in provider.
-import { newId } from "@signet/kernel/ids"
+import { administrationScopes } from "@signet/kernel/administration/scopes"
+import { type AppId, newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
@@ -25,7 +26,7 @@ const usualOrigins = ["localhost", "127.0.0.1"].flatMap((host) =>
 )
 
 /** The server's own origin under each name by which a browser on this machine can reach it. */
-const ownOrigins = (origin: string): readonly string[] => [
+export const ownOrigins = (origin: string): readonly string[] => [
   ...new Set([origin, origin.replace("//127.0.0.1:", "//localhost:")]),
 ]
 
@@ -33,6 +34,9 @@ const pageOrigins = (origin: string): readonly string[] => [...new Set([...ownOr
 
 /** Redirect URIs at which the command waits for the browser. */
 const commandRedirects = ["http://127.0.0.1:8976/callback", "http://127.0.0.1:8977/callback"]
+
+/** Redirect URIs of the console. */
+const consoleRedirects = (origin: string) => ownOrigins(origin).map((at) => `${at}/console/callback`)
 
 export interface DevelopmentClient {
   platform: Platform
@@ -47,7 +51,11 @@ export function developmentClients(origin: string): readonly DevelopmentClient[]
     {
       platform: "WEB",
       clientId: "notes-web",
-      redirectUris: [...pageOrigins(origin).map((at) => `${at}/callback`), ...commandRedirects],
+      redirectUris: [
+        ...pageOrigins(origin).map((at) => `${at}/callback`),
+        ...consoleRedirects(origin),
+        ...commandRedirects,
+      ],
     },
     { platform: "ANDROID", clientId: "notes-android", redirectUris: native },
     { platform: "IOS", clientId: "notes-ios", redirectUris: native },
@@ -89,6 +97,8 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
       { key: "messaging.read", audience: messagingAudience, isDefault: true },
       { key: "messaging.write", audience: messagingAudience, isDefault: true },
       ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
+      // Administrators hold these by their membership.
+      ...administrationScopes.map((key) => ({ key, audience: authAudience, isDefault: false })),
       // A messaging backend's account keeps these scopes when the server restarts.
       ...backends.map((key) => ({ key, audience: authAudience, isDefault: false })),
     ],
@@ -159,4 +169,18 @@ export function buildProviderClients(
       updatedAtMs: madeAtMs,
     }
   })
+}
+
+/** The stand-in provider's web client for the installation's own app, which only the console uses. */
+export function buildInstallationClient(
+  origin: string,
+  webSecret: string,
+  secrets: Pick<Secrets, "seal">,
+  appId: AppId,
+): ProviderClient {
+  const id = newId("pcl", madeAtMs, fixed("i"))
+  const sealed = secrets.seal(clientSecretLabel(id), new TextEncoder().encode(webSecret))
+  const [web] = buildProviderClients(origin, webSecret, secrets)
+  if (web === undefined) throw new Error("the stand-in provider has no web client")
+  return { ...web, id, appId, clientSecretSealed: sealed, redirectUris: consoleRedirects(origin) }
 }

@@ -24,6 +24,7 @@ import { errors } from "../serving/interceptors/errors.ts"
 import { validate } from "../serving/interceptors/validate.ts"
 import { callLog } from "./call-log.ts"
 import { contextValuesOf } from "./caller.ts"
+import { addConsole, type ConsoleSettings } from "./console.ts"
 import { addCors, remembered } from "./cors.ts"
 import { auditDenials } from "./denials.ts"
 import { addDocs } from "./docs.ts"
@@ -54,6 +55,8 @@ interface AppOptions {
   trustedHops: number
   /** Maximum duration of a unary call, in milliseconds. */
   callLimitMs: number
+  /** What the console's pages need to know; null serves no console. */
+  console: ConsoleSettings | null
 }
 
 const isMessaging = ({ typeName }: DescService): boolean => /^signet\.(messaging|transfer)\./.test(typeName)
@@ -138,5 +141,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   })
   addProbes(app, () => deps.store.isReady())
   await addDocs(app)
+  if (options.console) await addConsole(app, options.console)
   return app
 }

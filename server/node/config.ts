@@ -1,6 +1,7 @@
 // Every setting of the server: meaning, unit, default and reason. docs/reference/operations.md repeats the table, and a
 // test compares them.
 import { isIP } from "node:net"
+import { parseId } from "@signet/kernel/ids"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
 import { maxCount } from "@signet/kernel/messaging/limits"
@@ -47,6 +48,8 @@ export interface Config {
   push: PushSettings | null
   /** Storage of attachments. */
   blobs: BlobSettings
+  /** The app whose administrators sign in to the console; null: production serves no console. */
+  consoleAppId: string | null
 }
 
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
@@ -168,6 +171,11 @@ export const settings: readonly Setting[] = [
     default: "–",
     what: "OTLP/HTTP endpoint for OpenTelemetry spans. Without it the server only propagates the caller's trace context.",
   },
+  {
+    name: "SIGNET_CONSOLE_APP",
+    default: "the seeded app in development",
+    what: "Serves the console at /console, for administrators of this app: its id (`app_…`).",
+  },
   { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
 ]
 
@@ -232,6 +240,11 @@ export function parseConfig(env: Environment): Config {
     problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS must be set together.")
   }
 
+  const consoleAppId = text("SIGNET_CONSOLE_APP") ?? null
+  if (consoleAppId !== null && parseId("app", consoleAppId) === undefined) {
+    problems.push("SIGNET_CONSOLE_APP must be the id of an app (`app_…`).")
+  }
+
   const dataFolder = text("SIGNET_DATA") ?? "./.signet"
   const config: Config = {
     profile,
@@ -270,6 +283,7 @@ export function parseConfig(env: Environment): Config {
       },
       problems,
     ),
+    consoleAppId,
   }
   if (problems.length > 0) throw new ConfigError(problems.join("\n"))
   return config

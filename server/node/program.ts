@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
-import { refuseDevelopmentData } from "@signet/development/app-id"
+import { developmentAppId, refuseDevelopmentData } from "@signet/development/app-id"
 import type { AddedBackend } from "@signet/development/backend"
 import type { KeyRing } from "@signet/kernel/keys/ports"
 import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
@@ -17,6 +17,7 @@ import { createIdpC } from "../providers/idp-c.ts"
 import { eraseDue } from "../rpc/account/erase-due.ts"
 import { createAdministrator } from "../rpc/admin/create-administrator.ts"
 import { endDueLocks } from "../rpc/admin/end-due-locks.ts"
+import { createAdministratorInvitations } from "../rpc/admin/invite-administrator.ts"
 import { appendTo, createRefusalAudit } from "../rpc/audit/refusals.ts"
 import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
@@ -41,6 +42,7 @@ import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
+import type { ConsoleSettings } from "./console.ts"
 import { every } from "./every.ts"
 import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
@@ -266,7 +268,17 @@ async function openApp(
     tls: tls && { cert: readFileSync(tls.certFile, "utf8"), key: readFileSync(tls.keyFile, "utf8") },
     trustedHops: config.trustedHops,
     callLimitMs: 30_000,
+    console: consoleOf(config, messaging.development.issuerRootKey),
   })
+}
+
+function consoleOf(config: Config, rootKey: Uint8Array | null): ConsoleSettings | null {
+  const isDevelopment = config.profile === "development"
+  const appId = config.consoleAppId ?? (isDevelopment ? developmentAppId : null)
+  if (appId === null) return null
+  const issuerRootKey = rootKey && Buffer.from(rootKey).toString("base64url")
+  const { authAudience, messagingAudience } = config
+  return { appId, isDevelopment, authAudience, messagingAudience, issuerRootKey }
 }
 
 type App = Awaited<ReturnType<typeof openApp>>
@@ -286,6 +298,7 @@ async function addDevelopment(
     store,
     secrets,
     createAdministrator: () => createAdministrator(deps, { name: "Developer", hours: 24, another: true }),
+    inviteAdministrator: createAdministratorInvitations(deps),
     addMessagingBackend: messaging.development.addMessagingBackend,
   })
 }

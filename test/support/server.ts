@@ -200,6 +200,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     tls: options.tls ?? null,
     trustedHops: options.trustedHops ?? 0,
     callLimitMs: 30_000,
+    console: null,
   })
   await server.listen({ host: "127.0.0.1", port: 0 })
   const { port } = server.server.address() as AddressInfo

@@ -9,7 +9,7 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import { ownEvent } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 
-type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
+export type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
 
 interface AdministratorRequest {
   /** A display name. */
@@ -21,7 +21,7 @@ interface AdministratorRequest {
 }
 
 /** Every administrative scope. */
-const scopes = [
+export const scopes = [
   ...administrationScopes,
   "auth.service_accounts.read",
   "auth.service_accounts.write",
@@ -80,7 +80,7 @@ export async function createAdministrator(
 }
 
 /** The installation's app; undefined if it exists and `another` is false. */
-async function installation(
+export async function installation(
   deps: CreateDeps,
   tx: Tx,
   { another, nowMs }: { another: boolean; nowMs: number },
@@ -112,7 +112,7 @@ async function installation(
   return app
 }
 
-async function insertPerson(
+export async function insertPerson(
   deps: CreateDeps,
   tx: Tx,
   { app, name, nowMs }: { app: App; name: string; nowMs: number },

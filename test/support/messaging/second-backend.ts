@@ -61,6 +61,7 @@ export async function startSecondBackend(server: MessagingServer, kind: StoreKin
     tls: null,
     trustedHops: 0,
     callLimitMs: 30_000,
+    console: null,
   })
   await app.listen({ host: "127.0.0.1", port: 0 })
   const { port } = app.server.address() as AddressInfo

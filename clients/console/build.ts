@@ -1,0 +1,78 @@
+// Builds the console's pages: hashed scripts and styles, and two HTML documents without inline script.
+import { join } from "node:path"
+import { build } from "esbuild"
+import { webContract } from "./web-contract.ts"
+
+const folder = import.meta.dirname
+const place = "/console/assets/"
+
+interface Page {
+  readonly file: string
+  readonly entry: string
+  readonly title: string
+}
+
+const pages: readonly Page[] = [
+  { file: "index.html", entry: "main.tsx", title: "Signet console" },
+  { file: "chat.html", entry: "chat/main.tsx", title: "Signet chat" },
+]
+
+/** @returns The files by name. A page names its files by the hash of their content, so that browsers can keep them. */
+export async function buildConsole(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: folder,
+    entryPoints: [...pages.map(({ entry }) => entry), "console.css"],
+    outdir: join(folder, "built"),
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    jsx: "automatic",
+    minify: true,
+    legalComments: "none",
+    define: { "process.env.NODE_ENV": '"production"' },
+    plugins: [webContract()],
+    metafile: true,
+    write: false,
+    logLevel: "warning",
+  })
+  const files = new Map<string, Uint8Array>(outputFiles.map(({ path, contents }) => [nameOf(path), contents]))
+  const outputOf = (entry: string): string => {
+    const found = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entry)
+    if (found === undefined) throw new Error(`esbuild wrote nothing for ${entry}`)
+    return found[0]
+  }
+  const style = nameOf(outputOf("console.css"))
+  for (const { file, entry, title } of pages) {
+    const script = outputOf(entry)
+    const chunks = (metafile.outputs[script]?.imports ?? [])
+      .filter(({ kind }) => kind === "import-statement")
+      .map(({ path }) => nameOf(path))
+    files.set(file, new TextEncoder().encode(document({ title, style, script: nameOf(script), chunks })))
+  }
+  return files
+}
+
+const nameOf = (path: string): string => path.split(/[/\\]/).at(-1) ?? path
+
+const document = (of: { title: string; style: string; script: string; chunks: readonly string[] }): string =>
+  `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${of.title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${place}${of.style}">
+${of.chunks.map((name) => `<link rel="modulepreload" href="${place}${name}">\n`).join("")}<script type="module" src="${place}${of.script}"></script>
+</head>
+<body>
+<div id="root"></div>
+<noscript>The console needs JavaScript.</noscript>
+</body>
+</html>
+`

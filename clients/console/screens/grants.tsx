@@ -1,0 +1,95 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { type Grant, Grant_Status } from "@signet/proto/auth/v1/grants"
+import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/react/core"
+import { type ReactNode, useState } from "react"
+import { useAccess } from "../access.tsx"
+import { changed, useList } from "../ask.ts"
+import { List } from "../page.tsx"
+import { Link } from "../router.tsx"
+import { t } from "../text.ts"
+import { NewGrant } from "./new-grant.tsx"
+import { useRoleNames } from "./role-names.ts"
+
+export interface GrantsProps {
+  readonly appId: string
+  readonly principalId?: string
+  readonly roleId?: string
+}
+
+/** Grants of an app, of one principal or of one role. */
+export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): ReactNode {
+  const admin = useService(AppAuthService)
+  const { scopes } = useAccess()
+  const roles = useRoleNames(appId)
+  const canWrite = scopes.has("auth.grants.write")
+  const [isCreating, setCreating] = useState(false)
+  const [revoking, setRevoking] = useState<Grant>()
+  const list = useList(["grants", appId, principalId, roleId], async (pageToken, signal) => {
+    const page = await admin.listGrants({ appId, principalId, roleId, pageToken, pageSize: 50 }, { signal })
+    return { items: page.grants, nextPageToken: page.nextPageToken }
+  })
+  const revoke = useAction(async ({ id }: Grant) => {
+    await admin.revokeGrant({ appId, grantId: id })
+    setRevoking(undefined)
+    await changed("grants")
+  })
+  return (
+    <>
+      {canWrite && (
+        <div className="buttons">
+          <button type="button" className="signet-button" onClick={() => setCreating(true)}>
+            {t.grant.create}
+          </button>
+        </div>
+      )}
+      <List
+        list={list}
+        keyOf={({ id }) => id}
+        none={t.grant.none}
+        label={t.grant.title}
+        columns={[
+          { head: t.grant.role, cell: (grant) => roles.get(grant.roleId) ?? grant.roleId },
+          { head: t.grant.where, cell: whereOf },
+          {
+            head: t.grant.principal,
+            cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
+          },
+          { head: t.grant.status, cell: (grant) => <Status name={enumName(Grant_Status, grant.status)} /> },
+          { head: t.grant.expires, cell: (grant) => <Time at={grant.expiresAt} none={t.grant.never} /> },
+          { head: t.grant.reason, cell: ({ reason }) => reason },
+          {
+            head: "",
+            cell: (grant) =>
+              canWrite &&
+              grant.status === Grant_Status.ACTIVE && (
+                <button type="button" className="signet-button" onClick={() => setRevoking(grant)}>
+                  {t.grant.revoke}
+                </button>
+              ),
+          },
+        ]}
+      />
+      {isCreating && <NewGrant {...{ appId, principalId, roleId }} onClose={() => setCreating(false)} />}
+      {revoking && (
+        <Confirm
+          title={t.grant.revokeTitle}
+          about={t.grant.revokeAbout(roles.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
+          action={t.grant.revoke}
+          error={revoke.error}
+          isPending={revoke.isPending}
+          onConfirm={() => revoke.run(revoking)}
+          onClose={() => {
+            revoke.clear()
+            setRevoking(undefined)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function whereOf({ tenantId, contextId, resource }: Grant): string {
+  const place = [tenantId, contextId].filter(Boolean).join(" · ")
+  if (resource) return [`${resource.type} ${resource.id}`, place].filter(Boolean).join(" · ")
+  return place || t.grant.wholeApp
+}

@@ -1,0 +1,50 @@
+import { AuditService, AuditEvent_Outcome as Outcome } from "@signet/proto/auth/v1/audit_service"
+import { useService } from "@signet/react/core"
+import type { ReactNode } from "react"
+import { useAccess } from "../access.tsx"
+import { useList } from "../ask.ts"
+import { Card, Facts, Id, List, Page } from "../page.tsx"
+import { Link } from "../router.tsx"
+import { t } from "../text.ts"
+import { eventColumns } from "./audit-columns.tsx"
+
+/** What the person administers, and what was denied last. */
+export function Overview(): ReactNode {
+  const { app, appId, tenantId, scopes, isInstallation } = useAccess()
+  const isAdministrator = [...scopes].some((scope) => /^auth\.(apps|members|audit|roles)\./.test(scope))
+  return (
+    <Page title={t.overview.title} about={isInstallation ? t.overview.aboutInstallation : t.overview.about}>
+      {!isAdministrator && <p className="notice">{t.overview.noScopes}</p>}
+      <Card title={app?.name ?? t.nav.thisApp}>
+        <Facts
+          of={[
+            [t.app.id, <Id key="id" of={appId} />],
+            [t.tenant.id, tenantId ?? t.overview.wholeApp],
+            [t.app.audiences, app?.audiences.join(", ") ?? ""],
+            [t.overview.yourScopes, String(scopes.size)],
+          ]}
+        />
+      </Card>
+      {scopes.has("auth.audit.read") && <Denials />}
+    </Page>
+  )
+}
+
+function Denials(): ReactNode {
+  const audit = useService(AuditService)
+  const list = useList(["audit", "denials"], async (_, signal) => {
+    const { auditEvents } = await audit.listAuditEvents({ outcome: Outcome.DENIED, pageSize: 6 }, { signal })
+    return { items: auditEvents, nextPageToken: "" }
+  })
+  return (
+    <Card title={t.overview.denials} actions={<Link to="/audit?outcome=DENIED">{t.overview.allDenials}</Link>}>
+      <List
+        list={list}
+        columns={eventColumns}
+        keyOf={({ id }) => id}
+        none={t.overview.noDenials}
+        label={t.overview.denials}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,109 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
+import {
+  Principal_Status as Is,
+  Provider,
+  type ProviderAccount,
+  ProviderAccount_Status,
+} from "@signet/proto/auth/v1/records"
+import { PrincipalKind } from "@signet/proto/authz/v1/context"
+import { enumName, Failed, Loading, Status, Time, useService } from "@signet/react/core"
+import { Members } from "@signet/react/members"
+import type { ReactNode } from "react"
+import { useAccess } from "../access.tsx"
+import { useAsk, useList } from "../ask.ts"
+import { Card, Facts, Id, List, Page } from "../page.tsx"
+import { Link, useRoute } from "../router.tsx"
+import { t } from "../text.ts"
+import { eventColumns } from "./audit-columns.tsx"
+import { Grants } from "./grants.tsx"
+import { PrincipalActions, ProviderAccountAction } from "./principal-actions.tsx"
+
+/** One person: identity, memberships, grants, and what happened. */
+export function Person(): ReactNode {
+  const { parts } = useRoute()
+  const principalId = parts[1] ?? ""
+  const { appId, isInstallation, scopes } = useAccess()
+  return (
+    <Page title={t.person.title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
+      {isInstallation ? <Identity principalId={principalId} /> : <p className="notice">{t.person.installationOnly}</p>}
+      {scopes.has("auth.members.read") && (
+        <Card title={t.person.memberships}>
+          <Members appId={appId} principalId={principalId} />
+        </Card>
+      )}
+      {scopes.has("auth.grants.read") && (
+        <Card title={t.person.grants}>
+          <Grants appId={appId} principalId={principalId} />
+        </Card>
+      )}
+      <Card title={t.person.sessions}>
+        <p className="signet-muted">{t.person.noSessions}</p>
+      </Card>
+      {scopes.has("auth.audit.read") && <Events principalId={principalId} />}
+    </Page>
+  )
+}
+
+function Identity({ principalId }: { principalId: string }): ReactNode {
+  const admin = useService(AppAuthService)
+  const { data, error, refetch } = useAsk(["principal", principalId], (signal) =>
+    admin.getPrincipal({ principalId }, { signal }),
+  )
+  if (error) return <Failed error={error} retry={() => void refetch()} />
+  if (data === undefined) return <Loading />
+  const { principal, identity, providerAccounts } = data
+  if (principal === undefined) return null
+  return (
+    <>
+      <Card title={t.person.identity} actions={<PrincipalActions principal={principal} />}>
+        <Facts
+          of={[
+            [t.person.email, identity?.primaryEmail],
+            [t.person.status, <Status key="status" name={enumName(Is, principal.status)} />],
+            [t.person.lockedUntil, principal.lockExpiresAt && <Time key="until" at={principal.lockExpiresAt} />],
+            [t.person.lockReason, principal.lockReason],
+            [t.person.kind, enumName(PrincipalKind, principal.kind)],
+            [t.person.identityId, identity && <Id key="id" of={identity.id} />],
+            [t.person.since, <Time key="since" at={identity?.createdAt} />],
+          ]}
+        />
+      </Card>
+      <Card title={t.person.accounts}>
+        <ul className="rows">
+          {providerAccounts.map((account) => (
+            <li key={account.id}>
+              <Account account={account} principalId={principalId} />
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </>
+  )
+}
+
+function Account({ account, principalId }: { account: ProviderAccount; principalId: string }): ReactNode {
+  return (
+    <>
+      <div>
+        <span className="strong">{account.email || account.subject}</span>{" "}
+        <Status name={enumName(ProviderAccount_Status, account.status)} />
+        <span className="signet-id">{`${enumName(Provider, account.provider)} · ${account.issuer} · ${account.subject}`}</span>
+      </div>
+      <ProviderAccountAction account={account} principalId={principalId} />
+    </>
+  )
+}
+
+function Events({ principalId }: { principalId: string }): ReactNode {
+  const audit = useService(AuditService)
+  const list = useList(["audit", "of", principalId], async (pageToken, signal) => {
+    const page = await audit.listAuditEvents({ principalId, pageToken, pageSize: 10 }, { signal })
+    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
+  })
+  return (
+    <Card title={t.person.events} actions={<Link to={`/audit?principal=${principalId}`}>{t.person.allEvents}</Link>}>
+      <List list={list} columns={eventColumns} keyOf={({ id }) => id} none={t.audit.none} label={t.person.events} />
+    </Card>
+  )
+}

@@ -1,0 +1,68 @@
+import { PlaceStatus } from "@signet/proto/auth/v1/apps"
+import { Confirm, Failed, useAction } from "@signet/react/core"
+import { type ReactNode, useState } from "react"
+import { t } from "../text.ts"
+
+interface PlaceActionsProps {
+  readonly name: string
+  readonly status: PlaceStatus
+  /** What ends with a suspension, and what with archiving. */
+  readonly ends: { readonly suspend: string; readonly archive: string }
+  /** Counts what ends; shown before the person confirms. */
+  readonly count?: () => Promise<string>
+  readonly suspend: () => Promise<unknown>
+  readonly resume: () => Promise<unknown>
+  readonly archive: () => Promise<unknown>
+  readonly onDone: () => Promise<unknown>
+}
+
+/** Suspends, resumes and archives an app, a tenant or a context. */
+export function PlaceActions(props: PlaceActionsProps): ReactNode {
+  const { name, status, ends, count, onDone } = props
+  const [asked, setAsked] = useState<"suspend" | "archive">()
+  const [counted, setCounted] = useState<string>()
+  const act = useAction(async (what: "suspend" | "resume" | "archive") => {
+    await props[what]()
+    setAsked(undefined)
+    await onDone()
+  })
+  const ask = (what: "suspend" | "archive") => {
+    setAsked(what)
+    setCounted(undefined)
+    count?.().then(setCounted, () => setCounted(t.place.uncounted))
+  }
+  const button = (label: string, run: () => void) => (
+    <button type="button" className="signet-button" disabled={act.isPending} onClick={run}>
+      {label}
+    </button>
+  )
+  if (status === PlaceStatus.ARCHIVED) return null
+  return (
+    <>
+      {status === PlaceStatus.ACTIVE && button(t.place.suspend, () => ask("suspend"))}
+      {status === PlaceStatus.SUSPENDED && button(t.place.resume, () => act.run("resume"))}
+      {button(t.place.archive, () => ask("archive"))}
+      {asked === undefined && <Failed error={act.error} />}
+      {asked && (
+        <Confirm
+          title={t.place.ask[asked](name)}
+          about={
+            <>
+              <p>{ends[asked]}</p>
+              {count && <p aria-live="polite">{counted ?? t.place.counting}</p>}
+            </>
+          }
+          action={t.place[asked]}
+          {...(asked === "archive" && { word: t.place.archiveWord })}
+          error={act.error}
+          isPending={act.isPending}
+          onConfirm={() => act.run(asked)}
+          onClose={() => {
+            act.clear()
+            setAsked(undefined)
+          }}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+// What the server tells the console, and the app that the person administers.
+export interface Settings {
+  readonly appId: string
+  readonly isDevelopment: boolean
+  readonly authAudience: string
+  readonly messagingAudience: string
+  /** Base64url; null outside of the development profile. */
+  readonly issuerRootKey: string | null
+}
+
+/** @throws Error if the server does not answer. */
+export async function loadSettings(): Promise<Settings> {
+  const response = await fetch("/console/settings.json", { headers: { accept: "application/json" } })
+  if (!response.ok) throw new Error(`the console's settings were refused with ${response.status}`)
+  return response.json() as Promise<Settings>
+}
+
+const chosenApp = "signet.console.app"
+const pattern = /^app_[0-9a-hjkmnp-tv-z]{26}$/
+
+export const isAppId = (text: string): boolean => pattern.test(text)
+
+/** The app that the person chose in this browser, or the server's own choice. */
+export function readAppId(settings: Settings): string {
+  const chosen = localStorage.getItem(chosenApp)
+  return chosen !== null && isAppId(chosen) ? chosen : settings.appId
+}
+
+export function writeAppId(settings: Settings, appId: string): void {
+  if (appId === settings.appId) localStorage.removeItem(chosenApp)
+  else localStorage.setItem(chosenApp, appId)
+}

@@ -1,0 +1,130 @@
+// The frame of every screen: navigation, search, the signed-in person.
+import { Loading, UserButton } from "@signet/react/core"
+import { type ReactNode, Suspense, useEffect, useState } from "react"
+import { useAccess } from "./access.tsx"
+import { Mark } from "./mark.tsx"
+import { base, Link, navigate, useRoute } from "./router.tsx"
+import { screenOf, screens } from "./screens.tsx"
+import { t } from "./text.ts"
+
+export function Shell(): ReactNode {
+  const { parts } = useRoute()
+  const [isOpen, setOpen] = useState(false)
+  const path = parts.join("/")
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu of a small screen closes with the page.
+  useEffect(() => setOpen(false), [path])
+  const Screen = screenOf(parts)
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        {t.skip}
+      </a>
+      <header className="top">
+        <button
+          type="button"
+          className="menu-button signet-button"
+          aria-expanded={isOpen}
+          aria-controls="menu"
+          onClick={() => setOpen(!isOpen)}
+        >
+          {t.menu}
+        </button>
+        <Link to="" className="brand">
+          <Mark />
+          <span>{t.product}</span>
+        </Link>
+        <Search />
+        <UserButton onManage={() => navigate("/account")} />
+      </header>
+      <nav id="menu" className={`side${isOpen ? " side-open" : ""}`} aria-label={t.menu}>
+        <AppName />
+        <Menu current={parts[0] ?? ""} />
+      </nav>
+      <main id="content" className="content">
+        <Suspense fallback={<Loading />}>
+          <Screen key={path} />
+        </Suspense>
+      </main>
+    </div>
+  )
+}
+
+function AppName(): ReactNode {
+  const { app, appId, tenantId } = useAccess()
+  return (
+    <p className="side-app">
+      <span>{app?.name ?? t.nav.thisApp}</span>
+      <span className="signet-id">{tenantId ?? appId}</span>
+    </p>
+  )
+}
+
+function Menu({ current }: { current: string }): ReactNode {
+  const { scopes, settings } = useAccess()
+  const isShown = ({ scope }: (typeof screens)[number]) => scope === undefined || scopes.has(scope)
+  return (
+    <>
+      {[...new Set(screens.map(({ group }) => group))].map((group) => {
+        const shown = screens.filter((one) => one.group === group && isShown(one))
+        return shown.length === 0 ? null : (
+          <ul key={group} aria-label={group}>
+            {shown.map(({ path, name }) => (
+              <li key={path}>
+                <Link to={path === "" ? "" : `/${path}`} isCurrent={current === path}>
+                  {name}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )
+      })}
+      <ul aria-label={t.nav.more}>
+        {/* A document of its own, with its own security policy. */}
+        {settings.issuerRootKey !== null && (
+          <li>
+            <a href={`${base}/chat`}>{t.nav.chat}</a>
+          </li>
+        )}
+        <li>
+          <a href="/docs/">{t.nav.reference}</a>
+        </li>
+      </ul>
+    </>
+  )
+}
+
+/** Finds a person, or opens the object of an id. */
+function Search(): ReactNode {
+  const [text, setText] = useState("")
+  return (
+    <search>
+      <form
+        className="top-search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const asked = text.trim()
+          if (asked !== "") navigate(placeOf(asked))
+        }}
+      >
+        <input
+          type="search"
+          aria-label={t.search.label}
+          placeholder={t.search.placeholder}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </form>
+    </search>
+  )
+}
+
+/** The screen for what was typed: the prefix of an id names its kind. */
+export function placeOf(asked: string): string {
+  const encoded = encodeURIComponent(asked)
+  if (asked.startsWith("prn_")) return `/people/${encoded}`
+  if (asked.startsWith("app_")) return `/apps/${encoded}`
+  if (asked.startsWith("sac_")) return `/services/${encoded}`
+  if (asked.startsWith("ten_")) return `/audit?tenant=${encoded}`
+  if (/^(jti|ses|grt|rol|mem|pat|inv|ctx|pcl|dlg|dpo|scr|dev)_/.test(asked)) return `/audit?target=${encoded}`
+  return `/people?find=${encoded}`
+}

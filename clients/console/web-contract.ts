@@ -1,0 +1,54 @@
+// The contract as a page needs it: without validation rules and requirements, which only servers read. They are more
+// than half of its bytes.
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import type { Plugin } from "esbuild"
+
+const root = join(import.meta.dirname, "../..")
+const binaries = join(root, "node_modules/.bin")
+const cache = join(root, "node_modules/.cache/signet/web-contract")
+const template = "buf.gen.web.yaml"
+
+/** Generates the contract once per version of its files. @returns The folder of its modules. */
+function generateContract(): string {
+  const folder = join(cache, contractHash())
+  if (!existsSync(folder)) {
+    const made = `${folder}.${process.pid}`
+    mkdirSync(cache, { recursive: true })
+    const env = { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) }
+    execFileSync(join(binaries, "buf"), ["generate", "--template", template, "-o", made], { cwd: root, env })
+    try {
+      renameSync(made, folder)
+    } catch (error) {
+      // Another process was faster.
+      rmSync(made, { recursive: true, force: true })
+      if (!existsSync(folder)) throw error
+    }
+  }
+  return join(folder, "web")
+}
+
+function contractHash(): string {
+  const hash = createHash("sha256").update(readFileSync(join(root, template)))
+  const files = readdirSync(join(root, "proto"), { recursive: true, encoding: "utf8" })
+  for (const file of files.filter((name) => name.endsWith(".proto")).sort()) {
+    hash.update(`${file}\0`).update(readFileSync(join(root, "proto", file)))
+  }
+  return hash.digest("hex").slice(0, 16)
+}
+
+/** Resolves `@signet/proto/…` to the modules for pages. */
+export function webContract(): Plugin {
+  return {
+    name: "the contract for pages",
+    setup({ onResolve }) {
+      const folder = generateContract()
+      onResolve({ filter: /^@signet\/proto\// }, ({ path }) => {
+        const name = path.slice("@signet/proto/".length)
+        return { path: join(folder, name.startsWith("google/") ? `${name}_pb.js` : `signet/${name}_pb.js`) }
+      })
+    },
+  }
+}

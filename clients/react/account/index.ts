@@ -1,0 +1,5 @@
+export { Account } from "./account.tsx"
+export { LinkedAccounts } from "./linked-accounts.tsx"
+export { OwnData } from "./own-data.tsx"
+export { Pats } from "./pats.tsx"
+export { Sessions } from "./sessions.tsx"

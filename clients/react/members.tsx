@@ -1,0 +1,161 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { Membership_Status as Is, type Membership } from "@signet/proto/auth/v1/records"
+import { type ReactNode, useState } from "react"
+import { useService } from "./calls.ts"
+import { InviteMember } from "./invite-member.tsx"
+import { Confirm, enumName, Failed, Loading, Status, Time } from "./parts.tsx"
+import { useText } from "./provider.tsx"
+import { useAction } from "./use-call.ts"
+import { usePages } from "./use-pages.ts"
+
+export interface MembersProps {
+  readonly appId: string
+  /** Only this tenant's members, and invitations to it. */
+  readonly tenantId?: string
+  readonly contextId?: string
+  /** Only memberships of this principal. */
+  readonly principalId?: string
+  /** Shows a link at each member; without it the principal's id is text. */
+  readonly linkTo?: (membership: Membership) => ReactNode
+}
+
+type Asked = { readonly is: "suspend" | "remove" | "reject"; readonly of: Membership }
+
+/** The members of an app, a tenant or a context, for its administrator: invite, approve, suspend, resume, remove. */
+export function Members(props: MembersProps): ReactNode {
+  const { appId, tenantId = "", contextId = "", principalId = "", linkTo } = props
+  const service = useService(AppAuthService)
+  const text = useText()
+  const { members } = text
+  const pages = usePages([appId, tenantId, contextId, principalId], async (pageToken, signal) => {
+    const asked = { appId, tenantId, contextId, principalId, pageToken, pageSize: 50 }
+    const { memberships, nextPageToken } = await service.listMemberships(asked, { signal })
+    return { items: memberships, nextPageToken }
+  })
+  const [asked, setAsked] = useState<Asked>()
+  const [isInviting, setInviting] = useState(false)
+  const act = useAction(
+    async ({ is, of }: { readonly is: Asked["is"] | "resume" | "approve"; readonly of: Membership }) => {
+      const request = { appId, membershipId: of.id }
+      const calls = {
+        suspend: service.suspendMembership,
+        remove: service.removeMembership,
+        resume: service.resumeMembership,
+        approve: service.approveMembership,
+        reject: service.rejectMembership,
+      }
+      await calls[is](request)
+      setAsked(undefined)
+      pages.reload()
+    },
+  )
+  const buttons = (of: Membership): readonly { label: string; run: () => void }[] => {
+    const ask = (is: Asked["is"]) => () => setAsked({ is, of })
+    const remove = { label: members.remove, run: ask("remove") }
+    switch (of.status) {
+      case Is.ACTIVE:
+        return [{ label: members.suspend, run: ask("suspend") }, remove]
+      case Is.SUSPENDED:
+        return [{ label: members.resume, run: () => act.run({ is: "resume", of }) }, remove]
+      case Is.REQUESTED:
+        return [
+          { label: members.approve, run: () => act.run({ is: "approve", of }) },
+          { label: members.reject, run: ask("reject") },
+        ]
+      case Is.INVITED:
+        return [remove]
+      default:
+        return []
+    }
+  }
+  return (
+    <div className="signet-members">
+      {principalId === "" && (
+        <div className="signet-actions signet-actions-start">
+          <button type="button" className="signet-button" onClick={() => setInviting(true)}>
+            {members.invite}
+          </button>
+        </div>
+      )}
+      <Failed error={pages.error} retry={pages.reload} />
+      {asked === undefined && <Failed error={act.error} />}
+      {pages.items.length === 0 && pages.isPending && <Loading />}
+      {pages.items.length === 0 && pages.isComplete && <p className="signet-muted">{members.none}</p>}
+      {pages.items.length > 0 && (
+        <div className="signet-table">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{members.name}</th>
+                <th scope="col">{members.status}</th>
+                <th scope="col">{members.scopes}</th>
+                <th scope="col">{members.since}</th>
+                <td />
+              </tr>
+            </thead>
+            <tbody>
+              {pages.items.map((one) => (
+                <tr key={one.id}>
+                  <th scope="row">
+                    {linkTo?.(one) ?? nameOf(one, members.unnamed)}
+                    <span className="signet-id">{one.tenantId || one.contextId || one.principalId}</span>
+                  </th>
+                  <td>
+                    <Status name={enumName(Is, one.status)} />
+                  </td>
+                  <td className="signet-scopes" title={one.scopes.join(", ")}>
+                    {one.scopes.length === 0
+                      ? members.defaultScopes
+                      : `${members.defaultScopes} + ${one.scopes.length}`}
+                  </td>
+                  <td>
+                    <Time at={one.createdAt} />
+                  </td>
+                  <td className="signet-row-actions">
+                    {buttons(one).map(({ label, run }) => (
+                      <button
+                        key={label}
+                        type="button"
+                        className="signet-button"
+                        disabled={act.isPending}
+                        onClick={run}
+                      >
+                        {label}
+                      </button>
+                    ))}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {!pages.isComplete && pages.items.length > 0 && (
+        <button type="button" className="signet-button" disabled={pages.isPending} onClick={pages.more}>
+          {text.more}
+        </button>
+      )}
+      {isInviting && <InviteMember {...{ appId, tenantId, contextId }} onClose={() => setInviting(false)} />}
+      {asked && (
+        <Confirm
+          title={{ suspend: members.suspendTitle, remove: members.removeTitle, reject: members.reject }[asked.is]}
+          about={
+            asked.is === "suspend"
+              ? members.suspendAbout(nameOf(asked.of, members.unnamed))
+              : members.removeAbout(nameOf(asked.of, members.unnamed))
+          }
+          action={members[asked.is]}
+          error={act.error}
+          isPending={act.isPending}
+          onConfirm={() => act.run(asked)}
+          onClose={() => {
+            act.clear()
+            setAsked(undefined)
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+const nameOf = ({ profile }: Membership, unnamed: string): string => profile?.name || profile?.email || unnamed

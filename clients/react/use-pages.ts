@@ -1,0 +1,69 @@
+import { useCallback, useEffect, useRef, useState } from "react"
+
+export interface Pages<Item> {
+  readonly items: readonly Item[]
+  readonly error: unknown
+  readonly isPending: boolean
+  /** True after the last page. */
+  readonly isComplete: boolean
+  more(): void
+  reload(): void
+}
+
+interface Page<Item> {
+  readonly items: readonly Item[]
+  readonly nextPageToken: string
+}
+
+interface State<Item> {
+  readonly items: readonly Item[]
+  /** Undefined before the first page; empty after the last. */
+  readonly next: string | undefined
+  readonly error: unknown
+  readonly isPending: boolean
+}
+
+const empty = { items: [], next: undefined, error: undefined, isPending: true }
+
+/** Reads a list of the service page by page, from the beginning whenever `of` changes. */
+export function usePages<Item>(
+  of: readonly string[],
+  read: (pageToken: string, signal: AbortSignal) => Promise<Page<Item>>,
+): Pages<Item> {
+  const [state, setState] = useState<State<Item>>(empty)
+  const [round, setRound] = useState(0)
+  const reading = useRef(read)
+  reading.current = read
+  const ending = useRef<AbortController>(undefined)
+  const readPage = useCallback((pageToken: string) => {
+    ending.current?.abort()
+    const abort = new AbortController()
+    ending.current = abort
+    setState((last) => ({ ...last, error: undefined, isPending: true }))
+    reading.current(pageToken, abort.signal).then(
+      ({ items, nextPageToken }) =>
+        !abort.signal.aborted &&
+        setState((last) => ({
+          items: pageToken === "" ? items : [...last.items, ...items],
+          next: nextPageToken,
+          error: undefined,
+          isPending: false,
+        })),
+      (error: unknown) => !abort.signal.aborted && setState((last) => ({ ...last, error, isPending: false })),
+    )
+  }, [])
+  const key = of.join("\n")
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list, or a new round, begins again.
+  useEffect(() => {
+    readPage("")
+    return () => ending.current?.abort()
+  }, [key, round])
+  return {
+    items: state.items,
+    error: state.error,
+    isPending: state.isPending,
+    isComplete: state.next === "",
+    more: () => state.next && readPage(state.next),
+    reload: () => setRound((last) => last + 1),
+  }
+}

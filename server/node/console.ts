@@ -1,0 +1,98 @@
+// Serves the console: pages at /console and /console/chat, hashed assets, and the settings that the pages read.
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { extname } from "node:path"
+import { Refused } from "@signet/kernel/errors"
+import type { FastifyInstance, FastifyReply } from "fastify"
+
+/** Public: the console reads them before anybody has signed in. */
+export interface ConsoleSettings {
+  /** The app that people sign in to. */
+  readonly appId: string
+  /** Offers the development profile's way in. */
+  readonly isDevelopment: boolean
+  readonly authAudience: string
+  readonly messagingAudience: string
+  /** The root key that the chat pins, base64url. Only the development profile sends it: an app has its own built in. */
+  readonly issuerRootKey: string | null
+}
+
+/** File contents by name: `index.html`, `chat.html`, and hashed scripts and styles. */
+export type ConsoleFiles = ReadonlyMap<string, Uint8Array>
+
+/** The published package has the built files. The repository builds them at the first request. */
+const built = new URL("../../clients/console/built/", import.meta.url)
+const builder = new URL("../../clients/console/build.ts", import.meta.url)
+
+async function loadFiles(): Promise<ConsoleFiles> {
+  if (!existsSync(built)) {
+    const { buildConsole } = (await import(builder.href)) as { buildConsole: () => Promise<ConsoleFiles> }
+    return buildConsole()
+  }
+  return new Map(readdirSync(built).map((name) => [name, readFileSync(new URL(name, built))]))
+}
+
+/** @param scripts What `script-src` allows besides this origin. */
+const policyWith = (scripts: string) =>
+  [
+    "default-src 'none'",
+    `script-src 'self'${scripts}`,
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ")
+
+const pagePolicy = policyWith("")
+/** The chat derives keys of backups with WebAssembly. */
+const chatPolicy = policyWith(" 'wasm-unsafe-eval'")
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+}
+
+/** Adds the console's routes. Every page of the console is one document, which reads the path itself. */
+export async function addConsole(app: FastifyInstance, settings: ConsoleSettings): Promise<void> {
+  let files: Promise<ConsoleFiles> | undefined
+  const load = () => {
+    files ??= loadFiles().catch((error: unknown) => {
+      files = undefined
+      throw error
+    })
+    return files
+  }
+  const send = async (reply: FastifyReply, name: string, cache: string): Promise<FastifyReply> => {
+    const bytes = (await load()).get(name)
+    if (bytes === undefined) throw new Refused("METHOD_UNKNOWN")
+    return reply
+      .header("content-type", types[extname(name)] ?? "application/octet-stream")
+      .header("cache-control", cache)
+      .send(bytes)
+  }
+  await app.register(async (pages) => {
+    pages.addHook("onSend", async ({ url }, reply) => {
+      const isChat = /^\/console\/chat([/?]|$)/.test(url)
+      reply
+        .header("content-security-policy", isChat ? chatPolicy : pagePolicy)
+        .header("x-content-type-options", "nosniff")
+        .header("referrer-policy", "no-referrer")
+        .header("cross-origin-opener-policy", "same-origin")
+        .header("cross-origin-resource-policy", "same-origin")
+    })
+    pages.get("/console/settings.json", (_, reply) => reply.header("cache-control", "no-store").send(settings))
+    pages.get<{ Params: { name: string } }>("/console/assets/:name", ({ params }, reply) =>
+      send(reply, params.name, "public, max-age=31536000, immutable"),
+    )
+    for (const path of ["/console/chat", "/console/chat/*"]) {
+      pages.get(path, (_, reply) => send(reply, "chat.html", "no-cache"))
+    }
+    for (const path of ["/console", "/console/*"]) {
+      pages.get(path, (_, reply) => send(reply, "index.html", "no-cache"))
+    }
+  })
+}
