@@ -10,9 +10,11 @@ export interface Claims {
 export function claimsIn(token: string): Claims {
   const payload = token.split(".")[1] ?? ""
   const claims: unknown = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")))
-  const textOf = (name: string): string => {
-    const value: unknown = typeof claims === "object" && claims !== null ? Reflect.get(claims, name) : undefined
-    return typeof value === "string" ? value : ""
+  const valueOf = (name: string): unknown =>
+    typeof claims === "object" && claims !== null ? Reflect.get(claims, name) : undefined
+  const [audience, scopes] = [valueOf("aud"), valueOf("scp")]
+  return {
+    audience: typeof audience === "string" ? audience : "",
+    scopes: new Set(Array.isArray(scopes) ? scopes.filter((one) => typeof one === "string") : []),
   }
-  return { audience: textOf("aud"), scopes: new Set(textOf("scope").split(" ").filter(Boolean)) }
 }

@@ -1,3 +1,5 @@
+import { requirementOf } from "@signet/guard/requirement"
+import type { Requirement } from "@signet/kernel/authz/requirement"
 import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { AuditService } from "@signet/proto/auth/v1/audit_service"
@@ -52,6 +54,14 @@ export const services = [
   TransferService,
 ] as const
 
+/** The requirement of a method by its route in the audit, with or without the service's package. */
+function requirementOfRoute(route: string): Requirement | undefined {
+  const method = services
+    .flatMap((service) => [...service.methods])
+    .find(({ parent, name }) => `${parent.typeName}/${name}` === route || `${parent.name}/${name}` === route)
+  return method && requirementOf(method)
+}
+
 export const serviceRoutes =
   (
     deps: TokenDeps,
@@ -69,7 +79,7 @@ export const serviceRoutes =
     router.service(AppAuthService, appAuthService(deps))
     router.service(AccountService, accountService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
-    router.service(AuditService, auditService(deps))
+    router.service(AuditService, auditService(deps, requirementOfRoute))
     router.service(RevocationService, revocationService(revocations))
     router.service(PermissionService, permissionService(deps))
     router.service(AuthorityService, authorityService({ ...messaging, store: deps.store, callers }))

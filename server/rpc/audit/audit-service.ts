@@ -13,13 +13,14 @@ import {
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { type AdminTransaction, administer, factsOf } from "../admin/administer.ts"
 import { foundListPlace } from "../admin/found.ts"
-import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { auditOutcomeOf } from "../parse.ts"
+import type { TokenDeps } from "../token/deps.ts"
 import { auditEvent } from "./audit.ts"
 import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.ts"
+import { explainAccess, type RequirementOf } from "./explain-access.ts"
 
-export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
+export function auditService(deps: TokenDeps, requirementOf: RequirementOf): ServiceImpl<typeof AuditService> {
   return {
     listAuditEvents: (request, context) =>
       administer(deps, context, "read", async (admin) => {
@@ -51,6 +52,10 @@ export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
       administer(deps, context, "read", async (admin) =>
         exportCheckpoints(admin, await listPlace(admin, { ...request, contextId: "" }), request),
       ),
+
+    // Counted as a write, so that nobody can try many tokens.
+    explainAccess: (request, context) =>
+      administer(deps, context, "write", (admin) => explainAccess(deps, admin, request, requirementOf)),
   }
 }
 

@@ -10,6 +10,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Reason } from "../../authz/v1/reason_pb.ts";
 import { file_signet_authz_v1_reason } from "../../authz/v1/reason_pb.ts";
+import type { AuthRequirement } from "../../authz/v1/requirement_pb.ts";
 import { file_signet_authz_v1_requirement } from "../../authz/v1/requirement_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -17,7 +18,227 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/audit_service.proto.
  */
 export const file_signet_auth_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLmAwoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50c0JVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKwAgoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSJAoMYWNjZXNzX3Rva2VuGAEgASgJQg6AAQG6SAhyBhABGICAARIcCgZtZXRob2QYAiABKAlCCrpIB3IFEAEYgAJIABI3CgtyZXF1aXJlbWVudBgDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRIABIaCghhdWRpZW5jZRgEIAEoCUIIukgFcgMYgAISMwoIcmVzb3VyY2UYBSABKAsyIS5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRSZXNvdXJjZRI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kQg8KBnRhcmdldBIFukgCCAEi0AEKEUV4cGxhaW5lZFJlc291cmNlEiwKBHR5cGUYASABKAlCHrpIG3IZMhdeW2Etel1bYS16MC05Xy5dezAsNjN9JBIWCgJpZBgCIAEoCUIKukgHcgUQARiAAhI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIqQBChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIMCgRzdGVwGAIgASgNEicKBnJlYXNvbhgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGY2FsbGVyGAQgASgJEjMKC3JlcXVpcmVtZW50GAUgASgLMh4uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkQ2hlY2sivAEKDkV4cGxhaW5lZENoZWNrEg0KBWFza2VkGAEgASgJEg0KBWhvbGRzGAIgASgIEhMKC2ZhaWxlZF9zdGVwGAMgASgNEicKBnJlYXNvbhgEIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDQoFZm91bmQYBSADKAkSEwoLaXNfZGVjaXNpdmUYBiABKAgSKgoCb2YYByADKAsyHi5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRDaGVjayLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDKmBQoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50cxK9AQoNRXhwbGFpbkFjY2VzcxIkLnNpZ25ldC5hdXRoLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIl/K2hg8SjoKERIPYXV0aC5hdWRpdC5yZWFkChISEGF1dGguZ3JhbnRzLnJlYWQKERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIZOgEqIhQvYXV0aC9hY2Nlc3M6ZXhwbGFpbkJVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+
+/**
+ * Request of ExplainAccess.
+ *
+ * @generated from message signet.auth.v1.ExplainAccessRequest
+ */
+export type ExplainAccessRequest = Message<"signet.auth.v1.ExplainAccessRequest"> & {
+  /**
+   * The access token of the call, as the caller sent it. It is verified and not stored.
+   *
+   * @generated from field: string access_token = 1;
+   */
+  accessToken: string;
+
+  /**
+   * What the call requires.
+   *
+   * @generated from oneof signet.auth.v1.ExplainAccessRequest.target
+   */
+  target: {
+    /**
+     * A method of this server, as in `AuditRequest.route`: `signet.auth.v1.AppAuthService/ListApps`, or the last part of
+     * the service's name in place of the whole one.
+     *
+     * @generated from field: string method = 2;
+     */
+    value: string;
+    case: "method";
+  } | {
+    /**
+     * A requirement of any service of the app.
+     *
+     * @generated from field: signet.authz.v1.AuthRequirement requirement = 3;
+     */
+    value: AuthRequirement;
+    case: "requirement";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Audience of the called service; empty for the audience of the token.
+   *
+   * @generated from field: string audience = 4;
+   */
+  audience: string;
+
+  /**
+   * Resource that the request names, for checks of a resource's action; absent if it was not found.
+   *
+   * @generated from field: signet.auth.v1.ExplainedResource resource = 5;
+   */
+  resource?: ExplainedResource | undefined;
+
+  /**
+   * Tenant that the request names, for checks of a tenant; empty for none.
+   *
+   * @generated from field: string tenant_id = 6;
+   */
+  tenantId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ExplainAccessRequest.
+ * Use `create(ExplainAccessRequestSchema)` to create a new message.
+ */
+export const ExplainAccessRequestSchema: GenMessage<ExplainAccessRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 0);
+
+/**
+ * A resource as the called service resolves it. It is in the app of the token.
+ *
+ * @generated from message signet.auth.v1.ExplainedResource
+ */
+export type ExplainedResource = Message<"signet.auth.v1.ExplainedResource"> & {
+  /**
+   * Resource type.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * Resource id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Tenant of the resource; empty for none.
+   *
+   * @generated from field: string tenant_id = 3;
+   */
+  tenantId: string;
+
+  /**
+   * Context of the resource; empty for none.
+   *
+   * @generated from field: string context_id = 4;
+   */
+  contextId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ExplainedResource.
+ * Use `create(ExplainedResourceSchema)` to create a new message.
+ */
+export const ExplainedResourceSchema: GenMessage<ExplainedResource> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 1);
+
+/**
+ * The decision, and what decided it.
+ *
+ * @generated from message signet.auth.v1.ExplainAccessResponse
+ */
+export type ExplainAccessResponse = Message<"signet.auth.v1.ExplainAccessResponse"> & {
+  /**
+   * True if the call is allowed now.
+   *
+   * @generated from field: bool allowed = 1;
+   */
+  allowed: boolean;
+
+  /**
+   * The step that failed, 1 to 8; 9 if the call is allowed.
+   *
+   * @generated from field: uint32 step = 2;
+   */
+  step: number;
+
+  /**
+   * Why the call is denied, as the audit records it; unspecified if it is allowed.
+   *
+   * @generated from field: signet.authz.v1.Reason reason = 3;
+   */
+  reason: Reason;
+
+  /**
+   * The caller in one line; empty if the token does not verify.
+   *
+   * @generated from field: string caller = 4;
+   */
+  caller: string;
+
+  /**
+   * The requirement, and what each part of it found. Absent if a step before it decided.
+   *
+   * @generated from field: signet.auth.v1.ExplainedCheck requirement = 5;
+   */
+  requirement?: ExplainedCheck | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.ExplainAccessResponse.
+ * Use `create(ExplainAccessResponseSchema)` to create a new message.
+ */
+export const ExplainAccessResponseSchema: GenMessage<ExplainAccessResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 2);
+
+/**
+ * A requirement or a part of one.
+ *
+ * @generated from message signet.auth.v1.ExplainedCheck
+ */
+export type ExplainedCheck = Message<"signet.auth.v1.ExplainedCheck"> & {
+  /**
+   * The requirement in one line; `any of` or `all of` for a composite.
+   *
+   * @generated from field: string asked = 1;
+   */
+  asked: string;
+
+  /**
+   * True if the call meets it.
+   *
+   * @generated from field: bool holds = 2;
+   */
+  holds: boolean;
+
+  /**
+   * The step that failed, 3 to 8; 0 if it holds.
+   *
+   * @generated from field: uint32 failed_step = 3;
+   */
+  failedStep: number;
+
+  /**
+   * Why it failed; unspecified if it holds.
+   *
+   * @generated from field: signet.authz.v1.Reason reason = 4;
+   */
+  reason: Reason;
+
+  /**
+   * Facts of the call, one per line, in English.
+   *
+   * @generated from field: repeated string found = 5;
+   */
+  found: string[];
+
+  /**
+   * True for the check that decided, and for each composite around it.
+   *
+   * @generated from field: bool is_decisive = 6;
+   */
+  isDecisive: boolean;
+
+  /**
+   * The parts of a composite.
+   *
+   * @generated from field: repeated signet.auth.v1.ExplainedCheck of = 7;
+   */
+  of: ExplainedCheck[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ExplainedCheck.
+ * Use `create(ExplainedCheckSchema)` to create a new message.
+ */
+export const ExplainedCheckSchema: GenMessage<ExplainedCheck> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 3);
 
 /**
  * Request of ListAuditLinks.
@@ -60,7 +281,7 @@ export type ListAuditLinksRequest = Message<"signet.auth.v1.ListAuditLinksReques
  * Use `create(ListAuditLinksRequestSchema)` to create a new message.
  */
 export const ListAuditLinksRequestSchema: GenMessage<ListAuditLinksRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 0);
+  messageDesc(file_signet_auth_v1_audit_service, 4);
 
 /**
  * Links in order. A page shorter than requested is the last one.
@@ -88,7 +309,7 @@ export type ListAuditLinksResponse = Message<"signet.auth.v1.ListAuditLinksRespo
  * Use `create(ListAuditLinksResponseSchema)` to create a new message.
  */
 export const ListAuditLinksResponseSchema: GenMessage<ListAuditLinksResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 1);
+  messageDesc(file_signet_auth_v1_audit_service, 5);
 
 /**
  * A link of a chain. `H` is SHA-256 of UTF-8, and hashes are lower-case hexadecimal. Its hash is `H(["signet audit link
@@ -147,7 +368,7 @@ export type AuditLink = Message<"signet.auth.v1.AuditLink"> & {
  * Use `create(AuditLinkSchema)` to create a new message.
  */
 export const AuditLinkSchema: GenMessage<AuditLink> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 2);
+  messageDesc(file_signet_auth_v1_audit_service, 6);
 
 /**
  * Request of ListAuditCheckpoints.
@@ -189,7 +410,7 @@ export type ListAuditCheckpointsRequest = Message<"signet.auth.v1.ListAuditCheck
  * Use `create(ListAuditCheckpointsRequestSchema)` to create a new message.
  */
 export const ListAuditCheckpointsRequestSchema: GenMessage<ListAuditCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 3);
+  messageDesc(file_signet_auth_v1_audit_service, 7);
 
 /**
  * Checkpoints in order. A page shorter than requested is the last one.
@@ -217,7 +438,7 @@ export type ListAuditCheckpointsResponse = Message<"signet.auth.v1.ListAuditChec
  * Use `create(ListAuditCheckpointsResponseSchema)` to create a new message.
  */
 export const ListAuditCheckpointsResponseSchema: GenMessage<ListAuditCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 4);
+  messageDesc(file_signet_auth_v1_audit_service, 8);
 
 /**
  * A signed statement of the heads of all chains that grew since the previous checkpoint.
@@ -254,7 +475,7 @@ export type AuditCheckpoint = Message<"signet.auth.v1.AuditCheckpoint"> & {
  * Use `create(AuditCheckpointSchema)` to create a new message.
  */
 export const AuditCheckpointSchema: GenMessage<AuditCheckpoint> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 5);
+  messageDesc(file_signet_auth_v1_audit_service, 9);
 
 /**
  * Head of a chain. `H(["signet audit head v1", chain, "seq", hash])` is a leaf of the checkpoint's tree. `H(["signet
@@ -290,7 +511,7 @@ export type AuditHead = Message<"signet.auth.v1.AuditHead"> & {
  * Use `create(AuditHeadSchema)` to create a new message.
  */
 export const AuditHeadSchema: GenMessage<AuditHead> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 6);
+  messageDesc(file_signet_auth_v1_audit_service, 10);
 
 /**
  * One step of a Merkle path.
@@ -318,7 +539,7 @@ export type AuditProofStep = Message<"signet.auth.v1.AuditProofStep"> & {
  * Use `create(AuditProofStepSchema)` to create a new message.
  */
 export const AuditProofStepSchema: GenMessage<AuditProofStep> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 7);
+  messageDesc(file_signet_auth_v1_audit_service, 11);
 
 /**
  * Request for one page (AIP-158). An omitted filter does not narrow the result. Results never exceed the scope of the
@@ -417,7 +638,7 @@ export type ListAuditEventsRequest = Message<"signet.auth.v1.ListAuditEventsRequ
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 8);
+  messageDesc(file_signet_auth_v1_audit_service, 12);
 
 /**
  * One page of audit events.
@@ -445,7 +666,7 @@ export type ListAuditEventsResponse = Message<"signet.auth.v1.ListAuditEventsRes
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 9);
+  messageDesc(file_signet_auth_v1_audit_service, 13);
 
 /**
  * One audit event. It holds no secret, no token and no text that a person wrote.
@@ -557,7 +778,7 @@ export type AuditEvent = Message<"signet.auth.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 10);
+  messageDesc(file_signet_auth_v1_audit_service, 14);
 
 /**
  * Outcome.
@@ -605,7 +826,7 @@ export type AuditEvent_Outcome = (typeof AuditEvent_Outcome)[keyof typeof AuditE
  * Describes the enum signet.auth.v1.AuditEvent.Outcome.
  */
 export const AuditEvent_OutcomeSchema: GenEnum<AuditEvent_Outcome> = /*@__PURE__*/
-  enumDesc(file_signet_auth_v1_audit_service, 10, 0);
+  enumDesc(file_signet_auth_v1_audit_service, 14, 0);
 
 /**
  * Object that an event acted on.
@@ -633,7 +854,7 @@ export type AuditTarget = Message<"signet.auth.v1.AuditTarget"> & {
  * Use `create(AuditTargetSchema)` to create a new message.
  */
 export const AuditTargetSchema: GenMessage<AuditTarget> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 11);
+  messageDesc(file_signet_auth_v1_audit_service, 15);
 
 /**
  * The call that caused an event.
@@ -675,7 +896,7 @@ export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
  * Use `create(AuditRequestSchema)` to create a new message.
  */
 export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 12);
+  messageDesc(file_signet_auth_v1_audit_service, 16);
 
 /**
  * Reads the audit log: actor, action, target, scope and outcome of each event.
@@ -739,6 +960,25 @@ export const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditCheckpointsRequestSchema;
     output: typeof ListAuditCheckpointsResponseSchema;
+  },
+  /**
+   * Explains whether a call with an access token is allowed now: the step that decides, and what each part of the
+   * requirement found. The token's app, tenant and context must be in the scope of the caller's token. The call has no
+   * effect for the token's holder.
+   *
+   * Requires: scopes auth.audit.read, auth.grants.read and auth.roles.read.
+   * REST: POST /auth/access:explain.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD (an unknown method, or a requirement that cannot be checked)
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.auth.v1.AuditService.ExplainAccess
+   */
+  explainAccess: {
+    methodKind: "unary";
+    input: typeof ExplainAccessRequestSchema;
+    output: typeof ExplainAccessResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_signet_auth_v1_audit_service, 0);
