@@ -10,9 +10,9 @@ export interface Claims {
 export function claimsIn(token: string): Claims {
   const payload = token.split(".")[1] ?? ""
   const claims: unknown = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/")))
-  const valueOf = (name: string): unknown =>
+  const claimOf = (name: string): unknown =>
     typeof claims === "object" && claims !== null ? Reflect.get(claims, name) : undefined
-  const [audience, scopes] = [valueOf("aud"), valueOf("scp")]
+  const [audience, scopes] = [claimOf("aud"), claimOf("scp")]
   return {
     audience: typeof audience === "string" ? audience : "",
     scopes: new Set(Array.isArray(scopes) ? scopes.filter((one) => typeof one === "string") : []),

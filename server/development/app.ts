@@ -36,7 +36,8 @@ const pageOrigins = (origin: string): readonly string[] => [...new Set([...ownOr
 const commandRedirects = ["http://127.0.0.1:8976/callback", "http://127.0.0.1:8977/callback"]
 
 /** Redirect URIs of the console. */
-const consoleRedirects = (origin: string) => ownOrigins(origin).map((at) => `${at}/console/callback`)
+const consoleRedirects = (origin: string) =>
+  ownOrigins(origin).flatMap((at) => [`${at}/console/callback`, `${at}/console/chat/callback`])
 
 export interface DevelopmentClient {
   platform: Platform
