@@ -2,7 +2,7 @@ import type { ConversationInfo, Messenger } from "@signet/client-web/messaging"
 import { Dialog, Failed, useAction, useSession } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { Field, words } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-chat.ts"
 import { Conversation } from "./conversation.tsx"
 import { useMessenger } from "./use-messenger.ts"
 

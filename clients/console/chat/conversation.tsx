@@ -1,6 +1,6 @@
 import type { ConversationInfo, Messenger, OutboxEntry, TimelineEntry } from "@signet/client-web/messaging"
 import { type ReactNode, useEffect, useState } from "react"
-import { t } from "../text.ts"
+import { t } from "../text-chat.ts"
 import { Composer } from "./composer.tsx"
 import { Details } from "./details.tsx"
 import { Stored } from "./stored.tsx"
@@ -43,7 +43,7 @@ export function Conversation(props: ConversationProps): ReactNode {
     <>
       <main className="chat-main">
         <h1>{name}</h1>
-        {info.status === "waiting" && <p className="notice">{t.chat.waits}</p>}
+        {info.waitsFor && <p className="notice">{t.chat.waitsFor[info.waitsFor]}</p>}
         {(changed.length > 0 || info.asksConfirmation) && (
           <p className="signet-failed" role="alert">
             {t.chat.keysChanged}

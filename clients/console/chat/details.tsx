@@ -8,7 +8,7 @@ import {
 import { Confirm, Failed, Status, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { Field } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-chat.ts"
 import { short } from "./chat.tsx"
 
 interface DetailsProps {

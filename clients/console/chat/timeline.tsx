@@ -1,7 +1,7 @@
 import type { Messenger, OutboxEntry, TimelineEntry } from "@signet/client-web/messaging"
 import { Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useRef } from "react"
-import { t } from "../text.ts"
+import { t } from "../text-chat.ts"
 import { short } from "./chat.tsx"
 
 interface TimelineProps {

@@ -7,7 +7,7 @@ import { changed } from "../ask.ts"
 import { EditFailed } from "../edit-failed.tsx"
 import { changedFields, checkUnchanged, type Fields } from "../edits.ts"
 import { Card, Facts, Field, words } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 import { PlaceActions } from "./place-actions.tsx"
 
 /** The fields of the form, as a person edits them. */

@@ -6,7 +6,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
 import { changed, useList } from "../ask.ts"
 import { Id, List } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 import { NewConnection } from "./new-connection.tsx"
 
 /** The app's clients at identity providers. */

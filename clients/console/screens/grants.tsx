@@ -6,7 +6,7 @@ import { useAccess } from "../access.tsx"
 import { changed, useList } from "../ask.ts"
 import { List } from "../page.tsx"
 import { Link } from "../router.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 import { NewGrant } from "./new-grant.tsx"
 import { useRoleNames } from "./role-names.ts"
 

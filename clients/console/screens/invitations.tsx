@@ -5,7 +5,7 @@ import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
 import { changed, useList } from "../ask.ts"
 import { Id, List } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 
 export function Invitations({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)

@@ -4,7 +4,7 @@ import { Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { changed } from "../ask.ts"
 import { Choice, Field } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 import { useRoleNames } from "./role-names.ts"
 
 interface NewGrantProps {

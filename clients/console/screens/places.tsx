@@ -7,7 +7,7 @@ import { useAccess } from "../access.tsx"
 import { changed, useList } from "../ask.ts"
 import { Field, Id, List } from "../page.tsx"
 import { Link } from "../router.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 import { PlaceActions } from "./place-actions.tsx"
 
 /** Counts the active members of a place: those whose sessions end. More than a page is "200 or more". */

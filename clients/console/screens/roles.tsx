@@ -7,7 +7,7 @@ import { changed, useAsk, useList } from "../ask.ts"
 import { EditFailed } from "../edit-failed.tsx"
 import { changedFields, checkUnchanged } from "../edits.ts"
 import { Field, List, words } from "../page.tsx"
-import { t } from "../text.ts"
+import { t } from "../text-screens.ts"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)

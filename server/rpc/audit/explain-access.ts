@@ -1,5 +1,6 @@
 // Explains the decision about a call to an administrator: the kernel's own explanation, over the current facts.
 import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { HandlerContext } from "@connectrpc/connect"
 import { parseBearer } from "@signet/guard/bearer"
 import { parseRequirement } from "@signet/guard/requirement"
 import type { AuthContext } from "@signet/kernel/authz/context"
@@ -15,7 +16,7 @@ import type {
   ExplainedCheckSchema,
 } from "@signet/proto/auth/v1/audit_service"
 import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
-import type { AdminTransaction } from "../admin/administer.ts"
+import { type AdminTransaction, administer } from "../admin/administer.ts"
 import type { TokenDeps } from "../token/deps.ts"
 
 /** Returns the requirement of a method of this server; undefined for an unknown one. */
@@ -26,37 +27,40 @@ const defaultFreshness: Freshness = { maxStalenessMs: 60_000, onStale: "INTROSPE
 
 /** @throws Refused INVALID_FIELD; RESOURCE_UNRESOLVED for a token outside of the caller's scope. */
 export async function explainAccess(
-  deps: Pick<TokenDeps, "verify" | "liveness" | "issuer" | "authAudience">,
-  admin: AdminTransaction,
+  deps: TokenDeps,
+  context: HandlerContext,
   request: ExplainAccessRequest,
   requirementOf: RequirementOf,
 ): Promise<MessageInitShape<typeof ExplainAccessResponseSchema>> {
   const requirement = requirementIn(request, requirementOf)
   const bearer = parseBearer(`Bearer ${request.accessToken}`)
-  const context = typeof bearer === "string" ? bearer : await deps.verify(bearer.token)
-  const question = { requirement, defaultFreshness, nowMs: admin.nowMs }
-  if (typeof context === "string") {
+  const holder = typeof bearer === "string" ? bearer : await deps.verify(bearer.token)
+  // Counted as a write, so that nobody can try many tokens.
+  const known = await administer(deps, context, "write", (admin) => knownOf(admin, holder))
+  const question = { requirement, defaultFreshness, nowMs: known.nowMs }
+  if (typeof holder === "string") {
     const expected = { issuer: deps.issuer, audience: deps.authAudience }
-    return shape(explain({ ...question, context, expected, request: {}, liveness: "unknown", snapshot: null }), context)
+    const unknown = { context: holder, request: {}, liveness: "unknown", snapshot: null } as const
+    return shape(explain({ ...question, ...unknown, expected }), holder)
   }
-  // Before anything about the token's holder is read.
-  admin.reach(context)
-  const expected = { issuer: deps.issuer, audience: request.audience || context.audience }
-  return shape(
-    explain({ ...question, context, expected, ...(await factsOf(deps, admin, context, request, requirement)) }),
-  )
+  const expected = { issuer: deps.issuer, audience: request.audience || holder.audience }
+  const { snapshot } = known
+  // Not inside of the transaction: this is a query of its own, and the embedded database has one connection.
+  const liveness = await deps.liveness(holder)
+  const facts = { request: requestFacts(holder, request, requirement), liveness, snapshot }
+  return shape(explain({ ...question, ...facts, context: holder, expected }))
 }
 
-async function factsOf(
-  { liveness }: Pick<TokenDeps, "liveness">,
-  { tx, nowMs }: AdminTransaction,
-  context: AuthContext,
-  request: ExplainAccessRequest,
-  requirement: Requirement,
-): Promise<Pick<Question, "liveness" | "snapshot" | "request">> {
-  const { appId, tenantId, contextId, principal } = context
+/** Checks that the caller administers the place of the token, and then reads the permissions of its holder. */
+async function knownOf(
+  { reach, tx, nowMs }: AdminTransaction,
+  holder: AuthContext | Reason,
+): Promise<Pick<Question, "snapshot" | "nowMs">> {
+  if (typeof holder === "string") return { snapshot: null, nowMs }
+  reach(holder)
+  const { appId, tenantId, contextId, principal } = holder
   const { snapshot } = await tx.authorities.snapshot({ appId, tenantId, contextId, principalId: principal.id, nowMs })
-  return { liveness: await liveness(context), snapshot, request: requestFacts(context, request, requirement) }
+  return { snapshot, nowMs }
 }
 
 /** The request's resource and tenant under each name by which the requirement asks for one. */
