@@ -140,6 +140,11 @@ const layout: Record<string, Row> = {
   // The build of a library in Java.
   "clients/jvm": { ours: [], npm: ["node:"] },
   "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
+  "clients/react": { ours: ["gen/es", "clients/web"], npm: [...protobuf, ...connect, "react"] },
+  "clients/console": {
+    ours: ["gen/es", "clients/web", "clients/react"],
+    npm: [...protobuf, ...connect, "@tanstack/react-query", "react", "react-dom"],
+  },
   // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
   "clients/cli": {
     ours: ["gen/es", "server/guard", "server/kernel", "clients/core", "clients/node"],
@@ -150,7 +155,9 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, ...connect],
   },
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
-  scripts: { ours: ["scripts/openapi", "clients/native"], npm: ["*"] },
+  scripts: { ours: ["scripts/console", "scripts/openapi", "clients/native"], npm: ["*"] },
+  // Builds the console's pages, also for a server that runs in the repository.
+  "scripts/console": { ours: [], npm: ["esbuild", "node:"] },
   // The API reference has the codes and statuses that the kernel answers with.
   "scripts/openapi": { ours: ["server/kernel"], npm: [...protobuf, "@bufbuild/protoplugin", "node:"] },
   // What generates the parts of a guard in another language.
@@ -168,6 +175,7 @@ const packages: Record<string, string> = {
   "@signet/client-web": "clients/web",
   "@signet/client-node": "clients/node",
   "@signet/client-native": "clients/native",
+  "@signet/react": "clients/react",
   "@signet/client-react-native": "clients/react-native",
 }
 
@@ -216,7 +224,7 @@ const tooLong: readonly string[] = [
 
 const root = resolve(import.meta.dirname, "..")
 const sources = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
-  (path) => path.endsWith(".ts") && !/(^|\/)(node_modules|dist|\.\w+)\//.test(path) && path.includes("/"),
+  (path) => /\.tsx?$/.test(path) && !/(^|\/)(node_modules|dist|\.\w+)\//.test(path) && path.includes("/"),
 )
 
 /** The longest row that the path is in. */

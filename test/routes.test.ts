@@ -21,6 +21,12 @@ const beyond: Record<string, string> = {
   "GET /docs": "the same, for people: leads to /docs/",
   "GET /docs/": "the page",
   "GET /docs/js/scalar.js": "the page's script, so that it loads nothing from elsewhere",
+  "GET /console": "the console's page",
+  "GET /console/*": "the same, for the path of a screen",
+  "GET /console/chat": "the chat's page, with a policy of its own",
+  "GET /console/chat/*": "the same, for the callback of a sign-in",
+  "GET /console/assets/{name}": "the pages' scripts and styles",
+  "GET /console/settings.json": "the app that the console signs in to",
   "POST /grpc.health.v1.Health/Check": "gRPC's own health protocol, for load balancers and meshes",
   "POST /grpc.health.v1.Health/List": "the same, of all services",
   "POST /grpc.health.v1.Health/Watch": "the same, as it changes",
@@ -62,7 +68,7 @@ async function createTestApp(hasReflection: boolean) {
     tls: null,
     trustedHops: 0,
     callLimitMs: 1_000,
-    console: null,
+    console: { appId: "app", isDevelopment: false, authAudience: "a", messagingAudience: "m", issuerRootKey: null },
   })
   await app.ready()
   return app

@@ -18,8 +18,9 @@ interface Manifest {
 const root = resolve(import.meta.dirname, "..")
 const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest
 const workspaces = manifest(".").workspaces ?? []
-/** The kernel and the stand-ins are built into other packages. */
-const named = workspaces.filter((folder) => folder !== "server/kernel" && folder !== "server/development")
+/** The kernel, the stand-ins and the console are built into other packages. */
+const inside = ["server/kernel", "server/development", "clients/console"]
+const named = workspaces.filter((folder) => !inside.includes(folder))
 const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
   packages: Record<string, { version?: string; integrity?: string; license?: string }>
 }
@@ -59,6 +60,7 @@ test("the packages and what they export are these", () => {
     "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/history", "./messaging/push"],
     "@signet/client-native": [".", "./wasm"],
     "@signet/client-react-native": ["."],
+    "@signet/react": [".", "./account", "./core", "./members", "./theme.css"],
     // A command, not a library.
     "@signet/cli": [],
     "@signet/server": [],
@@ -181,6 +183,25 @@ test.each<[string, () => Promise<object>, string[]]>([
     "@signet/client-react-native",
     () => import("@signet/client-react-native"),
     ["MessagingError", "createMessenger", "isMessagingError", "messagingReasons"],
+  ],
+  [
+    "@signet/react",
+    () => import("@signet/react"),
+    [
+      ...["Account", "Confirm", "Dialog", "Failed", "LinkedAccounts", "Loading", "Members", "OwnData", "Pats"],
+      ...["Sessions", "ShownOnce", "SignIn", "SignetProvider", "Status", "Time", "UserButton"],
+      ...[
+        "claimsIn",
+        "dateOf",
+        "english",
+        "englishFailures",
+        "enumName",
+        "explainFailure",
+        "useAction",
+        "useAuthorized",
+      ],
+      ...["usePages", "useRead", "useService", "useSession", "useSignet", "useText"],
+    ],
   ],
   [
     "@signet/client-node",

@@ -1,7 +1,7 @@
 import { Failed } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { EditConflict } from "./edits.ts"
-import { t } from "./text-screens.ts"
+import { t } from "./text/screens.ts"
 
 /** A failed save. A conflict shows what somebody else has changed, and keeps what the person typed. */
 export function EditFailed({ error, onReload }: { error: unknown; onReload: () => void }): ReactNode {

@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client"
 import { queries } from "./ask.ts"
 import { Root } from "./root.tsx"
 import { loadSettings } from "./settings.ts"
-import { t } from "./text.ts"
+import { t } from "./text/frame.ts"
 
 const place = document.getElementById("root")
 if (place === null) throw new Error("the page has no #root")

@@ -3,7 +3,7 @@ import { Failed, Loading } from "@signet/react/core"
 import { type ReactNode, useEffect, useRef } from "react"
 import type { Listed } from "./ask.ts"
 import { Link } from "./router.tsx"
-import { t } from "./text.ts"
+import { t } from "./text/frame.ts"
 
 export interface PageProps {
   readonly title: string

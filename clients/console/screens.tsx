@@ -1,12 +1,12 @@
 // The screens by path. Each is loaded when it is first opened.
 import { type ComponentType, lazy } from "react"
-import { t } from "./text.ts"
+import { t } from "./text/frame.ts"
 
 const overview = lazy(async () => ({ default: (await import("./screens/overview.tsx")).Overview }))
 const people = lazy(async () => ({ default: (await import("./screens/people.tsx")).People }))
 const person = lazy(async () => ({ default: (await import("./screens/person.tsx")).Person }))
 const apps = lazy(async () => ({ default: (await import("./screens/apps.tsx")).Apps }))
-const app = lazy(async () => ({ default: (await import("./screens/app.tsx")).AppScreen }))
+const app = lazy(async () => ({ default: (await import("./screens/app/app.tsx")).AppScreen }))
 const services = lazy(async () => ({ default: (await import("./screens/services.tsx")).Services }))
 const service = lazy(async () => ({ default: (await import("./screens/service.tsx")).Service }))
 const delegations = lazy(async () => ({ default: (await import("./screens/delegations.tsx")).Delegations }))

@@ -5,7 +5,7 @@ import { useAccess } from "./access.tsx"
 import { Mark } from "./mark.tsx"
 import { base, Link, navigate, useRoute } from "./router.tsx"
 import { screenOf, screens } from "./screens.tsx"
-import { t } from "./text.ts"
+import { t } from "./text/frame.ts"
 
 export function Shell(): ReactNode {
   const { parts } = useRoute()

@@ -5,7 +5,7 @@ import { Mark } from "./mark.tsx"
 import { Choice, Field } from "./page.tsx"
 import { base } from "./router.tsx"
 import { isAppId, type Settings } from "./settings.ts"
-import { t } from "./text.ts"
+import { t } from "./text/frame.ts"
 
 interface WelcomeProps {
   readonly settings: Settings

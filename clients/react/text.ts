@@ -23,7 +23,6 @@ export const english = {
     working: "Leaving for the provider…",
   },
   user: {
-    menu: "Account",
     manage: "Manage account",
     signOut: "Sign out",
     signOutEverywhere: "Sign out everywhere",

@@ -21,7 +21,7 @@ export function UserButton({ onManage }: UserButtonProps): ReactNode {
   const close = () => document.getElementById(id)?.hidePopover()
   return (
     <div className="signet-user">
-      <button type="button" className="signet-user-button" popoverTarget={id} aria-label={`${text.user.menu}: ${name}`}>
+      <button type="button" className="signet-user-button" popoverTarget={id}>
         <span aria-hidden="true" className="signet-avatar">
           {name.charAt(0).toUpperCase()}
         </span>

@@ -37,7 +37,7 @@ export function writeDeclarations(
   const visit = (file: string): void => {
     if (seen.has(file)) return
     seen.add(file)
-    const path = file.replace(/\.ts$/, ".d.ts")
+    const path = file.replace(/\.tsx?$/, ".d.ts")
     const source = join(emitted, path)
     if (!existsSync(source)) throw new Error(`no declarations of ${file}`)
     const text = readFileSync(source, "utf8")

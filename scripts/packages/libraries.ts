@@ -2,8 +2,8 @@
 import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { writeDeclarations } from "./declarations.ts"
-import { moduleGraph, writeModules } from "./modules.ts"
+import { copy, writeDeclarations } from "./declarations.ts"
+import { moduleGraph, scriptOf, writeModules } from "./modules.ts"
 import { type Library, manifestIn, root } from "./plan.ts"
 import { protoExports } from "./proto-exports.ts"
 import { vendor } from "./vendor.ts"
@@ -16,7 +16,10 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   const isProto = library.name === "@signet/proto"
   const { publishConfig, exports = {}, engines, peerDependencies, peerDependenciesMeta } = manifestIn(library.folder)
   const published = isProto ? protoExports() : (publishConfig?.exports ?? exports)
-  const entries = [...new Set(Object.values(published))].map((entry) => join(library.folder, entry))
+  const targets = [...new Set(Object.values(published))]
+  const entries = targets.filter(isSource).map((entry) => join(library.folder, entry))
+  const assets = targets.filter((entry) => !isSource(entry))
+  for (const asset of assets) copy(join(library.folder, asset), join(target, asset))
   const options = { isProtoExternal: !isProto }
   const { files, external } = await moduleGraph(entries, options)
   const { inside = [] } = library
@@ -32,6 +35,7 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   const main = published["."]
   writePackage(target, library.folder, {
     engines,
+    ...(assets.length > 0 && { sideEffects: assets }),
     ...(main !== undefined && mainOf(library, main)),
     exports: {
       ...Object.fromEntries(Object.entries(published).map(([name, source]) => [name, conditionsOf(library, source)])),
@@ -57,10 +61,14 @@ function withoutPeers(dependencies: Readonly<Record<string, string>>, peers: obj
   return Object.fromEntries(Object.entries(dependencies).filter(([name]) => !(name in peers)))
 }
 
-function conditionsOf({ name, folder, runsOn }: Library, source: string): object {
+/** False for a style sheet. */
+const isSource = (entry: string): boolean => /\.tsx?$/.test(entry)
+
+function conditionsOf({ name, folder, runsOn }: Library, source: string): object | string {
+  if (!isSource(source)) return source
   const path = join(folder, source)
-  const script = `./${path.replace(/\.ts$/, ".js")}`
-  const types = `./${path.replace(/\.ts$/, ".d.ts")}`
+  const script = `./${scriptOf(path)}`
+  const types = `./${path.replace(/\.tsx?$/, ".d.ts")}`
   const found = (format: "esm" | "cjs") => `./${format}/${script.slice(2)}`
   const runs = (format: "esm" | "cjs") => (runsOn === "node" ? { node: found(format) } : { default: found(format) })
   const browser = name === "@signet/proto" ? { browser: script.replace("./gen/es/", "./web/") } : {}
@@ -72,7 +80,7 @@ function conditionsOf({ name, folder, runsOn }: Library, source: string): object
 
 /** For tools without support for `exports`: they get CommonJS. */
 function mainOf({ folder }: Library, source: string): object {
-  const path = join(folder, source).replace(/\.ts$/, "")
+  const path = join(folder, source).replace(/\.tsx?$/, "")
   return { main: `./cjs/${path}.js`, types: `./cjs/${path}.d.ts` }
 }
 

@@ -1,5 +1,5 @@
 // Builds this repository's modules for a package: ES modules and CommonJS of everything that its exports reach.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { type Format, transform } from "esbuild"
 import { fileOf, root } from "./plan.ts"
@@ -29,12 +29,21 @@ export async function moduleGraph(entries: readonly string[], options: ImportOpt
     const { code } = await transpile(file, "esm", options)
     for (const specifier of specifiersIn(code)) {
       if (!specifier.startsWith(".")) external.add(specifier)
-      else await visit(join(file, "..", specifier).replace(/\.js$/, ".ts"))
+      else await visit(sourceOf(join(file, "..", specifier)))
     }
   }
   for (const entry of entries) await visit(entry)
   return { files: [...seen].sort(), external }
 }
+
+/** The source of a script's path. */
+function sourceOf(script: string): string {
+  const path = script.replace(/\.js$/, "")
+  return existsSync(join(root, `${path}.tsx`)) ? `${path}.tsx` : `${path}.ts`
+}
+
+/** The name of the built file. */
+export const scriptOf = (source: string): string => source.replace(/\.tsx?$/, ".js")
 
 export const specifiersIn = (text: string): string[] => [...text.matchAll(importPattern)].map(([, , name = ""]) => name)
 
@@ -47,7 +56,7 @@ export function rewriteImports(text: string, from: string, { isProtoExternal }: 
     const file = fileOf(from, specifier)
     if (file === undefined) return whole
     const external = isProtoExternal ? protoSpecifier(file) : undefined
-    const path = relative(dirname(from), file).replace(/\.ts$/, ".js")
+    const path = scriptOf(relative(dirname(from), file))
     return `${before}${external ?? (path.startsWith(".") ? path : `./${path}`)}${after}`
   })
 }
@@ -55,7 +64,8 @@ export function rewriteImports(text: string, from: string, { isProtoExternal }: 
 async function transpile(file: string, format: Format, options: ImportOptions) {
   const source = rewriteImports(readFileSync(join(root, file), "utf8"), file, options)
   return transform(source, {
-    loader: "ts",
+    loader: file.endsWith(".tsx") ? "tsx" : "ts",
+    jsx: "automatic",
     format,
     platform: format === "cjs" ? "node" : "neutral",
     target: "es2022",
@@ -75,7 +85,7 @@ export interface WriteOptions extends ImportOptions {
 export async function writeModules(files: readonly string[], into: string, options: WriteOptions): Promise<void> {
   await Promise.all(
     files.map(async (file) => {
-      const target = join(into, file.replace(/\.ts$/, ".js"))
+      const target = join(into, scriptOf(file))
       const { code, map } = await transpile(file, options.format, options)
       const up = relative(dirname(target), into) || "."
       const pattern = options.format === "cjs" ? /(\brequire\(")([^"\n]+)("\))/g : importPattern

@@ -43,6 +43,7 @@ export const libraries: readonly Library[] = [
   { name: "@signet/guard", folder: "server/guard", runsOn: "anywhere" },
   { name: "@signet/client", folder: "clients/core", runsOn: "anywhere" },
   { name: "@signet/client-web", folder: "clients/web", runsOn: "anywhere", hasWorker: true },
+  { name: "@signet/react", folder: "clients/react", runsOn: "anywhere" },
   // connect-node demands Node 22, so npm would warn on 20, where the used part works: the tests run it there.
   { name: "@signet/client-node", folder: "clients/node", runsOn: "node", inside: ["@connectrpc/connect-node"] },
 ]

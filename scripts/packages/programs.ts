@@ -1,7 +1,8 @@
 // Builds the two programs: the command in a few files, so that it starts fast, and the server as modules.
-import { mkdirSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { build } from "esbuild"
+import { buildConsole } from "../console/build.ts"
 import { copy } from "./declarations.ts"
 import { moduleGraph, writeModules } from "./modules.ts"
 import { manifestIn, root } from "./plan.ts"
@@ -58,6 +59,9 @@ export async function buildServer(into: string): Promise<string> {
   const programs = ["server/node/main.ts", "server/node/admin/main.ts", "server/guard/node/policy.ts"]
   const { files, external } = await moduleGraph(programs, options)
   await writeModules(files, join(target, "dist"), { ...options, format: "esm" })
+  const pages = join(target, "dist/clients/console/built")
+  mkdirSync(pages, { recursive: true })
+  for (const [name, content] of await buildConsole()) writeFileSync(join(pages, name), content)
   for (const asset of assets) {
     mkdirSync(dirname(join(target, "dist", asset)), { recursive: true })
     copy(asset, join(target, "dist", asset))

@@ -21,7 +21,7 @@ export type ConsoleFiles = ReadonlyMap<string, Uint8Array>
 
 /** The published package has the built files. The repository builds them at the first request. */
 const built = new URL("../../clients/console/built/", import.meta.url)
-const builder = new URL("../../clients/console/build.ts", import.meta.url)
+const builder = new URL("../../scripts/console/build.ts", import.meta.url)
 
 async function loadFiles(): Promise<ConsoleFiles> {
   if (!existsSync(built)) {

@@ -6,7 +6,7 @@ import { type ReactNode, useEffect, useMemo, useState } from "react"
 import { Mark } from "../mark.tsx"
 import { base } from "../router.tsx"
 import type { Settings } from "../settings.ts"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 import { Chat } from "./chat.tsx"
 
 const home = `${base}/chat`

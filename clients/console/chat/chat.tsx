@@ -2,8 +2,9 @@ import type { ConversationInfo, Messenger } from "@signet/client-web/messaging"
 import { Dialog, Failed, useAction, useSession } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { Field, words } from "../page.tsx"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 import { Conversation } from "./conversation.tsx"
+import { short } from "./short.ts"
 import { useMessenger } from "./use-messenger.ts"
 
 interface ChatProps {
@@ -66,9 +67,6 @@ const nameOf = ({ isDirect, memberUserIds }: ConversationInfo, own: string): str
   if (isDirect || others.length === 1) return short(others[0] ?? t.chat.waiting)
   return others.map(short).join(", ") || t.chat.onlyYou
 }
-
-/** The end of an id, which differs between people. */
-export const short = (id: string): string => (id.startsWith("prn_") ? `prn_…${id.slice(-6)}` : id)
 
 function OwnId({ own }: { own: string }): ReactNode {
   const [isCopied, setCopied] = useState(false)

@@ -1,7 +1,7 @@
 import { isMessagingError, type Messenger } from "@signet/client-web/messaging"
 import { Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useRef, useState } from "react"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 
 interface ComposerProps {
   readonly messenger: Messenger

@@ -1,6 +1,6 @@
 import type { ConversationInfo, Messenger, OutboxEntry, TimelineEntry } from "@signet/client-web/messaging"
 import { type ReactNode, useEffect, useState } from "react"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 import { Composer } from "./composer.tsx"
 import { Details } from "./details.tsx"
 import { Stored } from "./stored.tsx"

@@ -8,8 +8,8 @@ import {
 import { Confirm, Failed, Status, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { Field } from "../page.tsx"
-import { t } from "../text-chat.ts"
-import { short } from "./chat.tsx"
+import { t } from "../text/chat.ts"
+import { short } from "./short.ts"
 
 interface DetailsProps {
   readonly messenger: Messenger

@@ -1,6 +1,6 @@
 import { createRoot } from "react-dom/client"
 import { loadSettings } from "../settings.ts"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 import { ChatRoot } from "./chat-root.tsx"
 
 const place = document.getElementById("root")

@@ -4,7 +4,7 @@ import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records
 import { enumName, Failed, Time, useSignet } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { hex } from "../chain.ts"
-import { t } from "../text-chat.ts"
+import { t } from "../text/chat.ts"
 
 interface StoredProps {
   readonly conversationId: string

@@ -1,8 +1,8 @@
 import type { Messenger, OutboxEntry, TimelineEntry } from "@signet/client-web/messaging"
 import { Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useRef } from "react"
-import { t } from "../text-chat.ts"
-import { short } from "./chat.tsx"
+import { t } from "../text/chat.ts"
+import { short } from "./short.ts"
 
 interface TimelineProps {
   readonly messenger: Messenger

@@ -3,7 +3,7 @@ import { Reason } from "@signet/proto/authz/v1/reason"
 import { enumName, Status, Time } from "@signet/react/core"
 import type { Column } from "../page.tsx"
 import { Link } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 const isDenial = ({ outcome }: AuditEvent) => outcome === Outcome.DENIED
 

@@ -6,7 +6,7 @@ import { useAccess } from "../access.tsx"
 import { useList } from "../ask.ts"
 import { Choice, Field, List, Page, words } from "../page.tsx"
 import { navigate, useRoute } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
 import { VerifyChain } from "./verify-chain.tsx"
 

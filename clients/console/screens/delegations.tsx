@@ -5,7 +5,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
 import { changed, type Listed, useAsk, useList } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 /** Who acts for whom, at which services, until when. */
 export function Delegations(): ReactNode {

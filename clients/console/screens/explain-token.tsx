@@ -5,7 +5,7 @@ import { type AuthRequirement, AuthRequirementSchema } from "@signet/proto/authz
 import { enumName, Failed, useAction, useService, useSignet } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { Card, Choice, Field } from "../page.tsx"
-import { t } from "../text-why.ts"
+import { t } from "../text/why.ts"
 import { Steps } from "./steps.tsx"
 
 /** A text that is no requirement. */

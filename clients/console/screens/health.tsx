@@ -2,7 +2,7 @@ import { Failed, Loading } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAsk } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 const probes = [
   { path: "/livez", name: t.health.live, about: t.health.liveAbout },

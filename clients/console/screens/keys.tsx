@@ -4,7 +4,7 @@ import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
 import { useAsk } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 const kinds = ["key.published", "key.activated", "key.retired", "key.compromised"]
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react"
 import { Page } from "../page.tsx"
 import { Link } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 export function Nowhere(): ReactNode {
   return (

@@ -5,7 +5,7 @@ import { useAccess } from "../access.tsx"
 import { useList } from "../ask.ts"
 import { Card, Facts, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
 
 /** What the person administers, and what was denied last. */

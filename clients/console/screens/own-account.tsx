@@ -1,6 +1,6 @@
 import { Account } from "@signet/react/account"
 import { type ReactNode, useEffect } from "react"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 export function OwnAccount(): ReactNode {
   useEffect(() => {

@@ -6,7 +6,7 @@ import { type ReactNode, useState } from "react"
 import { useAsk } from "../ask.ts"
 import { Choice, Field, Id, Page } from "../page.tsx"
 import { Link, navigate, useRoute } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 /** Finds people by verified address, by the subject at a provider, or by id. The match is exact. */
 export function People(): ReactNode {

@@ -14,9 +14,9 @@ import { useAccess } from "../access.tsx"
 import { useAsk, useList } from "../ask.ts"
 import { Card, Facts, Id, List, Page } from "../page.tsx"
 import { Link, useRoute } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
-import { Grants } from "./grants.tsx"
+import { Grants } from "./grants/grants.tsx"
 import { PrincipalActions, ProviderAccountAction } from "./principal-actions.tsx"
 
 /** One person: identity, memberships, grants, and what happened. */

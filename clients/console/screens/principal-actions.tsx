@@ -10,7 +10,7 @@ import { Confirm, Dialog, Failed, useAction, useService } from "@signet/react/co
 import { type ReactNode, useState } from "react"
 import { changed } from "../ask.ts"
 import { Field } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 type Ask = "suspend" | "deactivate"
 

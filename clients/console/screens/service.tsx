@@ -22,7 +22,7 @@ import { useAccess } from "../access.tsx"
 import { changed, useAsk } from "../ask.ts"
 import { Card, Facts, Id, Page } from "../page.tsx"
 import { Link, useRoute } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 /** One service account with its secrets. */
 export function Service(): ReactNode {

@@ -9,7 +9,7 @@ import { useAccess } from "../access.tsx"
 import { changed, useList } from "../ask.ts"
 import { Field, Id, List, Page, words } from "../page.tsx"
 import { Link, navigate } from "../router.tsx"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 export function Services(): ReactNode {
   const machines = useService(ServiceAccountService)

@@ -1,6 +1,6 @@
 import { Reason } from "@signet/proto/authz/v1/reason"
 import type { ReactNode } from "react"
-import { t } from "../text-why.ts"
+import { t } from "../text/why.ts"
 
 interface StepsProps {
   /** The step that decided; 9 if the call is allowed, 0 if an error did. */

@@ -10,7 +10,7 @@ import {
   verifyCheckpoints,
   verifyLinks,
 } from "../chain.ts"
-import { t } from "../text-screens.ts"
+import { t } from "../text/screens.ts"
 
 interface Result {
   readonly chain: string

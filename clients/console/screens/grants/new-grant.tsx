@@ -2,9 +2,9 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { changed } from "../ask.ts"
-import { Choice, Field } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { changed } from "../../ask.ts"
+import { Choice, Field } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
 import { useRoleNames } from "./role-names.ts"
 
 interface NewGrantProps {

@@ -1,4 +1,4 @@
-import { t as screens } from "./text-screens.ts"
+import { t as screens } from "./screens.ts"
 
 export const t = {
   ...screens,

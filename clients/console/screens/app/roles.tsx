@@ -2,12 +2,12 @@ import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { GrantLevel, Role_Status as Is, type Role } from "@signet/proto/auth/v1/roles"
 import { Confirm, Dialog, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { useAccess } from "../access.tsx"
-import { changed, useAsk, useList } from "../ask.ts"
-import { EditFailed } from "../edit-failed.tsx"
-import { changedFields, checkUnchanged } from "../edits.ts"
-import { Field, List, words } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { useAccess } from "../../access.tsx"
+import { changed, useAsk, useList } from "../../ask.ts"
+import { EditFailed } from "../../edit-failed.tsx"
+import { changedFields, checkUnchanged } from "../../edits.ts"
+import { Field, List, words } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)

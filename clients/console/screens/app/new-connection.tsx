@@ -2,9 +2,9 @@ import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { changed } from "../ask.ts"
-import { Choice, Field, words } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { changed } from "../../ask.ts"
+import { Choice, Field, words } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
 
 const presets = ["google", "entra", "okta", "auth0"] as const
 

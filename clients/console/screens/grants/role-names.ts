@@ -1,7 +1,7 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { useService } from "@signet/react/core"
-import { useAccess } from "../access.tsx"
-import { useAsk } from "../ask.ts"
+import { useAccess } from "../../access.tsx"
+import { useAsk } from "../../ask.ts"
 
 /** The keys of an app's newest roles by id. A list shows the id of another one. */
 export function useRoleNames(appId: string): ReadonlyMap<string, string> {

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { build } from "esbuild"
 import { webContract } from "./web-contract.ts"
 
-const folder = import.meta.dirname
+const folder = join(import.meta.dirname, "../../clients/console")
 const place = "/console/assets/"
 
 interface Page {

@@ -3,10 +3,10 @@ import { ProviderClient_Status as Is, type ProviderClient } from "@signet/proto/
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { Confirm, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { useAccess } from "../access.tsx"
-import { changed, useList } from "../ask.ts"
-import { Id, List } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { useAccess } from "../../access.tsx"
+import { changed, useList } from "../../ask.ts"
+import { Id, List } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
 import { NewConnection } from "./new-connection.tsx"
 
 /** The app's clients at identity providers. */

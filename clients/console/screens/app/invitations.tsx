@@ -2,10 +2,10 @@ import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Invitation_Status as Is } from "@signet/proto/auth/v1/memberships"
 import { enumName, Failed, Status, Time, useAction, useService } from "@signet/react/core"
 import type { ReactNode } from "react"
-import { useAccess } from "../access.tsx"
-import { changed, useList } from "../ask.ts"
-import { Id, List } from "../page.tsx"
-import { t } from "../text-screens.ts"
+import { useAccess } from "../../access.tsx"
+import { changed, useList } from "../../ask.ts"
+import { Id, List } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
 
 export function Invitations({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)

@@ -1,4 +1,4 @@
-import { t as frame, plural } from "./text.ts"
+import { t as frame, plural } from "./frame.ts"
 
 export const t = {
   ...frame,

@@ -1,5 +1,5 @@
-// The catalogue of the console: text.ts has the frame, text-screens.ts the screens, text-why.ts the nine steps, and
-// text-chat.ts the chat, each loaded with its pages. English is the only language now.
+// The catalogue of the console: frame.ts has the frame, screens.ts the screens, why.ts the nine steps, and chat.ts the
+// chat, each loaded with its pages. English is the only language now.
 export const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
 
 export const t = {

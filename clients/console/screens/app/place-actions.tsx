@@ -1,7 +1,7 @@
 import { PlaceStatus } from "@signet/proto/auth/v1/apps"
 import { Confirm, Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { t } from "../text-screens.ts"
+import { t } from "../../text/screens.ts"
 
 interface PlaceActionsProps {
   readonly name: string
