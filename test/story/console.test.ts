@@ -141,7 +141,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     // An administrator of the installation sees the person's identity, and locks it for a time.
     await page.getByLabel("Search for a person or an id").fill("ada@example.com")
     await page.keyboard.press("Enter")
-    await page.getByRole("link", { name: "ada@example.com" }).click()
+    await page.getByRole("link", { name: attack }).click()
     await page.getByRole("button", { name: "Lock" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Lock" }).click()
     await page.getByText("Locked", { exact: true }).waitFor()

@@ -1,0 +1,98 @@
+// What an administrator learns by having calls explained: only of tokens in their own place, and only with the scopes
+// that read grants.
+import { create } from "@bufbuild/protobuf"
+import { Reason } from "@signet/proto/authz/v1/reason"
+import { AuthRequirementSchema } from "@signet/proto/authz/v1/requirement"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
+import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { type SignedInPerson, signIn } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
+import { startTestServer, type TestServer } from "../support/server.ts"
+
+let server: TestServer
+let world: AdministeredWorld
+let clients: Clients
+let member: SignedInPerson
+beforeAll(async () => {
+  server = await startTestServer({ store: storyStore })
+  const connect = protocols["Connect JSON over HTTP/1.1"]
+  if (connect === undefined) throw new Error("no protocol")
+  clients = clientsOver(connect(server.url))
+  world = await administeredWorld(server, clients)
+  member = await signIn(server, clients, "member of the tenant", {
+    app: world.app,
+    scopes: [],
+    tenantId: world.tenant.id,
+  })
+})
+afterAll(() => server?.close())
+
+const method = "signet.auth.v1.AppAuthService/ListApps"
+const explained = (by: AdministratorName, accessToken: string, of: object = {}) =>
+  clients.audit.explainAccess({ accessToken, target: { case: "method", value: method }, ...of }, world.as(by))
+const scope = (name: string) =>
+  ({ case: "requirement", value: create(AuthRequirementSchema, { check: { case: "scope", value: name } }) }) as const
+
+describe("an explanation", () => {
+  test.each<[AdministratorName]>([["root"], ["admin"], ["tenantAdmin"]])(
+    "by %s has the step and the facts",
+    async (by) => {
+      const denied = await explained(by, member.token)
+      expect(denied).toMatchObject({ allowed: false, step: 6, reason: Reason.MISSING_SCOPE })
+      expect(denied.requirement).toMatchObject({ asked: "scope(auth.apps.read)", holds: false, isDecisive: true })
+      expect(denied.caller).toContain(member.principalId)
+      const allowed = await explained(by, world.people.tenantAdmin.token)
+      expect(allowed).toMatchObject({ allowed: true, step: 9, reason: Reason.REASON_UNSPECIFIED })
+    },
+  )
+
+  test("of a requirement of another service names the audience that it is for", async () => {
+    const target = scope("notes.read")
+    const other = await explained("admin", member.token, { target, audience: "svc-notes" })
+    expect(other).toMatchObject({ allowed: false, step: 2, reason: Reason.AUDIENCE_MISMATCH })
+  })
+
+  test("of a token that does not verify says only that", async () => {
+    for (const [token, step, reason] of [
+      [`${member.token.slice(0, -6)}AAAAAA`, 2, Reason.SIGNATURE_INVALID],
+      ["sgpat_00000000000000000000000000000000000000000000000000", 1, Reason.PAT_NOT_BEARER],
+    ] as const) {
+      expect(await explained("tenantAdmin", token)).toMatchObject({ allowed: false, step, reason, caller: "" })
+    }
+  })
+
+  test("of a token outside of the caller's place is refused like a missing object", async () => {
+    for (const [by, of] of [
+      ["tenantAdmin", "otherTenantAdmin"],
+      ["tenantAdmin", "admin"],
+      ["contextAdmin", "tenantAdmin"],
+      ["admin", "otherAdmin"],
+      ["otherAdmin", "root"],
+    ] as const) {
+      expect([by, of, await refusal(explained(by, world.people[of].token))]).toEqual([
+        ...[by, of, "PermissionDenied RESOURCE_UNRESOLVED"],
+      ])
+    }
+  })
+
+  test("needs the scopes that read audit, grants and roles", async () => {
+    for (const missing of ["auth.audit.read", "auth.grants.read", "auth.roles.read"]) {
+      const scopes = ["auth.audit.read", "auth.grants.read", "auth.roles.read"].filter((one) => one !== missing)
+      const { token } = await signIn(server, clients, `without ${missing}`, { app: world.app, scopes })
+      const asked = clients.audit.explainAccess(
+        { accessToken: token, target: { case: "method", value: method } },
+        bearer(token),
+      )
+      expect([missing, await refusal(asked)]).toEqual([missing, "PermissionDenied MISSING_SCOPE"])
+    }
+  })
+
+  test("of an unknown method, or of a requirement that cannot be checked, is refused", async () => {
+    const unknown = { case: "method", value: "signet.auth.v1.AppAuthService/Nothing" } as const
+    const empty = { case: "requirement", value: create(AuthRequirementSchema, {}) } as const
+    for (const target of [unknown, empty, scope("")]) {
+      expect(await refusal(explained("admin", member.token, { target }))).toBe("InvalidArgument INVALID_FIELD")
+    }
+  })
+})
