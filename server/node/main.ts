@@ -38,6 +38,8 @@ function firstSteps({ url, issuerRootKey }: Program): string {
   return `
 Signet is ready on ${url} (development profile: the provider accepts any user without a password).
 
+The console is at ${url}/console, and an encrypted chat for two browsers at ${url}/console/chat.
+
 Sign in as Ada, in another terminal:
 
   curl -s -X POST ${url}/dev/idp-a/login-request | curl -s ${url}/auth/login/idp-a -H 'content-type: application/json' -d @-

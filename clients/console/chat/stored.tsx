@@ -12,6 +12,7 @@ interface StoredProps {
   readonly version: number
 }
 
+/** The end of a row: its beginning is the frame, which is the same in every message of an epoch. */
 const shownBytes = 48
 
 /** The rows of the log as the server returns them to a member: this is all that it has of the messages. */
@@ -48,8 +49,8 @@ export function Stored({ conversationId, audience, version }: StoredProps): Reac
               {senderDeviceId} · <Time at={acceptedAt} />
             </p>
             <code className="cipher">
-              {hex(message.subarray(0, shownBytes))}
               {message.length > shownBytes ? "…" : ""}
+              {hex(message.subarray(-shownBytes))}
             </code>
           </li>
         ))}
