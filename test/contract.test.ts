@@ -97,6 +97,7 @@ const restRoutes = [
   "PATCH /auth/apps/{app_id}/roles/{role_id}: AppAuthService.UpdateRole, scope auth.roles.write",
   "PATCH /auth/apps/{app_id}/tenants/{tenant_id}: AppAuthService.UpdateTenant, scope auth.tenants.write",
   "PATCH /auth/apps/{app_id}: AppAuthService.UpdateApp, scope auth.apps.write",
+  "POST /auth/access/explain: AuditService.ExplainAccess, scope auth.audit.read and scope auth.grants.read and scope auth.roles.read",
   "POST /auth/account/deletion: AccountService.RequestIdentityDeletion, USER",
   "POST /auth/account/invitations/accept: AccountService.AcceptInvitation, USER",
   "POST /auth/account/invitations/decline: AccountService.DeclineInvitation, USER",

@@ -8,6 +8,8 @@ const root = resolve(import.meta.dirname, "..")
 const pages = [
   ...["clients/core/README.md", "clients/web/README.md", "clients/node/README.md", "clients/react-native/README.md"],
   ...["clients/native/README.md", "docs/how-to/build-a-messenger.md", "gen/README.md"],
+  "clients/react/README.md",
+  ...["docs/how-to/build-a-messenger.md", "gen/README.md"],
 ]
 
 test("the examples of the packages' pages compile", () => {
@@ -16,15 +18,15 @@ test("the examples of the packages' pages compile", () => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const examples = pages.flatMap((page) => {
-    const found = [...readFileSync(join(root, page), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)]
+    const found = [...readFileSync(join(root, page), "utf8").matchAll(/^```(tsx?)\n(.*?)^```$/gms)]
     expect(found.length, page).toBeGreaterThan(0)
-    return found.map(([, text = ""], index) => ({ name: `${page.replaceAll("/", "-")}-${index}.ts`, text }))
+    return found.map(([, ext, text = ""], index) => ({ name: `${page.replaceAll("/", "-")}-${index}.${ext}`, text }))
   })
   for (const { name, text } of examples) writeFileSync(join(folder, name), text)
   const config = {
     extends: join(root, "tsconfig.json"),
     compilerOptions: { noUnusedLocals: true, typeRoots: [join(root, "node_modules/@types")] },
-    include: ["*.ts"],
+    include: ["*.ts", "*.tsx"],
     exclude: [],
   }
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))

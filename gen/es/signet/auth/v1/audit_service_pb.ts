@@ -966,7 +966,7 @@ export const AuditService: GenService<{
    * requirement found. The token's app, tenant and context must be in the scope of the caller's token. The call has no
    * effect for the token's holder.
    *
-   * Requires: scopes auth.audit.read, auth.grants.read and auth.roles.read.
+   * Requires: scope auth.audit.read and scope auth.grants.read and scope auth.roles.read.
    * REST: POST /auth/access/explain.
    *
    * Errors:
