@@ -216,6 +216,14 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const kept = await tab.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))
     expect(kept).not.toMatch(secretPattern)
     expect(await tab.content()).not.toMatch(secretPattern)
+    // The watch sees violations: a script that was injected into the page does not run, and is reported.
+    await tab.evaluate(() => {
+      const script = document.createElement("script")
+      script.textContent = "document.title = 'ran'"
+      document.head.append(script)
+    })
+    await expect.poll(() => watched.violations.length).toBeGreaterThan(0)
+    expect(await tab.title()).not.toBe("ran")
   })
 
   test("no other page can frame the console, and no script runs from elsewhere", async () => {
