@@ -7,9 +7,7 @@ import { expect, test } from "vitest"
 const root = resolve(import.meta.dirname, "..")
 const pages = [
   ...["clients/core/README.md", "clients/web/README.md", "clients/node/README.md", "clients/react-native/README.md"],
-  ...["clients/native/README.md", "docs/how-to/build-a-messenger.md", "gen/README.md"],
-  "clients/react/README.md",
-  ...["docs/how-to/build-a-messenger.md", "gen/README.md"],
+  ...["clients/native/README.md", "clients/react/README.md", "docs/how-to/build-a-messenger.md", "gen/README.md"],
 ]
 
 test("the examples of the packages' pages compile", () => {
