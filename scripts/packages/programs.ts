@@ -56,7 +56,12 @@ export async function buildServer(into: string): Promise<string> {
   const folder = "server/node"
   const target = join(into, "@signet/server")
   const options = { isProtoExternal: false }
-  const programs = ["server/node/main.ts", "server/node/admin/main.ts", "server/guard/node/policy.ts"]
+  const programs = [
+    "server/node/main.ts",
+    "server/node/admin/main.ts",
+    "server/node/health/main.ts",
+    "server/guard/node/policy.ts",
+  ]
   const { files, external } = await moduleGraph(programs, options)
   await writeModules(files, join(target, "dist"), { ...options, format: "esm" })
   const pages = join(target, "dist/clients/console/built")

@@ -14,6 +14,7 @@ test("without settings the profile is development on loopback", () => {
     profile: "development",
     host: "127.0.0.1",
     port: 8080,
+    adminHost: "127.0.0.1",
     adminPort: 9464,
     issuer: "http://127.0.0.1:8080",
     databaseUrl: null,

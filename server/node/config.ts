@@ -15,6 +15,7 @@ export interface Config {
   profile: "development" | "production"
   host: string
   port: number
+  adminHost: string
   adminPort: number
   databaseUrl: string | null
   dataFolder: string
@@ -68,7 +69,12 @@ export const settings: readonly Setting[] = [
     what: "Address to listen on. The default is loopback, so that nothing becomes public by accident.",
   },
   { name: "PORT", default: "8080", what: "Port for Connect, gRPC, gRPC-Web and REST; 0 selects a free port." },
-  { name: "ADMIN_PORT", default: "9464", what: "Loopback port for /metrics; 0 selects a free port." },
+  {
+    name: "ADMIN_HOST",
+    default: "127.0.0.1",
+    what: "Address for /metrics. Change it only where the network is private, as inside a cluster.",
+  },
+  { name: "ADMIN_PORT", default: "9464", what: "Port for /metrics; 0 selects a free port." },
   {
     name: "DATABASE_URL",
     default: "–",
@@ -250,6 +256,7 @@ export function parseConfig(env: Environment): Config {
     profile,
     host,
     port,
+    adminHost: text("ADMIN_HOST") ?? "127.0.0.1",
     adminPort: number("ADMIN_PORT", 9464, 0, 65_535),
     databaseUrl,
     dataFolder,

@@ -58,7 +58,7 @@ import { startTracing } from "./tracing.ts"
 export interface Program {
   /** URL of the public server. */
   readonly url: string
-  /** URL of the metrics, on loopback. */
+  /** URL of the metrics. */
   readonly adminUrl: string
   readonly deps: Deps
   /** Public key of the development profile's root, which messaging clients pin; null in production. */
@@ -306,7 +306,7 @@ async function addDevelopment(
 async function listen({ config, metrics, onClose }: Start, app: App): Promise<Pick<Program, "url" | "adminUrl">> {
   const admin = createAdmin(metrics.registry)
   onClose(() => admin.close())
-  const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
+  const adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort })
   onClose(() => app.close())
   await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
   return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl }

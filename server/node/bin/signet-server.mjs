@@ -11,6 +11,7 @@ if (major < 24) {
 }
 const help = `signet-server            start the server: settings come from the environment
 signet-server admin …    an operator's command on the server's own database
+signet-server health     exit with 0 if the server on this machine is ready
 
 Without settings it is the development profile on http://127.0.0.1:8080, with its data in ./.signet.
 PORT, HOST, DATABASE_URL, SIGNET_DATA and SIGNET_PROFILE are the first settings to know.`
@@ -21,6 +22,7 @@ const load = (path) => {
   return import(existsSync(built) ? built.href : new URL(`../${path}.ts`, import.meta.url).href)
 }
 if (command === undefined) await load("main")
+else if (command === "health") await load("health/main")
 else if (command === "admin") {
   process.argv.splice(2, 1)
   await load("admin/main")
