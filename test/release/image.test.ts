@@ -1,0 +1,140 @@
+// The release as an operator gets it: two runs write the same bytes, and the server runs from the image's files, without
+// anything of this machine, on an empty PostgreSQL.
+import { execFileSync } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { version } from "../../scripts/packages/plan.ts"
+import { type Architecture, downloadBase, offeredBase, readLock } from "../../scripts/release/debian.ts"
+import { buildRelease, releaseCache } from "../../scripts/release.ts"
+import { effort, isLong } from "../support/effort.ts"
+import { freePort } from "../support/free-port.ts"
+import { createTestDatabase, noPostgres, type TestDatabase } from "../support/postgres.ts"
+import { type Unpacked, unpackImage } from "./unpacked.ts"
+
+const own: Architecture = process.arch === "arm64" ? "arm64" : "amd64"
+const architectures = effort<readonly Architecture[]>([], [own], ["amd64", "arm64"])
+const key = Buffer.alloc(32, 7).toString("base64")
+
+const isRoot = process.getuid?.() === 0
+const missing = [
+  ...(process.platform === "linux" && isRoot ? [] : ["root on Linux"]),
+  ...(existsSync("/usr/bin/apt-get") && existsSync("/usr/bin/dpkg-deb") ? [] : ["apt"]),
+  ...(noPostgres === undefined ? [] : [noPostgres]),
+]
+
+/** The locked packages, or what Debian has replaced them with: a release then fails, and these tests still run. */
+function baseForTests() {
+  const wanted = readLock().filter(({ architecture }) => architectures.includes(architecture))
+  try {
+    downloadBase(wanted, releaseCache)
+    return wanted
+  } catch {
+    return offeredBase(releaseCache)
+  }
+}
+
+const skipped = isLong ? missing.join(", ") : "npm run test:long builds it"
+
+describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-release-"))
+  let image: Unpacked
+  let database: TestDatabase
+  let written: ReadonlyMap<string, string>
+
+  beforeAll(async () => {
+    database = await createTestDatabase({ migrated: false })
+    written = await buildRelease({ into: join(folder, "first"), architectures, base: baseForTests() })
+    const unpacked = mkdtempSync(join(folder, "unpacked-"))
+    image = unpackImage(join(folder, "first", `signet-server-${version}.oci.tar`), unpacked, own)
+  }, 300_000)
+  afterAll(async () => {
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("has the same bytes in a second run", async () => {
+    const second = await buildRelease({ into: join(folder, "second"), architectures, base: baseForTests() })
+    expect([...second]).toEqual([...written])
+    expect(second.size).toBeGreaterThan(20)
+  }, 300_000)
+
+  test("lists each file with its digest, and the inputs of the image in the bill of materials", () => {
+    const check = execFileSync("sha256sum", ["-c", "SHA256SUMS"], { cwd: join(folder, "first"), encoding: "utf8" })
+    expect(
+      check
+        .trim()
+        .split("\n")
+        .filter((line) => !line.endsWith(": OK")),
+    ).toEqual([])
+    const bill = JSON.parse(readFileSync(join(folder, "first", `signet-server-${version}-${own}.cdx.json`), "utf8"))
+    const names = bill.components.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(
+      expect.arrayContaining(["node", "libc6", "libstdc++6", "pg", "fastify", "/usr/local/bin/node"]),
+    )
+    const provenance = JSON.parse(readFileSync(join(folder, "first", "provenance.json"), "utf8"))
+    expect(provenance.subject).toContainEqual({
+      name: `signet-server-${version}.oci.tar`,
+      digest: { sha256: written.get(`signet-server-${version}.oci.tar`) },
+    })
+  })
+
+  test("has an image of less than 150 MB, without a shell and without programs that change the user", () => {
+    expect(image.compressedBytes).toBeLessThan(150_000_000)
+    const found = readdirSync(image.root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const system = found
+      .map((entry) => join(entry.parentPath, entry.name).slice(image.root.length))
+      .filter((path) => !path.startsWith("/app/"))
+    expect(system.filter((path) => !/^\/(lib|lib64|etc|usr\/share\/doc)\//.test(path))).toEqual(["/usr/local/bin/node"])
+    expect(execFileSync("find", [image.root, "-perm", "/6000"], { encoding: "utf8" })).toBe("")
+  })
+
+  test("runs as a user without rights, on a root that is read-only", async () => {
+    const tries = `
+      const { writeFileSync } = require("node:fs")
+      for (const path of ["/app/x", "/x", "/tmp/x", "/var/lib/signet/x"]) {
+        try { writeFileSync(path, ""); console.log(path, "written") } catch ({ code }) { console.log(path, code) }
+      }
+      console.log(process.getuid(), process.getgid())`
+    const { output } = await image.run(["/usr/local/bin/node", "-e", tries])
+    expect(output).toMatch(
+      /^\/app\/x (EROFS|EACCES)\n\/x (EROFS|EACCES)\n\/tmp\/x written\n\/var\/lib\/signet\/x written\n65532 65532\n$/,
+    )
+  })
+
+  test("is healthy on an empty PostgreSQL, and README's first five minutes work against it", async () => {
+    const port = String(await freePort())
+    const settings = {
+      ...{ HOST: "127.0.0.1", PORT: port, ADMIN_PORT: "0", DATABASE_URL: database.url },
+      ...{ SIGNET_PROFILE: "development", SIGNET_SEALING_KEY: key, SIGNET_PEPPERS: `1:${key}` },
+    }
+    expect((await image.run(image.healthCheck, settings)).code).toBe(1)
+    const server = image.start(image.entryPoint, settings)
+    try {
+      await expect.poll(async () => (await image.run(image.healthCheck, settings)).code).toBe(0)
+      const said = fiveMinutes(port)
+      expect(said[0]).toMatchObject({ principal: { id: expect.stringMatching(/^prn_/) } })
+      expect(said[1]).toMatchObject({ principal: { id: said[0].principal.id } })
+      expect(said[2]).toMatchObject({ accessToken: expect.any(String), refreshToken: expect.any(String) })
+    } finally {
+      const ended = once(server, "close")
+      server.kill("SIGTERM")
+      expect(await ended).toEqual([0, null])
+    }
+  })
+
+  /** The first block of the section, on another port. @returns The JSON of its answers. */
+  function fiveMinutes(port: string) {
+    const readme = readFileSync("README.md", "utf8")
+    const [, block = ""] = /## The first five minutes\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme) ?? []
+    const script = block.replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`)
+    const output = execFileSync("bash", ["-euo", "pipefail", "-c", script], { cwd: folder, encoding: "utf8" })
+    return output
+      .replaceAll("}{", "}\n{")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+  }
+})
