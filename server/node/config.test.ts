@@ -15,6 +15,8 @@ test("without settings the profile is development on loopback", () => {
     host: "127.0.0.1",
     port: 8080,
     adminHost: "127.0.0.1",
+    databaseDirectUrl: null,
+    databaseNamesStatements: true,
     adminPort: 9464,
     issuer: "http://127.0.0.1:8080",
     databaseUrl: null,

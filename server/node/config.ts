@@ -18,6 +18,9 @@ export interface Config {
   adminHost: string
   adminPort: number
   databaseUrl: string | null
+  /** For LISTEN behind a pooler; null uses databaseUrl. */
+  databaseDirectUrl: string | null
+  databaseNamesStatements: boolean
   dataFolder: string
   /** The `iss` of tokens and the base of every URL that the server publishes. Without a trailing slash. */
   issuer: string
@@ -78,7 +81,17 @@ export const settings: readonly Setting[] = [
   {
     name: "DATABASE_URL",
     default: "–",
-    what: "PostgreSQL connection URL. Without it the server uses PGlite in the data folder.",
+    what: "PostgreSQL connection URL. Of several hosts, with commas, the server uses the one that accepts writes. Without it the server uses PGlite in the data folder.",
+  },
+  {
+    name: "DATABASE_DIRECT_URL",
+    default: "DATABASE_URL",
+    what: "Address without a pooler, for notifications between processes (see below).",
+  },
+  {
+    name: "DATABASE_NAMED_STATEMENTS",
+    default: "on",
+    what: "`off` behind a pooler that does not know prepared statements, such as PgBouncer before 1.21.",
   },
   { name: "DATABASE_CONNECTIONS", default: "16", what: "Maximum number of PostgreSQL connections, 1 to 500." },
   {
@@ -227,6 +240,9 @@ export function parseConfig(env: Environment): Config {
   if ((certFile === undefined) !== (keyFile === undefined))
     problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be set together.")
 
+  const namesStatements = text("DATABASE_NAMED_STATEMENTS") ?? "on"
+  if (!/^(on|off)$/.test(namesStatements)) problems.push("DATABASE_NAMED_STATEMENTS must be on or off.")
+
   const logLevel = logLevels.find((level) => level === (text("LOG_LEVEL") ?? "info"))
   if (logLevel === undefined) problems.push(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`)
 
@@ -259,6 +275,8 @@ export function parseConfig(env: Environment): Config {
     adminHost: text("ADMIN_HOST") ?? "127.0.0.1",
     adminPort: number("ADMIN_PORT", 9464, 0, 65_535),
     databaseUrl,
+    databaseDirectUrl: text("DATABASE_DIRECT_URL") ?? null,
+    databaseNamesStatements: namesStatements === "on",
     dataFolder,
     issuer: issuer ?? "",
     authAudience: text("SIGNET_AUTH_AUDIENCE") ?? "auth",

@@ -9,10 +9,14 @@ import type { Config } from "./config.ts"
  * @param onError Called for errors outside a query, for example when an idle connection breaks.
  */
 export function openDatabase(
-  config: Pick<Config, "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "dataFolder">,
+  config: Pick<
+    Config,
+    "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "databaseNamesStatements" | "dataFolder"
+  >,
   onError: (error: unknown) => void,
 ): OpenDatabase | Promise<OpenDatabase> {
   if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError })
   const { databaseConnections: maxConnections, databaseStatementSeconds: statementSeconds } = config
-  return openPostgres(config.databaseUrl, { maxConnections, statementSeconds, onError })
+  const { databaseNamesStatements: namesStatements } = config
+  return openPostgres(config.databaseUrl, { maxConnections, statementSeconds, namesStatements, onError })
 }

@@ -32,6 +32,7 @@ import { createPushEndpoints } from "../store/postgres/messaging/pushes.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
+import { primaryOf } from "../store/postgres/primary.ts"
 import { createLiveness } from "../store/postgres/session/liveness.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
@@ -197,11 +198,16 @@ function startHousekeeping({ metrics: { swept }, onFault, onClose }: Start, { db
 type Feeds = ReturnType<typeof startFeeds>
 
 /** Starts hints between processes and the revocation feed. */
-function startFeeds({ config: { databaseUrl }, metrics, onFault, onClose }: Start, storage: Storage, deps: Deps) {
+function startFeeds(
+  { config: { databaseUrl, databaseDirectUrl }, metrics, onFault, onClose }: Start,
+  storage: Storage,
+  deps: Deps,
+) {
   const { db, connections, revoked } = storage
   const origin = Buffer.from(random.bytes(8)).toString("hex")
+  const listenUrl = databaseDirectUrl ?? databaseUrl
   const wakeups = createWakeups({
-    others: databaseUrl === null ? null : { databaseUrl, origin, missed: missedHints(db) },
+    others: listenUrl === null ? null : { findDatabase: primaryOf(listenUrl), origin, missed: missedHints(db) },
     onError: onFault,
   })
   onClose(() => wakeups.close())

@@ -15,7 +15,8 @@ export interface Bus {
 }
 
 interface BusOptions {
-  readonly databaseUrl: string
+  /** Returns the URL of the primary, at each connection. */
+  readonly findDatabase: () => Promise<string>
   /** Identifies this process: letters and digits, unique among the processes. */
   readonly origin: string
   onHints(hints: readonly News[]): void
@@ -27,7 +28,7 @@ interface BusOptions {
 }
 
 export function createPostgresBus(options: BusOptions): Bus {
-  const { databaseUrl, origin, onError } = options
+  const { findDatabase, origin, onError } = options
   let client: Client | undefined
   let isClosed = false
   let failures = 0
@@ -50,9 +51,9 @@ export function createPostgresBus(options: BusOptions): Bus {
       underWay = connect()
     }, pause).unref()
   }
-  const connect = async () => {
+  const open = (connectionString: string): Client => {
     const next = new Client({
-      connectionString: databaseUrl,
+      connectionString,
       application_name: "signet wakeups",
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
@@ -63,7 +64,12 @@ export function createPostgresBus(options: BusOptions): Bus {
       const received = decode(payload)
       if (received.origin !== origin) options.onHints(received.hints)
     })
+    return next
+  }
+  const connect = async () => {
+    let next: Client | undefined
     try {
+      next = open(await findDatabase())
       await next.connect()
       await next.query(`listen ${channel}`)
       if (isClosed) return await next.end()
@@ -73,8 +79,8 @@ export function createPostgresBus(options: BusOptions): Bus {
       gather()
     } catch (error) {
       onError(error)
-      next.removeAllListeners("end")
-      next.end().catch(() => {})
+      next?.removeAllListeners("end")
+      next?.end().catch(() => {})
       retry()
     }
   }

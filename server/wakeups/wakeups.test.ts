@@ -167,7 +167,7 @@ describeOnPostgres("wake-ups between processes", () => {
     const errors: unknown[] = []
     const open = () =>
       createWakeups({
-        others: { databaseUrl, origin: randomUUID(), missed, gatherMs: 1 },
+        others: { findDatabase: async () => databaseUrl, origin: randomUUID(), missed, gatherMs: 1 },
         onError: (error) => errors.push(error),
       })
     const [one, other] = [open(), open()]
@@ -216,7 +216,10 @@ describeOnPostgres("wake-ups between processes", () => {
   test("that the revocation log has grown reaches the others, and not who said it", async () => {
     const database = await createTestDatabase()
     const open = () =>
-      createWakeups({ others: { databaseUrl: database.url, origin: randomUUID(), missed: nothing }, onError: fail })
+      createWakeups({
+        others: { findDatabase: async () => database.url, origin: randomUUID(), missed: nothing },
+        onError: fail,
+      })
     const [one, other] = [open(), open()]
     let own = 0
     one.onRevocations(() => own++)

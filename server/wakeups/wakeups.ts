@@ -6,7 +6,8 @@ import { createPoll } from "./poll.ts"
 interface WakeupsOptions {
   /** The other processes on the same database; null for a single process. */
   readonly others: {
-    readonly databaseUrl: string
+    /** Returns the URL of the primary, at each connection. */
+    readonly findDatabase: () => Promise<string>
     /** Identifies this process: letters and digits, unique among the processes. */
     readonly origin: string
     readonly missed: MissedHints
@@ -59,12 +60,12 @@ export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups 
 }
 
 function withOthers(
-  { databaseUrl, origin, missed, gatherMs }: NonNullable<WakeupsOptions["others"]>,
+  { findDatabase, origin, missed, gatherMs }: NonNullable<WakeupsOptions["others"]>,
   { hub, onRevocations }: { readonly hub: ReturnType<typeof createHub>; onRevocations(): void },
   onError: (error: unknown) => void,
 ) {
   const bus: Bus = createPostgresBus({
-    databaseUrl,
+    findDatabase,
     origin,
     ...(gatherMs === undefined ? {} : { gatherMs }),
     onHints(hints) {

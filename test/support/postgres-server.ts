@@ -18,7 +18,7 @@ export interface PostgresServer {
 }
 
 // Stops PostgreSQL and removes its folders when standard input closes, even if the tests were killed.
-const keeper = `"$@" & server=$!
+export const keeper = `"$@" & server=$!
 read _
 kill -INT $server
 wait $server
@@ -77,12 +77,12 @@ export async function startPostgres(
   }
 }
 
-async function untilReady(child: ChildProcess): Promise<void> {
+export async function untilReady(child: ChildProcess): Promise<void> {
   let log = ""
   const ready = new Promise<void>((resolve) => {
     child.stderr?.on("data", (chunk) => {
       log = (log + chunk).slice(-4_000)
-      if (log.includes("ready to accept connections")) resolve()
+      if (/ready to accept (read-only )?connections/.test(log)) resolve()
     })
   })
   const ended = once(child, "exit").then(() => Promise.reject(new Error(`PostgreSQL did not start:\n${log}`)))
@@ -91,7 +91,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
 }
 
 /** PostgreSQL refuses to run as root; one of these two users exists on every system. */
-function unprivilegedUser(): { uid: number; gid: number } | undefined {
+export function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = fs.readFileSync("/etc/passwd", "utf8").split("\n")
   for (const name of ["postgres", "nobody"]) {
@@ -102,7 +102,7 @@ function unprivilegedUser(): { uid: number; gid: number } | undefined {
 }
 
 /** Another user cannot read a checkout in a private home folder, so a copy is run. */
-function readableBinaries(binaries: string, folder: string): string {
+export function readableBinaries(binaries: string, folder: string): string {
   for (let at = binaries; ; at = path.dirname(at)) {
     if ((fs.statSync(at).mode & 0o005) !== 0o005) break
     if (at === path.dirname(at)) return binaries

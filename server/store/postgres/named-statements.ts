@@ -7,11 +7,12 @@ const mostNames = 500
 
 /**
  * The pool, with statements that have parameters prepared once per connection: the server then neither parses nor plans
- * them again. Behind PgBouncer this needs version 1.21 or later with `max_prepared_statements`.
+ * them again. Behind PgBouncer this needs version 1.21 or later with `max_prepared_statements`; otherwise
+ * `mayName` must be false.
  *
  * @param onError Called for a connection that broke between two statements. The next statement fails on its own.
  */
-export function namedStatements(pool: Pool, onError: (error: unknown) => void): PostgresPool {
+export function namedStatements(pool: Pool, onError: (error: unknown) => void, mayName = true): PostgresPool {
   const names = new Map<string, string>()
   const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()
 
@@ -19,7 +20,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
   // bounded for texts with lists of varying length.
   const nameOf = (text: string): string | undefined => {
     const known = names.get(text)
-    if (known !== undefined || names.size >= mostNames) return known
+    if (known !== undefined || !mayName || names.size >= mostNames) return known
     const name = `s${createHash("sha256").update(text).digest("base64url").slice(0, 22)}`
     names.set(text, name)
     return name
@@ -30,6 +31,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
     client.on("error", onError)
     let opens: string | undefined
     let isCommitted = false
+    let isDemoted = false
 
     const send = async (config: QueryConfig): Promise<unknown> => {
       const batch = { opens, commits: config.text.startsWith(commitMarker) }
@@ -58,9 +60,13 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
       if (known !== undefined) return Promise.resolve(known)
       const name = values.length > 0 ? nameOf(text) : undefined
       const config = { text, values: [...values] }
-      return send(name === undefined ? config : { name, ...config }).catch(withoutRow)
+      return send(name === undefined ? config : { name, ...config }).catch((error: unknown) => {
+        if (isReadOnly(error)) isDemoted = true
+        return withoutRow(error)
+      })
     }
-    return { query, release: (destroy) => client.release(destroy) }
+    // A primary that became a standby stays reachable: its connections must not return to the pool.
+    return { query, release: (destroy) => client.release(destroy || isDemoted) }
   }
 
   return {
@@ -74,6 +80,9 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
     },
   }
 }
+
+/** A write on a standby: SQLSTATE 25006. */
+const isReadOnly = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "25006"
 
 /** PostgreSQL quotes the refused row with all its values, which must reach neither logs nor callers. */
 function withoutRow(error: unknown): never {

@@ -1,8 +1,9 @@
 // Opens the database: PostgreSQL, or PGlite in a folder (pglite/open.ts). Both are used through `pg`, so that
 // statements, types, error codes and transactions are the same.
 import { Kysely, PostgresDialect } from "kysely"
-import { Pool, type PoolConfig, types } from "pg"
+import { type Client, Pool, type PoolConfig, types } from "pg"
 import { namedStatements } from "./named-statements.ts"
+import { hostsOf, primaryClient } from "./primary.ts"
 import type { Tables } from "./schema.ts"
 import { type Database, sendDirectly } from "./sql.ts"
 
@@ -22,21 +23,32 @@ export interface OpenOptions {
    * stopped process loses its locks before others give up waiting. No timeouts by default.
    */
   statementSeconds?: number
+  /** False behind a pooler that does not know prepared statements: each statement is parsed at every call. */
+  namesStatements?: boolean
   /** Called for background errors that are retried: an idle connection that broke, a round of housekeeping. */
   onError?: (error: unknown) => void
 }
 
-/** Opens PostgreSQL at a `postgres://` address. Connects with the first statement. */
+/**
+ * Opens PostgreSQL at a `postgres://` address. Connects with the first statement. Of several hosts, which commas
+ * separate, each connection is made to the one that accepts writes.
+ */
 export function openPostgres(databaseUrl: string, options: OpenOptions = {}): OpenDatabase {
+  const [first = databaseUrl, ...others] = hostsOf(databaseUrl)
   const config = {
-    connectionString: databaseUrl,
+    connectionString: first,
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: 5_000,
     application_name: "signet",
     keepAlive: true,
     ...timeouts(options.statementSeconds),
   }
-  const { db, connections } = kyselyOn(config, options.onError)
+  const { onError, namesStatements } = options
+  const pooling = {
+    ...(namesStatements === false && { namesStatements }),
+    ...(others.length > 0 && { Client: primaryClient(databaseUrl) }),
+  }
+  const { db, connections } = kyselyOn(config, onError, pooling)
   return { db, connections, close: () => db.destroy() }
 }
 
@@ -51,14 +63,20 @@ function timeouts(seconds: number | undefined): PoolConfig {
   }
 }
 
+interface Pooling {
+  readonly Client?: typeof Client
+  readonly namesStatements?: boolean
+}
+
 /** Opens kysely on a pool. Without an 'error' listener the loss of an idle connection would end the process. */
 export function kyselyOn(
   config: PoolConfig,
   onError: (error: unknown) => void = () => {},
+  { Client, namesStatements = true }: Pooling = {},
 ): Pick<OpenDatabase, "db" | "connections"> {
-  const pool = new Pool({ ...config, types: { getTypeParser } })
+  const pool = new Pool({ ...config, ...(Client && { Client }), types: { getTypeParser } })
   pool.on("error", onError)
-  const named = namedStatements(pool, onError)
+  const named = namedStatements(pool, onError, namesStatements)
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: named }) })
   sendDirectly(db, async (text, values) => {
     const client = await named.connect()

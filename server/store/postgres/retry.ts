@@ -17,10 +17,10 @@ const full: ReadonlySet<string> = new Set(["53100", "54000", "ENOSPC"])
 
 /**
  * Codes of the system and of PostgreSQL: no connection, or a lost one (classes 08 and 57P, and 53300), or a timeout of
- * a statement, lock or transaction (57014, 55P03, 25P03, 25P04).
+ * a statement, lock or transaction (57014, 55P03, 25P03, 25P04), or a primary that became a standby (25006).
  */
 const lostCodes =
-  /^(08\w{3}|57P0[123]|53300|57014|55P03|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+  /^(08\w{3}|57P0[123]|53300|57014|55P03|25P0[34]|25006|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
 /** Messages of `pg` for the same errors, without a code. */
 const lostMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client .* is not queryable)/
 

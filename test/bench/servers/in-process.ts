@@ -42,7 +42,11 @@ export async function startInProcess<Server extends TestServer>(
     onRevoked,
     close,
   }
-  const others = { databaseUrl, origin: randomBytes(8).toString("hex"), missed: missedHints(db) }
+  const others = {
+    findDatabase: async () => databaseUrl,
+    origin: randomBytes(8).toString("hex"),
+    missed: missedHints(db),
+  }
   const wakeups = createWakeups({ others, onError: console.error })
   const server = await start({ store, wakeups, settings })
   return {

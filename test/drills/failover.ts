@@ -1,0 +1,67 @@
+// The primary of PostgreSQL is killed under eight writers, and its synchronous standby is promoted.
+import { openPostgres } from "../../server/store/postgres/open.ts"
+import { startProgram } from "../support/program.ts"
+import { startPostgresPair } from "./postgres-pair.ts"
+import { compareWithDatabase, startWriters } from "./writers.ts"
+
+export interface Figures {
+  readonly acknowledgedBefore: number
+  readonly acknowledgedAfter: number
+  readonly failedCalls: number
+  readonly lost: number
+  readonly extra: number
+  /** From the end of the promotion to the first acknowledged write. */
+  readonly recoveredMs: number
+  /** From the kill to the first acknowledged write. */
+  readonly unavailableMs: number
+}
+
+export const settings = (databaseUrl: string): Readonly<Record<string, string>> => {
+  const key = Buffer.alloc(32, 7).toString("base64")
+  return {
+    ...{ DATABASE_URL: databaseUrl, PORT: "0", SIGNET_PROFILE: "development", SIGNET_LIMITS: "off" },
+    ...{ SIGNET_SEALING_KEY: key, SIGNET_PEPPERS: `1:${key}`, LOG_LEVEL: "info" },
+  }
+}
+
+/**
+ * @param writes Acknowledged before the kill, and again after it.
+ * @returns Undefined if there is no PostgreSQL.
+ */
+export async function failover(writes: number): Promise<Figures | undefined> {
+  const pair = await startPostgresPair()
+  if (pair === undefined) return undefined
+  try {
+    const program = await startProgram(settings(pair.url))
+    try {
+      const writers = await startWriters(program.url, 8)
+      await writers.more(writes)
+      pair.killPrimary()
+      const killedAt = performance.now()
+      const acknowledgedBefore = writers.acknowledged()
+      // As a controller that needs a second to see the loss.
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      await pair.promote()
+      const promotedAt = performance.now()
+      await writers.more(1)
+      const firstAt = performance.now()
+      await writers.more(writes)
+      await writers.stop()
+      const { db, close } = openPostgres(pair.url, { maxConnections: 1 })
+      const compared = await compareWithDatabase(db, writers)
+      await close()
+      return {
+        acknowledgedBefore,
+        acknowledgedAfter: writers.acknowledged() - acknowledgedBefore,
+        failedCalls: writers.all.reduce((sum, { failed }) => sum + failed, 0),
+        ...compared,
+        recoveredMs: Math.round(firstAt - promotedAt),
+        unavailableMs: Math.round(firstAt - killedAt),
+      }
+    } finally {
+      await program.end("SIGTERM")
+    }
+  } finally {
+    await pair.stop()
+  }
+}

@@ -1,0 +1,15 @@
+// npm run drill -- failover|pooler: one drill with its figures.
+import { failover } from "./failover.ts"
+import { throughPgBouncer } from "./pooler.ts"
+
+const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
+  failover: () => failover(500),
+  pooler: () => throughPgBouncer(500),
+}
+
+const name = process.argv[2] ?? ""
+const drill = Object.hasOwn(drills, name) ? drills[name] : undefined
+if (drill === undefined) {
+  console.error(`npm run drill -- ${Object.keys(drills).join("|")}`)
+  process.exitCode = 2
+} else console.log((await drill()) ?? "PostgreSQL or PgBouncer is missing")

@@ -1,0 +1,95 @@
+// Devices that refresh their sessions without pause, and retry a refresh without an answer under its key. Each refresh
+// writes a token, a session and an audit event, so the database shows which were lost or done twice.
+import { randomBytes } from "node:crypto"
+import { sql } from "kysely"
+import type { Database } from "../../server/store/postgres/sql.ts"
+import { type Clients, clientsOver, protocols } from "../support/clients.ts"
+
+interface Writer {
+  readonly sessionId: string
+  /** Refreshes with an answer. */
+  acknowledged: number
+  failed: number
+}
+
+export interface Writers {
+  readonly all: readonly Writer[]
+  acknowledged(): number
+  /** Resolves after that many more refreshes have answers. */
+  more(count: number): Promise<void>
+  /** Waits for the running refreshes. */
+  stop(): Promise<void>
+}
+
+function clientsOf(url: string): Clients {
+  const connect = protocols["Connect JSON over HTTP/1.1"]
+  if (connect === undefined) throw new Error("no transport")
+  return clientsOver(connect(url))
+}
+
+export async function startWriters(url: string, count: number): Promise<Writers> {
+  let isStopping = false
+  let listeners: (() => void)[] = []
+  const { auth } = clientsOf(url)
+  const begin = async (index: number) => {
+    const email = JSON.stringify({ email: `writer-${index}@example.com` })
+    const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
+    const headers = { "content-type": "application/json" }
+    const response = await fetch(`${url}/auth/login/idp-a`, { method: "POST", headers, body: await asked.text() })
+    const { session, refreshToken } = (await response.json()) as { session: { id: string }; refreshToken: string }
+    const writer: Writer = { sessionId: session.id, acknowledged: 0, failed: 0 }
+    return { writer, running: write(writer, refreshToken) }
+  }
+  const write = async (writer: Writer, first: string): Promise<void> => {
+    let next = { refreshToken: first, retryKey: newKey() }
+    while (!isStopping) {
+      try {
+        const { refreshToken } = await auth.refresh(next)
+        next = { refreshToken, retryKey: newKey() }
+        writer.acknowledged++
+        for (const listener of listeners) listener()
+      } catch {
+        writer.failed++
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+  }
+  const begun = await Promise.all(Array.from({ length: count }, (_, index) => begin(index)))
+  const all = begun.map(({ writer }) => writer)
+  const acknowledged = () => all.reduce((sum, writer) => sum + writer.acknowledged, 0)
+  return {
+    all,
+    acknowledged,
+    async more(count) {
+      const goal = acknowledged() + count
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const listener = () => acknowledged() >= goal && resolve()
+      listeners.push(listener)
+      await promise
+      listeners = listeners.filter((one) => one !== listener)
+    },
+    async stop() {
+      isStopping = true
+      await Promise.all(begun.map(({ running }) => running))
+    },
+  }
+}
+
+const newKey = () => randomBytes(16).toString("base64url")
+
+/** Refreshes that were acknowledged and are missing, and refreshes that were done without or twice for one answer. */
+export async function compareWithDatabase(
+  db: Database,
+  { all }: Writers,
+): Promise<{ readonly lost: number; readonly extra: number }> {
+  const { rows } = await sql<{ session_id: string; tokens: number }>`
+    select session_id, count(*)::int as tokens from refresh_token group by session_id`.execute(db)
+  const tokens = new Map(rows.map((row) => [row.session_id, row.tokens]))
+  // The sign-in issues the first token.
+  const differences = all.map(({ sessionId, acknowledged }) => (tokens.get(sessionId) ?? 0) - 1 - acknowledged)
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  return {
+    lost: -sum(differences.filter((difference) => difference < 0)),
+    extra: sum(differences.filter((difference) => difference > 0)),
+  }
+}
