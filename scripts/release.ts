@@ -4,11 +4,13 @@ import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
+import { gzipSync } from "node:zlib"
 import { buildPackages, packPackages } from "./build-packages.ts"
 import { type Manifest, root, version } from "./packages/plan.ts"
 import { readSource, releaseNotes, type Source } from "./release/commits.ts"
 import { type Architecture, downloadBase, type LockedPackage, lockBase, readLock } from "./release/debian.ts"
 import { deploymentFiles } from "./release/deployment.ts"
+import { buildBlob, injectBlob } from "./release/executable.ts"
 import { buildImage } from "./release/image.ts"
 import { fetchNode } from "./release/node-binary.ts"
 import { productionModules } from "./release/production.ts"
@@ -23,6 +25,8 @@ export interface ReleaseOptions {
   readonly architectures: readonly Architecture[]
   /** PEM file with an Ed25519 key; without it the release is not signed. */
   readonly keyFile?: string | undefined
+  /** False leaves out the executable files. */
+  readonly hasExecutables?: boolean
   /** The Debian packages; those of base.lock.json by default. */
   readonly base?: readonly LockedPackage[]
 }
@@ -32,7 +36,7 @@ export const releaseCache = join(root, "node_modules/.cache/signet/release")
 
 /** @returns SHA-256 of each file, by its name. */
 export async function buildRelease(options: ReleaseOptions): Promise<ReadonlyMap<string, string>> {
-  const { into, architectures, keyFile, base = readLock() } = options
+  const { into, architectures, keyFile, base = readLock(), hasExecutables = true } = options
   const source = readSource()
   const key = keyFile === undefined ? undefined : readSigningKey(keyFile)
   rmSync(into, { recursive: true, force: true })
@@ -55,7 +59,12 @@ export async function buildRelease(options: ReleaseOptions): Promise<ReadonlyMap
       writeSbom(about, moduleComponents(productionModules(outside)), source.seconds),
     )
   }
-  const materials = await writeImage(join(build, "@signet/server"), source, { architectures, base }, write)
+  const materials = await writePrograms(
+    join(build, "@signet/server"),
+    source,
+    { architectures, base, hasExecutables },
+    write,
+  )
   for (const [name, content] of deploymentFiles(source.seconds)) write(name, content)
   write("RELEASE-NOTES.md", releaseNotes(version, readFileSync(join(root, "CHANGELOG.md"), "utf8")))
   rmSync(build, { recursive: true })
@@ -75,10 +84,11 @@ export async function buildRelease(options: ReleaseOptions): Promise<ReadonlyMap
 
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 
-async function writeImage(
+/** The image, and the executable file of each architecture. */
+async function writePrograms(
   server: string,
   { commit, seconds }: Source,
-  { architectures, base }: { architectures: readonly Architecture[]; base: readonly LockedPackage[] },
+  { architectures, base, hasExecutables }: Required<Pick<ReleaseOptions, "architectures" | "base" | "hasExecutables">>,
   write: (name: string, content: Uint8Array | string) => void,
 ) {
   const locked = base.filter(({ architecture }) => architectures.includes(architecture))
@@ -94,6 +104,14 @@ async function writeImage(
     const components = [...imageComponents(architecture, node, base, files), ...moduleComponents(modules)]
     const about = { type: "container", name: `signet-server (linux/${architecture})` } as const
     write(`signet-server-${version}-${architecture}.cdx.json`, writeSbom(about, components, seconds))
+  }
+  if (hasExecutables) {
+    const blob = buildBlob(server, modules, seconds)
+    for (const [architecture, { program }] of nodes) {
+      const content = injectBlob(program, blob)
+      const entry = { path: "signet-server", mode: 0o755, content }
+      write(`signet-server-${version}-linux-${architecture}.tar.gz`, gzipSync(writeTar([entry], seconds)))
+    }
   }
   return { debs: locked, nodes: nodes.values() }
 }

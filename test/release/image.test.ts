@@ -1,6 +1,6 @@
 // The release as an operator gets it: two runs write the same bytes, and the server runs from the image's files, without
 // anything of this machine, on an empty PostgreSQL.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -16,6 +16,11 @@ import { type Unpacked, unpackImage } from "./unpacked.ts"
 
 const own: Architecture = process.arch === "arm64" ? "arm64" : "amd64"
 const architectures = effort<readonly Architecture[]>([], [own], ["amd64", "arm64"])
+/** Written twice at night only, to save time. */
+const hasExecutables = effort(false, false, true)
+const isExecutable = (name: string) => /-linux-\w+\.tar\.gz$/.test(name)
+/** These name or cover the executable files. */
+const isOverAll = (name: string) => /^(provenance\.json|SHA256SUMS)$/.test(name)
 const key = Buffer.alloc(32, 7).toString("base64")
 
 const isRoot = process.getuid?.() === 0
@@ -56,8 +61,14 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
   })
 
   test("has the same bytes in a second run", async () => {
-    const second = await buildRelease({ into: join(folder, "second"), architectures, base: baseForTests() })
-    expect([...second]).toEqual([...written])
+    const second = await buildRelease({
+      into: join(folder, "second"),
+      architectures,
+      base: baseForTests(),
+      hasExecutables,
+    })
+    const first = [...written].filter(([name]) => hasExecutables || !(isExecutable(name) || isOverAll(name)))
+    expect([...second].filter(([name]) => hasExecutables || !isOverAll(name))).toEqual(first)
     expect(second.size).toBeGreaterThan(20)
   }, 300_000)
 
@@ -122,6 +133,33 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
       const ended = once(server, "close")
       server.kill("SIGTERM")
       expect(await ended).toEqual([0, null])
+    }
+  })
+
+  test("has an executable file that unpacks itself once, and on which README's first five minutes work", async () => {
+    const archive = join(folder, "first", `signet-server-${version}-linux-${own}.tar.gz`)
+    execFileSync("tar", ["-xzf", archive, "-C", folder])
+    const port = String(await freePort())
+    const fresh = await createTestDatabase({ migrated: false })
+    const env = {
+      ...{ PATH: "/usr/bin:/bin", SIGNET_CACHE: join(folder, "cache"), SIGNET_DATA: join(folder, "data") },
+      ...{ PORT: port, ADMIN_PORT: "0", DATABASE_URL: fresh.url, SIGNET_PROFILE: "development" },
+      ...{ SIGNET_SEALING_KEY: key, SIGNET_PEPPERS: `1:${key}` },
+    }
+    const program = join(folder, "signet-server")
+    expect(execFileSync(program, ["--help"], { env, encoding: "utf8" })).toContain("signet-server health")
+    const server = spawn(program, { env, stdio: "ignore" })
+    try {
+      await expect
+        .poll(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status)
+        .toBe(200)
+      expect(fiveMinutes(port)[0]).toMatchObject({ principal: { id: expect.stringMatching(/^prn_/) } })
+      expect(readdirSync(join(folder, "cache"))).toHaveLength(1)
+    } finally {
+      const ended = once(server, "close")
+      server.kill("SIGTERM")
+      expect(await ended).toEqual([0, null])
+      await fresh.drop()
     }
   })
 
