@@ -53,7 +53,9 @@ describe.skipIf(helm === "")(name, () => {
     expect(run("lint", "deploy/chart", "--strict", "--kube-version", "1.34", ...required)).toContain(
       "0 chart(s) failed",
     )
-    expect(() => run("template", "deploy/chart", "--kube-version", "1.34")).toThrow(/(?=[\s\S]*secretName)[\s\S]*issuer/)
+    expect(() => run("template", "deploy/chart", "--kube-version", "1.34")).toThrow(
+      /(?=[\s\S]*secretName)[\s\S]*issuer/,
+    )
   })
 
   test.each([
