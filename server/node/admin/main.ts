@@ -3,6 +3,7 @@ import { ConfigError, parseConfig } from "../config.ts"
 import { audit, auditUsage } from "./audit.ts"
 import { backend, backendUsage } from "./backend.ts"
 import { type Command, CommandFailed, UsageError } from "./command.ts"
+import { configUsage, showConfig } from "./config.ts"
 import { create, createUsage } from "./create.ts"
 import { keysUsage } from "./keys.ts"
 import { messaging, messagingUsage } from "./messaging.ts"
@@ -13,6 +14,7 @@ import { revocations, revocationsUsage } from "./revocations.ts"
 const commands: Readonly<Record<string, { readonly run: Command; readonly usage: string }>> = {
   create: { run: create, usage: createUsage },
   migrate: { run: migrate, usage: migrateUsage },
+  config: { run: async (args) => showConfig(args, process.env), usage: configUsage },
   keys: { run: keys, usage: keysUsage },
   audit: { run: audit, usage: auditUsage },
   revocations: { run: revocations, usage: revocationsUsage },
