@@ -89,7 +89,7 @@ export async function compareWithDatabase(
   const differences = all.map(({ sessionId, acknowledged }) => (tokens.get(sessionId) ?? 0) - 1 - acknowledged)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   return {
-    lost: -sum(differences.filter((difference) => difference < 0)),
+    lost: sum(differences.filter((difference) => difference < 0).map(Math.abs)),
     extra: sum(differences.filter((difference) => difference > 0)),
   }
 }
