@@ -52,7 +52,14 @@ async function bundle(scratch: string): Promise<{ readonly script: Uint8Array; r
   })
   const [map, script] = outputFiles.toSorted((a, b) => b.path.length - a.path.length)
   if (script === undefined || map === undefined) throw new Error("the bundle has no script, or no source map")
-  return { script: script.contents, map: map.contents }
+  return { script: script.contents, map: withoutFolder(map.text, relative(root, scratch)) }
+}
+
+/** Names the generated contract by its own folder: the temporary one differs in each build. */
+function withoutFolder(map: string, folder: string): Uint8Array {
+  const { sources, ...rest }: { sources: string[] } = JSON.parse(map)
+  const named = sources.map((path) => (path.startsWith(`${folder}/`) ? `gen${path.slice(folder.length)}` : path))
+  return new TextEncoder().encode(JSON.stringify({ ...rest, sources: named }))
 }
 
 const contractForBrowsers = (contract: string): Plugin => ({

@@ -192,6 +192,8 @@ describe("RPCs", () => {
       .flatMap((path) => {
         const text = readFileSync(join(folder, path), "utf8")
         const [, packageName] = /^package (.*);$/m.exec(text) ?? []
+        // Programs call these in their own process: no guard is between.
+        if (packageName === "signet.client.v1") return []
         return [...text.matchAll(/^service (\w+) \{[\s\S]*?^ {2}rpc (\w+)/gm)].map(
           (m) => `${packageName}.${m[1]}.${m[2]}`,
         )

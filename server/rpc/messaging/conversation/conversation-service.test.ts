@@ -35,10 +35,10 @@ async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
 
 const refusal = async (call: Promise<unknown>) => (await errorOf(call)).findDetails(ErrorInfoSchema)[0]?.reason
 
-const audited = async (target: string) =>
-  (await world.store.db.selectFrom("audit_event").select("kind").where("target_id", "=", target).execute()).map(
-    ({ kind }) => kind,
-  )
+const audited = async (target: string) => {
+  const events = world.store.db.selectFrom("audit_event").select("kind").where("target_id", "=", target)
+  return (await events.orderBy("occurred_at").orderBy("id").execute()).map(({ kind }) => kind)
+}
 
 test("the limits are the kernel's, and none is missing", async () => {
   const { limits } = await alice.calls.conversations.getLimits({})
