@@ -7,7 +7,13 @@ import { startEdgeServer } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
+import {
+  type Messengers,
+  messengersOn,
+  type OpenedMessenger,
+  systemClock,
+  textsIn,
+} from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
 import type { Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -113,8 +119,13 @@ test.runIf(isLong)(
   },
 )
 
-/** Both users restore an older copy of a device. */
-async function restoreCopies(first: OpenedMessenger, second: OpenedMessenger, of: Messengers): Promise<void> {
+/** Both users restore an older copy of a device. @param at The clock of their service. */
+async function restoreCopies(
+  first: OpenedMessenger,
+  second: OpenedMessenger,
+  of: Messengers,
+  at = systemClock,
+): Promise<void> {
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second, first)
   const copies = await Promise.all([first, second].map(({ store }) => copyOf(store)))
@@ -125,7 +136,7 @@ async function restoreCopies(first: OpenedMessenger, second: OpenedMessenger, of
   await first.messenger.close()
   await second.messenger.close()
   const [ada, bob] = await Promise.all(
-    [first, second].map(({ person, box }, i) => of.open(person, { clock, box, store: copies[i] ?? expect.fail() })),
+    [first, second].map(({ person, box }, i) => of.open(person, { clock: at, box, store: copies[i] ?? expect.fail() })),
   )
   if (ada === undefined || bob === undefined) throw new Error("nobody")
   await syncAll(ada, bob)
@@ -133,7 +144,7 @@ async function restoreCopies(first: OpenedMessenger, second: OpenedMessenger, of
 }
 
 test.runIf(isLong)("both users restore an older copy of a device", async () => {
-  await restoreCopies(await newcomer("ada old"), await newcomer("bob old"), messengers)
+  await restoreCopies(await newcomer("ada old"), await newcomer("bob old"), messengers, clock)
 })
 
 test.runIf(isLong)("both users restore an older copy of a device (the edge)", async () => {
