@@ -16,7 +16,7 @@ import { hostSession } from "./host-session.ts"
 import { defer } from "./invoke.ts"
 import { configFrom, identityHandlers, stateTo } from "./methods/identity.ts"
 import { messengerHandlers } from "./methods/messenger.ts"
-import { createSeat, emitEvent } from "./methods/seat.ts"
+import { createHolder, emitEvent } from "./methods/messenger-holder.ts"
 import { lock, storage } from "./storage.ts"
 import { hostWire } from "./wire.ts"
 
@@ -57,8 +57,8 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
   const deps = { box, platform, store: { isPersistent, isShared } }
   if (session !== undefined) {
     // The host signs in: there is no identity client.
-    const seat = createSeat({ ...deps, sessionFor: async () => hostSession(session) })
-    return new Map(methodsOf(MessengerService, messengerHandlers(seat)))
+    const holder = createHolder({ ...deps, sessionFor: async () => hostSession(session) })
+    return new Map(methodsOf(MessengerService, messengerHandlers(holder)))
   }
   const { appId } = identity
   const signet = createSignet(configFrom(identity), {
@@ -72,7 +72,7 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
     messagingSession(signet.session, { appId, ...(audience !== undefined && { audience }) })
   return new Map([
     ...methodsOf(IdentityService, identityHandlers(signet, identity)),
-    ...methodsOf(MessengerService, messengerHandlers(createSeat({ ...deps, sessionFor }))),
+    ...methodsOf(MessengerService, messengerHandlers(createHolder({ ...deps, sessionFor }))),
   ])
 }
 

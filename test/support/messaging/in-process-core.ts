@@ -15,7 +15,7 @@ import { eventTo } from "../../../clients/native/core/convert.ts"
 import { callOf, methodsOf } from "../../../clients/native/core/dispatch.ts"
 import { complete } from "../../../clients/native/core/effects.ts"
 import { failureFrom } from "../../../clients/native/core/failure.ts"
-import { messengerHandlers, type Seat } from "../../../clients/native/core/methods/messenger.ts"
+import { type MessengerHolder, messengerHandlers } from "../../../clients/native/core/methods/messenger.ts"
 
 /** Of all cores of this process, as the effects of their files are. */
 export const files = createFileRegistry()
@@ -60,7 +60,7 @@ export function inProcessCore(open: (request: OpenRequest) => Promise<Messenger>
   }
   let opened: Messenger | undefined
   let running: AbortController | undefined
-  const seat: Seat = {
+  const holder: MessengerHolder = {
     get messenger() {
       if (opened === undefined) throw new MessagingError("CLOSED", "the messenger is not open")
       return opened
@@ -76,14 +76,14 @@ export function inProcessCore(open: (request: OpenRequest) => Promise<Messenger>
     },
     async run() {
       running = new AbortController()
-      await seat.messenger.run(running.signal)
+      await holder.messenger.run(running.signal)
     },
     stop: () => running?.abort(),
     onProgress(conversationId, path, done, total) {
       emit({ case: "progress", value: { conversationId, path, doneBytes: BigInt(done), totalBytes: BigInt(total) } })
     },
   }
-  const methods = new Map(methodsOf(MessengerService, messengerHandlers(seat)))
+  const methods = new Map(methodsOf(MessengerService, messengerHandlers(holder)))
   return {
     async call(method, request) {
       try {

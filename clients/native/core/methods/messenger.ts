@@ -9,7 +9,7 @@ import { openFile, writeFile } from "../files.ts"
 import type { Handlers } from "./handlers.ts"
 
 /** The messenger of the core, of which at most one is open. */
-export interface Seat {
+export interface MessengerHolder {
   /** @throws MessagingError CLOSED before `open` and after `close`. */
   readonly messenger: Messenger
   open(request: OpenRequest): Promise<Messenger>
@@ -27,76 +27,76 @@ const done = async (work: Promise<unknown>) => {
 }
 
 /** What an app does with conversations. */
-function conversations(seat: Seat) {
+function conversations(holder: MessengerHolder) {
   return {
     createDirectConversation: async ({ peerUserId }) => ({
-      conversation: conversationTo(await seat.messenger.createDirectConversation(peerUserId)),
+      conversation: conversationTo(await holder.messenger.createDirectConversation(peerUserId)),
     }),
     createGroupConversation: async ({ memberUserIds }) => ({
-      conversation: conversationTo(await seat.messenger.createGroupConversation(memberUserIds)),
+      conversation: conversationTo(await holder.messenger.createGroupConversation(memberUserIds)),
     }),
     async encryptMessage({ conversationId, plaintext }) {
-      const sealed = await seat.messenger.encryptMessage(conversationId, plaintext)
+      const sealed = await holder.messenger.encryptMessage(conversationId, plaintext)
       const { outboxId, epoch, message, idempotencyKey } = sealed
       return { outboxId, epoch, message, idempotencyKey }
     },
     async processIncoming({ conversationId, envelope }) {
       const given = { conversationId, envelope: envelopeFrom(envelope) }
-      const result = await seat.messenger.processIncoming(given)
+      const result = await holder.messenger.processIncoming(given)
       const entries = result.is === "processed" ? result.entries.map(entryTo) : []
       return { incoming: incoming[result.is], entries }
     },
-    addMembers: ({ conversationId, userIds }) => done(seat.messenger.addMembers(conversationId, userIds)),
-    removeMembers: ({ conversationId, userIds }) => done(seat.messenger.removeMembers(conversationId, userIds)),
+    addMembers: ({ conversationId, userIds }) => done(holder.messenger.addMembers(conversationId, userIds)),
+    removeMembers: ({ conversationId, userIds }) => done(holder.messenger.removeMembers(conversationId, userIds)),
     async send({ conversationId, plaintext }) {
-      const sent = await seat.messenger.send(conversationId, plaintext)
+      const sent = await holder.messenger.send(conversationId, plaintext)
       const { outboxId } = sent
       if (sent.state === "queued") return { outboxId, queued: true }
       return { outboxId, seq: sent.seq, atMs: BigInt(sent.atMs) }
     },
     async listOutbox({ conversationId }) {
-      const found = await seat.messenger.outbox(conversationId)
+      const found = await holder.messenger.outbox(conversationId)
       const items = found.map(({ outboxId, plaintext, writtenAtMs, state }) => ({
         ...{ outboxId, writtenAtMs: BigInt(writtenAtMs), isSending: state === "sending" },
         ...(plaintext !== undefined && { plaintext }),
       }))
       return { items }
     },
-    leave: ({ conversationId }) => done(seat.messenger.leave(conversationId)),
-    rejoin: ({ conversationId }) => done(seat.messenger.rejoin(conversationId)),
-    refreshKeys: ({ conversationId }) => done(seat.messenger.refreshKeys(conversationId)),
-    listConversations: async () => ({ conversations: (await seat.messenger.conversations()).map(conversationTo) }),
+    leave: ({ conversationId }) => done(holder.messenger.leave(conversationId)),
+    rejoin: ({ conversationId }) => done(holder.messenger.rejoin(conversationId)),
+    refreshKeys: ({ conversationId }) => done(holder.messenger.refreshKeys(conversationId)),
+    listConversations: async () => ({ conversations: (await holder.messenger.conversations()).map(conversationTo) }),
     async getConversation({ conversationId }) {
-      const found = await seat.messenger.conversation(conversationId)
+      const found = await holder.messenger.conversation(conversationId)
       return found === undefined ? {} : { conversation: conversationTo(found) }
     },
     async listTimeline({ conversationId, afterSeq, limit }) {
       const range = { ...(afterSeq !== undefined && { afterSeq }), ...(limit > 0 && { limit }) }
-      return { entries: (await seat.messenger.timeline(conversationId, range)).map(entryTo) }
+      return { entries: (await holder.messenger.timeline(conversationId, range)).map(entryTo) }
     },
   } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
 }
 
-function attachments(seat: Seat) {
+function attachments(holder: MessengerHolder) {
   return {
     async sendAttachment({ conversationId, path, fileName, mediaType, resume }) {
-      const sent = await seat.messenger.sendAttachment(conversationId, await openFile(path), {
+      const sent = await holder.messenger.sendAttachment(conversationId, await openFile(path), {
         ...(fileName !== "" && { fileName }),
         ...(mediaType !== "" && { mediaType }),
         ...(resume !== "" && { resume }),
-        onProgress: (bytes, total) => seat.onProgress(conversationId, path, bytes, total),
+        onProgress: (bytes, total) => holder.onProgress(conversationId, path, bytes, total),
       })
       return { outboxId: sent.outboxId, seq: sent.seq, atMs: BigInt(sent.atMs) }
     },
     async saveAttachment({ conversationId, seq, path, from }) {
-      const attachment = await seat.messenger.openAttachment(conversationId, seq)
+      const attachment = await holder.messenger.openAttachment(conversationId, seq)
       const start = offsetOf("from", from, attachment.size)
-      const onProgress = (bytes: number, total: number) => seat.onProgress(conversationId, path, bytes, total)
+      const onProgress = (bytes: number, total: number) => holder.onProgress(conversationId, path, bytes, total)
       const pieces = attachment.stream({ from: start, onProgress })
       return { size: BigInt(await writeFile(path, start, pieces)) }
     },
     async readAttachment({ conversationId, seq, from, to }) {
-      const attachment = await seat.messenger.openAttachment(conversationId, seq)
+      const attachment = await holder.messenger.openAttachment(conversationId, seq)
       const [start, end] = [offsetOf("from", from, attachment.size), offsetOf("to", to, attachment.size)]
       if (end < start || end - start > longestRead) {
         throw new ArgumentError("to must be at least from, and at most 1 MiB above it")
@@ -104,68 +104,68 @@ function attachments(seat: Seat) {
       return { bytes: await attachment.read(start, end) }
     },
     async listUploads({ conversationId }) {
-      const found = await seat.messenger.uploads(conversationId)
+      const found = await holder.messenger.uploads(conversationId)
       const uploads = found.map(({ id, fileName, mediaType, size, startedAtMs }) => ({
         ...{ id, fileName, mediaType, size: BigInt(size), startedAtMs: BigInt(startedAtMs) },
       }))
       return { uploads }
     },
-    cancelUpload: ({ conversationId, uploadId }) => done(seat.messenger.cancelUpload(conversationId, uploadId)),
+    cancelUpload: ({ conversationId, uploadId }) => done(holder.messenger.cancelUpload(conversationId, uploadId)),
   } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
 }
 
-function people(seat: Seat) {
+function people(holder: MessengerHolder) {
   return {
-    blockUser: ({ userId }) => done(seat.messenger.block(userId)),
-    unblockUser: ({ userId }) => done(seat.messenger.unblock(userId)),
-    listBlockedUsers: async () => ({ userIds: [...(await seat.messenger.blockedUsers())] }),
+    blockUser: ({ userId }) => done(holder.messenger.block(userId)),
+    unblockUser: ({ userId }) => done(holder.messenger.unblock(userId)),
+    listBlockedUsers: async () => ({ userIds: [...(await holder.messenger.blockedUsers())] }),
     async listDevices() {
-      const found = await seat.messenger.devices()
+      const found = await holder.messenger.devices()
       return { devices: found.map(({ createdAtMs, ...device }) => ({ ...device, createdAtMs: BigInt(createdAtMs) })) }
     },
-    revokeDevice: ({ deviceId }) => done(seat.messenger.revokeDevice(deviceId)),
+    revokeDevice: ({ deviceId }) => done(holder.messenger.revokeDevice(deviceId)),
     async startAnew() {
-      await seat.messenger.startAnew()
-      return { deviceId: seat.messenger.deviceId }
+      await holder.messenger.startAnew()
+      return { deviceId: holder.messenger.deviceId }
     },
     getVerification: async ({ userId }) => ({
-      verification: verificationTo(await seat.messenger.verification.of(userId)),
+      verification: verificationTo(await holder.messenger.verification.of(userId)),
     }),
-    getVerificationStatus: async ({ userId }) => ({ status: await seat.messenger.verification.status(userId) }),
+    getVerificationStatus: async ({ userId }) => ({ status: await holder.messenger.verification.status(userId) }),
     markVerified: async ({ userId, compared }) => ({
-      verification: verificationTo(await seat.messenger.verification.markVerified(userId, compared)),
+      verification: verificationTo(await holder.messenger.verification.markVerified(userId, compared)),
     }),
-    getQrCode: async ({ userId }) => ({ text: await seat.messenger.verification.qrCode(userId) }),
+    getQrCode: async ({ userId }) => ({ text: await holder.messenger.verification.qrCode(userId) }),
     scanQrCode: async ({ userId, scanned }) => ({
-      verification: verificationTo(await seat.messenger.verification.scan(userId, scanned)),
+      verification: verificationTo(await holder.messenger.verification.scan(userId, scanned)),
     }),
     getGroupCode: async ({ conversationId }) => ({
-      digits: await seat.messenger.verification.groupCode(conversationId),
+      digits: await holder.messenger.verification.groupCode(conversationId),
     }),
   } satisfies Partial<Handlers<(typeof MessengerService)["method"]>>
 }
 
-export function messengerHandlers(seat: Seat): Handlers<(typeof MessengerService)["method"]> {
+export function messengerHandlers(holder: MessengerHolder): Handlers<(typeof MessengerService)["method"]> {
   return {
-    open: async (request) => ({ deviceId: (await seat.open(request)).deviceId }),
-    ...conversations(seat),
-    ...attachments(seat),
-    ...people(seat),
-    sync: () => done(seat.messenger.sync()),
-    run: () => done(seat.run()),
+    open: async (request) => ({ deviceId: (await holder.open(request)).deviceId }),
+    ...conversations(holder),
+    ...attachments(holder),
+    ...people(holder),
+    sync: () => done(holder.messenger.sync()),
+    run: () => done(holder.run()),
     async stop() {
-      seat.stop()
+      holder.stop()
       return {}
     },
     async destroyLocalState({ confirm }) {
       if (confirm !== "destroy everything on this device") {
         throw new ArgumentError("confirm must be `destroy everything on this device`")
       }
-      await seat.messenger.destroyLocalState(confirm)
-      await seat.close()
+      await holder.messenger.destroyLocalState(confirm)
+      await holder.close()
       return {}
     },
-    close: () => done(seat.close()),
+    close: () => done(holder.close()),
   }
 }
 

@@ -15,9 +15,9 @@ import { emit, output, random } from "../host.ts"
 import { createHostStore, type HostStoreOptions } from "../store.ts"
 import { createSuite } from "../suite.ts"
 import { hostWire } from "../wire.ts"
-import type { Seat } from "./messenger.ts"
+import type { MessengerHolder } from "./messenger.ts"
 
-interface SeatDeps {
+interface HolderDeps {
   /** The sign-in of the messenger. @param audience Undefined for the auth service's own. */
   sessionFor(audience: string | undefined): Promise<MessagingSession>
   readonly box: HostBox
@@ -27,7 +27,7 @@ interface SeatDeps {
 
 const mostKeyPackages = 100
 
-export function createSeat(deps: SeatDeps): Seat {
+export function createHolder(deps: HolderDeps): MessengerHolder {
   const { box } = deps
   let opened: Messenger | undefined
   let isOpening = false
