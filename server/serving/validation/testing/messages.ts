@@ -95,7 +95,7 @@ function scalars(type: ScalarType, rules: FieldRules | undefined): fc.Arbitrary<
   }
 }
 
-function values(field: DescField): fc.Arbitrary<unknown> {
+function values(field: DescField, depth: number): fc.Arbitrary<unknown> {
   const rules = getOption(field, fieldOption)
   switch (field.fieldKind) {
     case "scalar":
@@ -103,13 +103,13 @@ function values(field: DescField): fc.Arbitrary<unknown> {
     case "enum":
       return fc.integer({ min: -1, max: 9 })
     case "message":
-      return messages(field.message)
+      return messages(field.message, depth + 1)
     case "list": {
       const item =
         field.listKind === "scalar"
           ? scalars(field.scalar, rules.type.case === "repeated" ? rules.type.value.items : undefined)
           : field.listKind === "message"
-            ? messages(field.message)
+            ? messages(field.message, depth + 1)
             : fc.nat(9)
       const few = fc.array(item, { maxLength: 4 })
       // The limit of a list and one more, with equal or different items.
@@ -124,13 +124,18 @@ function values(field: DescField): fc.Arbitrary<unknown> {
   }
 }
 
+/** A message may contain its own type, as a requirement does: messages below this depth have no messages. */
+const maxDepth = 4
+
 /** Messages of a type, most of them near a limit. Each field is absent or has a value; in a oneof the last one wins. */
-export function messages(desc: DescMessage): fc.Arbitrary<Message> {
-  const fields = fc.tuple(...desc.fields.map((field) => fc.option(values(field), { freq: 4, nil: undefined })))
+export function messages(desc: DescMessage, depth = 0): fc.Arbitrary<Message> {
+  const isLeaf = (field: DescField) => field.fieldKind !== "message" && !(field.fieldKind === "list" && field.message)
+  const chosenFields = depth < maxDepth ? desc.fields : desc.fields.filter(isLeaf)
+  const fields = fc.tuple(...chosenFields.map((field) => fc.option(values(field, depth), { freq: 4, nil: undefined })))
   return fields.map((chosen) => {
     const message = create(desc)
     const target = reflect(desc, message)
-    for (const [at, field] of desc.fields.entries()) {
+    for (const [at, field] of chosenFields.entries()) {
       const value = chosen[at]
       if (value === undefined) continue
       if (field.fieldKind === "message") target.set(field, reflect(field.message, value as Message))
