@@ -1,4 +1,4 @@
-// What the signed-in person may do, as far as the page must know: the scopes of the token and the app that it is of.
+// The rights of the signed-in person that the page needs: the scopes of the token, and its app.
 
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App } from "@signet/proto/auth/v1/apps"

@@ -62,7 +62,7 @@ interface GateProps {
 
 function Gate({ settings, appId, onChoose, failure }: GateProps): ReactNode {
   const state = useSession()
-  // What another person has read must not be shown to the next one.
+  // The next person must not see data that another one has read.
   useEffect(() => {
     if (state.is === "loggedOut") queries.clear()
   }, [state.is])

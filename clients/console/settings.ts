@@ -1,4 +1,4 @@
-// What the server tells the console, and the app that the person administers.
+// The server's settings for the console, and the app that the person administers.
 export interface Settings {
   readonly appId: string
   readonly isDevelopment: boolean

@@ -7,7 +7,7 @@ import { changed, type Listed, useAsk, useList } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
 import { t } from "../text/screens.ts"
 
-/** Who acts for whom, at which services, until when. */
+/** Each actor, the user for whom it acts, the services, and the time of the end. */
 export function Delegations(): ReactNode {
   const { scopes } = useAccess()
   return (

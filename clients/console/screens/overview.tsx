@@ -8,7 +8,7 @@ import { Link } from "../router.tsx"
 import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
 
-/** What the person administers, and what was denied last. */
+/** The place that the person administers, and the newest denials. */
 export function Overview(): ReactNode {
   const { app, appId, tenantId, scopes, isInstallation } = useAccess()
   const isAdministrator = [...scopes].some((scope) => /^auth\.(apps|members|audit|roles)\./.test(scope))

@@ -1,4 +1,4 @@
-// What a method requires, from the server's own API reference: its text is generated from the contract.
+// The requirement of a method, from the server's own API reference: its text is generated from the contract.
 interface Operation {
   readonly operationId?: string
   readonly "x-signet-requires"?: unknown

@@ -6,7 +6,7 @@ interface StepsProps {
   /** The step that decided; 9 if the call is allowed, 0 if an error did. */
   readonly step: number
   readonly reason: string
-  /** What the deciding step found. */
+  /** The findings of the deciding step. */
   readonly facts: readonly string[]
 }
 

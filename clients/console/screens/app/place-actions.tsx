@@ -6,7 +6,7 @@ import { t } from "../../text/screens.ts"
 interface PlaceActionsProps {
   readonly name: string
   readonly status: PlaceStatus
-  /** What ends with a suspension, and what with archiving. */
+  /** The rights that a suspension ends, and those that archiving ends. */
   readonly ends: { readonly suspend: string; readonly archive: string }
   /** Counts what ends; shown before the person confirms. */
   readonly count?: () => Promise<string>
