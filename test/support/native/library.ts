@@ -5,14 +5,18 @@ import { join, resolve } from "node:path"
 import { buildCore } from "../../../clients/native/build.ts"
 import { missingTool } from "../../../clients/native/c/build.ts"
 import { startEngine } from "../../../clients/native/wasm/engine.ts"
+import { isLong } from "../effort.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 const target = join(root, "dist/native")
 
-/** What the machine lacks to build libsignet, as a sentence; undefined if it can. */
+/** Why the tests of libsignet do not run, as a sentence; undefined if they do. */
 export const whyNoLibrary: string | undefined = (() => {
   const missing = process.platform === "linux" ? missingTool() : "Linux"
-  return missing === undefined ? undefined : `libsignet is not built: ${missing} is missing`
+  if (missing !== undefined) return `libsignet is not built: ${missing} is missing`
+  // The first build takes a minute: `npm test` tests the library only for those who have built it.
+  const isWanted = isLong || ["c", "c-test"].some((folder) => existsSync(join(target, folder, "libsignet.so")))
+  return isWanted ? undefined : "libsignet is not built: npm run native:c, or npm run test:long"
 })()
 
 export interface NativeBuild {
