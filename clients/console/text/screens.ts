@@ -107,7 +107,7 @@ export const t = {
     ends: {
       suspend:
         "Every session of the app ends, sign-ins are refused, and no token is issued for it. You can resume it later.",
-      archive: "The app ends for good, with its sessions, tenants and grants. It stays in the audit.",
+      archive: "The app ends permanently, with its sessions, tenants and grants. It stays in the audit.",
     },
   },
   place: {
@@ -133,7 +133,7 @@ export const t = {
     none: "No tenant yet.",
     ends: {
       suspend: "Sessions that are signed in to the tenant end, and its members are refused. You can resume it later.",
-      archive: "The tenant ends for good, with its contexts, memberships and grants. It stays in the audit.",
+      archive: "The tenant ends permanently, with its contexts, memberships and grants. It stays in the audit.",
     },
   },
   context: {
@@ -143,7 +143,7 @@ export const t = {
     none: "No context yet.",
     ends: {
       suspend: "Sessions that are signed in to the context end. You can resume it later.",
-      archive: "The context ends for good, with its memberships and grants.",
+      archive: "The context ends permanently, with its memberships and grants.",
     },
   },
   connection: {
@@ -185,7 +185,7 @@ export const t = {
     edit: (key: string) => `Edit ${key}`,
     archive: "Archive",
     archiveTitle: (key: string) => `Archive the role ${key}?`,
-    archiveAbout: "The role ends for good, and every grant of it.",
+    archiveAbout: "The role ends permanently, and every grant of it.",
     grants: (count: number, isMore: boolean) =>
       isMore ? `${count} active grants or more end.` : `${plural(count, "active grant ends", "active grants end")}.`,
     none: "No role yet.",

@@ -11,7 +11,7 @@
 enum {
   MAX_ARGUMENTS = 8,
   MAX_ENTRIES = 8,
-  /* What the host's primitives may need below the engine's frames. */
+  /* The stack that the host's primitives may need below the engine's frames. */
   STACK_MARGIN = 160 * 1024,
   /* Every intrinsic but `eval` and `Function`: the core is bytecode. */
   INTRINSICS = (int)(0xffffffffu & ~2u),

@@ -1,4 +1,4 @@
-/* What the C code that wasm2c generates from quickjs.wasm needs at run time. Takes the place of wabt's own header: traps
+/* The run-time interface of the C code that wasm2c generates from quickjs.wasm. Takes the place of wabt's own header: traps
  * and the stack limit belong to a thread, and memory grows in place. */
 #ifndef WASM_RT_H_
 #define WASM_RT_H_

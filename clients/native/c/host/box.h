@@ -22,7 +22,7 @@ struct Scope {
   std::string text() const;
 };
 
-// What sealed bytes are bound to, besides scope and purpose.
+// The values to which sealed bytes are bound, besides scope and purpose.
 struct BoxInfo {
   std::string backend;
   uint8_t version = 1;
