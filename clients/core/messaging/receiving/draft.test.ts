@@ -1,0 +1,30 @@
+import { create } from "@bufbuild/protobuf"
+import { ConversationRecord_DueSchema, ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { expect, test } from "vitest"
+import { scripted } from "../testing/scripted.ts"
+import { openDraft, perform } from "./draft.ts"
+
+test("a dropped outbox has the messages that the draft changes, not those that it removes", async () => {
+  const { conversation } = await scripted()
+  const due = ["changed", "removed", "untouched"].map((key) =>
+    create(ConversationRecord_DueSchema, { table: "outbox", key, generation: 1n }),
+  )
+  const draft = openDraft(conversation, {
+    ...(await conversation.stored()),
+    record: create(ConversationRecordSchema, { due }),
+  })
+  await perform(conversation, draft, {
+    do: "changePending",
+    change: { table: "outbox", key: "changed", bytes: Uint8Array.of(1) },
+  })
+  await perform(conversation, draft, { do: "changePending", change: { table: "outbox", key: "removed" } })
+  await perform(conversation, draft, { do: "dropOutbox" })
+  expect(draft.warnings).toMatchObject([
+    { is: "unsent", outboxId: "changed", error: { reason: "CONVERSATION_NOT_ACTIVE" } },
+    { is: "unsent", outboxId: "untouched", error: { reason: "CONVERSATION_NOT_ACTIVE" } },
+  ])
+  expect(draft.due.slice(2)).toEqual([
+    { table: "outbox", key: "changed" },
+    { table: "outbox", key: "untouched" },
+  ])
+})
