@@ -180,7 +180,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "the user's other device keeps what waits after a leave",
     file: `${client}/conversation/leaving.ts`,
-    from: 'isRead ? [{ do: "dropOutbox" }] : []',
+    from: 'isRead ? [{ do: "dropPending" }] : []',
     to: "isRead ? [] : []",
     test: leaving,
     name: "reports a queued message of the other one, which comes back leaving",
@@ -198,7 +198,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a removed device keeps what waits",
     file: `${client}/conversation/envelope.ts`,
-    from: 'status === Status.REMOVED ? [{ do: "dropOutbox" }] : []',
+    from: 'status === Status.REMOVED ? [{ do: "dropPending" }] : []',
     to: "status === Status.REMOVED ? [] : []",
     test: leaving,
     name: "reports a queued message of the other one, which comes back removed",

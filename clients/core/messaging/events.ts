@@ -131,7 +131,10 @@ export type MessengerEvent =
    * has left with this device or another one, or this device was removed.
    */
   | { readonly is: "unsent"; readonly conversationId: string; readonly outboxId: string; readonly error: unknown }
-  /** Background work failed, and is retried. */
+  /**
+   * Background work failed. It is retried, unless the service refuses it (a `FailureReason`) or this device is no member
+   * any more (CONVERSATION_NOT_ACTIVE).
+   */
   | { readonly is: "failed"; readonly conversationId: string | undefined; readonly error: unknown }
   /** The reader of this stream was too slow and missed events. `timeline` has the entries. */
   | { readonly is: "lagged" }

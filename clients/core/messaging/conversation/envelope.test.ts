@@ -242,7 +242,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     active,
     verified(commit(), { is: "removed", committer: ben, removed: [ann] }),
     { status: Status.REMOVED, local: "gone" },
-    [wiped, entryOf({ ...at, is: "membership", committer: ben, added: [], removed: [ann] }), { do: "dropOutbox" }],
+    [wiped, entryOf({ ...at, is: "membership", committer: ben, added: [], removed: [ann] }), { do: "dropPending" }],
   ],
   [
     "a device that waits to be added again keeps waiting when it is removed",

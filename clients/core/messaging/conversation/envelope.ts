@@ -113,7 +113,7 @@ function leaveBy(
   if (outcome.is === "removed") {
     const status = isAway(before.record) ? Status.WAITING : Status.REMOVED
     const entry = membership(at, outcome.committer, [], outcome.removed)
-    const dropped: DraftEffect[] = status === Status.REMOVED ? [{ do: "dropOutbox" }] : []
+    const dropped: DraftEffect[] = status === Status.REMOVED ? [{ do: "dropPending" }] : []
     return to(withoutGroup(withRecord(before, { status })), entry, ...dropped)
   }
   const waiting = withRecord(before, {

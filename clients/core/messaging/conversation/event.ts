@@ -82,8 +82,8 @@ export type DraftPart =
   | { readonly do: "putManifest"; readonly seq: bigint; readonly manifest: AttachmentManifest }
   | { readonly do: "markResent"; readonly key: string }
   | { readonly do: "changePending"; readonly change: PendingChange }
-  /** Drops every message that waits, and reports it as unsent. */
-  | { readonly do: "dropOutbox" }
+  /** Drops every message and every requested change that waits, and reports each. */
+  | { readonly do: "dropPending" }
   /** Announces keys that were never seen in the conversation. */
   | { readonly do: "seeKeys"; readonly before: StoredConversation; readonly group: GroupState; readonly at: At }
   /** Marks verified users whose keys nobody has compared. */

@@ -12,7 +12,7 @@ const stateOf = (status: Status, processedSeq: bigint | undefined = 6n): StoredC
   staged: undefined,
 })
 const stateWithoutGroup = { ...stateOf(Status.ACTIVE), local: undefined }
-const drop: DraftPart = { do: "dropOutbox" }
+const drop: DraftPart = { do: "dropPending" }
 
 describe("a leave", () => {
   test.each<[string, StoredConversation, bigint, Status, readonly DraftPart[]]>([

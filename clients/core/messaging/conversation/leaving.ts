@@ -16,20 +16,20 @@ export const isLeaving = ({ directives }: Pick<ServiceConversation, "directives"
   )
 
 /**
- * Ends sending after a leave. A message that waits was not accepted, if the log was read to the end that it had when the
- * leave was shown: it is reported as unsent.
+ * Ends sending after a leave. A message or change that waits was not accepted, if the log was read to the end that it
+ * had when the leave was shown: it is reported as unsent, or as failed.
  */
 export function decideLeave(before: StoredConversation, headSeq: bigint): Decision<DraftPart> {
   const { local } = before
   if (!isMember(before) || local === undefined) return { state: before, effects: [] }
   const isRead = local.processedSeq >= headSeq
-  return { state: withRecord(before, { status: Status.LEAVING }), effects: isRead ? [{ do: "dropOutbox" }] : [] }
+  return { state: withRecord(before, { status: Status.LEAVING }), effects: isRead ? [{ do: "dropPending" }] : [] }
 }
 
 /** Ends membership without a commit: the service has closed the conversation, which has no other user. */
 export const decideClose = (before: StoredConversation): Decision<DraftPart> =>
   isMember(before)
-    ? { state: withRecord(before, { status: Status.REMOVED }), effects: [{ do: "dropOutbox" }] }
+    ? { state: withRecord(before, { status: Status.REMOVED }), effects: [{ do: "dropPending" }] }
     : { state: before, effects: [] }
 
 const isMember = ({ record }: StoredConversation): boolean =>

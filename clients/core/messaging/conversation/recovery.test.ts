@@ -154,6 +154,12 @@ const rows: readonly Row[] = [
     ["followLeave"],
   ],
   [
+    "a leaving device looks again while a requested change waits",
+    stateOf(Status.LEAVING, {}, { due: [intent] }),
+    logRead({ directives: [ownLeave] }),
+    ["followLeave"],
+  ],
+  [
     "a device in quarantine follows no leave",
     stateOf(Status.QUARANTINED, {}, { due: [message] }),
     logRead({ directives: [ownLeave] }),

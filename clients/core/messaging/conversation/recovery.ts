@@ -109,13 +109,14 @@ function stepsAfterLog(
     return [...steps, ...when((isActive || status === Status.LEAVING) && isAlone, "close")]
   }
   const isWaiting = pendingIn(record, "outbox").length > 0
+  const hasIntent = pendingIn(record, "intent").length > 0
   if (shown && isLeaving(shown, ownUserId)) {
-    return [...steps, ...when(isActive || (status === Status.LEAVING && isWaiting), "followLeave")]
+    const isPending = isWaiting || hasIntent
+    return [...steps, ...when(isActive || (status === Status.LEAVING && isPending), "followLeave")]
   }
   if (local === undefined || (!isActive && status !== Status.CREATING)) return steps
   // A quarantined conversation accepts only the commits that directives request: that is how its quarantine ends.
   const isOpen = shown === undefined || shown.status === Conversation_Status.ACTIVE
-  const hasIntent = pendingIn(record, "intent").length > 0
   return [
     ...steps,
     ...when(isActive && shown && shown.epoch < local.group.epoch, "rejoinIfEpochLost"),

@@ -4,11 +4,15 @@ import { expect, test } from "vitest"
 import { scripted } from "../testing/scripted.ts"
 import { openDraft, perform } from "./draft.ts"
 
-test("a dropped outbox has the messages that the draft changes, not those that it removes", async () => {
+test("the end of a membership drops what waits: also what the draft changes, and not what it removes", async () => {
   const { conversation } = await scripted()
-  const due = ["changed", "removed", "untouched"].map((key) =>
-    create(ConversationRecord_DueSchema, { table: "outbox", key, generation: 1n }),
-  )
+  const due = [
+    ["outbox", "changed"],
+    ["outbox", "removed"],
+    ["outbox", "untouched"],
+    ["intent", "removed"],
+    ["intent", "asked"],
+  ].map(([table, key]) => create(ConversationRecord_DueSchema, { table, key, generation: 1n }))
   const draft = openDraft(conversation, {
     ...(await conversation.stored()),
     record: create(ConversationRecordSchema, { due }),
@@ -18,13 +22,16 @@ test("a dropped outbox has the messages that the draft changes, not those that i
     change: { table: "outbox", key: "changed", bytes: Uint8Array.of(1) },
   })
   await perform(conversation, draft, { do: "changePending", change: { table: "outbox", key: "removed" } })
-  await perform(conversation, draft, { do: "dropOutbox" })
+  await perform(conversation, draft, { do: "changePending", change: { table: "intent", key: "removed" } })
+  await perform(conversation, draft, { do: "dropPending" })
   expect(draft.warnings).toMatchObject([
     { is: "unsent", outboxId: "changed", error: { reason: "CONVERSATION_NOT_ACTIVE" } },
     { is: "unsent", outboxId: "untouched", error: { reason: "CONVERSATION_NOT_ACTIVE" } },
+    { is: "failed", conversationId: conversation.id, error: { reason: "CONVERSATION_NOT_ACTIVE" } },
   ])
-  expect(draft.due.slice(2)).toEqual([
+  expect(draft.due.slice(3)).toEqual([
     { table: "outbox", key: "changed" },
     { table: "outbox", key: "untouched" },
+    { table: "intent", key: "asked" },
   ])
 })

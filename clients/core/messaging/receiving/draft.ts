@@ -3,9 +3,10 @@ import type { Context, ReadConversation } from "../context.ts"
 import type { DraftPart } from "../conversation/event.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
+import { removeIntent } from "../sending/intent-rows.ts"
 import { dropAll } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/conversation-state.ts"
-import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
+import { type PendingChange, type PendingTable, pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
@@ -58,10 +59,13 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
     case "changePending":
       draft.due.push(effect.change)
       return
-    case "dropOutbox": {
-      const { due, emit } = dropAll(draft.conversationId, waitingIn(draft), notSent())
-      draft.due.push(...due)
-      draft.warnings.push(...emit)
+    case "dropPending": {
+      const { conversationId } = draft
+      const { due, emit } = dropAll(conversationId, waitingIn(draft, "outbox"), notMember("not sent"))
+      const intents = waitingIn(draft, "intent")
+      draft.due.push(...due, ...intents.map(removeIntent))
+      const error = notMember("not carried out")
+      draft.warnings.push(...emit, ...intents.map(() => ({ is: "failed", conversationId, error }) as const))
       return
     }
     case "seeKeys":
@@ -78,14 +82,14 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
   }
 }
 
-/** The messages that wait after the decisions so far. */
-function waitingIn({ stored, due }: Draft): string[] {
-  const done = due.filter(({ table, bytes }) => table === "outbox" && bytes === undefined).map(({ key }) => key)
-  return pendingIn(stored.record, "outbox").flatMap(({ key }) => (done.includes(key) ? [] : [key]))
+/** The rows that wait after the decisions so far. */
+function waitingIn({ stored, due }: Draft, table: PendingTable): string[] {
+  const done = due.filter((one) => one.table === table && one.bytes === undefined).map(({ key }) => key)
+  return pendingIn(stored.record, table).flatMap(({ key }) => (done.includes(key) ? [] : [key]))
 }
 
-const notSent = (): MessagingError =>
-  new MessagingError("CONVERSATION_NOT_ACTIVE", "not sent: this device is no longer a member of the conversation")
+const notMember = (result: string): MessagingError =>
+  new MessagingError("CONVERSATION_NOT_ACTIVE", `${result}: this device is no longer a member of the conversation`)
 
 /** The transaction of a draft. */
 export async function changeOf<Result>(
