@@ -4,6 +4,7 @@ import { parseId } from "@signet/kernel/ids"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { isAnyPending, linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
+import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { sceneOf } from "../conformance/scene.ts"
 import { testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
@@ -120,6 +121,7 @@ describeOnPostgres("the plans of frequent statements", () => {
     await linkPending(db, testSeals, Date.now)
     await isAnyPending(db)
     await revocationLog.sequence()
+    await createMessagingStore(db, { audit: null }).devices.dueEffects(100)
     await listAudit({})
     await listAudit({ appId: server.app.id })
     for (const filter of rareFilters) await listAudit(filter)
