@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
+import { isLong } from "./support/effort.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const pages = [
@@ -10,7 +11,7 @@ const pages = [
   ...["clients/native/README.md", "clients/react/README.md", "docs/how-to/build-a-messenger.md", "gen/README.md"],
 ]
 
-test("the examples of the packages' pages compile", () => {
+test.runIf(isLong)("the examples of the packages' pages compile", () => {
   // Inside node_modules, so that the packages are found and nothing else takes it for a source.
   const folder = join(root, "node_modules/.cache/signet/examples")
   rmSync(folder, { recursive: true, force: true })

@@ -3,6 +3,7 @@ import { budgetWindowMs } from "@signet/kernel/limits/audit-budget"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { signIn } from "../support/people.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -41,7 +42,7 @@ async function nextWindow() {
   await server.deps.refusals.flush()
 }
 
-test("repeated denials of a signed-in caller are audited up to the budget and then counted", async () => {
+test.runIf(isLong)("repeated denials of a signed-in caller are audited up to the budget and then counted", async () => {
   const deny = () =>
     clients.admin.getTenant({ appId: world.app.id, tenantId: world.otherTenant.id }, world.as("tenantAdmin"))
   await nextWindow()

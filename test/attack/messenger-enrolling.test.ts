@@ -12,6 +12,7 @@ import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import type { ListDevicesResponse, RegisterDeviceResponse } from "@signet/proto/messaging/v1/device_service"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { frameOf } from "../../clients/core/messaging/mls.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
@@ -106,7 +107,7 @@ test("a device that the service falsely shows as the user's own is not added", a
   expect(conversation?.members).toHaveLength(2)
 })
 
-test("a message names the newest commit that its sender saw, so that others detect a fork", async () => {
+test.runIf(isLong)("a message names the newest commit that its sender saw, so that others detect a fork", async () => {
   const eve = await messengers.newcomer("eve")
   const hal = await messengers.newcomer("hal")
   const { id } = await eve.messenger.createGroupConversation([hal.person.userId])

@@ -14,8 +14,9 @@ test.runIf(isLong)("whoever listens hears in time, though hints are late and los
 test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
   expectSound(7, { features: ["tabs"] }))
 
-test("a message whose answer was lost before a rejoin is in the log once", () =>
-  expectSound(24, { features: ["rejoins"] }))
+test.runIf(isLong)("a message whose answer was lost before a rejoin is in the log once", () =>
+  expectSound(24, { features: ["rejoins"] }),
+)
 
 test.runIf(isLong)("a device whose app has used a conversation's id before its welcome expired is added again", () =>
   expectSound(20008, { features: ["hints", "renewal", "rejoins"] }),
@@ -57,20 +58,26 @@ test.skipIf(effort(true, false, false))(
 )
 const seedsFrom = (start: number, count: number) => Array.from({ length: count }, (_, i) => start + i)
 
-test("a new device has the history of the old one, wherever both stop and whatever the service does to chunks", async () => {
-  // In the first ones both sides are interrupted, and the service lies often.
-  for (const seed of [5, 13, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
-    await expectSound(seed, { features: ["pairing"] })
-    await expectSound(seed, { features: ["pairing"], hostility: "bent history" })
-  }
-})
+test.runIf(isLong)(
+  "a new device has the history of the old one, wherever both stop and whatever the service does to chunks",
+  async () => {
+    // In the first ones both sides are interrupted, and the service lies often.
+    for (const seed of [5, 13, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+      await expectSound(seed, { features: ["pairing"] })
+      await expectSound(seed, { features: ["pairing"], hostility: "bent history" })
+    }
+  },
+)
 
-test("a user who loses all devices restores the newest complete backup, wherever a backup stops", async () => {
-  // A backup is interrupted before the loss in the first ones.
-  for (const seed of [1, 6, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
-    await expectSound(seed, { features: seed % 2 === 0 ? ["backup"] : ["backup", "hints"] })
-  }
-})
+test.runIf(isLong)(
+  "a user who loses all devices restores the newest complete backup, wherever a backup stops",
+  async () => {
+    // A backup is interrupted before the loss in the first ones.
+    for (const seed of [1, 6, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+      await expectSound(seed, { features: seed % 2 === 0 ? ["backup"] : ["backup", "hints"] })
+    }
+  },
+)
 
 test("a service that returns to an earlier state gets its end back from devices, and all members hear each other", async () => {
   // Members have read what the service loses in the first one.

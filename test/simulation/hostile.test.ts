@@ -1,5 +1,5 @@
 import { test, vi } from "vitest"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import type { Feature } from "./features.ts"
 import { type Hostility, hostilities } from "./hostile.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
@@ -34,8 +34,9 @@ test.each(effort<readonly Hostility[]>(["ghost member"], hostilities, hostilitie
   },
 )
 
-test("who was kept from a commit, and is where the service is, asks to be let in again", () =>
-  expectSound(24, { hostility: "replay" }))
+test.runIf(isLong)("who was kept from a commit, and is where the service is, asks to be let in again", () =>
+  expectSound(24, { hostility: "replay" }),
+)
 
 test.skipIf(effort(true, false, false))(
   "who was told another story, and was removed and let in again in the true one, comes into that",

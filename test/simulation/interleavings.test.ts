@@ -6,7 +6,7 @@ vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
 
 const end = Number.POSITIVE_INFINITY
 /** In the short form every so many orders with two switches; in the long form every few; at night all. */
-const apart = effort(400, 40, 1)
+const apart = effort(1_200, 40, 1)
 
 describe("two tabs of a device send each message and each commit once, in every order of their steps", () => {
   test.each(sample(1, scenarios))("$name", async (scenario) => {

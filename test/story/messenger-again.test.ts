@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type WatchedTransport, watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -63,7 +64,7 @@ test("a message whose answer was lost is sent again with the same ciphertext and
   expect((await ben.messenger.timeline(id)).map(({ is }) => is)).toEqual(["message"])
 })
 
-test("a message whose request was lost is sent again with the same ciphertext and key", async () => {
+test.runIf(isLong)("a message whose request was lost is sent again with the same ciphertext and key", async () => {
   const id = await group()
   const { idempotencyKey, message } = await ann.messenger.encryptMessage(id, utf8("kept"))
   await (await inNewProcess(ann)).messenger.sync()
@@ -115,43 +116,46 @@ test("a refused commit whose refusal was lost is discarded and created anew", as
   expect(await ann.store.list(id, "staged")).toEqual([])
 })
 
-test("a process that ends between a claim and its commit claims the same key packages again", async () => {
-  const id = await group()
-  const counting = faultyStore(ann.store)
-  watched.before = async ({ method }) => {
-    if (method === "AuthorizeMembership") throw new Error("counted")
-  }
-  const open = (store: typeof ann.store) =>
-    messengers.open(ann.person, { store, box: ann.box, transport: watched, clock })
-  await (await open(counting)).messenger.addMembers(id, [cid.person.userId]).catch(() => undefined)
-  watched.before = undefined
-  watched.calls.length = 0
-  // The process ends with the first operation after the answer, so that nothing of the claim is stored.
-  let isClaimed = false
-  const ending: typeof ann.store = {
-    ...ann.store,
-    async transact(...given) {
-      if (isClaimed) throw new Error("the process has ended")
-      return ann.store.transact(...given)
-    },
-  }
-  const { unary } = watched
-  watched.unary = async (...call) => {
-    const answer = await unary(...call)
-    if (call[0].name === "AuthorizeMembership") isClaimed = true
-    return answer
-  }
-  const first = await open(ending)
-  await first.messenger.sync()
-  expect(isClaimed).toBe(true)
-  watched.unary = unary
-  await (await inNewProcess(ann)).messenger.sync()
-  const claims = watched
-    .inputsOf<AuthorizeMembershipRequest>("AuthorizeMembership")
-    .flatMap(({ change }) => (change.case === "add" ? [change.value.claimId] : []))
-  expect([claims.length, new Set(claims).size]).toEqual([2, 1])
-  expect(await usersIn(ann, id)).toContain(cid.person.userId)
-})
+test.runIf(isLong)(
+  "a process that ends between a claim and its commit claims the same key packages again",
+  async () => {
+    const id = await group()
+    const counting = faultyStore(ann.store)
+    watched.before = async ({ method }) => {
+      if (method === "AuthorizeMembership") throw new Error("counted")
+    }
+    const open = (store: typeof ann.store) =>
+      messengers.open(ann.person, { store, box: ann.box, transport: watched, clock })
+    await (await open(counting)).messenger.addMembers(id, [cid.person.userId]).catch(() => undefined)
+    watched.before = undefined
+    watched.calls.length = 0
+    // The process ends with the first operation after the answer, so that nothing of the claim is stored.
+    let isClaimed = false
+    const ending: typeof ann.store = {
+      ...ann.store,
+      async transact(...given) {
+        if (isClaimed) throw new Error("the process has ended")
+        return ann.store.transact(...given)
+      },
+    }
+    const { unary } = watched
+    watched.unary = async (...call) => {
+      const answer = await unary(...call)
+      if (call[0].name === "AuthorizeMembership") isClaimed = true
+      return answer
+    }
+    const first = await open(ending)
+    await first.messenger.sync()
+    expect(isClaimed).toBe(true)
+    watched.unary = unary
+    await (await inNewProcess(ann)).messenger.sync()
+    const claims = watched
+      .inputsOf<AuthorizeMembershipRequest>("AuthorizeMembership")
+      .flatMap(({ change }) => (change.case === "add" ? [change.value.claimId] : []))
+    expect([claims.length, new Set(claims).size]).toEqual([2, 1])
+    expect(await usersIn(ann, id)).toContain(cid.person.userId)
+  },
+)
 
 test("a welcome that was applied but not consumed is consumed with the same key", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])

@@ -176,64 +176,69 @@ test.runIf(isLong)(
   },
 )
 
-test("a newer backup replaces the stored one, and a device refuses an older one than it knows", async () => {
-  const { ann } = await talk("replaced")
-  const { recoveryKey } = await storeBackup(ann.messenger)
-  const older = await allOf(storedBackup(ann.messenger))
-  const [first] = await listStoredBackups(ann.messenger)
-  const { archives } = contextOf(ann.messenger).calls
-  const { completeArchive } = archives
-  // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
-  const stopped = { completeArchive: () => Promise.reject(new Error("stopped")) }
-  Object.assign(archives, stopped)
-  await expect(storeBackup(ann.messenger, { recoveryKey })).rejects.toThrow("stopped")
-  Object.assign(archives, { completeArchive })
-  expect(await listStoredBackups(ann.messenger)).toEqual([first])
-  // This device has announced the newer one, so the service cannot return the older one in its place.
-  await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_OUTDATED" })
-  expect((await archives.listArchives({})).archives).toHaveLength(2)
-  const laptop = await messengers.open(await ann.person.again())
-  Object.assign(contextOf(laptop.messenger).calls.archives, stopped)
-  await expect(storeBackup(laptop.messenger, { recoveryKey })).rejects.toThrow("stopped")
-  expect(await storeBackup(ann.messenger, { recoveryKey })).toEqual({ recoveryKey })
-  const [second, ...others] = await listStoredBackups(ann.messenger)
-  expect(others).toEqual([])
-  expect(second?.id).not.toBe(first?.id)
-  // This device erases only its own: the other one may still be writing.
-  expect((await archives.listArchives({})).archives).toHaveLength(2)
+test.runIf(isLong)(
+  "a newer backup replaces the stored one, and a device refuses an older one than it knows",
+  async () => {
+    const { ann } = await talk("replaced")
+    const { recoveryKey } = await storeBackup(ann.messenger)
+    const older = await allOf(storedBackup(ann.messenger))
+    const [first] = await listStoredBackups(ann.messenger)
+    const { archives } = contextOf(ann.messenger).calls
+    const { completeArchive } = archives
+    // An interrupted call leaves the stored one in place, and the next one erases what is left of it.
+    const stopped = { completeArchive: () => Promise.reject(new Error("stopped")) }
+    Object.assign(archives, stopped)
+    await expect(storeBackup(ann.messenger, { recoveryKey })).rejects.toThrow("stopped")
+    Object.assign(archives, { completeArchive })
+    expect(await listStoredBackups(ann.messenger)).toEqual([first])
+    // This device has announced the newer one, so the service cannot return the older one in its place.
+    await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_OUTDATED" })
+    expect((await archives.listArchives({})).archives).toHaveLength(2)
+    const laptop = await messengers.open(await ann.person.again())
+    Object.assign(contextOf(laptop.messenger).calls.archives, stopped)
+    await expect(storeBackup(laptop.messenger, { recoveryKey })).rejects.toThrow("stopped")
+    expect(await storeBackup(ann.messenger, { recoveryKey })).toEqual({ recoveryKey })
+    const [second, ...others] = await listStoredBackups(ann.messenger)
+    expect(others).toEqual([])
+    expect(second?.id).not.toBe(first?.id)
+    // This device erases only its own: the other one may still be writing.
+    expect((await archives.listArchives({})).archives).toHaveLength(2)
 
-  const outdated = { reason: "BACKUP_OUTDATED" }
-  await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
-  // A device that knows none accepts it, and shows its date. Afterwards it refuses it, too.
-  const back = await replaced(ann)
-  await restoreBackup(back.messenger, older, { recoveryKey })
-  await restoreBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })
-  await expect(restoreBackup(back.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
-  // A file is not refused: the app shows its date.
-  const file = exportBackup(back.messenger)
-  await readBackup(ann.messenger, file.bytes, { recoveryKey: file.recoveryKey })
-  // The service returns none in place of the stored one: it has no sequence.
-  const [start = new Uint8Array()] = await allOf(exportBackup(back.messenger).bytes)
-  const own = contextOf(back.messenger).calls.archives
-  const { listArchives } = own
-  Object.assign(own, {
-    async listArchives() {
-      const listed = await listArchives({})
-      for (const one of listed.archives) one.header = start.slice(12)
-      return listed
-    },
-  })
-  await expect(allOf(storedBackup(back.messenger))).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
-  Object.assign(own, { listArchives })
+    const outdated = { reason: "BACKUP_OUTDATED" }
+    await expect(readBackup(ann.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
+    // A device that knows none accepts it, and shows its date. Afterwards it refuses it, too.
+    const back = await replaced(ann)
+    await restoreBackup(back.messenger, older, { recoveryKey })
+    await restoreBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })
+    await expect(restoreBackup(back.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
+    // A file is not refused: the app shows its date.
+    const file = exportBackup(back.messenger)
+    await readBackup(ann.messenger, file.bytes, { recoveryKey: file.recoveryKey })
+    // The service returns none in place of the stored one: it has no sequence.
+    const [start = new Uint8Array()] = await allOf(exportBackup(back.messenger).bytes)
+    const own = contextOf(back.messenger).calls.archives
+    const { listArchives } = own
+    Object.assign(own, {
+      async listArchives() {
+        const listed = await listArchives({})
+        for (const one of listed.archives) one.header = start.slice(12)
+        return listed
+      },
+    })
+    await expect(allOf(storedBackup(back.messenger))).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
+    Object.assign(own, { listArchives })
 
-  await deleteStoredBackup(back.messenger, second?.id ?? "")
-  await deleteStoredBackup(back.messenger, second?.id ?? "")
-  expect(await listStoredBackups(back.messenger)).toEqual([])
-  const unknown = { reason: "BACKUP_UNKNOWN" }
-  await expect(readBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })).rejects.toMatchObject(unknown)
-})
+    await deleteStoredBackup(back.messenger, second?.id ?? "")
+    await deleteStoredBackup(back.messenger, second?.id ?? "")
+    expect(await listStoredBackups(back.messenger)).toEqual([])
+    const unknown = { reason: "BACKUP_UNKNOWN" }
+    await expect(readBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })).rejects.toMatchObject(
+      unknown,
+    )
+  },
+)
 
-test("a repeated restore changes nothing, and an interrupted one is completed", async () => {
+test.runIf(isLong)("a repeated restore changes nothing, and an interrupted one is completed", async () => {
   const { ann, direct, group } = await commonTalk()
   const { recoveryKey, bytes } = exportBackup(ann.messenger)
   const file = await allOf(bytes)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -93,7 +94,7 @@ test("every device of a user follows the list, and marks members and entries in 
   expect((await ada.messenger.conversation(id))?.blockedUserIds).toEqual([])
 })
 
-test("a hint brings the list to a device that runs", async () => {
+test.runIf(isLong)("a hint brings the list to a device that runs", async () => {
   const [ada, eve] = [await newcomer("ada hint"), await newcomer("eve hint")]
   const second = await messengers.open(await ada.person.again())
   const stopping = new AbortController()
@@ -109,7 +110,7 @@ test("a hint brings the list to a device that runs", async () => {
   }
 })
 
-test("the user unblocks before writing to the blocked one, also after a restart", async () => {
+test.runIf(isLong)("the user unblocks before writing to the blocked one, also after a restart", async () => {
   const [ada, eve] = [await newcomer("ada writes"), await newcomer("eve writes")]
   const { id } = await ada.messenger.createDirectConversation(idOf(eve))
   await syncAll(eve, ada)
@@ -127,7 +128,7 @@ test("the user unblocks before writing to the blocked one, also after a restart"
   expect((await again.messenger.send(id, utf8("yes"))).state).toBe("sent")
 })
 
-test("a blocked user cannot add the user to a group, and a third one can", async () => {
+test.runIf(isLong)("a blocked user cannot add the user to a group, and a third one can", async () => {
   const [ada, eve, bob] = [await newcomer("ada group"), await newcomer("eve group"), await newcomer("bob group")]
   await ada.messenger.block(idOf(eve))
   const { id } = await eve.messenger.createGroupConversation([idOf(bob), idOf(ada)])

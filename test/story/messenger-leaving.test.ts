@@ -19,7 +19,9 @@ import { describeStory, storyStore } from "../support/postgres.ts"
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 describeStory("a user who leaves with one device", (kind) => story(() => startMessagingServer({ store: kind })))
-describe("a user who leaves with one device (the edge)", () => story(() => startEdgeServer({ store: storyStore })))
+describe.runIf(isLong)("a user who leaves with one device (the edge)", () =>
+  story(() => startEdgeServer({ store: storyStore })),
+)
 
 function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): void {
   let server: Awaited<ReturnType<typeof start>>

@@ -1,6 +1,7 @@
 // A user loses all devices and registers a new one while no other member is online. A member that returns adds it.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startEdgeServer } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Serving, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { startMessagingServer } from "../support/messaging/test-server.ts"
 import { describeStory, storyStore } from "../support/postgres.ts"
@@ -10,8 +11,9 @@ const utf8 = (text: string) => new TextEncoder().encode(text)
 describeStory("a new device of a user who has lost all others", (kind) =>
   story(() => startMessagingServer({ store: kind })),
 )
-describe("a new device of a user who has lost all others (the edge)", () =>
-  story(() => startEdgeServer({ store: storyStore })))
+describe.runIf(isLong)("a new device of a user who has lost all others (the edge)", () =>
+  story(() => startEdgeServer({ store: storyStore })),
+)
 
 function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): void {
   let server: Awaited<ReturnType<typeof start>>

@@ -8,6 +8,7 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -104,33 +105,36 @@ test("a device whose process ends at any operation of its store continues", asyn
   await goesOn(ann)
 })
 
-test("a device that loses the answer, and whose user signs in again, is the same device", async () => {
+test.runIf(isLong)("a device that loses the answer, and whose user signs in again, is the same device", async () => {
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   await goesOn({ ...ann, person: await ann.person.again() })
 })
 
-test("a device that could not retire the key packages of its former key does so at the next sync", async () => {
-  let retirements = 0
-  const { unary, stream } = messengers.transport
-  const transport: Transport = {
-    stream,
-    async unary(method, ...call) {
-      if (method.name !== "RetireKeyPackages") return unary(method, ...call)
-      if (retirements++ === 0) throw new ConnectError("out of reach", Code.Unavailable)
-      return unary(method, ...call)
-    },
-  }
-  const isMarked = async () => (await contextOf(ann)).device.marks.hasFormerKeyPackages
-  await expect(renewCredential(await contextOf(ann, { transport }))).rejects.toThrow("out of reach")
-  expect([retirements, await isMarked()]).toEqual([1, true])
-  // A new process: it knows only the stored state.
-  const { messenger } = await messengers.open(ann.person, { ...ann, transport })
-  await messenger.sync()
-  expect([retirements, await isMarked()]).toEqual([2, false])
-  await messenger.sync()
-  expect(retirements).toBe(2)
-  await goesOn(ann)
-})
+test.runIf(isLong)(
+  "a device that could not retire the key packages of its former key does so at the next sync",
+  async () => {
+    let retirements = 0
+    const { unary, stream } = messengers.transport
+    const transport: Transport = {
+      stream,
+      async unary(method, ...call) {
+        if (method.name !== "RetireKeyPackages") return unary(method, ...call)
+        if (retirements++ === 0) throw new ConnectError("out of reach", Code.Unavailable)
+        return unary(method, ...call)
+      },
+    }
+    const isMarked = async () => (await contextOf(ann)).device.marks.hasFormerKeyPackages
+    await expect(renewCredential(await contextOf(ann, { transport }))).rejects.toThrow("out of reach")
+    expect([retirements, await isMarked()]).toEqual([1, true])
+    // A new process: it knows only the stored state.
+    const { messenger } = await messengers.open(ann.person, { ...ann, transport })
+    await messenger.sync()
+    expect([retirements, await isMarked()]).toEqual([2, false])
+    await messenger.sync()
+    expect(retirements).toBe(2)
+    await goesOn(ann)
+  },
+)
 
 test("a device that returns when its former key is no longer accepted signs with the new one", async () => {
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")

@@ -1,6 +1,6 @@
 // The service's data is restored from a backup, after which conversations began and key packages were used.
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
-import { sample } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { type BackedUp, backedUp, inDatabaseOf } from "../support/messaging/backed-up.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
@@ -59,7 +59,7 @@ describe.each(sample(1, Object.entries(backedUp)))("a service with %s", (_, star
     expect((await bob.messenger.createDirectConversation(ada.person.userId)).id).toBe(direct)
   })
 
-  test("gets the first commit of a conversation back, also from a member that it added", async () => {
+  test.runIf(isLong)("gets the first commit of a conversation back, also from a member that it added", async () => {
     const [dan, eve] = await newcomers("dan", "eve")
     const fay = await messengers.open(await service.server.person("fay"))
     if (dan === undefined || eve === undefined) return expect.fail("nobody")
@@ -80,7 +80,7 @@ describe.each(sample(1, Object.entries(backedUp)))("a service with %s", (_, star
     for (const one of [dan, fay]) expect(await textsIn(one, id)).toEqual(["one", "after", "and here"])
   })
 
-  test("adds a device whose key packages were used before the restore", async () => {
+  test.runIf(isLong)("adds a device whose key packages were used before the restore", async () => {
     const [gus, hal, ida] = await newcomers("gus", "hal", "ida")
     if (gus === undefined || hal === undefined || ida === undefined) return expect.fail("nobody")
     await service.backUp()
@@ -99,7 +99,7 @@ describe.each(sample(1, Object.entries(backedUp)))("a service with %s", (_, star
   })
 })
 
-test("a reset after the backup returns, and every device continues in the new group", async () => {
+test.runIf(isLong)("a reset after the backup returns, and every device continues in the new group", async () => {
   const server = await startMessagingServer({ store: storyStore })
   const service = inDatabaseOf(server)
   const messengers = messengersOn(server, { keyPackages: 4 })

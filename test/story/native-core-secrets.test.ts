@@ -6,6 +6,7 @@ import { Primitive } from "@signet/proto/host/v1/host"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createTaint, type Taint } from "../../clients/react-native/testing/taint.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type CoreMember, coreTexts, type NativeCores, nativeCoresOn } from "../support/messaging/native-cores.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -108,7 +109,7 @@ test("no token, key or secret of a group is in a reply, an event or the log, and
   }
 })
 
-test("a core that leaks a key in a reply is detected", async () => {
+test.runIf(isLong)("a core that leaks a key in a reply is detected", async () => {
   const { member, taint, replies } = await watched("eve who is watched")
   expect(taint.in(replies.join("\n"))).toEqual([])
   const [secret] = taint.secrets.filter(({ name }) => name === "a private key")

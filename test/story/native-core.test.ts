@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { plaintextOf } from "../../clients/core/messaging/testing/attachment-bytes.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { type CoreMember, coreTexts, type NativeCores, nativeCoresOn } from "../support/messaging/native-cores.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -113,7 +114,7 @@ test("files go both ways, and only verified bytes are written", async () => {
   expect(statSync(saved).size).toBe(bytes.length)
 })
 
-test("another core continues from the stored rows, and follows the service's hints", async () => {
+test.runIf(isLong)("another core continues from the stored rows, and follows the service's hints", async () => {
   const id = await directWithBen()
   await ann.messenger.close()
   await ann.core.close()
@@ -135,7 +136,7 @@ test("another core continues from the stored rows, and follows the service's hin
   ann = again
 })
 
-test("a blocked user's entries are marked, and a sign-out ends the session", async () => {
+test.runIf(isLong)("a blocked user's entries are marked, and a sign-out ends the session", async () => {
   const cyd = await cores.newcomer("cyd who signs out")
   await cyd.messenger.blockUser({ userId: ben.person.userId })
   expect((await cyd.messenger.listBlockedUsers()).userIds).toEqual([ben.person.userId])

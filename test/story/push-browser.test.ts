@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -95,7 +96,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
   })
 
-  test("pushes while the tab receives and sends lose and double nothing", async () => {
+  test.runIf(isLong)("pushes while the tab receives and sends lose and double nothing", async () => {
     const ben = await messengers.newcomer("ben who pushes a lot")
     const { tab, push } = await newTab("ann with a busy worker", true)
     const id = await tab.evaluate((userIds) => window.messenger.createGroup(userIds), [ben.person.userId])

@@ -5,6 +5,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
 import { newId, type PrincipalId } from "@signet/kernel/ids"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { sql } from "kysely"
 import type { Clients } from "./clients.ts"
 import type { TestServer } from "./server.ts"
 
@@ -205,13 +206,13 @@ const kept = [
   "revocation",
 ] as const
 
-/** All data that administration could change, as text. */
+/** All data that administration could change, as text: one statement, because tests compare it after each call. */
 export async function snapshot({ store }: TestServer): Promise<string> {
-  const tables: Record<string, unknown> = {}
-  for (const name of kept) tables[name] = await store.db.selectFrom(name).selectAll().execute()
   // A background job numbers revocations for the feed.
-  tables.revocation = (await store.db.selectFrom("revocation").selectAll().execute()).map(
-    ({ seq: _, is_pending: __, ...row }) => row,
+  const tables = kept.map(
+    (name) => sql`${sql.lit(name)}, (select json_agg(to_jsonb(t) - 'seq' - 'is_pending') from ${sql.table(name)} t)`,
   )
-  return JSON.stringify(tables, null, 1)
+  const all = sql<{ text: string }>`select jsonb_pretty(jsonb_build_object(${sql.join(tables)})) as text`
+  const { rows } = await all.execute(store.db)
+  return rows[0]?.text ?? ""
 }

@@ -7,10 +7,11 @@ import {
 } from "@signet/proto/client/v1/identity_service"
 import { OpenRequestSchema } from "@signet/proto/client/v1/messenger_service"
 import { type Effect, type EffectResult, HostInfoSchema, Primitive } from "@signet/proto/host/v1/host"
-import { expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { nodePrimitives } from "../node/primitives.ts"
 import { createSigningRoots } from "../node/signing-roots.ts"
 import { emptyEffects, memoryStorage, result, startCore } from "../testing/platform.ts"
+import type { Core } from "./core.ts"
 
 const ready = new Uint8Array()
 const login = toBinary(
@@ -52,42 +53,46 @@ test("calls fail with their kind and reason, and the core goes on", async () => 
   expect(await failure(core.call("IdentityService/Ready", ready))).toBe(`${messaging} CLOSED`)
 })
 
-test.each([
-  ["https://app.test/callback?state=s&code=c", `${signet} CALLBACK_INVALID`],
-  ["https://app.test/callback?state=s&state=t&code=c", `${signet} CALLBACK_INVALID`],
-  ["https://app.test/callback", `${internal} INVALID_ARGUMENT`],
-  ["callback", `${internal} INVALID_ARGUMENT`],
-])("the callback %s of a sign-in that this core did not begin is refused", async (address, expected) => {
-  const core = await startCore()
-  const request = toBinary(FinishSignInRequestSchema, create(FinishSignInRequestSchema, { address }))
-  expect(await failure(core.call("IdentityService/FinishSignIn", request))).toBe(expected)
-  await core.close()
-})
-
-test.each([
-  ["another origin", { url: "https://evil.test/", audience: "notes" }],
-  ["the auth service's token elsewhere", { url: "https://notes.test/" }],
-  ["plain http", { url: "http://notes.test/", audience: "notes" }],
-  ["a header with another token", { audience: "notes", headers: [{ name: "Authorization", value: "x" }] }],
-  ["an unknown method", { audience: "notes", method: "TRACE" }],
-])("a request with %s is refused before a token is read", async (_, change) => {
-  const core = await startCore({
-    identity: create(IdentityOptionsSchema, {
-      appId: "app_01kdvdna00edmtevk5ehj6axhg",
-      authBaseUrl: "https://auth.example.test",
-      providers: ["IDP_A"],
-      serviceOrigins: ["https://notes.test"],
-    }),
+describe("a core that refuses", () => {
+  let core: Core
+  beforeAll(async () => {
+    core = await startCore({
+      identity: create(IdentityOptionsSchema, {
+        appId: "app_01kdvdna00edmtevk5ehj6axhg",
+        authBaseUrl: "https://auth.example.test",
+        providers: ["IDP_A"],
+        serviceOrigins: ["https://notes.test"],
+      }),
+    })
   })
-  const whole = { url: "https://notes.test/", method: "GET", ...change }
-  const call = (init: object) =>
-    core.call("IdentityService/Fetch", toBinary(FetchRequestSchema, create(FetchRequestSchema, init)))
-  expect(await failure(call(whole))).toBe(`${internal} INVALID_ARGUMENT`)
-  // The same request without the fault gets as far as the token.
-  expect(await failure(call({ url: "https://notes.test/", method: "GET", audience: "notes" }))).toBe(
-    `${signet} NOT_SIGNED_IN`,
-  )
-  await core.close()
+  afterAll(() => core?.close())
+
+  test.each([
+    ["https://app.test/callback?state=s&code=c", `${signet} CALLBACK_INVALID`],
+    ["https://app.test/callback?state=s&state=t&code=c", `${signet} CALLBACK_INVALID`],
+    ["https://app.test/callback", `${internal} INVALID_ARGUMENT`],
+    ["callback", `${internal} INVALID_ARGUMENT`],
+  ])("the callback %s of a sign-in that this core did not begin is refused", async (address, expected) => {
+    const request = toBinary(FinishSignInRequestSchema, create(FinishSignInRequestSchema, { address }))
+    expect(await failure(core.call("IdentityService/FinishSignIn", request))).toBe(expected)
+  })
+
+  test.each([
+    ["another origin", { url: "https://evil.test/", audience: "notes" }],
+    ["the auth service's token elsewhere", { url: "https://notes.test/" }],
+    ["plain http", { url: "http://notes.test/", audience: "notes" }],
+    ["a header with another token", { audience: "notes", headers: [{ name: "Authorization", value: "x" }] }],
+    ["an unknown method", { audience: "notes", method: "TRACE" }],
+  ])("a request with %s is refused before a token is read", async (_, change) => {
+    const whole = { url: "https://notes.test/", method: "GET", ...change }
+    const call = (init: object) =>
+      core.call("IdentityService/Fetch", toBinary(FetchRequestSchema, create(FetchRequestSchema, init)))
+    expect(await failure(call(whole))).toBe(`${internal} INVALID_ARGUMENT`)
+    // The same request without the fault gets as far as the token.
+    expect(await failure(call({ url: "https://notes.test/", method: "GET", audience: "notes" }))).toBe(
+      `${signet} NOT_SIGNED_IN`,
+    )
+  })
 })
 
 test.each<[string, (effect: Effect["effect"]) => Promise<EffectResult["result"]>, string]>([

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { sample } from "../../../test/support/effort.ts"
+import { isLong, sample } from "../../../test/support/effort.ts"
 import { createFileStorage } from "../file-storage.ts"
 import type { DpapiOptions } from "./dpapi.ts"
 import { openOsSecretBox } from "./os-store.ts"
@@ -74,7 +74,7 @@ test("keys and sealed bytes are on no command line, and PowerShell runs without 
   expect(scripts.size).toBe(1)
 })
 
-test("a process unwraps a key once, and again after it changed", async () => {
+test.runIf(isLong)("a process unwraps a key once, and again after it changed", async () => {
   const box = await boxWith()
   await box.createKey(scope)
   const calls = () =>
@@ -156,7 +156,7 @@ test("without PowerShell nothing is stored", async () => {
   expect(existsSync(join(folder, "keys"))).toBe(false)
 })
 
-test("another Windows user does not open it", async () => {
+test.runIf(isLong)("another Windows user does not open it", async () => {
   await (await boxWith()).createKey(scope)
   const before = kept()
   signIn("eve")

@@ -1,6 +1,7 @@
 // Rotation of the sealing key while servers run, and the old key after it.
 import { clientSecretLabel, providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
 import { expect, test, vi } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { describeOnPostgres } from "../../../test/support/postgres.ts"
 import { createAuditCrypto } from "../../keys/audit-crypto.ts"
 import { createSecrets } from "../../keys/secrets.ts"
@@ -125,7 +126,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(Buffer.from(row?.sealed ?? []).toString()).toBe("written meanwhile")
   })
 
-  test("continues after a kill, and a half re-sealed table stays readable", async () => {
+  test.runIf(isLong)("continues after a kill, and a half re-sealed table stays readable", async () => {
     const world = await startWorld()
     for (let i = 0; i < 5; i++) await world.first.write(`row-${i}`)
     await world.first.close()
@@ -203,7 +204,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(() => away.seals.stamp("late")).toThrow("is retired")
   })
 
-  test("may be followed by another, and stamps under all keys verify", async () => {
+  test.runIf(isLong)("may be followed by another, and stamps under all keys verify", async () => {
     const world = await startWorld()
     const second = await rotated(world)
     await second.write("two")
@@ -219,7 +220,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect((await listSealingKeys(world.db)).map(({ status }) => status)).toEqual(["RETIRED", "RETIRED", "CURRENT"])
   })
 
-  test("that cannot succeed is refused before anything is written", async () => {
+  test.runIf(isLong)("that cannot succeed is refused before anything is written", async () => {
     const world = await startWorld()
     await world.first.close()
     const before = await rows(world.db)

@@ -37,7 +37,7 @@ test("isUri equals protovalidate's result", () => {
       if (text.length > 2_000) return
       expect(isUri(text)).toBe(isValid(text))
     }),
-    { numRuns: effort(1_000, 100_000, 1_000_000) },
+    { numRuns: effort(200, 100_000, 1_000_000) },
   )
 })
 

@@ -19,6 +19,7 @@ import { ids } from "../../../server/guard/testing/issuer.ts"
 import { webTokenCrypto } from "../../../server/guard/token-crypto.ts"
 import { makeCertificate } from "../../support/certificate.ts"
 import { bearer, clientsOver } from "../../support/clients.ts"
+import { sample } from "../../support/effort.ts"
 import { failureOf, reader, writer } from "../../support/grpc-js.ts"
 import { storyStore } from "../../support/postgres.ts"
 import { startTestServer } from "../../support/server.ts"
@@ -179,10 +180,12 @@ export function testNotes(build: () => NotesProgram): void {
     }
   })
 
-  test.each([
-    ["a method says nothing", "ForgetfulService", "ForgetfulService.Forget"],
-    ["a requirement names a field that there is not", "MistakenService", "MistakenService.Mistake"],
-  ])("does not start when %s", (_, name, named) => {
+  test.each(
+    sample(1, [
+      ["a method says nothing", "ForgetfulService", "ForgetfulService.Forget"],
+      ["a requirement names a field that there is not", "MistakenService", "MistakenService.Mistake"],
+    ] as const),
+  )("does not start when %s", (_, name, named) => {
     const [command, ...before] = program.command
     const run = () =>
       execFileSync(command, [...before, "serve", name], { input: JSON.stringify(settings()), stdio: "pipe" })
@@ -190,10 +193,12 @@ export function testNotes(build: () => NotesProgram): void {
   })
 
   const golden = goldenVectors()
-  test.each([
-    [`${golden.length} golden vectors as every target does`, golden],
-    [`${vectors.length} combinations as the kernel does`, vectors],
-  ])("decides %s", (_, cases) => {
+  test.each(
+    sample(1, [
+      [`${golden.length} golden vectors as every target does`, golden],
+      [`${vectors.length} combinations as the kernel does`, vectors],
+    ] as const),
+  )("decides %s", (_, cases) => {
     const [command, ...before] = program.command
     const input = JSON.stringify(cases.map(({ asked }) => asked))
     const decided: unknown = JSON.parse(execFileSync(command, [...before, "decide"], { input, encoding: "utf8" }))
@@ -206,7 +211,7 @@ export function testNotes(build: () => NotesProgram): void {
   const tls = makeCertificate()
   if (tls === undefined) test.skip("calls us over TLS: no openssl", () => {})
   const ways = [["HTTP/2 without TLS", undefined] as const, ...(tls === undefined ? [] : [["TLS", tls] as const])]
-  test.each(ways)(
+  test.each(sample(1, ways))(
     "calls us over %s, reads why it is refused, and follows a stream to its end",
     async (_, certificate) => {
       const server = await startTestServer({ store: storyStore, ...(certificate && { tls: certificate }) })

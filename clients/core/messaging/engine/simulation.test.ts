@@ -9,7 +9,7 @@ import { openRoom } from "../testing/seat.ts"
 
 const suite = makeNodeSuite()
 const size = effort(
-  { runs: 3, steps: 60, members: 14 },
+  { runs: 1, steps: 60, members: 14 },
   { runs: 16, steps: 80, members: 16 },
   { runs: 4, steps: 1500, members: 100 },
 )

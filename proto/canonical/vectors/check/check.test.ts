@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { sample } from "../../../../test/support/effort.ts"
 
 const vectors = join(import.meta.dirname, "..")
 
@@ -32,13 +33,15 @@ describe.each([
     expect(Number(agreed)).toBeGreaterThan(1900)
   })
 
-  test.skipIf(toolchain === undefined).each([
-    ["device-credential", /"signature":"./, '"signature":"f'],
-    ["malformed", "CPB_NON_MINIMAL_VARINT", "CPB_RANGE"],
-    ["refusals", '"code":"PROOF_FORK"', '"code":"ok"'],
-    ["ed25519", '"valid":false', '"valid":true'],
-    ["safety-numbers", /"digits":"./, '"digits":"x'],
-  ] as const)("disagrees when one vector of %s.json says something else", (file, find, replacement) => {
+  test.skipIf(toolchain === undefined).each(
+    sample(1, [
+      ["device-credential", /"signature":"./, '"signature":"f'],
+      ["malformed", "CPB_NON_MINIMAL_VARINT", "CPB_RANGE"],
+      ["refusals", '"code":"PROOF_FORK"', '"code":"ok"'],
+      ["ed25519", '"valid":false', '"valid":true'],
+      ["safety-numbers", /"digits":"./, '"digits":"x'],
+    ] as const),
+  )("disagrees when one vector of %s.json says something else", (file, find, replacement) => {
     const path = join(copy, `${file}.json`)
     const text = readFileSync(path, "utf8")
     writeFileSync(path, text.replace(find, replacement))

@@ -1,6 +1,7 @@
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import type { TestDevice } from "../../../../test/support/messaging/device.ts"
 import { type Room, tagOf } from "../../../../test/support/messaging/room.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -38,7 +39,7 @@ async function quarantined() {
   return { alice, bob, carol, room, directives, statusNow }
 }
 
-test("the other members rejoin a device that reported a fork and did nothing more", async () => {
+test.runIf(isLong)("the other members rejoin a device that reported a fork and did nothing more", async () => {
   const { alice, bob, room, directives, statusNow } = await quarantined()
   expect(directives.map(({ kind, deviceId }) => [kind, deviceId])).toEqual([[DirectiveKind.REJOIN, bob.id]])
   const id = directives[0]?.id ?? ""
@@ -67,7 +68,7 @@ test("a report beside one of a revoked device is stored, and its own device rejo
   ])
 })
 
-test("a device that was revoked after its report is removed, and the quarantine with it", async () => {
+test.runIf(isLong)("a device that was revoked after its report is removed, and the quarantine with it", async () => {
   const { alice, bob, room, statusNow } = await quarantined()
   await bob.calls.devices.revokeDevice({ deviceId: bob.id })
   const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
