@@ -2,6 +2,7 @@
 // writes, and nothing else.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { readBackup, storeBackup, storedBackup } from "@signet/client/messaging/backup"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { abortMove, eraseMoved } from "../../server/node/admin/moving/move.ts"
 import { createMessagingMover } from "../../server/rpc/admin/create-backend.ts"
@@ -120,6 +121,7 @@ describe.each(pairs)("between %s", (_, start) => {
         fileName: "a.bin",
         mediaType: "application/octet-stream",
       })
+      const { recoveryKey } = await storeBackup(ann.messenger)
       // Cid is invited, but has not synced yet.
       const cid = await messengers.newcomer("cid", { transport })
       const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
@@ -143,6 +145,8 @@ describe.each(pairs)("between %s", (_, start) => {
           },
         })
         expect(moved.counts.attachmentPart).toBeGreaterThan(0)
+        expect(moved.counts.backup).toBe(1)
+        expect(moved.counts.backupChunk).toBeGreaterThan(0)
         expect(moved.conversations).toBeGreaterThanOrEqual(3)
         // A client with the old address gets a retryable error only.
         const late = await messengers
@@ -163,6 +167,8 @@ describe.each(pairs)("between %s", (_, start) => {
       const rounds = Array.from({ length: effort(2, 4, 20) }, (_, round) => `round ${round}`)
       expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
       expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
+      const backup = await readBackup(ann.messenger, storedBackup(ann.messenger), { recoveryKey })
+      expect(backup.conversations).toBeGreaterThan(0)
       expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
       // The welcome from before the move, and a commit whose receipt is of another backend.
       expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
@@ -209,7 +215,8 @@ describe.each(pairs)("between %s", (_, start) => {
         const [here, there] = [await source.status(), await target.status()]
         expect([here.state, there.state], at).not.toEqual(["OPEN", "OPEN"])
         if (here.state === "HELD") {
-          expect((await messagingCommand("abort", command)).code).toBe(0)
+          const aborted = await messagingCommand("abort", command)
+          expect(aborted, aborted.said).toMatchObject({ code: 0 })
           expect((await source.status()).state).toBe("OPEN")
           // The target is closed if the command reached it; otherwise it has no state.
           expect(await target.status()).toMatchObject({ isEmpty: true })

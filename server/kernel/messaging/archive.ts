@@ -1,6 +1,7 @@
 // Rules of archives: a user's sealed history at the service, as a transfer to a new device or as a backup. The archives
 // of a user at a place are one document, so every change is decided and written under one lock.
 import type { DeviceId } from "../ids.ts"
+import { hex } from "./bytes.ts"
 import { lifetimeMs, maxBytes, maxCount } from "./limits.ts"
 
 /** One archive. Plain JSON, so that both stores write it as text. */
@@ -26,6 +27,9 @@ export interface Archive {
 /** 8 bytes in hexadecimal. */
 const chunkNameLength = 16
 
+/** Of a chunk, as the contract has it. */
+export const maxChunkBytes = 1_441_792
+
 export const chunkCount = ({ chunks }: Pick<Archive, "chunks">): number => chunks.length / chunkNameLength
 
 /** The name of a chunk; undefined if the archive has no such chunk. */
@@ -33,17 +37,25 @@ export function chunkName({ chunks }: Pick<Archive, "chunks">, index: number): s
   return chunks.slice(index * chunkNameLength, (index + 1) * chunkNameLength) || undefined
 }
 
+export const chunkNames = (archive: Pick<Archive, "chunks">): readonly string[] =>
+  Array.from({ length: chunkCount(archive) }, (_, index) => chunkName(archive, index) ?? "")
+
 /** Storage key of a chunk. It names the content, so a chunk that was refused replaces no accepted one. */
 export const chunkKey = (id: string, index: number, name: string): string => `arc/${id}/${index}/${name}`
 
 export const chunkKeys = (archive: Archive): readonly string[] =>
-  Array.from({ length: chunkCount(archive) }, (_, index) =>
-    chunkKey(archive.id, index, chunkName(archive, index) ?? ""),
-  )
+  chunkNames(archive).map((name, index) => chunkKey(archive.id, index, name))
+
+/** The name of a chunk with these bytes, from their SHA-256. */
+export const nameOfChunk = (sha256: Uint8Array): string => hex(sha256.subarray(0, chunkNameLength / 2))
 
 /** True for an archive that callers do not see. Its chunks may not be erased yet. */
 export const isArchiveGone = ({ status, expiresAtMs }: Archive, nowMs: number): boolean =>
   status === "DELETED" || expiresAtMs <= nowMs
+
+/** The complete backup: a new one replaces it, so there is at most one. */
+export const completeBackup = (archives: readonly Archive[]): Archive | undefined =>
+  archives.find(({ kind, status }) => kind === "BACKUP" && status === "COMPLETE")
 
 /** A change by a device of the user. */
 export type ArchiveChange = { readonly id: string; readonly deviceId: DeviceId } & (

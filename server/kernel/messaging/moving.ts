@@ -3,6 +3,7 @@
 import type { AuditEvent } from "../audit/event.ts"
 import { Refused } from "../errors.ts"
 import type { AttachmentId, ConversationId, DeviceId, PrincipalId } from "../ids.ts"
+import type { Archive } from "./archive.ts"
 import { equalBytes } from "./bytes.ts"
 import type {
   AttachmentRecord,
@@ -182,6 +183,7 @@ export type TransferRecord =
       readonly packages: readonly { readonly deviceId: DeviceId; readonly ref: Uint8Array }[]
     }
   | { readonly is: "attachment"; readonly attachment: AttachmentRecord }
+  | ({ readonly is: "backup" } & UserBackup)
   /** In the blob store, not the database: the RPC handlers add it to an export and write it at an import. */
   | {
       readonly is: "attachmentPart"
@@ -189,9 +191,24 @@ export type TransferRecord =
       readonly index: number
       readonly data: Uint8Array
     }
+  | {
+      readonly is: "backupChunk"
+      readonly userId: PrincipalId
+      readonly index: number
+      readonly data: Uint8Array
+    }
 
-/** The records in the database. Attachment bytes are in the blob store. */
-export type StoredRecord = Exclude<TransferRecord, { readonly is: "attachmentPart" }>
+/** The complete backup of a user. */
+export interface UserBackup {
+  readonly userId: PrincipalId
+  readonly archive: Archive
+}
+
+/** The records in the blob store. */
+export type BlobRecord = Extract<TransferRecord, { readonly is: "attachmentPart" | "backupChunk" }>
+
+/** The records in the database. */
+export type StoredRecord = Exclude<TransferRecord, BlobRecord>
 
 /** A backend's operations for moving a place. Each method is atomic and idempotent. */
 export interface PlaceMoves {
@@ -257,4 +274,15 @@ export interface PlaceMoves {
   ): Promise<{ readonly attachments: readonly AttachmentRecord[]; readonly next: string | null }>
   /** The subset of these attachments that belongs to the place. */
   attachmentsOf(place: Place, ids: readonly AttachmentId[]): Promise<readonly AttachmentRecord[]>
+  /**
+   * Lists the complete backups of the place's users.
+   *
+   * @param cursor `next` of the previous page, or empty.
+   */
+  backups(
+    place: Place,
+    cursor: string,
+  ): Promise<{ readonly backups: readonly UserBackup[]; readonly next: string | null }>
+  /** The complete backups of these users at the place. */
+  backupsOf(place: Place, userIds: readonly PrincipalId[]): Promise<readonly UserBackup[]>
 }

@@ -1,9 +1,11 @@
 // Maps contract records to the kernel's. Validation has checked sizes; this file checks ids and numbers.
 import { Refused } from "@signet/kernel/errors"
 import { type IdKinds, parseId } from "@signet/kernel/ids"
+import { hex } from "@signet/kernel/messaging/bytes"
 import type { TransferRecord } from "@signet/kernel/messaging/moving"
 import type { Directive, ForkReport, Place } from "@signet/kernel/messaging/records"
 import {
+  type Backup,
   type Conversation,
   ConversationStatus,
   DirectiveKind,
@@ -229,8 +231,35 @@ export function recordOf({ kind: of }: Record, place: Place): TransferRecord {
       const { attachmentId, index, data } = of.value
       return { is: "attachmentPart", attachmentId: id("att", attachmentId), index, data }
     }
+    case "backup":
+      return backupOf(of.value)
+    case "backupChunk": {
+      const { userId, index, data } = of.value
+      return { is: "backupChunk", userId: id("prn", userId), index, data }
+    }
     case undefined:
       throw invalid()
+  }
+}
+
+function backupOf(value: Backup): TransferRecord {
+  const deviceId = id("dev", value.deviceId)
+  return {
+    is: "backup",
+    userId: id("prn", value.userId),
+    archive: {
+      id: hex(value.id),
+      kind: "BACKUP",
+      status: "COMPLETE",
+      createdBy: deviceId,
+      writer: deviceId,
+      header: hex(value.header),
+      grant: "",
+      chunks: value.chunkNames.map(hex).join(""),
+      size: Number(value.size),
+      createdAtMs: time(value.createdAtMs),
+      expiresAtMs: time(value.expiresAtMs),
+    },
   }
 }
 

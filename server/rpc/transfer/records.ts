@@ -1,9 +1,12 @@
 // Maps the kernel's records to contract records.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import type { TransferRecord } from "@signet/kernel/messaging/moving"
+import { chunkNames } from "@signet/kernel/messaging/archive"
+import { fromHex } from "@signet/kernel/messaging/bytes"
+import type { TransferRecord, UserBackup } from "@signet/kernel/messaging/moving"
 import type { Conversation, Directive, ForkReport } from "@signet/kernel/messaging/records"
 import {
   AttachmentStatus,
+  type BackupSchema,
   type ConversationSchema,
   ConversationStatus,
   DirectiveKind,
@@ -163,8 +166,25 @@ function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind
       const { attachmentId, index, data } = of
       return { case: "attachmentPart", value: { attachmentId, index, data } }
     }
+    case "backup":
+      return { case: "backup", value: backupShape(of) }
+    case "backupChunk": {
+      const { userId, index, data } = of
+      return { case: "backupChunk", value: { userId, index, data } }
+    }
   }
 }
+
+const backupShape = ({ userId, archive }: UserBackup): MessageInitShape<typeof BackupSchema> => ({
+  userId,
+  id: fromHex(archive.id),
+  deviceId: archive.createdBy,
+  header: fromHex(archive.header),
+  chunkNames: chunkNames(archive).map(fromHex),
+  size: BigInt(archive.size),
+  createdAtMs: ms(archive.createdAtMs),
+  expiresAtMs: ms(archive.expiresAtMs),
+})
 
 function conversationShape(of: Conversation): MessageInitShape<typeof ConversationSchema> {
   const { state } = of

@@ -3,7 +3,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { blobKey, partIndexes } from "@signet/kernel/messaging/attachment"
-import type { PlaceStatus, TransferRecord } from "@signet/kernel/messaging/moving"
+import type { BlobRecord, PlaceStatus, TransferRecord } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { Clock, Random } from "@signet/kernel/ports"
 import {
@@ -15,7 +15,7 @@ import {
 import { callerOf } from "../../serving/call/call.ts"
 import { auditEvent } from "../audit/audit.ts"
 import { sumBytes, tallyOf } from "./digest.ts"
-import { exportedPage, putParts, type TransferParts } from "./page.ts"
+import { exportedPage, putBlobs, type TransferParts } from "./page.ts"
 import { recordOf } from "./read.ts"
 import { recordShape } from "./records.ts"
 import { named } from "./statuses.ts"
@@ -26,7 +26,8 @@ export interface TransferDeps extends TransferParts {
 }
 
 const steps = ["HOLD", "RECEIVE", "FINISH", "RELEASE", "ABORT", "ERASE"] as const
-type Part = Extract<TransferRecord, { readonly is: "attachmentPart" }>
+const isBlob = (record: TransferRecord): record is BlobRecord =>
+  record.is === "attachmentPart" || record.is === "backupChunk"
 
 export function transferService(deps: TransferDeps): ServiceImpl<typeof TransferService> {
   const { moving, blobs, clock } = deps
@@ -82,10 +83,9 @@ export function transferService(deps: TransferDeps): ServiceImpl<typeof Transfer
     async importPage({ place: asked, transferId, records }, context) {
       const place = placeOf(context, asked)
       const read = records.map((record) => recordOf(record, place))
-      const isPart = (record: TransferRecord): record is Part => record.is === "attachmentPart"
       // Called even without records of its own: it checks that the transfer may import.
-      await moving.importPage({ place, transferId, records: read.flatMap((one) => (isPart(one) ? [] : [one])) })
-      await putParts(deps, place, read.filter(isPart))
+      await moving.importPage({ place, transferId, records: read.flatMap((one) => (isBlob(one) ? [] : [one])) })
+      await putBlobs(deps, place, read.filter(isBlob))
       return {}
     },
   }

@@ -1,5 +1,8 @@
 // A place with every kind of stored record, for tests of moving it.
+import { sha256 } from "@noble/hashes/sha2.js"
 import { idOf, newId, type TenantId } from "@signet/kernel/ids"
+import { type Archive, type ArchiveChange, nameOfChunk } from "@signet/kernel/messaging/archive"
+import { hex } from "@signet/kernel/messaging/bytes"
 import { decideRevocation } from "@signet/kernel/messaging/directive"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord, ForkReport, MessagingDevice, Place } from "@signet/kernel/messaging/records"
@@ -49,6 +52,28 @@ const attachmentOf = (
   createdAtMs: nowMs,
   expiresAtMs: nowMs + 10_000_000_000,
 })
+
+/** A complete backup of the device's user, and a transfer that nobody grants. */
+async function putBackup(
+  store: MessagingStore,
+  { id: deviceId, userId, appId, tenantId }: MessagingDevice,
+  chunks: readonly Uint8Array[],
+): Promise<Archive> {
+  const header = hex(random(8))
+  const change = async (id: string, of: object) => {
+    const changed = { id, deviceId, ...of } as ArchiveChange
+    const done = await store.archives.change({ userId, place: { appId, tenantId }, change: changed }, nowMs, null)
+    if (done.is !== "change") throw new Error(done.is)
+    return done.archive
+  }
+  await change(hex(random(16)), { is: "create", kind: "TRANSFER", header })
+  const id = hex(random(16))
+  await change(id, { is: "create", kind: "BACKUP", header })
+  for (const [index, data] of chunks.entries()) {
+    await change(id, { is: "append", index, name: nameOfChunk(sha256(data)), size: data.length })
+  }
+  return change(id, { is: "complete" })
+}
 
 /**
  * Creates three devices of two users, one of them revoked; a group with every kind of record; and a direct conversation
@@ -133,12 +158,14 @@ export async function fillPlace(store: MessagingStore, place: Place) {
     () => false,
     () => [],
   )
+  const chunks = [random(40), random(30)]
+  const backup = await putBackup(store, bea, chunks)
   const nonce = random(16)
   await store.proofNonces.use(ana.id, nonce, Date.now() + 100_000)
   const pending = await store.welcomes.findPending(old.id, group.id)
   if (pending === undefined) throw new Error("no welcome")
   return {
     ...{ place, ana, bea, old, packages, claim, group, pair, said, report, directiveId, nonce },
-    ...{ whole, begunFile, pendingWelcome: pending.id },
+    ...{ whole, begunFile, pendingWelcome: pending.id, backup, chunks },
   }
 }

@@ -13,6 +13,7 @@ import {
   chunkKeys,
   chunkName,
   isArchiveGone,
+  nameOfChunk,
 } from "@signet/kernel/messaging/archive"
 import { fromHex, hex } from "@signet/kernel/messaging/bytes"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
@@ -104,7 +105,7 @@ async function appendChunk(
 ): Promise<Archive> {
   await countChunk(deps, context)
   const { userId, ...place } = deviceOf(context)
-  const name = hex(sha256(data).subarray(0, 8))
+  const name = nameOfChunk(sha256(data))
   // Recorded before it is stored: an archive that is erased names all of its chunks. A repeated call stores it again.
   const archive = await change(deps, context, archiveId, { is: "append", index, name, size: data.length })
   const key = chunkKey(archive.id, index, name)

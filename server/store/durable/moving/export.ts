@@ -1,11 +1,12 @@
 // Exports a place: users with their devices, the records that claims refer to, conversations, and the records of
 // devices that refer to conversations. Object by object, each in pages.
 import { Refused } from "@signet/kernel/errors"
-import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
-import { mayExport, type PlaceMoves, type StoredRecord } from "@signet/kernel/messaging/moving"
+import { type ConversationId, type DeviceId, type PrincipalId, parseId } from "@signet/kernel/ids"
+import { mayExport, type PlaceMoves, type StoredRecord, type UserBackup } from "@signet/kernel/messaging/moving"
 import type { AttachmentRecord, Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
+import { inParallel } from "../in-parallel.ts"
 import { placeName, userName } from "../names.ts"
 import { fromText, toText } from "../plain.ts"
 import { allAttachments } from "./notify.ts"
@@ -140,6 +141,27 @@ export const listAttachments = (env: DurableEnv): Pick<PlaceMoves, "attachments"
     })
   },
 })
+
+const usersAtOnce = 20
+
+export const listBackups = (env: DurableEnv): Pick<PlaceMoves, "backups" | "backupsOf"> => ({
+  async backups(place, cursor) {
+    const index = env.PLACES.getByName(placeName(place))
+    const after = cursor === "" ? null : parseId("prn", cursor)
+    if (after === undefined) throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
+    const users = await ask(() => index.users({ after, size: usersAtOnce }))
+    return { backups: await backupsOf(env, place, users), next: users.at(usersAtOnce - 1) ?? null }
+  },
+  backupsOf: (place, userIds) => backupsOf(env, place, userIds),
+})
+
+async function backupsOf(env: DurableEnv, place: Place, userIds: readonly PrincipalId[]): Promise<UserBackup[]> {
+  const found = await inParallel(userIds, (userId) => ask(() => env.USERS.getByName(userName(userId, place)).backup()))
+  return userIds.flatMap((userId, i) => {
+    const archive = found[i]
+    return archive === undefined ? [] : [{ userId, archive }]
+  })
+}
 
 const textOf = (cursor: Cursor): string => Buffer.from(toText(cursor)).toString("base64url")
 

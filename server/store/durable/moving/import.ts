@@ -77,6 +77,7 @@ async function sort(env: DurableEnv, of: Of, records: readonly StoredRecord[]): 
         break
       case "deviceList":
       case "blockList":
+      case "backup":
         ofUser(record.userId, record)
         break
       case "proofNonce":

@@ -122,6 +122,7 @@ test.skipIf(isShort)(
       newAudit("conversation.created"),
     )
     expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
+    expect(await store.archives.ofUser(full.bea.userId, place)).toEqual([full.backup])
 
     const back = await move(moving, postgres.moving, place, 2_000)
     await erased(moving, place, back.transferId)

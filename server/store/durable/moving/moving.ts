@@ -7,7 +7,7 @@ import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
 import { placeName } from "../names.ts"
 import { erase } from "./erase.ts"
-import { exportPage, listAttachments } from "./export.ts"
+import { exportPage, listAttachments, listBackups } from "./export.ts"
 import { importPage } from "./import.ts"
 import { notifyObjects } from "./notify.ts"
 
@@ -33,5 +33,6 @@ export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => nu
     exportPage: exportPage(env),
     importPage: importPage(env),
     ...listAttachments(env),
+    ...listBackups(env),
   }
 }

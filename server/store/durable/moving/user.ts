@@ -1,9 +1,11 @@
-// Export and import of a user's records, inside its object: devices, device lists and the list of blocked users.
+// Export and import of a user's records, inside its object: devices, device lists, the list of blocked users and the backup.
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { completeBackup } from "@signet/kernel/messaging/archive"
 import type { StoredRecord } from "@signet/kernel/messaging/moving"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { fromText } from "../plain.ts"
 import type { Sql } from "../sql.ts"
+import { findArchives, putArchives } from "../user/archives.ts"
 import { findBlocks, putBlocks } from "../user/blocks.ts"
 import { putDevice, putEffect, putList } from "../user/rows.ts"
 import type { Part } from "./pages.ts"
@@ -48,9 +50,15 @@ export const userParts = (sql: Sql, userId: PrincipalId): readonly Part[] => [
       return list === undefined ? [] : [{ key: [1], record: { is: "blockList", userId, list } }]
     },
   },
+  {
+    rows: (after) => {
+      const archive = after === null ? completeBackup(findArchives(sql)) : undefined
+      return archive === undefined ? [] : [{ key: [1], record: { is: "backup", userId, archive } }]
+    },
+  },
 ]
 
-export type UserRecord = Extract<StoredRecord, { readonly is: "device" | "deviceList" | "blockList" }>
+export type UserRecord = Extract<StoredRecord, { readonly is: "device" | "deviceList" | "blockList" | "backup" }>
 
 /** Requires a transaction. Existing rows stay unchanged. */
 export function importUser(sql: Sql, record: UserRecord, nowMs: number): void {
@@ -61,6 +69,10 @@ export function importUser(sql: Sql, record: UserRecord, nowMs: number): void {
   }
   if (record.is === "blockList") {
     if (findBlocks(sql) === undefined) putBlocks(sql, record.list)
+    return
+  }
+  if (record.is === "backup") {
+    if (findArchives(sql).length === 0) putArchives(sql, [record.archive])
     return
   }
   const { device, leafKeys, isRevocationDue } = record

@@ -4,6 +4,7 @@ import {
   type Archive,
   type ArchiveChange,
   type ArchiveDecision,
+  completeBackup,
   decideArchive,
   isArchiveGone,
 } from "@signet/kernel/messaging/archive"
@@ -235,6 +236,11 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     return this.isBlank() ? [] : findArchives(this.sql)
   }
 
+  /** The complete backup, also while the place is not served here. */
+  backup(): Archive | undefined {
+    return this.isBlank() ? undefined : completeBackup(findArchives(this.sql))
+  }
+
   changeArchives(change: ArchiveChange, nowMs: number, audit: AuditEvent | null): ArchiveDecision {
     return this.write(() => {
       const decision = decideArchive(findArchives(this.sql), change, nowMs)
@@ -257,7 +263,7 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     if (self !== undefined && version !== undefined) this.#tellPlace({ ...self, version })
   }
 
-  /** Erases all chunks, before `eraseAll` erases the records: a move leaves archives out. */
+  /** Erases all chunks, before `eraseAll` erases the records. */
   async eraseArchives(): Promise<void> {
     if (!this.isBlank()) await eraseChunks(this.blobs(), findArchives(this.sql))
   }
@@ -304,7 +310,8 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   importRecords(of: Omit<Residence, "state">, userId: PrincipalId, records: readonly UserRecord[]): boolean {
     return this.importing(of, () => {
       for (const record of records) importUser(this.sql, record, this.nowMs())
-      putSelf(this.sql, { userId, place: of.place, hasDevices: activeDevices(this.sql).length > 0 })
+      const hasDevices = activeDevices(this.sql).length > 0 || findArchives(this.sql).length > 0
+      putSelf(this.sql, { userId, place: of.place, hasDevices })
     })
   }
 

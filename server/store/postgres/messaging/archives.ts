@@ -20,8 +20,11 @@ const lockText = `select archives from archive_list
 where app_id = $1 and tenant_id = $2 and user_id = $3 for update`
 const putText = `update archive_list set archives = $4::jsonb, due_at = $5
 where app_id = $1 and tenant_id = $2 and user_id = $3`
-const dueText = `select app_id, tenant_id, user_id, archives from archive_list
-where due_at <= $1 order by due_at limit $2`
+// While a place is copied its records must not change.
+const dueText = `select app_id, tenant_id, user_id, archives from archive_list list where due_at <= $1 and not exists (
+  select 1 from messaging_place place where place.app_id = list.app_id and place.tenant_id = list.tenant_id
+    and place.state in ('HOLDING', 'HELD', 'GIVEN') offset 0)
+order by due_at limit $2`
 
 export function archives({ ask, transact }: Access): Archives {
   return {
@@ -44,7 +47,7 @@ export function archives({ ask, transact }: Access): Archives {
         return decision
       }),
 
-    // Also at a place that was moved: archives are not, and their chunks are erased here.
+    // Also at a place that was moved: the chunks are erased here.
     async due(nowMs, limit) {
       type Found = ArchivesRow & { app_id: AppId; tenant_id: TenantId | ""; user_id: PrincipalId }
       const rows = await ask<Found>(dueText, [atOrNull(nowMs), limit])
@@ -72,6 +75,16 @@ export function archives({ ask, transact }: Access): Archives {
 async function lock(trx: Database, own: readonly string[]): Promise<readonly Archive[]> {
   const [row] = await run<ArchivesRow>(trx, lockText, own)
   return row?.archives ?? []
+}
+
+/** Locks and writes a user's archives. */
+export async function rewrite(
+  trx: Database,
+  own: readonly string[],
+  change: (before: readonly Archive[]) => readonly Archive[],
+): Promise<void> {
+  await run(trx, makeText, own)
+  await put(trx, own, change(await lock(trx, own)))
 }
 
 async function put(trx: Database, own: readonly string[], next: readonly Archive[]): Promise<void> {

@@ -45,7 +45,7 @@ const ofDevices = [
   ].map((table) => `delete from ${table} where device_id = any($1::text[])`),
   "delete from messaging_device where id = any($1::text[])",
 ]
-/** The sweep erases their chunks and rows: a move leaves archives out. */
+/** The sweep erases their chunks and rows. */
 const archivesText = `update archive_list set due_at = 'epoch', archives = (
   select coalesce(jsonb_agg(archive || '{"status": "DELETED"}'), '[]') from jsonb_array_elements(archives) archive
 ) where app_id = $1 and tenant_id = $2 and archives <> '[]'`

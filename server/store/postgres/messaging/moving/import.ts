@@ -3,6 +3,7 @@ import type { PlaceMoves, StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../../sql.ts"
 import { type Access, isTaken, placeOf } from "../access.ts"
+import { importBackups } from "./backups.ts"
 import type { RecordOf } from "./insert.ts"
 import { lockPlace, requireState } from "./place.ts"
 import { into } from "./tables.ts"
@@ -104,6 +105,7 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
     trx,
     of("attachment").map((one) => one.attachment),
   )
+  await importBackups(trx, place, of("backup"))
 }
 
 async function requireOwn(trx: Database, text: string, place: Place, ids: readonly string[]): Promise<void> {

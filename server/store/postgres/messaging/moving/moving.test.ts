@@ -113,6 +113,8 @@ describeStory("moving a place", (kind) => {
       newAudit("conversation.created"),
     )
     expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
+    // The transfer that nobody granted did not move.
+    expect(await messaging.archives.ofUser(full.bea.userId, place)).toEqual([full.backup])
   })
 
   test("a place goes there and back, once what was moved away is erased", async () => {

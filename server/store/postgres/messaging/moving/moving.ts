@@ -1,6 +1,7 @@
 import type { PlaceMoves } from "@signet/kernel/messaging/moving"
 import type { Database } from "../../sql.ts"
 import { type AccessOptions, createAccess } from "../access.ts"
+import { listBackups } from "./backups.ts"
 import { erase, listAttachments } from "./erase.ts"
 import { exportPage } from "./export.ts"
 import { importPage } from "./import.ts"
@@ -16,5 +17,6 @@ export function createMoving(db: Database, options: AccessOptions): PlaceMoves {
     exportPage: exportPage(access),
     importPage: importPage(access),
     ...listAttachments(access),
+    ...listBackups(access),
   }
 }

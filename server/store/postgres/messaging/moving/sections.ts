@@ -8,6 +8,7 @@ import { type DeviceRow, deviceColumns, deviceOf, type ListRow, listOf } from ".
 import { type KeyPackageRow, keyPackageColumns, keyPackageOf } from "../key-package-rows.ts"
 import { type EnvelopeRow, envelopeColumns, envelopeOf } from "../log.ts"
 import { type WelcomeRow, welcomeColumns, welcomeJoins, welcomeOf } from "../welcomes.ts"
+import { type BackupRow, backupOf, backupsFrom, isBackup } from "./backups.ts"
 import { type KeyColumn, type Section, section } from "./page.ts"
 
 const named = (name: string, columns: readonly string[]) => columns.map((column) => `${name}.${column}`).join(", ")
@@ -265,6 +266,14 @@ const attachment = section<AttachmentRow>({
   recordOf: (row) => ({ is: "attachment", attachment: attachmentOf(row) }),
 })
 
+const backup = section<BackupRow>({
+  columns: "list.user_id, archive",
+  from: `from ${backupsFrom} where ${atPlace("list")} and ${isBackup}`,
+  key: [key("k_user", "list.user_id")],
+  size: "octet_length(archive::text)",
+  recordOf: (row) => ({ is: "backup", ...backupOf(row) }),
+})
+
 /** The order of the export and of the import. */
 export const sections: readonly Section[] = [
   device,
@@ -283,4 +292,5 @@ export const sections: readonly Section[] = [
   welcome,
   claim,
   attachment,
+  backup,
 ]
