@@ -1,4 +1,4 @@
-// Collects the pages of a list (AIP-158).
+// Options that limit or name several values, and the pages of a list (AIP-158).
 import { InvalidArgumentError, Option } from "commander"
 
 export const limitOption = (): Option =>
@@ -10,7 +10,7 @@ export function parseCount(text: string, most: number): number {
   throw new InvalidArgumentError(`Use an integer from 1 to ${most}.`)
 }
 
-/** For options that may be repeated or have comma-separated values. */
+/** Parses an option that may be repeated and may have comma-separated values: adds them to the earlier values. */
 export const collect = (text: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   ...text.split(",").map((part) => part.trim()),
@@ -18,8 +18,12 @@ export const collect = (text: string, before: readonly string[] | undefined): re
 
 const largestPage = 200
 
-/** @param next Requests a page. */
-export async function upTo<T>(
+/**
+ * Returns the first results of a list, at most `limit`.
+ *
+ * @param next Requests a page.
+ */
+export async function collectPages<T>(
   limit: number,
   next: (page: { pageSize: number; pageToken: string }) => Promise<{ items: readonly T[]; nextPageToken: string }>,
 ): Promise<readonly T[]> {

@@ -30,7 +30,7 @@ export async function run(version: string): Promise<number> {
   return runProgram(cli, version, process.argv.slice(2))
 }
 
-/** A closed output, as by `head`, ends the command as SIGPIPE would. */
+/** Exits with the code of SIGPIPE when the reader of the output, such as `head`, has closed it. */
 function endQuietly(error: Error): void {
   if (!("code" in error) || error.code !== "EPIPE") throw error
   process.exit(128 + 13)

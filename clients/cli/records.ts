@@ -9,7 +9,7 @@ import {
 import { callAs } from "./api.ts"
 import { type Cli, show } from "./cli.ts"
 import { CommandError, exitCodes } from "./failure.ts"
-import { upTo } from "./lists.ts"
+import { collectPages } from "./lists.ts"
 import { formatRecord, formatTable } from "./table.ts"
 
 export interface View<D extends DescMessage> {
@@ -82,7 +82,7 @@ export function listAll<I extends DescMessage, O extends DescMessage, D extends 
 ): Promise<number> {
   const first = how.request({ pageSize: Math.min(limit, 200), pageToken: "" })
   return callAs(cli, method, first, async (api, answered) => {
-    const records = await upTo(limit, async (page) => {
+    const records = await collectPages(limit, async (page) => {
       const answer = page.pageToken === "" ? answered : await api.call(method, how.request(page))
       return { items: how.items(answer), nextPageToken: how.next(answer) }
     })

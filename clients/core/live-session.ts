@@ -2,10 +2,10 @@
 // decides; this file performs the effects.
 import { type AccessToken, type AccessTokens, newest, usableToken } from "./access-tokens.ts"
 import type { Tokens } from "./auth-calls.ts"
-import { type Changes, createChanges } from "./changes.ts"
 import type { Platform } from "./client.ts"
 import { type LoggedOutReason, SignetError } from "./errors.ts"
 import { encodeMessage, type Message, parseMessage } from "./messages.ts"
+import { createObservableValue, type ObservableValue } from "./observable-value.ts"
 import type { SessionRecord } from "./record.ts"
 import { createRefresher, type RefreshSteps } from "./refresh.ts"
 import {
@@ -22,7 +22,7 @@ import type { SessionStore, StoredSession } from "./session-store.ts"
 import { randomFraction } from "./text.ts"
 
 export interface LiveSession {
-  readonly states: Changes<SessionState>
+  readonly states: ObservableValue<SessionState>
   readonly ready: Promise<void>
   /**
    * Returns a token that is valid for a call.
@@ -52,7 +52,7 @@ const askMs = 150
 /** The machine of a session: its state, and the one way to change it. */
 interface Machine {
   readonly state: LiveState
-  readonly states: Changes<SessionState>
+  readonly states: ObservableValue<SessionState>
   /** Resolves when the reads that the event caused have ended. */
   apply(event: LiveEvent): Promise<void>
 }
@@ -116,7 +116,7 @@ function createMachine(
   { clock, random, sessions, channel }: LiveSessionDeps,
   host: { readonly refresh: () => Promise<void>; readonly end: () => void },
 ): Machine {
-  const states = createChanges<SessionState>(firstState.view)
+  const states = createObservableValue<SessionState>(firstState.view)
   let state = firstState
   let cancelTimer = () => {}
 

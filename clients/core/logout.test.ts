@@ -2,10 +2,10 @@ import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { expect, test } from "vitest"
 import { createAuthClient } from "./auth-calls.ts"
-import { createChanges } from "./changes.ts"
 import { SignetError } from "./errors.ts"
 import type { LiveSession } from "./live-session.ts"
 import { createLogout } from "./logout.ts"
+import { createObservableValue } from "./observable-value.ts"
 import { createSessionStore } from "./session-store.ts"
 import { memoryBox, memoryLock, memoryStorage, random, testClock } from "./testing/memory-platform.ts"
 
@@ -39,7 +39,7 @@ async function worldOf(place: "cookie" | "box", isAnybody = true) {
   const lock = memoryLock()
   const client = createAuthClient(of.authBaseUrl, { clock: testClock(), random, storage, lock, refreshToken, wire })
   const live: LiveSession = {
-    states: createChanges({ is: "loggedOut", reason: "NOT_SIGNED_IN" }),
+    states: createObservableValue({ is: "loggedOut", reason: "NOT_SIGNED_IN" }),
     ready: Promise.resolve(),
     token: () => Promise.reject(new Error("not in this test")),
     end: (reason) => ended.push(reason),

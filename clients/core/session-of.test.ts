@@ -1,7 +1,7 @@
 import { createClient } from "@connectrpc/connect"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { expect, test } from "vitest"
-import { createChanges } from "./changes.ts"
+import { createObservableValue } from "./observable-value.ts"
 import { rest } from "./rest.ts"
 import { createSessionOf } from "./session-of.ts"
 import { memoryPlatforms, testClock } from "./testing/memory-platform.ts"
@@ -21,7 +21,7 @@ test("a call has its audience's token and no cookie, also on the page's own orig
     platform,
     logout: never,
     live: {
-      states: createChanges({ is: "starting" }),
+      states: createObservableValue({ is: "starting" }),
       ready: Promise.resolve(),
       token: async (audience) => ({ token: `of ${audience}`, generation: 1, sinceMs: 0, goodUntilMs: 1e15 }),
       ...{ begin() {}, end() {}, wake() {}, suspend() {}, close() {} },

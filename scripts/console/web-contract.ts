@@ -1,5 +1,5 @@
-// The contract as a page needs it: without validation rules and requirements, which only servers read. They are more
-// than half of its bytes.
+// Generates the contract for pages, without validation rules and requirements. Only servers read these, and they are
+// more than half of the bytes.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
@@ -15,15 +15,15 @@ const template = "buf.gen.web.yaml"
 function generateContract(): string {
   const folder = join(cache, contractHash())
   if (!existsSync(folder)) {
-    const made = `${folder}.${process.pid}`
+    const temporary = `${folder}.${process.pid}`
     mkdirSync(cache, { recursive: true })
     const env = { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) }
-    execFileSync(join(binaries, "buf"), ["generate", "--template", template, "-o", made], { cwd: root, env })
+    execFileSync(join(binaries, "buf"), ["generate", "--template", template, "-o", temporary], { cwd: root, env })
     try {
-      renameSync(made, folder)
+      renameSync(temporary, folder)
     } catch (error) {
-      // Another process was faster.
-      rmSync(made, { recursive: true, force: true })
+      // Another process has generated the folder meanwhile.
+      rmSync(temporary, { recursive: true, force: true })
       if (!existsSync(folder)) throw error
     }
   }

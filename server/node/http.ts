@@ -4,10 +4,10 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from "fastify"
 import { refusal } from "../serving/rest/rest.ts"
+import { closeAfterResponse } from "./close-after-response.ts"
 import { type ListenerOptions, listener } from "./listener.ts"
 import { refuseCall } from "./refuse-call.ts"
 import { sendResponse } from "./rest-plugin.ts"
-import { leaveUnread } from "./unread-body.ts"
 
 interface HttpOptions {
   readonly listener?: ListenerOptions
@@ -49,7 +49,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     for (const verb of Array.isArray(method) ? method : [method]) routes.push(`${verb} ${url}`)
   })
   app.addHook("onRequest", async ({ raw, id }, reply) => {
-    leaveUnread(raw)
+    closeAfterResponse(raw)
     // If one of the headers below is repeated, Node keeps the first value. A proxy may have used another one.
     if (isRepeated(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
     const { ":authority": authority, host = "" } = raw.headers

@@ -9,7 +9,7 @@ export interface PushSettings {
   readonly contact: string
 }
 
-/** @returns Null if pushes are disabled. Adds a sentence for each problem. */
+/** Parses the settings of pushes, and adds a sentence for each problem. @returns Null if pushes are disabled. */
 export function parsePushSettings(
   given: {
     readonly hosts?: string | undefined

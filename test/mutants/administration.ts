@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const kernel = "server/kernel/administration"
-const places = { file: "server/kernel/authz/administers.ts", test: "server/kernel/authz/administers.test.ts" }
+const places = { file: "server/kernel/authz/admin-reach.ts", test: "server/kernel/authz/admin-reach.test.ts" }
 const scopes = { file: `${kernel}/scopes.ts`, test: `${kernel}/scopes.test.ts` }
 const masks = { file: "server/rpc/field-mask.ts", test: "server/rpc/field-mask.test.ts" }
 const moves = { file: `${kernel}/moves.ts`, test: `${kernel}/moves.test.ts` }

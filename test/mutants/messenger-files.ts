@@ -60,7 +60,7 @@ export const messengerFileMutants: readonly Mutant[] = [
   {
     fault: "a device that had ended comes back",
     file: `${client}/verification/device-lists.ts`,
-    from: "if (next === undefined || isBack)",
+    from: "if (next === undefined || isReactivated)",
     to: "if (next === undefined)",
     test: lists,
     name: "a list that reactivates a revoked device is refused",

@@ -396,8 +396,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a key set is good as long as the program runs",
     file: `${client}/device/issuer.ts`,
-    from: "return refusing(() => take(newest))",
-    to: 'return seen !== undefined && "keys" in seen ? seen : refusing(() => take(newest))',
+    from: "return refusing(() => verified(newest))",
+    to: 'return seen !== undefined && "keys" in seen ? seen : refusing(() => verified(newest))',
     test: `${client}/device/issuer.test.ts`,
     name: "a key set expires while the program runs, even if the service withholds the next one",
   },

@@ -16,6 +16,7 @@ export const request = {
   scopes: ["notes.read", "notes.write"],
   defaultScopes: ["notes.read"],
 }
+/** Changes `request`: the account authenticates with a key of its own. */
 export const keyed = { authMethods: [ClientAuthMethod.PRIVATE_KEY_JWT] }
 
 export type ServiceAccountWorld = Awaited<ReturnType<typeof startServiceAccounts>>
@@ -44,7 +45,7 @@ export async function startServiceAccounts(store: StoreKind) {
       const asked = { grantType: "client_credentials", clientId, clientSecret, audience }
       return (await connect.tokens.token(asked)).accessToken
     },
-    /** The audit events of an account; all must be the administrator's. */
+    /** The kinds of the account's audit events. Expects the administrator as the actor of each. */
     async kindsOf(principalId: string): Promise<string[]> {
       const query = server.store.db.selectFrom("audit_event").select(["kind", "actor_principal_id", "session_id"])
       const rows = await query
@@ -75,5 +76,5 @@ export function transportOf(protocol: string, { url }: TestServer) {
   return transport(url)
 }
 
-/** The reason of a call's refusal. */
+/** The reason for which a call is refused. */
 export const reasonOf = async (call: Promise<unknown>) => (await refusal(call)).split(" ").at(-1)

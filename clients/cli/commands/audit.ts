@@ -13,7 +13,7 @@ import { callAs } from "../api.ts"
 import { type Cli, examples, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { exitCodes } from "../failure.ts"
-import { collect, limitOption, upTo } from "../lists.ts"
+import { collect, collectPages, limitOption } from "../lists.ts"
 import { runServerProgram } from "../server-program.ts"
 import { nameIn, timeText, valueIn } from "../shape.ts"
 import { formatTable } from "../table.ts"
@@ -100,7 +100,7 @@ function listThem(cli: Cli, { limit, ...options }: ListOptions) {
     ...(options.until && { endTime: timestampFromDate(options.until) }),
   }
   return callAs(cli, listAuditEvents, { ...filter, pageSize: Math.min(limit, 200) }, async (api, first) => {
-    const events = await upTo(limit, async ({ pageSize, pageToken }) => {
+    const events = await collectPages(limit, async ({ pageSize, pageToken }) => {
       const page = pageToken === "" ? first : await api.call(listAuditEvents, { ...filter, pageSize, pageToken })
       return { items: page.auditEvents, nextPageToken: page.nextPageToken }
     })

@@ -26,7 +26,9 @@ export function completeCommand(cli: Cli, run: Run, program: () => Command): Com
     .allowUnknownOption()
     .action(
       run(async (words: readonly string[]) => {
-        const lines = complete(program(), words.length === 0 ? [""] : words).map(({ word, what }) => `${word}\t${what}`)
+        const lines = complete(program(), words.length === 0 ? [""] : words).map(
+          ({ word, description }) => `${word}\t${description}`,
+        )
         if (lines.length > 0) cli.terminal.out(lines.join("\n"))
         return 0
       }),

@@ -5,7 +5,7 @@ import { callAs } from "../api.ts"
 import { type Cli, examples, note, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { CommandError, exitCodes } from "../failure.ts"
-import { collect, limitOption, parseCount, upTo } from "../lists.ts"
+import { collect, collectPages, limitOption, parseCount } from "../lists.ts"
 import { homeOf, readProfiles } from "../profiles.ts"
 import { nameIn, timeText } from "../shape.ts"
 import { formatTable } from "../table.ts"
@@ -98,7 +98,7 @@ function useSignInOf(cli: Cli, appId: string): void {
 
 function listThem(cli: Cli, limit: number) {
   return callAs(cli, listPats, { pageSize: Math.min(limit, 200) }, async (api, first) => {
-    const pats = await upTo(limit, async ({ pageSize, pageToken }) => {
+    const pats = await collectPages(limit, async ({ pageSize, pageToken }) => {
       const page = pageToken === "" ? first : await api.call(listPats, { pageSize, pageToken })
       return { items: page.pats, nextPageToken: page.nextPageToken }
     })

@@ -11,7 +11,7 @@ import { type Api, callAs } from "../api.ts"
 import { type Cli, examples, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
-import { collect, limitOption, upTo } from "../lists.ts"
+import { collect, collectPages, limitOption } from "../lists.ts"
 import { appIdOf } from "../own-app.ts"
 import { nameIn, valueIn } from "../shape.ts"
 import { readSecret } from "../sign-in/ask.ts"
@@ -209,7 +209,7 @@ function shown(cli: Cli, client: ProviderClient): void {
 async function listThem(cli: Cli, { app, limit }: { app?: string; limit: number }) {
   const appId = await appIdOf(cli, app)
   return callAs(cli, listProviderClients, { appId, pageSize: Math.min(limit, 200) }, async (api, first) => {
-    const clients = await upTo(limit, async ({ pageSize, pageToken }) => {
+    const clients = await collectPages(limit, async ({ pageSize, pageToken }) => {
       const page = pageToken === "" ? first : await api.call(listProviderClients, { appId, pageSize, pageToken })
       return { items: page.providerClients, nextPageToken: page.nextPageToken }
     })

@@ -15,7 +15,7 @@ import { callAs } from "../api.ts"
 import { type Cli, examples, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
-import { collect, limitOption, upTo } from "../lists.ts"
+import { collect, collectPages, limitOption } from "../lists.ts"
 import { nameIn, timeText, valueIn } from "../shape.ts"
 import { formatRecord, formatTable } from "../table.ts"
 import { keyOf, secretOf } from "./service-credentials.ts"
@@ -85,7 +85,7 @@ function parseMethod(text: string): ClientAuthMethod {
 function listOf(cli: Cli, run: Run): Command {
   const listThem = (limit: number) =>
     callAs(cli, calls.listServiceAccounts, { pageSize: Math.min(limit, 200) }, async (api, first) => {
-      const accounts = await upTo(limit, async ({ pageSize, pageToken }) => {
+      const accounts = await collectPages(limit, async ({ pageSize, pageToken }) => {
         const page = pageToken === "" ? first : await api.call(calls.listServiceAccounts, { pageSize, pageToken })
         return { items: page.serviceAccounts, nextPageToken: page.nextPageToken }
       })

@@ -7,7 +7,7 @@ import { callAs } from "../api.ts"
 import { type Cli, examples, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
-import { limitOption, upTo } from "../lists.ts"
+import { collectPages, limitOption } from "../lists.ts"
 import { timeText } from "../shape.ts"
 import { formatTable } from "../table.ts"
 
@@ -50,7 +50,7 @@ function end(cli: Cli, sessionId: string | undefined, others: boolean) {
 
 function listThem(cli: Cli, limit: number) {
   return callAs(cli, listSessions, { pageSize: Math.min(limit, 200) }, async (api, first) => {
-    const sessions = await upTo(limit, async ({ pageSize, pageToken }) => {
+    const sessions = await collectPages(limit, async ({ pageSize, pageToken }) => {
       const page = pageToken === "" ? first : await api.call(listSessions, { pageSize, pageToken })
       return { items: page.sessions, nextPageToken: page.nextPageToken }
     })

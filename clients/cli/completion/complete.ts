@@ -1,12 +1,15 @@
-// The candidates for the next word of the command line.
 import type { Argument, Command, Option } from "commander"
 
 interface Candidate {
   readonly word: string
-  readonly what: string
+  readonly description: string
 }
 
-/** @param words The words after `signet`. The last one is being typed, and may be empty. */
+/**
+ * Returns the candidates for the last word of a command line.
+ *
+ * @param words The words after `signet`. The last word is being typed, and may be empty.
+ */
 export function complete(program: Command, words: readonly string[]): readonly Candidate[] {
   const before = words.slice(0, -1)
   const typed = words.at(-1) ?? ""
@@ -19,7 +22,7 @@ export function complete(program: Command, words: readonly string[]): readonly C
       if (!word.startsWith("-")) continue
     }
     if (word.startsWith("-")) {
-      const option = optionsOf(at, program).find(({ long, short }) => long === word || short === word)
+      const option = optionsOf(at).find(({ long, short }) => long === word || short === word)
       expects = option?.required || option?.optional ? option : undefined
       continue
     }
@@ -36,30 +39,28 @@ function candidates(
   program: Command,
   { expects, position, typed }: { expects: Option | undefined; position: number; typed: string },
 ): readonly Candidate[] {
-  if (expects !== undefined) return (expects.argChoices ?? []).map((word) => ({ word, what: "" }))
+  if (expects !== undefined) return (expects.argChoices ?? []).map((word) => ({ word, description: "" }))
   if (typed.startsWith("-")) {
-    return optionsOf(at, program).flatMap(({ long, description, hidden }) =>
-      long && !hidden ? [{ word: long, what: description }] : [],
+    return optionsOf(at).flatMap(({ long, description, hidden }) =>
+      long && !hidden ? [{ word: long, description }] : [],
     )
   }
   if (at.commands.length > 0 && position > 0) return []
   if (at.commands.length > 0) {
     const inner = at.commands
       .filter((one) => !isHidden(one))
-      .map((one) => ({ word: one.name(), what: one.description() }))
-    return at === program ? [...inner, { word: "help", what: "Show help." }] : inner
+      .map((one) => ({ word: one.name(), description: one.description() }))
+    return at === program ? [...inner, { word: "help", description: "Show help." }] : inner
   }
   const argument: Argument | undefined =
     at.registeredArguments[position] ?? at.registeredArguments.findLast(({ variadic }) => variadic)
-  return (argument?.argChoices ?? []).map((word) => ({ word, what: "" }))
+  return (argument?.argChoices ?? []).map((word) => ({ word, description: "" }))
 }
 
-const optionsOf = (at: Command, program: Command): readonly Option[] => {
-  const { visibleOptions, visibleGlobalOptions } = at.createHelp()
+/** The options that the help of the command lists, with those of its parents. */
+const optionsOf = (at: Command): readonly Option[] => {
   const help = Object.assign(at.createHelp(), { showGlobalOptions: true })
-  return at === program
-    ? visibleOptions.call(help, at)
-    : [...visibleOptions.call(help, at), ...visibleGlobalOptions.call(help, at)]
+  return [...help.visibleOptions(at), ...help.visibleGlobalOptions(at)]
 }
 
 const isHidden = (command: Command): boolean => command.name().startsWith("__")

@@ -88,7 +88,7 @@ export async function openParts(options: MessengerOptions, primitives: Primitive
       nowMs: () => clock.nowMs(),
       verify,
       fetch: async () => (await calls.devices.getIssuerKeys({})).issuerKeySet,
-      keep: (signed) => device.keepIssuerKeySet(signed),
+      store: (signed) => device.storeIssuerKeySet(signed),
     },
     device.issuerKeySet,
   )

@@ -1,6 +1,6 @@
 // Rechecks the inviter's authority when an invitation is accepted, which can be weeks after it was issued.
 
-import { isInside } from "../authz/administers.ts"
+import { isInside } from "../authz/admin-reach.ts"
 import { scopesHeld } from "../authz/scopes.ts"
 import type { ServiceAccount } from "../machine/records.ts"
 import type { App, Membership, Principal } from "../records.ts"

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { fail, type Lockout } from "./lockout.ts"
+import { countFailure, type Lockout } from "./lockout.ts"
 import type { LockoutPolicy } from "./policy.ts"
 
 const policy: LockoutPolicy = { failures: 5, seconds: 900, lockSeconds: 900, mostLockSeconds: 86_400 }
@@ -9,7 +9,7 @@ const minute = 60_000
 /** Failures at these times, in milliseconds. */
 function failAt(times: readonly number[], of = policy): Lockout {
   let state: Lockout | undefined
-  for (const time of times) state = fail(state, of, time).state
+  for (const time of times) state = countFailure(state, of, time).state
   if (state === undefined) throw new Error("no failure")
   return state
 }
@@ -32,7 +32,7 @@ describe("a lock", () => {
     let now = 0
     const lengths: number[] = []
     for (let i = 0; i < 40; i++) {
-      for (let j = 0; j < 5; j++) state = fail(state, policy, now).state
+      for (let j = 0; j < 5; j++) state = countFailure(state, policy, now).state
       lengths.push(((state?.lockedUntilMs ?? 0) - now) / minute)
       now = state?.lockedUntilMs ?? 0
     }
@@ -56,7 +56,7 @@ describe("a lock", () => {
         const counted: number[] = []
         for (const gap of gaps) {
           now += gap
-          const next = fail(state, small, now)
+          const next = countFailure(state, small, now)
           if (next.counted) counted.push(now)
           state = next.state
         }

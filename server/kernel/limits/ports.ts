@@ -33,7 +33,7 @@ export interface Taken {
 export interface LimitCounts {
   /** Takes one call from each bucket that has one left. An empty bucket is unchanged. */
   take(asks: readonly Ask[], locks: readonly Uint8Array[], nowMs: number): Promise<Taken>
-  /** Returns the calls to these buckets, because another bucket refused the call. */
+  /** Returns the calls to these buckets: another bucket refused the call, or the attempt was no wrong guess. */
   giveBack(asks: readonly Ask[]): Promise<void>
   /**
    * Counts a failure and locks at the policy's limit. While locked nothing is counted, so attempts do not prolong a

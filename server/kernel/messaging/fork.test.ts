@@ -27,11 +27,9 @@ describe("a fork", () => {
     expect(isFork(online(...reporters), 3n, online(...there))).toBe(expected)
   })
 
-  test("counts reports of its epoch, or one report with an operator's confirmation", () => {
+  test("counts the reports of its epoch only", () => {
     const there = online(10, 20, 30, 40, 50)
     expect(isFork([report(20), report(30, 2n), report(40, 2n)], 3n, there)).toBe(false)
-    expect(isFork([report(20)], 3n, there, true)).toBe(true)
-    expect(isFork([], 3n, there, true)).toBe(false)
   })
 })
 

@@ -3,7 +3,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Place } from "@signet/kernel/administration/ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
-import { administersInstallation, outOfReach } from "@signet/kernel/authz/administers"
+import { administersInstallation, reachMismatch } from "@signet/kernel/authz/admin-reach"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { type IdKinds, newId, type PrincipalId } from "@signet/kernel/ids"
@@ -62,7 +62,7 @@ export async function administer<T>(
         isInstallation,
         newId: (kind) => newId(kind, nowMs, deps.random.bytes(10)),
         reach(place) {
-          const reason = outOfReach(caller, isInstallation, place)
+          const reason = reachMismatch(caller, isInstallation, place)
           if (reason !== undefined) throw unresolved(reason)
         },
         record: (kind, { place: { appId, tenantId, contextId }, target, subject = null }) =>

@@ -2,7 +2,7 @@
 // missing.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { Context, Tenant } from "@signet/kernel/administration/records"
-import { outOfReach } from "@signet/kernel/authz/administers"
+import { reachMismatch } from "@signet/kernel/authz/admin-reach"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { App, Membership } from "@signet/kernel/records"
@@ -134,7 +134,7 @@ export async function foundMember(
   const principal = id && (await tx.principals.lock(id))
   if (principal === undefined || principal.status === "DELETED") throw unresolved()
   const all = await tx.identities.findMemberships(principal.id, appId)
-  const memberships = all.filter((each) => outOfReach(caller, isInstallation, each) === undefined)
+  const memberships = all.filter((each) => reachMismatch(caller, isInstallation, each) === undefined)
   if (memberships.length === 0 && !isInstallation) throw unresolved()
   return { id: principal.id, memberships }
 }

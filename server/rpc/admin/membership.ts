@@ -3,7 +3,7 @@
 import { isLiveMembership, membershipMoves } from "@signet/kernel/administration/moves"
 import type { Place } from "@signet/kernel/administration/ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
-import { isInside } from "@signet/kernel/authz/administers"
+import { isInside } from "@signet/kernel/authz/admin-reach"
 import { parseId } from "@signet/kernel/ids"
 import type { Membership } from "@signet/kernel/records"
 import { longestTokenMs } from "@signet/kernel/token/claims"

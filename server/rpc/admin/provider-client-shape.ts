@@ -53,16 +53,16 @@ const nonceModes: Record<number, kernel.ProviderClient["nonceMode"]> = {
   [ProviderClient_NonceMode.SHA256_B64URL]: "SHA256_B64URL",
 }
 
-/** The values that a message sets on a client, except secrets and preset. Its other fields are ignored. */
+/** Parses the values that a message sets on a client, and fills in defaults. Ignores secrets, preset and output fields. */
 export function clientValues(of: ProviderClient): ClientValues {
   return completed(givenValues(of))
 }
 
-/** As `clientValues`, without the values that follow from others. */
+/** As `clientValues`, without defaults. */
 export function givenValues(of: ProviderClient): ClientValues {
   return {
-    provider: named("provider", () => providerOf(of.provider)),
-    platform: named("platform", () => platformOf(of.platform)),
+    provider: parsed("provider", () => providerOf(of.provider)),
+    platform: parsed("platform", () => platformOf(of.platform)),
     clientId: of.clientId,
     issuers: of.issuers,
     canonicalIssuer: of.canonicalIssuer,
@@ -87,10 +87,10 @@ export function givenValues(of: ProviderClient): ClientValues {
   }
 }
 
-function named<T>(name: string, read: () => T): T {
+function parsed<T>(field: string, parse: () => T): T {
   try {
-    return read()
+    return parse()
   } catch {
-    throw new Refused("INVALID_FIELD", { metadata: { field: `provider_client.${name}` } })
+    throw new Refused("INVALID_FIELD", { metadata: { field: `provider_client.${field}` } })
   }
 }

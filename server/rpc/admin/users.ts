@@ -1,7 +1,7 @@
 // Finds users by an address that a provider verified, or by a provider's subject.
 import type { ServiceImpl } from "@connectrpc/connect"
 import { isLiveMembership } from "@signet/kernel/administration/moves"
-import { outOfReach } from "@signet/kernel/authz/administers"
+import { reachMismatch } from "@signet/kernel/authz/admin-reach"
 import { Refused } from "@signet/kernel/errors"
 import type { PersonSearch } from "@signet/kernel/identity/account-ports"
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
@@ -59,7 +59,7 @@ async function userOf({ tx, caller, isInstallation }: AdminTransaction, principa
   const all = await tx.members.listOfPrincipal(principal.id)
   const memberships = all
     .filter((each) => isLiveMembership(each) && (appId === null || each.appId === appId))
-    .filter((each) => outOfReach(caller, isInstallation, each) === undefined)
+    .filter((each) => reachMismatch(caller, isInstallation, each) === undefined)
     .map(membershipShape)
   const shown = { principal: principalShape(principal), memberships }
   const { identityId } = principal

@@ -5,7 +5,7 @@ import type { ContextId, TenantId } from "@signet/kernel/ids"
 import type { ClientFacts } from "@signet/kernel/machine/ports"
 import type { AccessTokenClaims } from "@signet/kernel/token/claims"
 import { buildServiceClaims } from "@signet/kernel/token/machine-claims"
-import { narrowed } from "@signet/kernel/token/narrow"
+import { narrowScopes } from "@signet/kernel/token/narrow-scopes"
 import type { Facts } from "../audit/audit.ts"
 import type { Client } from "./authenticate-client.ts"
 import type { TokenDeps } from "./deps.ts"
@@ -38,7 +38,7 @@ export function clientCredentials(
   if (account.allowedAudiences.length === 0) return refusal("CLIENT_NOT_ALLOWED")
   if (!account.allowedAudiences.includes(call.audience)) return refusal("AUDIENCE_NOT_ALLOWED", { field: "audience" })
   const ofAudience = app.scopes.filter(({ audience }) => audience === call.audience).map(({ key }) => key)
-  const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofAudience)
+  const scopes = narrowScopes(call.scopes, account.defaultScopes, account.scopes, ofAudience)
   if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
   const tenantId = placeOfOwn(client, call)
   if (tenantId instanceof Refused) return tenantId

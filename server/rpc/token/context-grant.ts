@@ -9,7 +9,7 @@ import { buildContextClaims, contextSeconds } from "@signet/kernel/token/context
 import { decideContext } from "@signet/kernel/token/context-exchange"
 import { contextTokenType } from "@signet/kernel/token/grant"
 import { buildServiceClaims } from "@signet/kernel/token/machine-claims"
-import { narrowed } from "@signet/kernel/token/narrow"
+import { narrowScopes } from "@signet/kernel/token/narrow-scopes"
 import { auditEvent } from "../audit/audit.ts"
 import { limited, refuseKnown } from "../limit.ts"
 import type { Client } from "./authenticate-client.ts"
@@ -108,7 +108,7 @@ export function ownContext(
 ): OwnGrant | Refused {
   const { account, app, versions } = client
   const ofOthers = app.scopes.filter(({ audience }) => audience !== deps.authAudience).map(({ key }) => key)
-  const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofOthers)
+  const scopes = narrowScopes(call.scopes, account.defaultScopes, account.scopes, ofOthers)
   if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
   const tenantId = placeOfOwn(client, call)
   if (tenantId instanceof Refused) return tenantId

@@ -45,12 +45,12 @@ export function problemOf(error: ConnectError, requestId: string): Problem {
   }
 }
 
-/** True for details that the problem's own members state: those of google.rpc and of authorization. */
-const isSaid = (type: string): boolean => /^(google\.rpc|signet\.authz)\./.test(type)
+/** True for details that other members of the problem contain: those of google.rpc and of authorization. */
+const isRedundant = (type: string): boolean => /^(google\.rpc|signet\.authz)\./.test(type)
 
 const detailsIn = ({ details }: ConnectError) =>
   details.flatMap((detail) => {
-    if (!("desc" in detail) || isSaid(detail.desc.typeName)) return []
+    if (!("desc" in detail) || isRedundant(detail.desc.typeName)) return []
     const message = create(detail.desc, detail.value)
     const value = base64Encode(toBinary(detail.desc, message), "std_raw")
     return [{ type: detail.desc.typeName, value, debug: toJson(detail.desc, message) }]

@@ -22,15 +22,15 @@ export function durableKeyPackages(
       inParallel(targets.deviceIds, (id) => devices.find(id)),
     ])
     const all = [...ofUsers, ...named].filter((one) => one !== undefined)
-    const there = all.filter(
+    const active = all.filter(
       (one) => one.status === "ACTIVE" && one.appId === place.appId && one.tenantId === place.tenantId,
     )
     const owners = new Set([...targets.userIds, ...named.flatMap((one) => one?.userId ?? [])])
     const asked = [...owners].filter((userId) => userId !== requester.userId && !addable.includes(userId))
     const blockers = await blocks.blockersOf(requester.userId, asked, place)
-    const ids = new Set(there.map(({ id }) => id))
+    const ids = new Set(active.map(({ id }) => id))
     ids.delete(requester.deviceId)
-    const blocking = there.filter(({ userId }) => blockers.includes(userId)).map(({ id }) => id)
+    const blocking = active.filter(({ userId }) => blockers.includes(userId)).map(({ id }) => id)
     return { deviceIds: [...ids].toSorted(), blocking, blockers }
   }
 
@@ -52,16 +52,16 @@ export function durableKeyPackages(
       const claimed = (claim: ClaimRecord) => ({ is: "claimed", claim: withoutPackagesOf(claim, blockers) }) as const
       if (begun.is === "claimed") return { ...claimed(begun.claim), low: [] }
       const claim = { claimId: id, requesterDeviceId }
-      const willing = begun.deviceIds.filter((deviceId) => !blocking.includes(deviceId))
-      const given = await inParallel(willing, async (deviceId) => ({
+      const unblocked = begun.deviceIds.filter((deviceId) => !blocking.includes(deviceId))
+      const taken = await inParallel(unblocked, async (deviceId) => ({
         deviceId,
         ...(await ask(() => device(deviceId).take(claim, nowMs))),
       }))
-      const packages = given.flatMap(({ taken }) => taken ?? [])
+      const packages = taken.flatMap((one) => one.taken ?? [])
       const finished = await ask(() => requester().finishClaim({ id, requesterDeviceId }, packages, audit))
-      // The claim was begun so long ago that it has expired since.
+      // The claim has expired since it began.
       if (finished === undefined) throw new Refused("UNAVAILABLE")
-      const low = finished.isFirst ? given.filter(({ isLow }) => isLow).map(({ deviceId }) => deviceId) : []
+      const low = finished.isFirst ? taken.filter(({ isLow }) => isLow).map(({ deviceId }) => deviceId) : []
       return { ...claimed(finished.claim), low }
     },
 

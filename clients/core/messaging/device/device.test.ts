@@ -44,25 +44,25 @@ test.each([
   ["in another order", [second, third, first]],
 ])("of the key sets that tabs store, %s, the newest is kept", async (_, order) => {
   const all = await tabs(order.length)
-  for (const [i, signed] of order.entries()) await all[i]?.keepIssuerKeySet(signed)
+  for (const [i, signed] of order.entries()) await all[i]?.storeIssuerKeySet(signed)
   for (const device of all) {
     await device.reload()
     expect(versionOf(device.issuerKeySet)).toBe(3n)
   }
   // A tab with an older set gets the newest one.
-  expect(await all[0]?.keepIssuerKeySet(second)).toEqual(third)
+  expect(await all[0]?.storeIssuerKeySet(second)).toEqual(third)
 })
 
 test("of two key sets of one version, the one that was stored first is kept", async () => {
   const [device] = await tabs(1)
   const other = await issueIssuerKeySet({ ...keySetFields, setVersion: 3n, notAfter: keySetFields.notAfter - 1n }, root)
-  await device?.keepIssuerKeySet(third)
-  expect(await device?.keepIssuerKeySet(other)).toEqual(third)
+  await device?.storeIssuerKeySet(third)
+  expect(await device?.storeIssuerKeySet(other)).toEqual(third)
 })
 
 test("of the key sets that tabs store concurrently, the newest is kept", async () => {
   const all = await tabs(3)
-  await Promise.all([first, third, second].map((signed, i) => all[i]?.keepIssuerKeySet(signed)))
+  await Promise.all([first, third, second].map((signed, i) => all[i]?.storeIssuerKeySet(signed)))
   const [again] = all
   await again?.reload()
   expect(again?.issuerKeySet).toEqual(third)
@@ -142,7 +142,7 @@ test("rows of the device are written after another tab's write, and never over a
 
 test("a forgotten device signs nothing", async () => {
   const [device] = await tabs(1)
-  device?.forget()
+  device?.wipeKeys()
   expect(() => device?.identity()).toThrow(expect.objectContaining({ reason: "DEVICE_ENDED" }))
   expect(device?.caller()).toBeUndefined()
 })

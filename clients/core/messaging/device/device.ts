@@ -18,7 +18,7 @@ import {
 } from "./registration.ts"
 import { openStoredDevice } from "./stored-device.ts"
 
-/** This device: its id, its credential, and keys that only sign. */
+/** This device: its id, its credential, and references to its keys, which can sign but not be read. */
 export interface OwnDevice {
   /** `dev_…`; undefined before it is registered. */
   readonly id: string | undefined
@@ -36,7 +36,7 @@ export interface OwnDevice {
   /** The newest stored issuer key set; empty for none. */
   readonly issuerKeySet: Uint8Array
   /** Stores an issuer key set. @returns The stored one: another tab may have stored a newer one. */
-  keepIssuerKeySet(signed: Uint8Array): Promise<Uint8Array>
+  storeIssuerKeySet(signed: Uint8Array): Promise<Uint8Array>
   /** The signer of a key reference, for the engine. */
   signerOf(reference: Uint8Array): Signer | undefined
   /** The signer of calls; undefined before registration. */
@@ -49,11 +49,11 @@ export interface OwnDevice {
   readonly marks: DeviceMarks
   mark(marks: Partial<DeviceMarks>): Promise<void>
   /** Drops id, keys and credential: the next `register` creates another device. */
-  startAnew(): Promise<void>
+  drop(): Promise<void>
   /** Reads the stored record, which another tab may have changed. */
   reload(): Promise<void>
   /** Wipes the keys in memory. Every later signature fails. */
-  forget(): void
+  wipeKeys(): void
 }
 
 export interface DeviceMarks {
@@ -73,7 +73,7 @@ export interface DeviceOptions extends DeviceTraits, Storage {
 export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const { suite, renewToken } = options
   const stored = await openStoredDevice(options)
-  /** Signs calls instead of the record's key. */
+  /** Signs calls instead of the record's key, while a renewal whose response was lost is repeated. */
   let proving: IdentityKey | undefined
   const deps: RegistrationDeps = {
     stored,
@@ -108,7 +108,7 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     get issuerKeySet() {
       return stored.record?.issuerKeySet ?? new Uint8Array()
     },
-    async keepIssuerKeySet(signed) {
+    async storeIssuerKeySet(signed) {
       return (await stored.change((before) => withIssuerKeySet(before, signed))).issuerKeySet
     },
     signerOf: stored.signerOf,
@@ -126,10 +126,10 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     async mark(marks) {
       await stored.change((before) => create(DeviceRecordSchema, { ...before, ...marks }))
     },
-    startAnew: stored.drop,
+    drop: stored.drop,
     async reload() {
       await stored.load()
     },
-    forget: stored.wipe,
+    wipeKeys: stored.wipe,
   }
 }

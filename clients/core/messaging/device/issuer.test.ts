@@ -19,7 +19,7 @@ function issuerAt(
 ) {
   const roots = [root.publicKey]
   const fetch = async () => fetched
-  return openIssuer({ issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify, fetch, keep }, kept)
+  return openIssuer({ issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify, fetch, store: keep }, kept)
 }
 
 test("a key set expires while the program runs, even if the service withholds the next one", async () => {
@@ -59,7 +59,7 @@ test("two sets of one version, each shown to one tab, are refused", async () => 
 
 test("before the first fetch there are no keys", () => {
   const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, keySetBytes, { kept: new Uint8Array() })
-  const none = { reason: "ISSUER_KEYS_REFUSED", message: "no key set was fetched yet" }
+  const none = { reason: "ISSUER_KEYS_REFUSED", message: "no issuer key set was fetched yet: call `refresh` first" }
   expect(() => issuer.keys()).toThrow(expect.objectContaining(none))
 })
 

@@ -29,37 +29,38 @@ export interface IssuerOptions {
    *
    * @returns The stored set. It differs if another tab has stored a newer one, or a fork of the same version.
    */
-  readonly keep: (signed: Uint8Array) => Promise<Uint8Array>
+  readonly store: (signed: Uint8Array) => Promise<Uint8Array>
 }
 
-/** @param kept The newest stored set; empty for none. */
-export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
+/** @param stored The newest stored set; empty for none. */
+export function openIssuer(options: IssuerOptions, stored: Uint8Array): Issuer {
   const issuerId = issuerIdOf(options.issuer)
-  let newest = kept
+  let newest = stored
   let seen: { readonly version: bigint; readonly hash: Uint8Array } | undefined =
-    kept.length === 0 ? undefined : { version: versionOf(kept), hash: hash("issuer-keys", kept) }
-  const take = (signed: Uint8Array): IssuerKeys => {
+    stored.length === 0 ? undefined : { version: versionOf(stored), hash: hash("issuer-keys", stored) }
+  const verified = (signed: Uint8Array): IssuerKeys => {
     const atSeconds = BigInt(Math.floor(options.nowMs() / 1_000))
     const { roots, verify } = options
     return verifyIssuerKeySet(signed, { roots, issuerId, atSeconds, seen, verify })
   }
   return {
     keys() {
-      if (newest.length === 0) throw new MessagingError("ISSUER_KEYS_REFUSED", "no key set was fetched yet")
+      if (newest.length === 0)
+        throw new MessagingError("ISSUER_KEYS_REFUSED", "no issuer key set was fetched yet: call `refresh` first")
       // Verified at every use: a set expires even if the service withholds the next one. The signature check is cached.
-      return refusing(() => take(newest))
+      return refusing(() => verified(newest))
     },
     async refresh() {
       const signed = await options.fetch()
-      const next = refusing(() => take(signed))
-      const kept = next.version === seen?.version ? signed : await options.keep(signed)
+      const next = refusing(() => verified(signed))
+      const inStore = next.version === seen?.version ? signed : await options.store(signed)
       seen = next
       newest = signed
-      if (equalBytes(kept, signed)) return next
+      if (equalBytes(inStore, signed)) return next
       // Another tab has stored a newer set, which must not contradict this one.
-      const theirs = refusing(() => take(kept))
+      const theirs = refusing(() => verified(inStore))
       seen = theirs
-      newest = kept
+      newest = inStore
       return theirs
     },
   }

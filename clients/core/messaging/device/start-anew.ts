@@ -30,7 +30,7 @@ export async function giveWay(context: Context): Promise<void> {
   const keyPackages = await store.list(deviceSpace, "keyPackage")
   const gone = keyPackages.map(({ key }) => ({ op: "remove", table: "keyPackage", key }) as const)
   if (gone.length > 0) await writeDeviceRows(context, gone)
-  await device.startAnew()
+  await device.drop()
   await becomeDevice(context)
 }
 

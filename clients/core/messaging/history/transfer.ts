@@ -135,8 +135,8 @@ export interface HistoryProgress {
   readonly chunks: number
 }
 
-/** The delay between two looks for new chunks, in milliseconds. */
-const againMs = 2_000
+/** The delay between two polls for new chunks, in milliseconds. */
+const pollMs = 2_000
 
 /**
  * Continues all transfers of this device, as sender and as receiver, until none is left. Call it again after a restart:
@@ -155,7 +155,7 @@ export async function runHistory(
     const ids = await transferIds(context)
     if (ids.length === 0) return
     const { archives } = await retrying(context, signal, () => context.calls.archives.listArchives({}))
-    let isMoving = false
+    let hasProgress = false
     for (const id of ids) {
       signal?.throwIfAborted()
       const archive = archives.find(({ archiveId }) => hex(archiveId) === id)
@@ -164,12 +164,12 @@ export async function runHistory(
         side === "sending"
           ? await sendNext(context, id, archive, signal)
           : (await receiveNext(context, id, archive, signal)) === "imported"
-      isMoving ||= isMoved
+      hasProgress ||= isMoved
       const after = await readTransfer(context, id)
       if (isMoved && after !== undefined) onProgress?.({ transferId: id, chunks: Number(after.record.next) })
     }
     signal?.throwIfAborted()
-    if (!isMoving && (await transferIds(context)).length > 0) await pause(context.clock, againMs)
+    if (!hasProgress && (await transferIds(context)).length > 0) await pause(context.clock, pollMs)
   }
 }
 
@@ -190,7 +190,7 @@ async function codesOf(context: Context): Promise<readonly CodeOfDevice[]> {
 
 async function requestOf(context: Context, transferId: string): Promise<VerifiedRequest> {
   const found = (await openRequests(context)).find(({ request }) => keyOfTransfer(request.transferId) === transferId)
-  if (found === undefined) throw refused("no device of this user has such an open request")
+  if (found === undefined) throw refused("no device of this user has an open request with this transfer id")
   return found
 }
 
@@ -202,14 +202,17 @@ function parseQr(qr: string): HistoryQrV1 {
     const isWhole = code.version === qrVersion && code.transferId.length === 16 && code.secret.length === secretBytes
     if (isWhole && code.deviceFingerprint.length === 32) return code
   } catch (cause) {
-    throw refused("the scanned code is no request for the history", cause)
+    throw refused("the scanned code does not request the history", cause)
   }
-  throw refused("the scanned code is no request for the history")
+  throw refused("the scanned code does not request the history")
 }
 
 const refused = (rule: string, cause?: unknown): MessagingError =>
   new MessagingError("HISTORY_REFUSED", rule, { cause })
 const otherCode = (): MessagingError =>
-  new MessagingError("COMPARISON_FAILED", "the digits are not those of the two devices")
+  new MessagingError("COMPARISON_FAILED", "the digits differ from those of the two devices: compare them again")
 const unknownTransfer = (): MessagingError =>
-  new MessagingError("HISTORY_ENDED", "this device has no such request for the history")
+  new MessagingError(
+    "HISTORY_ENDED",
+    "this device has no open request with this transfer id: request the history first",
+  )

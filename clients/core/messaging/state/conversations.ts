@@ -44,7 +44,7 @@ export function openConversations(
       return opened
     },
     async wipeAll() {
-      device.forget()
+      device.wipeKeys()
       rows.release()
       await Promise.all([...handles.values()].map((handle) => handle.wipe()))
     },

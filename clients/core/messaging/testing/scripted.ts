@@ -150,7 +150,7 @@ export async function scripted({
     {
       ...{ issuer: world.issuerUrl, roots: [world.root.publicKey], nowMs, verify: verifyEd25519 },
       fetch: async () => (await calls.devices.getIssuerKeys({})).issuerKeySet,
-      keep: async (signed) => signed,
+      store: async (signed) => signed,
     },
     kept,
   )

@@ -38,8 +38,8 @@ export interface ListedDevices {
 type Needs = Trust & Pick<Ambient, "clock"> & Pick<Context, "calls">
 
 /**
- * Reads the lists after the seen one. Each must name its predecessor, and keep its devices and revocations. Without a
- * seen list, the newest one is trusted on first use.
+ * Returns the user's active devices by the newest list. Each list after the seen one must name its predecessor, contain
+ * its devices, and reactivate no revoked device. Without a seen list, the newest one is trusted on first use.
  *
  * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
  * @throws MessagingError ANSWER_REFUSED if the devices contradict the list.
@@ -92,7 +92,7 @@ async function newestList(
       const isSeen = head !== undefined && equalBytes(hash("device-list", signed), head.hash)
       const list = isSeen ? seenList(signed) : await verifiedList(context, userId, signed)
       if (placeAfter(head, list) === "gap") throw new CanonicalError("DEVICE_LIST_FORK")
-      if (newest !== undefined) ensureNothingTakenBack(newest.body, list.body)
+      if (newest !== undefined) ensureContains(list.body, newest.body)
       newest = list
       head = { version: list.body.listVersion, hash: list.hash }
     }
@@ -101,7 +101,7 @@ async function newestList(
     }
     if (head.version === page.newestVersion) return newest
     if (head.version <= after)
-      throw new MessagingError("ANSWER_REFUSED", "the service names a device list and does not return it")
+      throw new MessagingError("ANSWER_REFUSED", "the service states a newer device list and does not return it")
     after = head.version
   }
 }
@@ -119,7 +119,7 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
   const { issuer, owner, verify } = context
   const { issuedAt } = bodyOf(signed)
   if (issuedAt > BigInt(nowSeconds(context)) + maxListAheadSeconds) throw new CanonicalError("LIST_FROM_FUTURE")
-  const take = () =>
+  const verifiedNow = () =>
     verifyDeviceList(signed, {
       issuerKeys: issuer.keys(),
       tenantId: owner.tenant,
@@ -130,20 +130,20 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
       verify,
     })
   try {
-    return take()
+    return verifiedNow()
   } catch (error) {
     if (!(error instanceof CanonicalError) || !mayBeStaleKeys(error)) throw error
     await issuer.refresh()
-    return take()
+    return verifiedNow()
   }
 }
 
-/** Checks that a list omits no device and reactivates no revoked one. @throws CanonicalError DEVICE_LIST_FORK */
-function ensureNothingTakenBack(before: DeviceListBodyV1, after: DeviceListBodyV1): void {
+/** Checks that a list omits no device of its predecessor and reactivates no revoked one. @throws CanonicalError DEVICE_LIST_FORK */
+function ensureContains(after: DeviceListBodyV1, before: DeviceListBodyV1): void {
   const now = new Map(after.entries.map(({ deviceId, status }) => [hex(deviceId), status]))
   for (const { deviceId, status } of before.entries) {
     const next = now.get(hex(deviceId))
-    const isBack = status === DeviceStatus.REVOKED && next !== DeviceStatus.REVOKED
-    if (next === undefined || isBack) throw new CanonicalError("DEVICE_LIST_FORK")
+    const isReactivated = status === DeviceStatus.REVOKED && next !== DeviceStatus.REVOKED
+    if (next === undefined || isReactivated) throw new CanonicalError("DEVICE_LIST_FORK")
   }
 }

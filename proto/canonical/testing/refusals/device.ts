@@ -37,7 +37,7 @@ const smallOrder = Uint8Array.of(1, ...new Uint8Array(31))
 const smallOrderRequest = resigned(DeviceRequestBodyV1Schema, requestBytes, { leafSignatureKey: smallOrder }, leaf)
 
 export const requestRefusals: readonly Refusal[] = table("request", verifyDeviceRequest, requestExpectation, [
-  ["a good request", requestBytes, {}, "ok"],
+  ["a valid request", requestBytes, {}, "ok"],
   ["not an envelope", Uint8Array.of(1), {}, "REQUEST_MALFORMED"],
   [
     "signed by a key other than the one asked for",
@@ -48,7 +48,7 @@ export const requestRefusals: readonly Refusal[] = table("request", verifyDevice
   ["for a key that the signer does not hold", envelope(misnamed), {}, "REQUEST_BAD_SIGNATURE"],
   ["tampered", tampered(requestBytes), {}, "REQUEST_BAD_SIGNATURE"],
   [
-    "for a key of small order, under which anybody signs",
+    "for a key of small order, whose signatures anybody can forge",
     envelope({
       ...partsOf(smallOrderRequest),
       keyId: keyIdOf(smallOrder),
@@ -63,9 +63,14 @@ export const requestRefusals: readonly Refusal[] = table("request", verifyDevice
   ["in another app", requestBytes, { appId: id(9) }, "REQUEST_WRONG_APP"],
   ["by another user", requestBytes, { userId: world.bob }, "REQUEST_WRONG_USER"],
   ["from a clock five minutes ahead", requestBytes, { atSeconds: now - maxRequestSeconds }, "ok"],
-  ["from a clock further ahead", requestBytes, { atSeconds: now - maxRequestSeconds - 1n }, "REQUEST_NOT_YET_VALID"],
+  [
+    "from a clock more than five minutes ahead",
+    requestBytes,
+    { atSeconds: now - maxRequestSeconds - 1n },
+    "REQUEST_NOT_YET_VALID",
+  ],
   ["in its last second", requestBytes, { atSeconds: now + maxRequestSeconds - 1n }, "ok"],
-  ["at its end", requestBytes, { atSeconds: now + maxRequestSeconds }, "REQUEST_EXPIRED"],
+  ["at its expiry", requestBytes, { atSeconds: now + maxRequestSeconds }, "REQUEST_EXPIRED"],
 ])
 
 const call = { deviceId: world.phone, method: "/signet.messaging.v1.KeyPackageService/Claim", request: id(1) }
@@ -73,12 +78,22 @@ export const deviceProofBytes = await issueDeviceProof(call, id(0xf2), now, leaf
 const proofExpectation: DeviceProofExpectation = { ...call, leafKey: leaf.publicKey, atSeconds: now }
 
 export const deviceProofRefusals: readonly Refusal[] = table("device-proof", verifyDeviceProof, proofExpectation, [
-  ["a good proof", deviceProofBytes, {}, "ok"],
+  ["a valid proof", deviceProofBytes, {}, "ok"],
   ["not an envelope", Uint8Array.of(1), {}, "DEVICE_PROOF_MALFORMED"],
   ["by another device's key", deviceProofBytes, { leafKey: otherLeaf.publicKey }, "DEVICE_PROOF_KEY_MISMATCH"],
   ["tampered", tampered(deviceProofBytes), {}, "DEVICE_PROOF_BAD_SIGNATURE"],
-  ["nonsense, badly signed", envelope({ ...partsOf(deviceProofBytes), body: id(1) }), {}, "DEVICE_PROOF_BAD_SIGNATURE"],
-  ["nonsense, well signed", signedRaw(DeviceProofBodyV1Schema, id(1), leaf), {}, "DEVICE_PROOF_MALFORMED"],
+  [
+    "a malformed body with an invalid signature",
+    envelope({ ...partsOf(deviceProofBytes), body: id(1) }),
+    {},
+    "DEVICE_PROOF_BAD_SIGNATURE",
+  ],
+  [
+    "a malformed body with a valid signature",
+    signedRaw(DeviceProofBodyV1Schema, id(1), leaf),
+    {},
+    "DEVICE_PROOF_MALFORMED",
+  ],
   ["of another device with the same key", deviceProofBytes, { deviceId: id(9) }, "DEVICE_PROOF_WRONG_DEVICE"],
   [
     "for another method",
@@ -88,7 +103,12 @@ export const deviceProofRefusals: readonly Refusal[] = table("device-proof", ver
   ],
   ["for another request", deviceProofBytes, { request: id(2) }, "DEVICE_PROOF_WRONG_BODY"],
   ["a minute ahead", deviceProofBytes, { atSeconds: now - maxDeviceProofSeconds }, "ok"],
-  ["further ahead", deviceProofBytes, { atSeconds: now - maxDeviceProofSeconds - 1n }, "DEVICE_PROOF_NOT_YET_VALID"],
+  [
+    "more than a minute ahead",
+    deviceProofBytes,
+    { atSeconds: now - maxDeviceProofSeconds - 1n },
+    "DEVICE_PROOF_NOT_YET_VALID",
+  ],
   ["a minute old", deviceProofBytes, { atSeconds: now + maxDeviceProofSeconds }, "ok"],
-  ["older", deviceProofBytes, { atSeconds: now + maxDeviceProofSeconds + 1n }, "DEVICE_PROOF_EXPIRED"],
+  ["more than a minute old", deviceProofBytes, { atSeconds: now + maxDeviceProofSeconds + 1n }, "DEVICE_PROOF_EXPIRED"],
 ])

@@ -77,7 +77,7 @@ export const issuerKeysRefusals: readonly Refusal[] = table("issuer-keys", verif
   ["at its first second", keySetBytes, { atSeconds: keySetFields.notBefore }, "ok"],
   ["a second before", keySetBytes, { atSeconds: keySetFields.notBefore - 1n }, "ISSUER_KEYS_NOT_YET_VALID"],
   ["at its last second", keySetBytes, { atSeconds: keySetFields.notAfter - 1n }, "ok"],
-  ["at its end", keySetBytes, { atSeconds: keySetFields.notAfter }, "ISSUER_KEYS_EXPIRED"],
+  ["at its expiry", keySetBytes, { atSeconds: keySetFields.notAfter }, "ISSUER_KEYS_EXPIRED"],
   ["rolled back", keySetBytes, { seen: { version: 8n, hash: world.bytes32(1) } }, "ISSUER_KEYS_ROLLBACK"],
   [
     "another set of the same version",

@@ -48,5 +48,10 @@ export const listRefusals: readonly Refusal[] = table("list", verifyDeviceList, 
   ["of another app", listBytes, { appId: id(9) }, "LIST_WRONG_APP"],
   ["of another user", listBytes, { userId: world.bob }, "LIST_WRONG_USER"],
   ["five minutes ahead", listBytes, { atSeconds: listFields.issuedAt - maxListAheadSeconds }, "ok"],
-  ["further ahead", listBytes, { atSeconds: listFields.issuedAt - maxListAheadSeconds - 1n }, "LIST_FROM_FUTURE"],
+  [
+    "more than five minutes ahead",
+    listBytes,
+    { atSeconds: listFields.issuedAt - maxListAheadSeconds - 1n },
+    "LIST_FROM_FUTURE",
+  ],
 ])

@@ -25,7 +25,7 @@ const removes = { op: MembershipOp.REMOVE, added: [], removed: [leaf] }
 const { ADD, LEAVE, REJOIN } = MembershipOp
 
 export const proofRefusals: readonly Refusal[] = table("proof", verifyMembershipProof, world.proofExpectation, [
-  ["a good proof", proofBytes, {}, "ok"],
+  ["a valid proof", proofBytes, {}, "ok"],
   ["one that removes", changed(removes), {}, "ok"],
   ["one that lets leave", changed({ ...removes, op: LEAVE }), {}, "ok"],
   ["one that lets rejoin: out", changed({ ...removes, op: REJOIN }), {}, "ok"],
@@ -85,5 +85,5 @@ export const proofRefusals: readonly Refusal[] = table("proof", verifyMembership
   ["at its first second", proofBytes, { atSeconds: issuedAt }, "ok"],
   ["a second before", proofBytes, { atSeconds: issuedAt - 1n }, "PROOF_NOT_YET_VALID"],
   ["at its last second", proofBytes, { atSeconds: expiresAt - 1n }, "ok"],
-  ["at its end", proofBytes, { atSeconds: expiresAt }, "PROOF_EXPIRED"],
+  ["at its expiry", proofBytes, { atSeconds: expiresAt }, "PROOF_EXPIRED"],
 ])

@@ -65,5 +65,10 @@ export const receiptRefusals: readonly Refusal[] = table("receipt", verifyCommit
     "RECEIPT_TIME_BACKWARDS",
   ],
   ["five minutes ahead", receiptBytes, { nowMs: acceptedAtMs - maxReceiptAheadMs }, "ok"],
-  ["further ahead", receiptBytes, { nowMs: acceptedAtMs - maxReceiptAheadMs - 1n }, "RECEIPT_FROM_FUTURE"],
+  [
+    "more than five minutes ahead",
+    receiptBytes,
+    { nowMs: acceptedAtMs - maxReceiptAheadMs - 1n },
+    "RECEIPT_FROM_FUTURE",
+  ],
 ])

@@ -3,8 +3,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { DescService } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { closeAfterResponse } from "../../../node/close-after-response.ts"
 import { type ListenerOptions, listener } from "../../../node/listener.ts"
-import { leaveUnread } from "../../../node/unread-body.ts"
 import { maxRequestBytes } from "../../../serving/wire/limits.ts"
 import { framingOf } from "../../../serving/wire/unary-body.ts"
 import { forward } from "./forward.ts"
@@ -83,7 +83,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 async function answer(inside: GatewayContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  leaveUnread(request)
+  closeAfterResponse(request)
   // An unhandled error event of a connection would end the process.
   request.on("error", () => undefined)
   response.on("error", () => undefined)

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { take } from "@signet/kernel/limits/bucket"
-import { fail, type Lockout } from "@signet/kernel/limits/lockout"
+import { countFailure, type Lockout } from "@signet/kernel/limits/lockout"
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import fc from "fast-check"
 import { Miniflare } from "miniflare"
@@ -78,7 +78,7 @@ test("of failures equal the kernel's lockout", async () => {
       let nowMs = start
       for (const gap of gaps) {
         nowMs += gap
-        const expected = fail(state, policy, nowMs)
+        const expected = countFailure(state, policy, nowMs)
         state = expected.state
         expect(await counts.fail(key, policy, nowMs)).toBe(expected.counted ? null : state.lockedUntilMs)
         const { lockedUntilMs } = await counts.take([], [key], nowMs)

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers"
 import { spanMicros, stepMicros, take } from "@signet/kernel/limits/bucket"
-import { fail, type Lockout } from "@signet/kernel/limits/lockout"
+import { countFailure, type Lockout } from "@signet/kernel/limits/lockout"
 import type { LockoutPolicy, Window } from "@signet/kernel/limits/policy"
 import type { Counted } from "@signet/kernel/limits/ports"
 
@@ -55,7 +55,7 @@ export class CounterObject extends DurableObject {
 
   /** Counts a failure. @returns The end of an earlier lock, or null. */
   fail(policy: LockoutPolicy, nowMs: number): number | null {
-    const { counted, state } = fail(this.#kept.lock, policy, nowMs)
+    const { counted, state } = countFailure(this.#kept.lock, policy, nowMs)
     if (!counted) return state.lockedUntilMs
     const untilMs = Math.max(state.lockedUntilMs + policy.mostLockSeconds * 1_000, state.windowEndsAtMs)
     this.#keep({ ...this.#kept, lock: state }, untilMs)

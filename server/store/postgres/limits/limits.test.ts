@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { take } from "@signet/kernel/limits/bucket"
-import { fail, type Lockout } from "@signet/kernel/limits/lockout"
+import { countFailure, type Lockout } from "@signet/kernel/limits/lockout"
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import {
@@ -62,7 +62,7 @@ describeOnEachStore("counts", (kind) => {
         let nowMs = start
         for (const gapMs of gaps) {
           nowMs += gapMs
-          const expected = fail(state, policy, nowMs)
+          const expected = countFailure(state, policy, nowMs)
           state = expected.state
           const locked = await opened.store.limits.fail(key, policy, nowMs)
           expect(locked).toBe(expected.counted ? null : state.lockedUntilMs)

@@ -1,5 +1,5 @@
 import { spanMicros, stepMicros } from "@signet/kernel/limits/bucket"
-import { mostLocks } from "@signet/kernel/limits/lockout"
+import { maxLocks } from "@signet/kernel/limits/lockout"
 import type { Ask, Counted, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import { type Database, run } from "../sql.ts"
 
@@ -60,7 +60,7 @@ values ($1,
 on conflict (key) do update set
   ${choose("failures", "0", failures)},
   ${choose("window_ends_at_us", "$2::bigint", windowEnds)},
-  ${choose("locks", `least((${locks}) + 1, ${mostLocks})`, locks)},
+  ${choose("locks", `least((${locks}) + 1, ${maxLocks})`, locks)},
   ${choose("locked_until_us", lockedUntil, "kept.locked_until_us")},
   ${choose("forgotten_at_us", `${lockedUntil} + $6::bigint`, `greatest(kept.locked_until_us + $6::bigint, ${windowEnds})`)},
   was_counted = not (${isLocked})

@@ -19,7 +19,7 @@ import {
   type WithRoster,
 } from "./conversation-rows.ts"
 import { loadLocked, update } from "./load.ts"
-import { joinGate, refuseIfThere } from "./moving/gates.ts"
+import { joinGate, refuseIfExists } from "./moving/gates.ts"
 import { createTurns } from "./turns.ts"
 import { writeCommit } from "./write-commit.ts"
 
@@ -79,7 +79,7 @@ async function lock(trx: Database, { conversationId, deviceId, commit }: Verifie
   if (commit !== null) return there(await loadLocked(trx, conversationId))
   type Row = ConversationRow & WithRoster & { seen_epoch: number }
   const [row] = await run<Row>(trx, lockText, [conversationId, deviceId])
-  if (row === undefined) await refuseIfThere(trx, "conversation", conversationId)
+  if (row === undefined) await refuseIfExists(trx, "conversation", conversationId)
   if (row === undefined || row.seen_epoch === row.epoch) return there(row && conversationOf(row))
   const [own] = await run<WithRoster>(trx, ownLeafText, [conversationId, deviceId])
   return conversationOf({ ...row, roster: own?.roster ?? null })

@@ -4,7 +4,7 @@ import { isReadable, type PlaceState, placeHeld } from "@signet/kernel/messaging
 import type { Archives } from "@signet/kernel/messaging/ports"
 import { atOrNull, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf, tenantOf } from "./access.ts"
-import { enterPlace } from "./moving/gates.ts"
+import { lockPlaceGate } from "./moving/gates.ts"
 
 interface ArchivesRow {
   archives: readonly Archive[]
@@ -37,7 +37,7 @@ export function archives({ ask, transact }: Access): Archives {
 
     change: ({ userId, place, change }, nowMs, audit) =>
       transact<Awaited<ReturnType<Archives["change"]>>>(async (trx, log, undo) => {
-        await enterPlace(trx, place, userId)
+        await lockPlaceGate(trx, place, userId)
         const own = [...placeOf(place), userId]
         await run(trx, makeText, own)
         const decision = decideArchive(await lock(trx, own), change, nowMs)

@@ -3,7 +3,7 @@ import type { Attachments } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../sql.ts"
 import { type Access, appendAudit } from "./access.ts"
-import { enter, isClosedOf } from "./moving/gates.ts"
+import { isClosedOf, lockGate } from "./moving/gates.ts"
 
 export const attachmentColumns = [
   "id",
@@ -54,7 +54,7 @@ export function attachments({ ask, transact }: Access): Attachments {
   return {
     create: (record) =>
       transact(async (trx) => {
-        await enter(trx, "conversation", record.conversationId)
+        await lockGate(trx, "conversation", record.conversationId)
         await run(trx, insertText, valuesOf(record))
         const [row] = await run<AttachmentRow>(trx, findByKeyText, [record.ownerDeviceId, record.idempotencyKey])
         if (row === undefined) throw new Error("an attachment was not inserted")
@@ -68,14 +68,14 @@ export function attachments({ ask, transact }: Access): Attachments {
 
     addPart: (id, index) =>
       transact(async (trx) => {
-        await enter(trx, "attachment", id)
+        await lockGate(trx, "attachment", id)
         await run(trx, addPartText, [id, index])
         return find(trx, id)
       }),
 
     complete: (id, expiresAtMs, audit) =>
       transact(async (trx, log) => {
-        await enter(trx, "attachment", id)
+        await lockGate(trx, "attachment", id)
         const completed = await run(trx, completeText, [id, at(expiresAtMs)])
         if (completed.length > 0) await appendAudit(log, [audit])
         return find(trx, id)
@@ -83,7 +83,7 @@ export function attachments({ ask, transact }: Access): Attachments {
 
     delete: (id, audit) =>
       transact(async (trx, log) => {
-        await enter(trx, "attachment", id)
+        await lockGate(trx, "attachment", id)
         const deleted = await run(trx, deleteText, [id])
         if (deleted.length > 0) await appendAudit(log, [audit])
       }),
@@ -94,7 +94,7 @@ export function attachments({ ask, transact }: Access): Attachments {
 
     forget: (id) =>
       transact(async (trx) => {
-        await enter(trx, "attachment", id)
+        await lockGate(trx, "attachment", id)
         await run(trx, forgetText, [id])
       }),
   }

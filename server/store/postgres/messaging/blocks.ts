@@ -5,7 +5,7 @@ import type { Blocks } from "@signet/kernel/messaging/ports"
 import type { BlockList } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
-import { enterPlace, lets } from "./moving/gates.ts"
+import { isGateOpen, lockPlaceGate } from "./moving/gates.ts"
 
 export interface BlockListRow {
   version: number
@@ -25,7 +25,7 @@ where app_id = $1 and tenant_id = $2 and user_id = $3`
 const blockersText = `select user_id from block_list
 where app_id = $1 and tenant_id = $2 and user_id = any($3::text[]) and $4::text = any(blocked_user_ids)`
 
-const ofListGate = lets("list.app_id", "list.tenant_id", "list.user_id")
+const ofListGate = isGateOpen("list.app_id", "list.tenant_id", "list.user_id")
 const eraseOwnText = `delete from block_list where (app_id, tenant_id, user_id) in (
   select list.app_id, list.tenant_id, list.user_id from block_list list join messaging_gate gate on ${ofListGate}
   where list.user_id = $1 for share of gate)`
@@ -57,7 +57,7 @@ export function blocks({ ask, transact }: Access): Blocks {
 
     change: ({ userId, place, change }, audit) =>
       transact<Awaited<ReturnType<Blocks["change"]>>>(async (trx, log, undo) => {
-        await enterPlace(trx, place, userId)
+        await lockPlaceGate(trx, place, userId)
         const own = [...placeOf(place), userId]
         await run(trx, makeText, own)
         const [row] = await run<BlockListRow>(trx, lockText, own)

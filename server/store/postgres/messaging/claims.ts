@@ -8,7 +8,7 @@ import type { ClaimRecord } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, buffers, placeOf } from "./access.ts"
 import { claimableAt, type KeyPackageRow, keyPackageColumns, keyPackageOf } from "./key-package-rows.ts"
-import { enterPlace } from "./moving/gates.ts"
+import { lockPlaceGate } from "./moving/gates.ts"
 
 const insertText = `insert into claim
   (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
@@ -60,7 +60,7 @@ export const claimPackages =
   (of, nowMs, audit) =>
     transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
       const { id, requester, conversationId, targets, addable, place, requestHash } = of
-      await enterPlace(trx, place, requester.deviceId)
+      await lockPlaceGate(trx, place, requester.deviceId)
       const blockers = await run<{ user_id: PrincipalId }>(trx, blockersText, [
         ...placeOf(place),
         requester.userId,

@@ -13,7 +13,7 @@ import {
   rosterColumn,
   type WithRoster,
 } from "./conversation-rows.ts"
-import { enterPlace } from "./moving/gates.ts"
+import { lockPlaceGate } from "./moving/gates.ts"
 
 const ownColumns = ["creator_device_id", "creator_key", "request_hash", "direct_key"] as const
 const insertText = `insert into conversation (${[...insertColumns, ...ownColumns].join(", ")})
@@ -54,7 +54,7 @@ async function attemptToCreate(
 ): Promise<Awaited<ReturnType<Create>> | undefined> {
   const there = await find(trx, conversation, by)
   if (there !== undefined) return there
-  await enterPlace(trx, conversation, conversation.id)
+  await lockPlaceGate(trx, conversation, conversation.id)
   const [counted] = await run<{ count: number }>(trx, countText, [conversation.creatorUserId])
   if ((counted?.count ?? 0) >= maxCount.conversationsPerUser) return { is: "full" }
   const own = [by.deviceId, by.idempotencyKey, by.requestHash, directKeyOf(conversation)]

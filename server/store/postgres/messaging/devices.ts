@@ -8,7 +8,7 @@ import { endWhere } from "../session/session-endings.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
 import { type DeviceRow, deviceColumns, deviceOf, deviceValues, type ListRow, listOf } from "./device-rows.ts"
-import { enter, enterPlace, isClosedOfDevice } from "./moving/gates.ts"
+import { isClosedOfDevice, lockGate, lockPlaceGate } from "./moving/gates.ts"
 
 const columns = deviceColumns.map((column) => `device.${column}`).join(", ")
 const findText = `select ${columns}, (
@@ -90,11 +90,11 @@ export function devices({ ask, transact }: Access): Devices {
     change: (change) =>
       transact<"done" | "lost">(async (trx, log, undo) => {
         const { userId, place, list } = change
-        await enterPlace(trx, place, userId)
+        await lockPlaceGate(trx, place, userId)
         const next = [userId, ...placeOf(place), list.version, list.bytes, list.hash]
         const written = await run(trx, insertListText, next)
         if (written.length === 0) return "lost"
-        for (const device of change.devices) if (!(await put(trx, device))) return undo("lost")
+        for (const device of change.devices) if (!(await putDevice(trx, device))) return undo("lost")
         await endSessions(trx, change)
         if (change.bind !== null) await run(trx, bindText, [change.bind.sessionId, change.bind.deviceId])
         await appendAudit(log, change.audit)
@@ -114,7 +114,7 @@ export function devices({ ask, transact }: Access): Devices {
 
     effectsDone: (deviceId) =>
       transact(async (trx) => {
-        await enter(trx, "device", deviceId)
+        await lockGate(trx, "device", deviceId)
         await run(trx, doneText, [deviceId])
       }),
   }
@@ -122,8 +122,8 @@ export function devices({ ask, transact }: Access): Devices {
 
 type Nullable<Row> = { [Column in keyof Row]: Row[Column] | null }
 
-/** @returns False when its leaf key belongs to another device. */
-async function put(trx: Database, device: MessagingDevice): Promise<boolean> {
+/** Writes the device, and records its revocation for `dueEffects`. @returns False if its leaf key belongs to another device. */
+async function putDevice(trx: Database, device: MessagingDevice): Promise<boolean> {
   await run(trx, insertKeyText, [device.leafKey, device.id])
   const [holder] = await run<{ device_id: DeviceId }>(trx, keyHolderText, [device.leafKey])
   if (holder?.device_id !== device.id) return false

@@ -8,7 +8,7 @@ import { at, type Database, run } from "../sql.ts"
 import { type Access, buffers, isTaken } from "./access.ts"
 import { claimPackages } from "./claims.ts"
 import { claimableAt } from "./key-package-rows.ts"
-import { enter } from "./moving/gates.ts"
+import { lockGate } from "./moving/gates.ts"
 
 // Serializes the uploads of one device.
 const lockText = "select 1 from messaging_device where id = $1 for no key update"
@@ -40,7 +40,7 @@ export function keyPackages(access: Access): KeyPackages {
       type Outcome = Awaited<ReturnType<KeyPackages["upload"]>>
       try {
         return await transact<Outcome>(async (trx, _, undo) => {
-          await enter(trx, "device", first.deviceId)
+          await lockGate(trx, "device", first.deviceId)
           await run(trx, lockText, [first.deviceId])
           const fresh = await notKnown(trx, packages)
           if (fresh === "duplicate") return { is: "duplicate" }
@@ -65,7 +65,7 @@ export function keyPackages(access: Access): KeyPackages {
 
     retire: (deviceId, refs) =>
       transact(async (trx) => {
-        await enter(trx, "device", deviceId)
+        await lockGate(trx, "device", deviceId)
         if (refs === "all") await run(trx, retireAllText, [deviceId])
         else await run(trx, retireText, [deviceId, buffers(refs)])
       }),

@@ -11,7 +11,7 @@ import {
   updateText,
   type WithRoster,
 } from "./conversation-rows.ts"
-import { joinGate, refuseIfThere } from "./moving/gates.ts"
+import { joinGate, refuseIfExists } from "./moving/gates.ts"
 
 const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
 const lockText = `select 1 from conversation ${joinGate} where id = $1 for update of conversation for share of gate`
@@ -23,7 +23,7 @@ const lockText = `select 1 from conversation ${joinGate} where id = $1 for updat
  */
 export async function loadLocked(trx: Database, id: ConversationId): Promise<Conversation | undefined> {
   const locked = await run(trx, lockText, [id])
-  if (locked.length === 0) await refuseIfThere(trx, "conversation", id)
+  if (locked.length === 0) await refuseIfExists(trx, "conversation", id)
   const [row] = await run<ConversationRow & WithRoster>(trx, findText, [id])
   return row && conversationOf(row)
 }

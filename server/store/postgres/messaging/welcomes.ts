@@ -4,7 +4,7 @@ import type { WelcomeRecord } from "@signet/kernel/messaging/records"
 import { decideConsume } from "@signet/kernel/messaging/welcome"
 import { at, bytes, bytesOrNull, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, buffers } from "./access.ts"
-import { enter } from "./moving/gates.ts"
+import { lockGate } from "./moving/gates.ts"
 import { forgetTailText } from "./write-welcomes.ts"
 
 export const welcomeColumns = `welcome.id, welcome.device_id, welcome.conversation_id, welcome.commit_seq, welcome.key_package_ref,
@@ -74,7 +74,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
 
     consume: (id, by, nowMs, audit) =>
       transact<Awaited<ReturnType<Welcomes["consume"]>>>(async (trx, log) => {
-        await enter(trx, "welcome", id)
+        await lockGate(trx, "welcome", id)
         await run(trx, lockText, [id])
         const welcome = await find(trx, id)
         const decision = decideConsume(welcome, by, nowMs)
@@ -97,7 +97,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
 
     voidAll: (deviceId) =>
       transact(async (trx) => {
-        await enter(trx, "device", deviceId)
+        await lockGate(trx, "device", deviceId)
         const rows = await run<Pick<WelcomeRow, "conversation_id" | "commit_seq">>(trx, voidText, [deviceId])
         if (rows.length === 0) return
         await run(trx, forgetTailText, [rows.map((row) => row.conversation_id), rows.map((row) => row.commit_seq)])

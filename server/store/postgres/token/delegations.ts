@@ -2,7 +2,7 @@ import type { Delegations } from "@signet/kernel/machine/ports"
 import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { DelegationPolicyTable, DelegationTable } from "../machine/machine-schema.ts"
-import { after } from "../page.ts"
+import { isAfterCursor } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database, run } from "../sql.ts"
 
@@ -60,7 +60,7 @@ export function delegations(db: Database): Delegations {
         .selectAll()
         .where("app_id", "=", appId)
         .where("tenant_id", tenantId === null ? "is" : "=", tenantId)
-        .where(after(before))
+        .where(isAfterCursor(before))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(size)
@@ -94,7 +94,7 @@ export function delegations(db: Database): Delegations {
         .selectAll()
         .where("subject_principal_id", "=", subject)
         .where("app_id", "=", appId)
-        .where(after(before))
+        .where(isAfterCursor(before))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(size)

@@ -2,7 +2,7 @@ import type { Pats } from "@signet/kernel/machine/ports"
 import type { Pat } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { PatTable } from "../machine/machine-schema.ts"
-import { after } from "../page.ts"
+import { isAfterCursor } from "../page.ts"
 import { bytea, instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database, insertInto, run } from "../sql.ts"
 
@@ -55,7 +55,7 @@ export function pats(db: Database): Pats {
         .select(patRows.columns)
         .where("principal_id", "=", principalId)
         .where("app_id", "=", appId)
-        .where(after(before))
+        .where(isAfterCursor(before))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(size)

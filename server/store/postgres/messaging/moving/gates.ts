@@ -1,5 +1,5 @@
-// Keeps writes out of a place that is being moved. A write locks a gate in the statement that locks its rows; at a
-// closed place the statement finds nothing. A move first marks the place as held, so that no write begins, then closes
+// Refuses writes at a place that is being moved. A write takes a share lock of a gate in the statement that locks its
+// rows. At a closed place the statement finds nothing. A move first marks the place as held, so that no write begins, then closes
 // each gate, which waits for the writes in progress. The database evaluates a waiting statement's conditions again.
 import type { AttachmentId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import { placeHeld } from "@signet/kernel/messaging/moving"
@@ -30,30 +30,30 @@ export const isClosedOfDevice = (deviceId: string): string =>
     where kept.id = ${deviceId} and place.state <> 'OPEN' offset 0)`
 
 /**
- * Condition on a row of messaging_gate named `gate`: writes to this id may proceed. The statement ends with `for share
- * of gate`.
+ * The condition that the gate of this id is open, on a row of messaging_gate named `gate`. The statement ends with `for
+ * share of gate`.
  */
-export const lets = (app: string, tenant: string, id: string): string =>
+export const isGateOpen = (app: string, tenant: string, id: string): string =>
   `gate.app_id = ${app} and gate.tenant_id = ${tenant} and gate.shard = right(${id}, 1) and gate.is_open
     and not ${isClosed(app, tenant)}`
 
-const ofConversation = lets("conversation.app_id", "conversation.tenant_id", "conversation.id")
+const ofConversation = isGateOpen("conversation.app_id", "conversation.tenant_id", "conversation.id")
 
 /** Follows `from conversation`: drops the conversations of closed places. */
 export const joinGate = `join messaging_gate gate on ${ofConversation}`
 
-const atPlace = `select 1 from messaging_gate gate where ${lets("$1", "$2", "$3::text")} for share of gate`
+const atPlace = `select 1 from messaging_gate gate where ${isGateOpen("$1", "$2", "$3::text")} for share of gate`
 const texts = {
   conversation: `select 1 from conversation ${joinGate} where conversation.id = $1 for share of gate`,
   device: `select 1 from messaging_device device
-    join messaging_gate gate on ${lets("device.app_id", "device.tenant_id", "device.id")}
+    join messaging_gate gate on ${isGateOpen("device.app_id", "device.tenant_id", "device.id")}
     where device.id = $1 for share of gate`,
   welcome: `select 1 from welcome join conversation on conversation.id = welcome.conversation_id ${joinGate}
     where welcome.id = $1 for share of gate`,
   attachment: `select 1 from attachment join conversation on conversation.id = attachment.conversation_id ${joinGate}
     where attachment.id = $1 for share of gate`,
 } as const
-/** As `isClosed`, or the gate of this id is closed: an aborted hold opens the place before its last gate. */
+/** True if the place or the gate of this id is closed. A hold that is aborted opens the place first, then the gates. */
 const isShut = (app: string, tenant: string, id: string): string => `(${isClosed(app, tenant)}
   or exists (select 1 from messaging_gate gate where gate.app_id = ${app} and gate.tenant_id = ${tenant}
     and gate.shard = right(${id}, 1) and not gate.is_open)) as is_closed`
@@ -80,23 +80,23 @@ interface Subjects {
 type Ask = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
 
 /**
- * Takes a share of the place's gate until the transaction ends. For a missing record it does nothing; the caller then
- * finds none.
+ * Takes a share lock of the record's gate until the transaction ends. For a missing record it does nothing: the caller
+ * then finds none.
  *
  * @throws Refused PLACE_HELD
  */
-export async function enter<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
+export async function lockGate<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
   if ((await run(trx, texts[of], [id])).length > 0) return
-  await refuseIfThere(trx, of, id)
+  await refuseIfExists(trx, of, id)
 }
 
 /**
- * Called after a statement locked neither the record nor its gate. The place may have opened since, but a write without
- * a gate would not end before the next hold.
+ * Refuses a write whose statement locked neither the record nor its gate. It refuses even if the place has opened since:
+ * the next hold would not wait for a write without a gate's lock.
  *
  * @throws Refused PLACE_HELD unless the record is missing.
  */
-export async function refuseIfThere<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
+export async function refuseIfExists<K extends keyof Subjects>(trx: Database, of: K, id: Subjects[K]): Promise<void> {
   if ((await run(trx, whyTexts[of], [id])).length > 0) throw placeHeld()
 }
 
@@ -106,8 +106,8 @@ export async function refuseIfClosed<K extends keyof Subjects>(ask: Ask, of: K, 
   if (why?.is_closed) throw placeHeld()
 }
 
-/** Takes a share of a gate for the first record of a place. @throws Refused PLACE_HELD */
-export async function enterPlace(trx: Database, place: Place, id: string): Promise<void> {
+/** Takes a share lock of this id's gate, and makes the gates of a place without records. @throws Refused PLACE_HELD */
+export async function lockPlaceGate(trx: Database, place: Place, id: string): Promise<void> {
   const at = placeOf(place)
   if ((await run(trx, atPlace, [...at, id])).length > 0) return
   await makeGates(trx, place)

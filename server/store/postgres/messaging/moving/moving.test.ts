@@ -19,7 +19,7 @@ import {
 import { untilWaiting } from "../../../../../test/support/waiting.ts"
 import { sweepMessaging } from "../sweep.ts"
 import { newAudit, newCommit, newMessage, nowMs, random, signReceipt } from "../testing/world.ts"
-import { enter, enterPlace } from "./gates.ts"
+import { lockGate, lockPlaceGate } from "./gates.ts"
 import { createMoving } from "./moving.ts"
 import { sections } from "./sections.ts"
 
@@ -268,7 +268,7 @@ describeOnPostgres("a hold", () => {
       const [leave, left] = pause()
       const [enterNow, entered] = pause()
       const writer = db.transaction().execute(async (trx) => {
-        await enter(trx, "device", ana.id)
+        await lockGate(trx, "device", ana.id)
         enterNow()
         await left
         done.push("written")
@@ -320,7 +320,7 @@ describeOnPostgres("a hold", () => {
       const [leave, left] = pause()
       const [enterNow, entered] = pause()
       const writer = db.transaction().execute(async (trx) => {
-        await enterPlace(trx, place, "0")
+        await lockPlaceGate(trx, place, "0")
         await sql`insert into device_list (user_id, app_id, tenant_id, version, signed, hash)
           values ('user_0', ${place.appId}, ${place.tenantId}, 1, ''::bytea, ${random(32)})`.execute(trx)
         enterNow()
@@ -347,7 +347,7 @@ describeOnPostgres("a hold", () => {
       const [leave, left] = pause()
       const [enterNow, entered] = pause()
       const writer = db.transaction().execute(async (trx) => {
-        await enter(trx, "device", ana.id)
+        await lockGate(trx, "device", ana.id)
         enterNow()
         await left
       })

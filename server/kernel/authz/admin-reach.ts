@@ -1,4 +1,4 @@
-// Rules for the reach of an administrator: a token's scopes say which records, its place says where.
+// The reach of an administrator. A token's scopes name the kinds of records, its place names where they are.
 import type { Place } from "../administration/ports.ts"
 import type { AuthContext } from "./context.ts"
 
@@ -8,10 +8,12 @@ export function administersInstallation(caller: Place, callersApp: { isInstallat
 }
 
 /**
- * Returns why a place is out of the caller's reach; undefined if it is in reach. A token administers its app, or only
- * its tenant, or only its context, whichever is narrowest.
+ * Returns the reason to refuse an administrator at a place; undefined if the place is in reach. A token administers its
+ * app, or only its tenant, or only its context, whichever is narrowest.
+ *
+ * @param isInstallation The caller administers every app: see `administersInstallation`.
  */
-export function outOfReach(
+export function reachMismatch(
   caller: Pick<AuthContext, "appId" | "tenantId" | "contextId">,
   isInstallation: boolean,
   place: Place,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { createChanges } from "./changes.ts"
+import { createObservableValue } from "./observable-value.ts"
 
-const letters = () => createChanges<{ is: string }>({ is: "a" })
+const letters = () => createObservableValue<{ is: string }>({ is: "a" })
 
 test("a listener gets the current value first, then every change", async () => {
   const changes = letters()
@@ -52,7 +52,7 @@ test("a listener may unsubscribe or subscribe another without affecting others",
 })
 
 test("the same value again is no change, and after the end nothing changes", () => {
-  const changes = createChanges("a")
+  const changes = createObservableValue("a")
   const heard: string[] = []
   changes.subscribe((value) => heard.push(value))
   changes.set("a")

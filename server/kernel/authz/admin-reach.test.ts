@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Place } from "../administration/ports.ts"
 import { newId } from "../ids.ts"
-import { administersInstallation, isInside, outOfReach } from "./administers.ts"
+import { administersInstallation, isInside, reachMismatch } from "./admin-reach.ts"
 
 const bytes = (byte: number) => new Uint8Array(10).fill(byte)
 const [app, otherApp] = [newId("app", 1, bytes(1)), newId("app", 1, bytes(2))]
@@ -14,7 +14,7 @@ const at = (appId = app, tenantId: Place["tenantId"] = null, contextId: Place["c
 })
 
 describe("an administrator", () => {
-  test.each<[string, Place, Place, ReturnType<typeof outOfReach>]>([
+  test.each<[string, Place, Place, ReturnType<typeof reachMismatch>]>([
     ["of an app reaches the app", at(), at(), undefined],
     ["of an app reaches its tenants", at(), at(app, tenant), undefined],
     ["of an app reaches its contexts", at(), at(app, tenant, project), undefined],
@@ -30,8 +30,8 @@ describe("an administrator", () => {
     ["of a context reaches no other", at(app, tenant, project), at(app, tenant, otherProject), "CONTEXT_MISMATCH"],
     ["of an app's own context reaches it", at(app, null, project), at(app, null, project), undefined],
   ])("%s", (_, caller, place, expected) => {
-    expect(outOfReach(caller, false, place)).toBe(expected)
-    expect(outOfReach(caller, true, place)).toBeUndefined()
+    expect(reachMismatch(caller, false, place)).toBe(expected)
+    expect(reachMismatch(caller, true, place)).toBeUndefined()
   })
 
   test.each<[string, Place, { isInstallation: boolean } | undefined, boolean]>([

@@ -1,14 +1,15 @@
-/** An observable value: a listener gets the current value first, then every change, in order. */
-export interface Changes<T> {
+/** A value with listeners. Each gets the current value first, then every change, in order. */
+export interface ObservableValue<T> {
   readonly current: T
   set(value: T): void
+  /** Calls the listener with the current value. @returns Ends the subscription. */
   subscribe(listener: (value: T) => void): () => void
   iterate(): AsyncIterator<T, undefined>
   /** Ends every iteration and drops all listeners. */
   close(): void
 }
 
-export function createChanges<T>(first: T): Changes<T> {
+export function createObservableValue<T>(first: T): ObservableValue<T> {
   let current = first
   let isClosed = false
   const listeners = new Set<(value: T) => void>()
@@ -32,7 +33,7 @@ export function createChanges<T>(first: T): Changes<T> {
       if (isClosed || value === current) return
       current = value
       for (const listener of [...listeners]) {
-        // A listener that throws affects neither the others nor the caller.
+        // A listener that throws affects neither the other listeners nor the caller of `set`.
         try {
           listener(value)
         } catch (error) {
