@@ -1,0 +1,110 @@
+import type { Refusal } from "./refusal.ts"
+
+/** Refusals of access to an RPC: the access token and what it authorizes. */
+export const accessRefusals = {
+  NO_CREDENTIAL: { code: "unauthenticated", status: 401, message: "the request has no access token: sign in first" },
+  MALFORMED_CREDENTIAL: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the Authorization header must be one bearer token",
+  },
+  PAT_NOT_BEARER: {
+    code: "unauthenticated",
+    status: 401,
+    message: "exchange the personal access token for an access token first",
+  },
+  PROVIDER_TOKEN_NOT_ACCEPTED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "a provider's token is not an access token: sign in with it first",
+  },
+  REFRESH_TOKEN_NOT_BEARER: {
+    code: "unauthenticated",
+    status: 401,
+    message: "a refresh token is not an access token: refresh first",
+  },
+  SIGNATURE_INVALID: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  ALG_NOT_ALLOWED: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  TYP_NOT_ALLOWED: { code: "unauthenticated", status: 401, message: "the token is not an access token" },
+  KEY_UNKNOWN: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  ISSUER_MISMATCH: { code: "unauthenticated", status: 401, message: "the access token is from another issuer" },
+  AUDIENCE_MISMATCH: { code: "unauthenticated", status: 401, message: "the access token is for another service" },
+  TOKEN_EXPIRED: { code: "unauthenticated", status: 401, message: "the access token has expired" },
+  TOKEN_NOT_YET_VALID: { code: "unauthenticated", status: 401, message: "the access token is not valid yet" },
+  PRINCIPAL_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
+  PRINCIPAL_LOCKED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "an administrator has locked this account temporarily",
+  },
+  IDENTITY_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
+  SESSION_REVOKED: { code: "unauthenticated", status: 401, message: "the session was revoked: sign in again" },
+  SESSION_EXPIRED: { code: "unauthenticated", status: 401, message: "the session has expired: sign in again" },
+  CREDENTIAL_REVOKED: { code: "unauthenticated", status: 401, message: "the credential was revoked" },
+  TOKEN_REVOKED: { code: "unauthenticated", status: 401, message: "the access token was revoked" },
+  PERMISSIONS_STALE: {
+    code: "unauthenticated",
+    status: 401,
+    message: "permissions have changed: refresh the access token",
+  },
+  REVOCATION_STATE_STALE: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the revocation state is too old to check this token: try again later",
+  },
+  PROOF_OF_POSSESSION_REQUIRED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "this token requires a proof of possession",
+  },
+  APP_MISMATCH: { code: "permission_denied", status: 403, message: "the access token is for another app" },
+  TENANT_MISMATCH: { code: "permission_denied", status: 403, message: "the access token is for another tenant" },
+  CONTEXT_MISMATCH: { code: "permission_denied", status: 403, message: "the access token is for another context" },
+  TENANT_REQUIRED: {
+    code: "permission_denied",
+    status: 403,
+    message: "the access token has no tenant: sign in with tenant_id",
+  },
+  MEMBERSHIP_INACTIVE: { code: "permission_denied", status: 403, message: "the account has no active membership here" },
+  TENANT_SUSPENDED: { code: "permission_denied", status: 403, message: "the app or tenant is suspended" },
+  PRINCIPAL_KIND_NOT_ALLOWED: { code: "permission_denied", status: 403, message: "this kind of caller is not allowed" },
+  MISSING_SCOPE: {
+    code: "permission_denied",
+    status: 403,
+    message: "the access token does not have the required scope",
+  },
+  MISSING_PERMISSION: {
+    code: "permission_denied",
+    status: 403,
+    message: "the caller does not have the required permission",
+  },
+  MISSING_ROLE: { code: "permission_denied", status: 403, message: "the caller does not have the required role" },
+  STEP_UP_REQUIRED: {
+    code: "permission_denied",
+    status: 403,
+    message: "this call requires a recent sign-in: sign in again",
+  },
+  RESOURCE_NOT_GRANTED: {
+    code: "permission_denied",
+    status: 403,
+    message: "the caller has no grant for this resource",
+  },
+  RESOURCE_UNRESOLVED: {
+    code: "permission_denied",
+    status: 403,
+    message: "the resource does not exist or is not accessible",
+  },
+  ACTOR_REQUIRED: {
+    code: "permission_denied",
+    status: 403,
+    message: "this call requires a service that acts for a user",
+  },
+  ACTOR_NOT_ALLOWED: {
+    code: "permission_denied",
+    status: 403,
+    message: "this service is not allowed to act for the user here",
+  },
+  DELEGATION_EXPIRED: { code: "permission_denied", status: 403, message: "the delegation has expired" },
+  DELEGATION_CHAIN_TOO_DEEP: { code: "permission_denied", status: 403, message: "the delegation chain is too long" },
+  JOB_MISMATCH: { code: "permission_denied", status: 403, message: "the delegation is for another job" },
+} as const satisfies Record<string, Refusal>
