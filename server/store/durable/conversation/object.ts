@@ -30,12 +30,12 @@ import { spanOf } from "./leaves.ts"
 import { type Answered, commitOf, envelopesAfter, findAnswered } from "./log.ts"
 import { conversationNews, refusalFor } from "./news.ts"
 import { closedDeliveries, createdDeliveries, type Delivery, isDelivery, laneOf, putDeliveries } from "./notices.ts"
-import { prune } from "./prune.ts"
 import { revoke } from "./revocation.ts"
 import { conversationSteps } from "./schema.ts"
 import { isListed, type Lister, logProgressOf, memberUsersOf, withoutKnown } from "./seen.ts"
-import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
-import { endWelcomes, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
+import { nextSweepAtMs, sweepExpired } from "./sweep.ts"
+import { groupInfoOf, treeChunk } from "./trees.ts"
+import { endWelcomes, wereUsed } from "./welcomes.ts"
 
 export interface Snapshot {
   readonly conversation: Conversation
@@ -223,13 +223,7 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
   /** Deletes expired records. @returns The number of deleted envelopes. */
   sweep(nowMs: number, limit = envelopesPerSweep): number {
     if (this.#kept() === undefined || !this.isOpen()) return 0
-    return this.#safely(() =>
-      this.transact(() => {
-        sweepWelcomes(this.sql, nowMs)
-        sweepTrees(this.sql, nowMs)
-        return prune(this.sql, this.#head, nowMs, limit)
-      }),
-    )
+    return this.#safely(() => this.transact(() => sweepExpired(this.sql, this.#head, nowMs, limit)))
   }
 
   /** The conversation's place; undefined if it was never created. */
@@ -278,12 +272,7 @@ export abstract class ConversationObject extends HintSourceObject<ConversationAs
   }
 
   protected override timed(): readonly Timed[] {
-    const next = (): number | null => {
-      const times = [this.#head.get()?.pruneAtMs ?? null, nextTreeAtMs(this.sql), nextWelcomeAtMs(this.sql)]
-      const known = times.filter((at) => at !== null)
-      return known.length === 0 ? null : Math.min(...known)
-    }
-    return [{ nextAtMs: next, run: (nowMs) => void this.sweep(nowMs) }]
+    return [{ nextAtMs: () => nextSweepAtMs(this.sql, this.#head), run: (nowMs) => void this.sweep(nowMs) }]
   }
 
   protected override async deliver(entry: Entry): Promise<void> {

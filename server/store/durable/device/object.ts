@@ -24,15 +24,7 @@ import type { Residence } from "../moving/residence.ts"
 import { placeName } from "../names.ts"
 import { StoredObject } from "../object.ts"
 import type { Entry } from "../outbox.ts"
-import {
-  type Begun,
-  beginClaim,
-  type ClaimAsked,
-  claimSteps,
-  finishClaim,
-  forgetClaims,
-  oldestClaim,
-} from "./claims.ts"
+import { type Begun, beginClaim, type ClaimAsked, claimSteps, finishClaim } from "./claims.ts"
 import {
   applyNotice,
   conversationsById,
@@ -46,44 +38,17 @@ import {
   takeGroupKey,
   withoutLeaf,
 } from "./conversations.ts"
-import {
-  earliest,
-  forgetPackages,
-  inventoryIn,
-  keyPackageSteps,
-  nextPackageEnd,
-  retire,
-  type Taken,
-  take,
-  upload,
-} from "./key-packages.ts"
-import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
+import { inventoryIn, keyPackageSteps, retire, type Taken, take, upload } from "./key-packages.ts"
+import { nonceSteps, useNonce } from "./nonces.ts"
+import { findOwner, ownerSteps, putOwner } from "./owner.ts"
 import { deletePush, pushSteps, schedulePush, setPush, timedPushes } from "./pushes.ts"
 import { type Seen, seeAll } from "./seeing.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
-import {
-  consume,
-  type Ended,
-  findPending,
-  forgetWelcomes,
-  listPending,
-  nextWelcomeEnd,
-  voidAll,
-  welcomeSteps,
-} from "./welcomes.ts"
-
-const ownerSteps = [
-  `create table owner (id integer primary key check (id = 1), user text not null);
-  create table sweep (id integer primary key check (id = 1), at integer)`,
-]
+import { claimMs, nextSweepAtMs, sweep, sweepAfter } from "./sweep.ts"
+import { consume, type Ended, findPending, listPending, voidAll, welcomeSteps } from "./welcomes.ts"
 
 const endedKind = "welcomesEnded"
 const isOfEnded = (entry: Entry): entry is Entry & { body: readonly WelcomeId[] } => entry.kind === endedKind
-
-/** How long a repeated claim gets the same answer. Its ticket is valid for a day. */
-const claimMs = 14 * 86_400_000
-/** Expired records are erased this much later, many at once. */
-const slackMs = 600_000
 
 /** A device: its key packages, welcomes, claims and streams. The device's record is in its user's object. */
 export abstract class DeviceObject extends StoredObject {
@@ -123,12 +88,12 @@ export abstract class DeviceObject extends StoredObject {
 
   /** The name of its user's object; undefined before the registration. */
   user(): string | undefined {
-    return this.isBlank() ? undefined : this.sql.row<{ user: string }>("select user from owner")?.user
+    return this.isBlank() ? undefined : findOwner(this.sql)
   }
 
   /** Assigns the device to this user permanently, unless it has one. @returns The device's user. */
   belong(user: string): string {
-    this.transact(() => this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user))
+    this.transact(() => putOwner(this.sql, user))
     return this.user() ?? user
   }
 
@@ -139,7 +104,7 @@ export abstract class DeviceObject extends StoredObject {
 
   upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
     return this.write(() => {
-      this.#endsAt(Math.min(...packages.map(({ notAfterMs }) => notAfterMs)))
+      sweepAfter(this.sql, Math.min(...packages.map(({ notAfterMs }) => notAfterMs)))
       return upload(this.sql, packages, nowMs)
     })
   }
@@ -155,7 +120,7 @@ export abstract class DeviceObject extends StoredObject {
   /** Takes a package for a claim; a repeated call for the same claim takes the same one. */
   take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
     return this.write(() => {
-      this.#endsAt(nowMs + claimMs)
+      sweepAfter(this.sql, nowMs + claimMs)
       return take(this.sql, of, nowMs)
     })
   }
@@ -163,7 +128,7 @@ export abstract class DeviceObject extends StoredObject {
   /** Begins a claim that this device makes. */
   beginClaim(asked: ClaimAsked, nowMs: number): Begun {
     return this.write(() => {
-      this.#endsAt(nowMs + claimMs)
+      sweepAfter(this.sql, nowMs + claimMs)
       return beginClaim(this.sql, asked, nowMs)
     })
   }
@@ -214,7 +179,7 @@ export abstract class DeviceObject extends StoredObject {
     // A late welcome may be one that the device has erased since.
     const isInTime = welcome !== undefined && this.nowMs() < welcome.expiresAtMs
     this.transact(() => {
-      if (isInTime) this.#endsAt(welcome.expiresAtMs)
+      if (isInTime) sweepAfter(this.sql, welcome.expiresAtMs)
       applyNotice(this.sql, notice, isInTime ? welcome : undefined)
     })
     if (!isInTime) return
@@ -275,7 +240,7 @@ export abstract class DeviceObject extends StoredObject {
   /** @returns False for a replay: the nonce was used before. */
   useNonce(nonce: Uint8Array, expiresAtMs: number): boolean {
     return this.transact(() => {
-      this.#endsAt(expiresAtMs)
+      sweepAfter(this.sql, expiresAtMs)
       return useNonce(this.sql, nonce, expiresAtMs)
     })
   }
@@ -338,7 +303,7 @@ export abstract class DeviceObject extends StoredObject {
    */
   importRecords(of: Omit<Residence, "state">, user: string | null, records: readonly (DeviceRecord | ClaimGiven)[]) {
     return this.importing(of, () => {
-      if (user !== null) this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user)
+      if (user !== null) putOwner(this.sql, user)
       for (const record of records) importDevice(this.sql, record)
     })
   }
@@ -351,7 +316,7 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   protected override arrived(): void {
-    this.#endsAt(this.nowMs())
+    sweepAfter(this.sql, this.nowMs())
   }
 
   /** Requires the transaction that ends these welcomes: a conversation keeps a tree while a welcome needs it. */
@@ -367,40 +332,15 @@ export abstract class DeviceObject extends StoredObject {
 
   protected override timed(): readonly Timed[] {
     return [
-      { nextAtMs: () => this.#sweepAtMs(), run: (nowMs) => this.#sweep(nowMs) },
+      {
+        nextAtMs: () => nextSweepAtMs(this.sql),
+        run: (nowMs) => this.ctx.storage.transactionSync(() => sweep(this.sql, nowMs)),
+      },
       ...timedPushes(this.sql, {
         transact: (work) => this.transact(work),
         push: (endpoint) => this.push(endpoint),
         keeps: (endpoint) => this.keepsPush(endpoint),
       }),
     ]
-  }
-
-  #sweepAtMs(): number | null {
-    return this.sql.row<{ at: number | null }>("select at from sweep")?.at ?? null
-  }
-
-  /** Requires the transaction that writes a record with this expiry. */
-  #endsAt(atMs: number): void {
-    const before = this.#sweepAtMs()
-    if (before !== null && before <= atMs + slackMs) return
-    this.sql.run("insert or replace into sweep (id, at) values (1, ?)", atMs + slackMs)
-  }
-
-  #sweep(nowMs: number): void {
-    this.ctx.storage.transactionSync(() => {
-      forgetPackages(this.sql, nowMs, claimMs)
-      forgetClaims(this.sql, nowMs - claimMs)
-      forgetWelcomes(this.sql, nowMs)
-      forgetNonces(this.sql, nowMs)
-      const claim = oldestClaim(this.sql)
-      const next = earliest([
-        nextPackageEnd(this.sql, claimMs),
-        claim === null ? null : claim + claimMs,
-        nextWelcomeEnd(this.sql),
-        nextNonceEnd(this.sql),
-      ])
-      this.sql.run("insert or replace into sweep (id, at) values (1, ?)", next === null ? null : next + slackMs)
-    })
   }
 }

@@ -15,7 +15,6 @@ import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
 import type { UserNotice } from "../conversation/notices.ts"
 import type { Indexed } from "../device/conversations.ts"
-import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
 import { HintSourceObject } from "../hint-source.ts"
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
@@ -23,7 +22,6 @@ import type { Residence } from "../moving/residence.ts"
 import { deviceIdsOf, importUser, type UserRecord, userParts } from "../moving/user.ts"
 import { placeName } from "../names.ts"
 import type { Entry } from "../outbox.ts"
-import type { PlaceUser } from "../place/object.ts"
 import type { UserAsk } from "../stream-asks.ts"
 import { archiveSteps, dropArchive, eraseChunks, findArchives, nextArchiveAt, putArchives } from "./archives.ts"
 import { blockSteps, findBlocks, putBlocks } from "./blocks.ts"
@@ -35,6 +33,7 @@ import {
   tellUserConversation,
   userConversationSteps,
 } from "./conversations.ts"
+import { isPlaceReport, reportArrival, reportChange } from "./place-report.ts"
 import {
   activeDevices,
   allDevices,
@@ -53,18 +52,13 @@ import {
   putSelf,
   userSteps,
 } from "./rows.ts"
+import { currentChange, isSessionChange, sessionEntry, sessionLane } from "./session-change.ts"
 
 /**
  * The call that revokes applies the effects. After this many milliseconds the alarm applies the remaining ones, and
  * retries.
  */
 const effectAfterMs = 5_000
-
-type SessionChange = Parameters<Effects["changeSessions"]>[0]
-const sessionLane = "sessions"
-const placeLane = "place"
-const isOfPlace = (entry: Entry): entry is Entry & { body: PlaceUser } => entry.kind === placeLane
-const isOfSessions = (entry: Entry): entry is Entry & { body: SessionChange } => entry.kind === sessionLane
 
 export interface Revoked {
   readonly deviceId: DeviceId
@@ -152,22 +146,11 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
       if (device.status !== "REVOKED") continue
       putEffect(sql, device.id, device.revokedAtMs ?? device.changedAtMs, this.nowMs() + effectAfterMs)
     }
-    this.#tellPlace({ userId, place, version: list.version })
+    reportChange(sql, this.outbox, { userId, place, version: list.version })
     if (bind !== null || revoked.length > 0) {
-      const body: SessionChange = { list: list.bytes, bind, revoked, nowMs }
-      this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
+      this.outbox.add(sessionEntry({ list: list.bytes, bind, revoked, nowMs }))
     }
     this.audit(audit)
-  }
-
-  /** Requires a transaction. Tells the place whether a removal of the user would end something here. */
-  #tellPlace({ userId, place, version }: Omit<PlaceUser, "hasDevices">): void {
-    const { sql } = this
-    const hasDevices = activeDevices(sql).length > 0 || findArchives(sql).length > 0
-    if (findSelf(sql)?.hasDevices === hasDevices) return
-    putSelf(sql, { userId, place, hasDevices })
-    const body: PlaceUser = { userId, place, version, hasDevices }
-    this.outbox.add({ lane: placeLane, kind: placeLane, body })
   }
 
   async bindSession(sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent): Promise<void> {
@@ -176,8 +159,7 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
       if (list === undefined) throw new Error("a device without a list")
       // The device was revoked meanwhile: no list permits to bind the session.
       if (findDevice(this.sql, deviceId)?.status !== "ACTIVE") return
-      const body: SessionChange = { list, bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
-      this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
+      this.outbox.add(sessionEntry({ list, bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }))
       this.audit([audit])
     })
     await this.outbox.drain([sessionLane])
@@ -260,7 +242,7 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     for (const id of ids) dropArchive(this.sql, id, nowMs)
     const self = findSelf(this.sql)
     const version = newestList(this.sql)?.version
-    if (self !== undefined && version !== undefined) this.#tellPlace({ ...self, version })
+    if (self !== undefined && version !== undefined) reportChange(this.sql, this.outbox, { ...self, version })
   }
 
   /** Erases all chunks, before `eraseAll` erases the records. */
@@ -316,27 +298,14 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
   }
 
   protected override arrived(): void {
-    const self = findSelf(this.sql)
-    const version = newestList(this.sql)?.version
-    if (self === undefined || version === undefined) return
-    const { userId, place, hasDevices } = self
-    const body: PlaceUser = { userId, place, version, hasDevices }
-    this.outbox.add({ lane: placeLane, kind: placeLane, body })
+    reportArrival(this.sql, this.outbox)
   }
 
   protected override async deliver(entry: Entry): Promise<void> {
-    if (isOfPlace(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).tellUser(entry.body)
-    if (!isOfSessions(entry)) return super.deliver(entry)
-    const change = this.#sayable(entry.body)
+    if (isPlaceReport(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).tellUser(entry.body)
+    if (!isSessionChange(entry)) return super.deliver(entry)
+    const change = currentChange(this.sql, entry.body)
     if (change !== undefined) await this.effects().changeSessions(change)
-  }
-
-  /** The change with the newest list: its signature key is current, and it includes all later changes. */
-  #sayable({ bind, ...change }: SessionChange): SessionChange | undefined {
-    const list = newestList(this.sql)?.bytes ?? change.list
-    const isBound = bind !== null && findDevice(this.sql, bind.deviceId)?.status === "ACTIVE"
-    if (!isBound && change.revoked.length === 0) return undefined
-    return { ...change, list, bind: isBound ? bind : null }
   }
 
   protected override newsFor({ deviceId, sinceMs }: UserAsk): readonly Hint[] {
