@@ -71,7 +71,7 @@ describe.skipIf(!isBuilt)(
       expect(signet("lock")).toMatchObject({ status: 0, stdout: "Locked.\n" })
     })
 
-    test("says that the server is not in it", () => {
+    test("refuses to serve: the server is another package", () => {
       expect(signet("serve")).toMatchObject({ status: 2, stderr: expect.stringContaining("SERVER_NOT_HERE") })
     })
   },

@@ -235,7 +235,7 @@ describe("the route table", () => {
     expect(routes.toSorted()).toEqual(restRoutes)
   })
 
-  test("leaves out only what the specification gives no path", () => {
+  test("omits only methods without a path in the specification", () => {
     const others = methods.filter((method) => getOption(method, http).pattern.case === undefined)
     expect(others.map((method) => `${nameOf(method)}: ${described(requirementOf(method))}`)).toEqual(withoutPath)
   })
@@ -267,7 +267,7 @@ describe("the route table", () => {
 })
 
 describe("a method", () => {
-  test.each(methods.map((method) => [nameOf(method), method] as const))("%s says who may call it", (_, method) => {
+  test.each(methods.map((method) => [nameOf(method), method] as const))("%s states its requirement", (_, method) => {
     expect(() => requirementOf(method)).not.toThrow()
   })
 

@@ -6,7 +6,7 @@ import { settings } from "../server/node/config.ts"
 const operations = readFileSync(new URL("../docs/reference/operations.md", import.meta.url), "utf8")
 
 test.each(settings.map((setting) => [setting.name, setting] as const))(
-  "docs/reference/operations.md has the setting %s as it is",
+  "docs/reference/operations.md documents the setting %s correctly",
   (_, setting) => {
     expect(operations).toContain(`| \`${setting.name}\` | ${setting.default} | ${setting.what} |`)
   },
@@ -24,7 +24,7 @@ const pages = ["README.md", "CONTRIBUTING.md", "clients/README.md", "server/READ
     .map((name) => `docs/${name}`),
 )
 
-test.each(pages)("every file that %s links to is there", (page) => {
+test.each(pages)("every file that %s links to exists", (page) => {
   const text = readFileSync(join(root, page), "utf8").replaceAll(/^```.*?^```$/gms, "")
   const targets = [...text.matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)].map(([, target = ""]) => target)
   expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([])
@@ -45,7 +45,7 @@ const anchorsOf = (text: string): ReadonlySet<string> => {
   )
 }
 
-test.each(pages)("every heading that %s links to is there", (page) => {
+test.each(pages)("every heading that %s links to exists", (page) => {
   const text = readFileSync(join(root, page), "utf8").replaceAll(/^ *```.*?^ *```$/gms, "")
   const links = [...text.matchAll(/\]\((?!\w+:)([^)#\s]*\.md)?#([^)\s]+)\)/g)]
   const missing = links.filter(([, path, anchor = ""]) => {
@@ -55,7 +55,7 @@ test.each(pages)("every heading that %s links to is there", (page) => {
   expect(missing.map(([link]) => link)).toEqual([])
 })
 
-test.each(pages)("every source that %s names is there", (page) => {
+test.each(pages)("every source that %s names exists", (page) => {
   const text = readFileSync(join(root, page), "utf8")
   const named = [...text.matchAll(/`((?:server|clients|test|proto|docs|scripts|guards|gen)\/[\w./-]+\.\w+)`/g)]
   expect(named.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)))).toEqual([])

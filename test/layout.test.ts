@@ -338,7 +338,7 @@ describe("the layout", () => {
     expect(sources.filter((path) => rowOf(path) === undefined)).toEqual([])
   })
 
-  test("is kept by every import", () => {
+  test("allows every import", () => {
     const found = sources
       .filter((path) => !isTest(path))
       .flatMap((path) => importsOf(read(path)).map((specifier) => violation(path, specifier)))
@@ -346,7 +346,7 @@ describe("the layout", () => {
     expect(found).toEqual([])
   })
 
-  test("sees imports at all", () => {
+  test("is checked against a file's imports", () => {
     expect(violation("server/kernel/ids.ts", "node:crypto")).toBeDefined()
     expect(violation("server/kernel/ids.ts", "../rpc/deps.ts")).toBeDefined()
     expect(violation("server/rpc/deps.ts", "kysely")).toBeDefined()
@@ -391,7 +391,7 @@ describe("the layout", () => {
     expect(longFunctions(`const all = { async two() {${body}\n} }`)).toEqual(["two"])
   })
 
-  test("lets one file of the engine import the MLS library, whose modules it names, in one version", () => {
+  test("allows one file of the engine to import the MLS library, by named modules of one version", () => {
     const found = sources.filter(
       (path) =>
         !path.startsWith("test/") && !isTest(path) && importsOf(read(path)).some((s) => /^ts-mls(\/|$)/.test(s)),
@@ -402,14 +402,14 @@ describe("the layout", () => {
     expect(version).toBe("1.6.4")
   })
 
-  test("lets only tests run protovalidate: the compiled plans validate in production", () => {
+  test("allows protovalidate in tests only: the compiled plans validate in production", () => {
     const found = sources.filter(
       (path) => !path.startsWith("test/") && !isTest(path) && importsOf(read(path)).includes("@bufbuild/protovalidate"),
     )
     expect(found).toEqual([])
   })
 
-  test("lets only settings and commands read the environment", () => {
+  test("allows only settings and commands to read the environment", () => {
     const found = sources.filter(
       (path) => /^(server|clients|proto)\//.test(path) && !isTest(path) && read(path).includes("process.env"),
     )

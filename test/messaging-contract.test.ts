@@ -41,15 +41,18 @@ const isPublic = (name: string) => name === "GetLimits" || name === "GetIssuerKe
 const withoutDevice = ["RegisterDevice", "RevokeDevice", "ListDevices", "ListDeviceLists"]
 const isRead = (name: string) => /^(Get|List|Read|Subscribe|Download)/.test(name)
 
-test.each(methods.map((method) => [method.name, method] as const))("%s says who calls it, and how", (name, method) => {
-  const requirement = requirementOf(method)
-  if (isPublic(name)) return expect(requirement).toEqual({ is: "public" })
-  const device = checksIn(requirement).find(({ is }) => is === "device")
-  expect(told(requirement)).toContain(`kinds(USER) and scope(messaging.${isRead(name) ? "read" : "write"})`)
-  const proof = !isRead(name) && name !== "AckMessages"
-  expect(device).toEqual(withoutDevice.includes(name) ? undefined : { is: "device", proof })
-  expect(method.methodKind === "unary" ? bindingsOf(method).length : 0).toBe(name === "Subscribe" ? 0 : 1)
-})
+test.each(methods.map((method) => [method.name, method] as const))(
+  "%s states its requirement and proof",
+  (name, method) => {
+    const requirement = requirementOf(method)
+    if (isPublic(name)) return expect(requirement).toEqual({ is: "public" })
+    const device = checksIn(requirement).find(({ is }) => is === "device")
+    expect(told(requirement)).toContain(`kinds(USER) and scope(messaging.${isRead(name) ? "read" : "write"})`)
+    const proof = !isRead(name) && name !== "AckMessages"
+    expect(device).toEqual(withoutDevice.includes(name) ? undefined : { is: "device", proof })
+    expect(method.methodKind === "unary" ? bindingsOf(method).length : 0).toBe(name === "Subscribe" ? 0 : 1)
+  },
+)
 
 test("only reasons that exist are named", () => {
   for (const service of services) {

@@ -90,7 +90,7 @@ describe("a messenger gives an app", () => {
     ])
   })
 
-  test("nothing that holds group state, a key, a group secret or a nonce, whatever it is asked", async () => {
+  test("no value with group state, a key, a group secret or a nonce, whatever it calls", async () => {
     const ben = await messengers.newcomer("ben")
     const given: unknown[] = [messenger]
     const ask = async <T>(answer: Promise<T>): Promise<T> => {
@@ -130,7 +130,7 @@ describe("a messenger gives an app", () => {
     expect(taint.in(shown([...given, { deep: { inside: new Uint8Array(key) } }]))).toEqual(["a key"])
   })
 
-  test("no way to keep anything without a secret box", async () => {
+  test("no way to store state without a secret box", async () => {
     const store = openMemoryStore()
     const session = { appId: server.app.id, tenantId: undefined, userId: "prn_01kdvdna00edmtevk5ehj6axhg" }
     const tokens = {
@@ -160,7 +160,7 @@ function shown(given: unknown): string {
   return `${json}\n${inspect(given, options).replaceAll(/\s+/g, "")}`
 }
 
-test("no file of a server knows the engine, a client, or a way to open what was sealed for members", () => {
+test("no file of a server imports the engine, a client, or code that decrypts for members", () => {
   const files = filesOf("server", ".ts")
   expect(files.length).toBeGreaterThan(200)
   const found = files.flatMap((path) =>
@@ -172,7 +172,7 @@ test("no file of a server knows the engine, a client, or a way to open what was 
   expect(found).toEqual([])
 })
 
-test("clients are made of these packages: one engine, and no other end-to-end protocol beside it", () => {
+test("clients use these packages: one engine, and no second end-to-end protocol", () => {
   const needs = (folder: string) => Object.keys(JSON.parse(read(`${folder}/package.json`)).dependencies ?? {})
   const all = ["core", "web", "node", "native", "react-native"].flatMap((name) => needs(`clients/${name}`))
   expect([...new Set(all)].filter((name) => !name.startsWith("@signet/")).sort()).toEqual([
@@ -193,20 +193,20 @@ test("clients are made of these packages: one engine, and no other end-to-end pr
   ])
 })
 
-test("a secret box has no operation that gives a key out", () => {
+test("a secret box has no operation that returns a key", () => {
   const box = read("clients/core/secret-box.ts").match(/interface SecretBox \{(.*?)\n\}/s)?.[1] ?? ""
   expect([...box.matchAll(/^ {2}(\w+)\??\(/gm)].map(([, name]) => name)).toEqual([
     ...["describe", "createKey", "seal", "open", "rotate", "destroy", "hold"],
   ])
 })
 
-test("what is signed is made of bytes: no JSON is near a signature", () => {
+test("signatures cover canonical bytes: signing code uses no JSON", () => {
   const files = [...filesOf("proto/canonical", ".ts"), ...filesOf("clients/core/messaging", ".ts")]
   const found = files.filter((path) => !/vectors\//.test(path) && /JSON\.stringify/.test(read(path)))
   expect(found).toEqual([])
 })
 
-test("the documents claim no more privacy than what the server sees leaves", () => {
+test("the documents claim no privacy for data that the server sees", () => {
   const section = read("docs/reference/messaging.md").match(/## What the server sees\n(.*?)\n## /s)?.[1] ?? ""
   for (const seen of [
     ...["ids of tenants, apps, users and devices", "public keys", "who is in which conversation", "when that changed"],

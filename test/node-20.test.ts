@@ -25,7 +25,7 @@ const newer = [
 ]
 const older = ["[1].toSorted()", "[1].findLast(() => true)", "'a'.isWellFormed()", "AbortSignal.timeout(1)"]
 
-test("a built-in that Node 20 lacks does not compile in what is published", () => {
+test("a built-in that Node 20 lacks does not compile in published code", () => {
   const folder = join(root, "node_modules/.cache/signet/node-20")
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -43,7 +43,7 @@ test("a built-in that Node 20 lacks does not compile in what is published", () =
   expect(stdout).not.toContain("older.ts")
 })
 
-test("what is published is what is compiled so", () => {
+test("the build for Node 20 compiles every published library", () => {
   const { include } = JSON.parse(
     readFileSync(join(root, "tsconfig.build.json"), "utf8").replaceAll(/^\s*\/\/.*$/gm, ""),
   )

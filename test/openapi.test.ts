@@ -86,7 +86,7 @@ describe("every operation has", () => {
     }
   })
 
-  test.each(operations)("%s: an example of its request that the server takes", (_, operation) => {
+  test.each(operations)("%s: an example of its request that the server accepts", (_, operation) => {
     const { input } = methodOf(operation)
     const parameters = (operation.parameters ?? []).filter(({ in: place }) => place !== "header")
     const withoutExample = parameters.filter((one) => one.in === "path" && one.example === undefined)
@@ -128,7 +128,7 @@ test("an id in an example has the prefix that its comment names", () => {
   expect(found).toEqual(Object.keys(prefixes).map((name) => [name, true]))
 })
 
-test("no example has what looks like a credential", () => {
+test("no example contains a credential", () => {
   const text = JSON.stringify(document)
   expect(text).not.toMatch(/eyJ[A-Za-z0-9_-]{10}/)
   expect(text).not.toMatch(/sg(pat|sec|rt|inv)_[A-Za-z0-9]{20}/)

@@ -125,13 +125,13 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   test.each([
     ["the identity client and one service", entry, maxKilobytes.identity],
     ["the messenger, too", messengerEntry, maxKilobytes.messenger],
-  ])("a page with %s is no larger than it should be", async (name, contents, most) => {
+  ])("a page with %s is within its size limit", async (name, contents, most) => {
     const kilobytes = gzipSync(await bundle(contents), { level: 9 }).length / 1_000
     console.log(`a page with ${name}: ${kilobytes.toFixed(1)} KB`)
     expect(kilobytes).toBeLessThanOrEqual(most)
   })
 
-  test("the files of the messenger's Worker are no larger than they should be", () => {
+  test("the files of the messenger's Worker are within their size limit", () => {
     const folder = join(root, "built/@signet/client-web/esm", workerFolder)
     const kilobytesOf = (...names: string[]) =>
       names.reduce((sum, name) => sum + gzipSync(readFileSync(join(folder, name)), { level: 9 }).length, 0) / 1_000
@@ -144,7 +144,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   test.each([
     ["@signet/client-web", entry],
     ["@signet/client-web/messaging", messengerEntry],
-  ])("a page with all of %s has nothing of Node", async (name, contents) => {
+  ])("a page with all of %s contains no module of Node", async (name, contents) => {
     const whole = await bundle(`${contents}; import * as all from "${name}"; console.log(all)`)
     // protobuf-es asks for a setting where there is a process to have one, and ts-mls for a Buffer where there is one.
     const script = whole
@@ -153,11 +153,11 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     expect(script.match(/["']node:|\brequire\(|\bprocess\.|\bBuffer\b|__dirname/g)).toBeNull()
   })
 
-  test("are only found where they run", async () => {
+  test("resolve only on the platforms that they support", async () => {
     await expect(bundle('import "@signet/client-node"')).rejects.toThrow(/Could not resolve|not exported|conditions/)
   })
 
-  test("have one version, an engine, a licence, a page with how to install it, and no link that leads nowhere", () => {
+  test("have one version, an engine, a licence, a page with an installation, and no dead link", () => {
     for (const name of tarballs.keys()) {
       const folder = join(root, "built", name)
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
@@ -175,7 +175,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     }
   })
 
-  test("reach into nobody's files but their own, each script with its source map", () => {
+  test("import no file of another package, and each script has a source map", () => {
     const folder = join(root, "built/@signet")
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
       /\.(js|d\.ts)$/.test(name),
@@ -199,7 +199,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     expect(wrong).toEqual([])
   })
 
-  test("have types that TypeScript 5 and 7 take in strict projects, by import and by require, all of them looked into", async () => {
+  test("have types that TypeScript 5 and 7 accept in strict projects, by import and by require", async () => {
     const names = libraries.flatMap((name) => {
       const { exports } = JSON.parse(readFileSync(join(root, "built", name, "package.json"), "utf8"))
       return Object.keys(exports).flatMap((key) => (key.endsWith(".json") ? [] : [`${name}${key.slice(1)}`]))
@@ -319,7 +319,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   }, 180_000)
 
   test.skipIf(!hasOldNodes).each(["20", "22"] as const)(
-    "the programs say in one sentence which Node they need, on Node %s",
+    "the programs state in one sentence which Node they need, on Node %s",
     async (line) => {
       const node = nodeOf(line)
       const server = await run(at("server"), node, ["node_modules/@signet/server/bin/signet-server.mjs"], { node })
@@ -335,7 +335,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     },
   )
 
-  test("the server says what it can be asked, and refuses what it does not know", async () => {
+  test("the server lists its commands, and refuses an unknown one", async () => {
     const bin = "node_modules/@signet/server/bin/signet-server.mjs"
     const help = await run(at("server"), process.execPath, [bin, "--help"])
     expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("signet-server admin") })
@@ -344,7 +344,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   })
 
   test.each(["22", "24"] as const)(
-    "the command signs in at the server, and says who it is, on Node %s",
+    "the command signs in at the server and shows its user, on Node %s",
     async (line) => {
       const node = nodeOf(line)
       const home = {
@@ -380,7 +380,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     }
   })
 
-  test("a hook of another framework is refused in words that name the right one", async () => {
+  test("a hook of another framework is refused with the name of the right one", async () => {
     const program = `
       import { guardHook } from "@signet/guard/fastify"
       import { createNodeGuard } from "@signet/guard/node"

@@ -33,7 +33,7 @@ test.runIf(isLong)("the examples of the packages' pages compile", () => {
   expect(stdout).toBe("")
 })
 
-test("of each secret box the page says how it is known to work, in one of three ways", () => {
+test("the page states for each secret box how it was tested, in one of three ways", () => {
   const page = readFileSync(join(root, "clients/README.md"), "utf8")
   const [, table = ""] = page.match(/\| where \| stores keys in \| .*\|\n\|[-|]+\|\n((?:\|.*\|\n)+)/) ?? []
   const rows = table.trim().split("\n")

@@ -67,7 +67,7 @@ test("the packages and what they export are these", () => {
   })
 })
 
-test("what is published is there", () => {
+test("every published export exists", () => {
   for (const folder of named) {
     const targets = [...Object.values(publishedExports(folder)), ...Object.values(manifest(folder).bin ?? {})]
     expect(
@@ -77,7 +77,7 @@ test("what is published is there", () => {
   }
 })
 
-test("what is published is named one by one", () => {
+test("no published export is a pattern", () => {
   for (const folder of named) {
     const names = Object.entries(publishedExports(folder)).flat()
     expect(
@@ -87,7 +87,7 @@ test("what is published is named one by one", () => {
   }
 })
 
-test("the contract is published without what clients keep on a device and what only the server speaks", () => {
+test("the published contract lacks the messages that only devices store or only the server uses", () => {
   const names = Object.keys(protoExports())
   expect(names).toContain("./auth/v1/auth_service")
   expect(names).toContain("./signet/authz/v1/requirement_pb.js")
@@ -340,7 +340,7 @@ test("no signed schema is JSON: what is signed is canonical bytes", () => {
   }
 })
 
-test("what touches crypto or wire format is pinned to one version, with its hash in the lock", () => {
+test("packages for cryptography or wire formats are pinned to one version, with their hashes in the lock file", () => {
   const pinned = [
     "ts-mls",
     "@hpke/core",
@@ -375,7 +375,7 @@ test("every version in every package is exact", () => {
   }
 })
 
-test("what is not ours to ship is only there for tests", () => {
+test("packages that must not be shipped are development dependencies", () => {
   const shipped = ["."].concat(workspaces).flatMap((folder) => Object.keys(manifest(folder).dependencies ?? {}))
   // GPL-3.0: OpenMLS, for the differential test.
   expect(shipped).not.toContain("@wireapp/core-crypto")

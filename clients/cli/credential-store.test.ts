@@ -54,7 +54,7 @@ test("a secret is read under its name, profile and server, and by the passphrase
   expect(await credentials.read("pat")).toBeUndefined()
 })
 
-test("without a terminal and without SIGNET_PASSPHRASE nothing opens, and the reason says what to do", async () => {
+test("without a terminal and SIGNET_PASSPHRASE the store stays closed, and the message names the variable", async () => {
   await makeStore()
   const credentials = await openCredentialStore(cliWith({}), work)
   await expect(credentials.write("pat", "x")).rejects.toMatchObject({ reason: "PASSPHRASE_NEEDED" })

@@ -36,7 +36,7 @@ test.each([
   "http://127.0.0.1.5",
   "ftp://auth.example",
   "",
-])("%j is none", (text) => {
+])("%j is no server", (text) => {
   expect(() => parseServer(text)).toThrow(/server|TLS/)
 })
 
@@ -108,7 +108,7 @@ test.each<[string, string]>([
   ["https://auth.example", "https://other.example"],
   ["https://127.0.0.1.evil.example", "https://auth.example"],
   ["https://10.0.0.1", "https://auth.example"],
-])("a server at %s is not taken for %s: its certificate names another", (server, issuer) => {
+])("a server at %s is refused as %s: its certificate names another host", (server, issuer) => {
   expect(() => parseServerIssuer(issuer, server)).toThrow("--server-issuer is only for a server at a loopback address")
 })
 

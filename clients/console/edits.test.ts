@@ -8,7 +8,7 @@ test("only what the person changed is saved", () => {
   expect(changedFields(opened, { ...opened, name: "Other", signup: false })).toEqual(["name", "signup"])
 })
 
-test("a change of somebody else is refused, with what it was and what it is", () => {
+test("a conflicting change is refused with the old and the new value", () => {
   expect(() => checkUnchanged(opened, { ...opened })).not.toThrow()
   let thrown: unknown
   try {

@@ -105,7 +105,7 @@ test.each<[string, unknown, string]>([
   ["a canceled call", new ConnectError("off", Code.Canceled), "CANCELED"],
   ["a proxy's answer", new ConnectError("no", Code.Unauthenticated), "UNREACHABLE"],
   ["no answer", new TypeError("fetch failed"), "UNREACHABLE"],
-])("%s is told as such", async (_, error, reason) => {
+])("%s has its own reason", async (_, error, reason) => {
   await expect(answered(Promise.reject(error))).rejects.toMatchObject({ name: "SignetError", reason })
 })
 

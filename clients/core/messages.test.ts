@@ -37,6 +37,6 @@ test.each<[string, unknown]>([
     ]),
   ],
   ["that is undefined", undefined],
-])("a message %s is not taken", (_, message) => {
+])("a message %s is ignored", (_, message) => {
   expect(parseMessage(message)).toBeUndefined()
 })

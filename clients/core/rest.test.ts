@@ -143,7 +143,7 @@ describe("an answer", () => {
     ["a page with status 200", new Response("<html>"), Code.Internal],
     ["a portal's empty page", new Response(""), Code.Internal],
     ["a gateway's", Response.json({ reason: 5 }, { status: 502 }), Code.Unavailable],
-  ])("that is not the service's is no refusal: %s", async (_, response, code) => {
+  ])("of another server is no refusal: %s", async (_, response, code) => {
     const error = await failed(() => response)
     expect([error?.code, failureOf(error)]).toEqual([code, undefined])
   })
@@ -179,7 +179,7 @@ describe("an answer", () => {
     expect(new Headers(seen[0]?.headers).has("connect-timeout-ms")).toBe(false)
   })
 
-  test("that does not arrive has its cause", async () => {
+  test("that does not arrive is UNREACHABLE, with its cause", async () => {
     const never = () => new Promise<Response>(() => {})
     expect((await failed(() => Promise.reject(new TypeError("fetch failed"))))?.code).toBe(Code.Unavailable)
     expect((await failed(never, { timeoutMs: 5 }))?.code).toBe(Code.DeadlineExceeded)

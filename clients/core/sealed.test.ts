@@ -78,7 +78,7 @@ test("bytes of another kind, of a later format or too few are refused with the r
   expect(await open(empty)).toEqual(new Uint8Array())
 })
 
-test("hashes of scopes are kept for a bounded number of them", async () => {
+test("hashes of scopes are cached up to a limit", async () => {
   const key = await keyOf(3)
   const spy = vi.spyOn(crypto.subtle, "digest")
   const seal = (user: string) => sealBytes(box, key, { scope: { app: "app_1", user }, purpose: "token" }, plaintext)

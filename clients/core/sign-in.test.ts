@@ -73,7 +73,7 @@ test("the user is at the place of the answer's membership", async () => {
   signet.close()
 })
 
-test("every method asks for the place, the invitation and the kept identity", async () => {
+test("every method sends the scope, the invitation and the stored identity", async () => {
   const { signet, seen } = await worldOf()
   const options = { tenantId: "ten_1", contextId: "ctx_1", invitationCode: "i", cancelDeletion: true }
   await signet.login({ provider: "IDP_A", credential: { idToken: "t" }, ...options })

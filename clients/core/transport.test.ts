@@ -90,7 +90,7 @@ describe("a call", () => {
     ["an old token", "TOKEN_EXPIRED"],
     ["old permissions", "PERMISSIONS_STALE"],
     ["a replaced session", "SESSION_REVOKED"],
-  ])("that is refused for %s is retried once with another token, whatever it does", async (_, reason) => {
+  ])("that is refused for %s is retried once with another token, even if it is not idempotent", async (_, reason) => {
     const { auth, seen } = worldOf(refusal(Code.Unauthenticated, reason))
     await auth.logoutAll({})
     expect(seen).toEqual(["Bearer t1", "Bearer t2"])
@@ -113,7 +113,7 @@ describe("a call", () => {
     [Code.Unauthenticated, "PRINCIPAL_INACTIVE"],
     [Code.PermissionDenied, "MISSING_SCOPE"],
     [Code.PermissionDenied, "STEP_UP_REQUIRED"],
-  ])("that another token would not mend is refused at once (%s %s)", async (code, reason) => {
+  ])("that no other token would change is refused at once (%s %s)", async (code, reason) => {
     const { auth, seen } = worldOf(refusal(code, reason))
     expect(await reasonOf(auth.me({}))).toBe(reason)
     expect(seen).toHaveLength(1)
@@ -274,7 +274,7 @@ describe("a stream of requests", () => {
     goodUntilMs: 1e15,
   })
 
-  test("is sent as it comes, and is not opened again", async () => {
+  test("is sent unbuffered, and is not opened again", async () => {
     const seen: string[] = []
     const inner = createRouterTransport(({ service }) =>
       service(ServerReflection, {

@@ -16,7 +16,7 @@ function folder(): string {
 const first = (path: string) => join(path, "000000000001")
 const ago = (ms: number) => new Date(Date.now() - ms)
 
-test("one at a time has the lock, in any order, and each one eventually", async () => {
+test("one caller at a time has the lock, and each caller gets it eventually", async () => {
   const path = folder()
   let inside = 0
   let most = 0
@@ -55,7 +55,7 @@ test("a running holder keeps the lock, and a long wait fails with LOCK_BUSY", as
 test.each<[string, object]>([
   ["that has ended", { host: hostname(), pid: 2 ** 22 + 1, began: "1" }],
   ["whose process id was reused", { host: hostname(), pid: process.pid, began: "1" }],
-])("a holder %s is followed at once", async (_, holder) => {
+])("the lock of a holder %s is free at once", async (_, holder) => {
   const path = folder()
   writeFileSync(first(path), JSON.stringify(holder))
   expect(await createFileLock(path, { waitMs: 100 }).run(async () => "yes")).toBe("yes")
@@ -66,7 +66,7 @@ test.each<[string, string]>([
   ["that is unreadable", "{"],
   ["whose process id is a text", JSON.stringify({ host: hostname(), pid: String(2 ** 22 + 1), began: "1" })],
   ["whose process id is a group's", JSON.stringify({ host: hostname(), pid: -(2 ** 22 + 1), began: "1" })],
-])("a holder %s is waited for, and overtaken after it was silent", async (_, text) => {
+])("the lock of a holder %s is taken over once the holder has been silent", async (_, text) => {
   const path = folder()
   writeFileSync(first(path), text)
   const lock = createFileLock(path, { waitMs: 30, staleMs: 10_000 })

@@ -10,7 +10,7 @@ const failed = {
 } as const
 
 test.each<[Outcome]>([[{ is: "signedIn", state: "s", sessionId: "ses_1", created: true }], [failed]])(
-  "a pop-up's message is parsed as it was posted: %j",
+  "a pop-up's message parses to the posted outcome: %j",
   (outcome) => {
     expect(parseOutcome(encodeOutcome(outcome))).toEqual(outcome)
   },

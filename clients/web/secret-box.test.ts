@@ -121,7 +121,7 @@ test.each<[Flaw, string]>([
   ["loses keys later", "SECURE_STORE_UNAVAILABLE"],
   ["keeps an empty entry", "SECURE_STORE_UNAVAILABLE"],
   ["gives raw keys back", "SECURE_STORE_UNAVAILABLE"],
-])("a browser whose IndexedDB %s is refused, seals nothing, and nothing half made stays", async (flaw, reason) => {
+])("a browser whose IndexedDB %s is refused, seals nothing, and stores no partial key", async (flaw, reason) => {
   const box = boxIn(flaw)
   const refused = { name: "SecretBoxError", reason }
   await expect(box.createKey(scope)).rejects.toMatchObject(refused)

@@ -27,7 +27,7 @@ test.each([
   expect(lines.length).toBeLessThan(90)
 })
 
-test("the notes service does what notes.proto says, and knows nothing of tokens", async () => {
+test("the notes service implements notes.proto without any code for tokens", async () => {
   const issuer = createIssuer()
   const { router, routes } = createNotes({
     issuer: issuer.issuer,

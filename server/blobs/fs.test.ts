@@ -40,7 +40,7 @@ const failing = (code: string) => async () => {
   throw Object.assign(new Error(code), { code })
 }
 
-test("a folder keeps what is put, gives it back, and forgets it", async () => {
+test("a folder stores, returns and deletes a blob", async () => {
   const blobs = await open()
   expect([await blobs.get(key), await blobs.size(key)]).toEqual([undefined, undefined])
   await blobs.put(key, bytes)
@@ -55,7 +55,7 @@ test("a folder keeps what is put, gives it back, and forgets it", async () => {
   expect(await blobs.presign("GET", key, 3)).toBeUndefined()
 })
 
-test("writers of one key at once leave one of what they wrote, whole", async () => {
+test("concurrent writers of one key leave one complete blob", async () => {
   const [one, other] = [await open(), await open()]
   const parts = Array.from({ length: 12 }, (_, i) => new Uint8Array(5_000).fill(i))
   await Promise.all(parts.map((part, i) => (i % 2 ? one : other).put(key, part)))
@@ -197,7 +197,7 @@ describe("no way out of the folder:", () => {
   afterEach(() => rmSync(elsewhere(), { recursive: true, force: true }))
 
   test.each(["../x", "att/../../x", "/etc/x", "att//x", "att/.", "a.b", "A", "", "a\u0000b", "a".repeat(129)])(
-    "%j is no key",
+    "%j is refused as a key",
     async (bad) => {
       const blobs = await open()
       expect(await reasonsOf(blobs, bad)).toEqual(Array(4).fill("UNAVAILABLE"))

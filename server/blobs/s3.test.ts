@@ -29,7 +29,7 @@ const bytes = Uint8Array.of(1, 2, 3)
 const reasonOf = (call: Promise<unknown>) => call.then(() => "done").catch((error) => error.reason)
 
 describe("a bucket", () => {
-  test("keeps what is put, gives it back, and forgets it", async () => {
+  test("stores, returns and deletes a blob", async () => {
     const blobs = open()
     expect([await blobs.get(key), await blobs.size(key)]).toEqual([undefined, undefined])
     await blobs.put(key, bytes)

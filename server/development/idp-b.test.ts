@@ -118,7 +118,7 @@ describe("the stand-in's page", () => {
     expect(members.user).not.toContain("shy@example.com")
   })
 
-  test("lets users cancel", async () => {
+  test("allows the user to cancel", async () => {
     const { members } = await authorize({}, { "person.cancel": "1" })
     expect(members).toEqual({ state: `s-"1"`, error: "user_cancelled_authorize" })
   })
@@ -134,7 +134,7 @@ describe("the stand-in's page", () => {
     ["to another address", { redirect_uri: "https://evil.example/" }],
     ["that wants the answer in the address", { response_mode: "query" }],
     ["for a token alone", { response_type: "id_token" }],
-  ])("takes no request %s", async (_, change) => {
+  ])("refuses a request %s", async (_, change) => {
     expect((await authorize(change)).status).toBe(400)
   })
 
@@ -205,7 +205,7 @@ describe("one request without a browser", () => {
     ["/switches", { delayMs: -1 }],
     ["/switches", { issuer: "third" }],
     ["/elsewhere", {}],
-  ])("is refused when it is not understood: %s %j", async (path, body) => {
+  ])("is refused if it is malformed: %s %j", async (path, body) => {
     expect((await post(path, Object(body))).status).toBe(400)
   })
 })
@@ -219,7 +219,7 @@ describe("the stand-in can be switched", () => {
     expect(vouched.issuer).toBe(idpBIssuers[0])
   })
 
-  test("to be down, and still be switched", async () => {
+  test("to fail, while its switches still answer", async () => {
     await post("/switches", { down: true })
     const answer = await fetch(at("/auth/keys"))
     expect([answer.status, answer.headers.get("content-type")]).toEqual([503, "text/html"])
@@ -227,7 +227,7 @@ describe("the stand-in can be switched", () => {
     expect((await fetch(at("/auth/keys"))).status).toBe(200)
   })
 
-  test("to be slow", async () => {
+  test("to answer with a delay", async () => {
     await post("/switches", { delayMs: 30 })
     const started = performance.now()
     await fetch(at("/auth/keys"))

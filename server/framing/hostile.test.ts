@@ -180,7 +180,7 @@ test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
     "MLS_TOO_LARGE",
   ],
   ["a commit beyond its size", () => new Uint8Array(1536 * 1024 + 1), (b) => parseCommit(b), "MLS_TOO_LARGE"],
-])("%s: refused after a few steps, in no memory to speak of", (_, make, read, expected) => {
+])("%s: refused after few steps, with constant memory", (_, make, read, expected) => {
   const bytes = make()
   expect(refusal(() => read(bytes))).toBe(expected)
   expect(stepsOf(bytes, (counting) => refusal(() => read(counting)))).toBeLessThan(maxSteps)

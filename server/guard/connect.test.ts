@@ -298,7 +298,7 @@ describe("a stream without a single request", () => {
     return { readBefore, received }
   }
 
-  test.each([{ client: true }, { client: true, server: true }])("%j is not read by the guard", async (streaming) => {
+  test.each([{ client: true }, { client: true, server: true }])("the guard ignores %j", async (streaming) => {
     const message = create(serviceWith([kinds]).methods[0]?.input ?? expect.fail())
     expect(await answer(kinds, streaming, [message])).toEqual({ readBefore: 0, received: [message] })
   })

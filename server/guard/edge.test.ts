@@ -92,7 +92,7 @@ test.each([
   ["is another thing", '{"keys":[]}'],
   ["is empty", "null"],
   ["comes from the future", JSON.stringify({ text: '{"keys":[]}', fetchedAtMs: 9e15 })],
-])("what is in the store and %s is passed over", async (_, value) => {
+])("a stored entry that %s is ignored", async (_, value) => {
   const { kept, counts, isolate } = setUp()
   kept.set("signet-jwks", value)
   expect(await isolate()()).toBe("known")

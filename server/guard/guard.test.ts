@@ -48,7 +48,7 @@ test.each([
   ["a personal access token", `Bearer sgpat_${"0".repeat(50)}`, "PAT_NOT_BEARER"],
   ["a refresh token", `Bearer sgrt_${"0".repeat(50)}`, "REFRESH_TOKEN_NOT_BEARER"],
   ["gibberish", "Bearer gibberish", "MALFORMED_CREDENTIAL"],
-])("%s is not let in", async (_, header, reason) => {
+])("%s is refused as a credential", async (_, header, reason) => {
   expect(await setUp().call(header)).toBe(reason)
 })
 

@@ -149,7 +149,7 @@ test.each<[string, (jwk: object) => BodyInit | null, ResponseInit?]>([
   ["invalid UTF-8", () => new Uint8Array([0x7b, 0xc3, 0x28, 0x7d])],
   ["an error", () => "{}", { status: 500 }],
   ["nothing", () => null, { status: 204 }],
-])("an answer that is %s is not taken, and the keys from before serve on", async (_, body, init) => {
+])("an answer that is %s is refused, and the earlier keys stay in use", async (_, body, init) => {
   const { issuer, keySet, state } = setUp()
   await keySet.find("key-1")
   state.answer = async () => new Response(body({ ...issuer.jwk, kid: "key-2" }), init)

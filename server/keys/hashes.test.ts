@@ -4,7 +4,7 @@ import { sha256, sha512 } from "./hashes.ts"
 
 const texts = [0, 1, 55, 56, 63, 64, 111, 112, 127, 128, 1_000].map((length) => new Uint8Array(length).fill(length))
 
-test("says what the portable hashes say, whole and in parts", () => {
+test("equals the portable hashes, at once and in parts", () => {
   for (const text of texts) {
     expect(sha256(text)).toEqual(portable.sha256(text))
     expect(sha512(text)).toEqual(portable.sha512(text))

@@ -118,7 +118,7 @@ test("a first start makes one key of each purpose, and what they sign verifies u
   expect(one.keySet()?.rootKey).toEqual(rootPublicKey(rootSeed))
 })
 
-test("no private key is kept in the clear, and another sealing key opens none", async () => {
+test("private keys are stored encrypted, and another sealing key opens none", async () => {
   const { ring, keys, clock } = installation()
   await ring().start()
   expect(keys.kept.map(({ purpose }) => purpose).toSorted()).toEqual(["CREDENTIAL", "LIST", "PROOF", "RECEIPT"])
@@ -229,7 +229,7 @@ test("a key signs for the purpose and in the time that the set gives it", async 
   expect(signsAt(60)).toBe(false)
 })
 
-test("without a set nothing is signed; an older set is not taken, and one that has ended signs nothing", async () => {
+test("nothing is signed without a set or with an expired set, and an older set is refused", async () => {
   const none = installation({ loadKeySet: async () => undefined }).ring()
   await none.start()
   expect(() => none.signer("CREDENTIAL")).toThrow("try again later")
@@ -255,7 +255,7 @@ test("without a set nothing is signed; an older set is not taken, and one that h
   expect(() => ring.signer("RECEIPT")).toThrow("try again later")
 })
 
-test("a set of another issuer, or of a root that did not sign it, is not taken", async () => {
+test("a set of another issuer, or without the root's signature, is refused", async () => {
   const of = (change: Partial<Parameters<typeof signKeySet>[0]>, rootKey?: Uint8Array) => {
     const { clock, ring } = installation({
       loadKeySet: async (keys) => {

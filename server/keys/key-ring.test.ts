@@ -38,7 +38,7 @@ describe("a signature", () => {
     expect(Buffer.from(token.split(".")[2] ?? "", "base64url")).toHaveLength(64)
   })
 
-  test("is not given before the ring was started", () => {
+  test("is refused before the ring has started", () => {
     const { clock, signingKeys } = installation()
     const ring = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
     expect(() => ring.sign("at+jwt", {})).toThrow("not started")
@@ -56,7 +56,7 @@ describe("the key set", () => {
     }
   })
 
-  test("keeps no private half in the clear", async () => {
+  test("stores private halves encrypted only", async () => {
     const { ring, signingKeys } = installation()
     await ring()
     for (const key of await signingKeys.list()) {
@@ -104,7 +104,7 @@ describe("rotation", () => {
     expect(new Set(rings.map((one) => kidOf(one.sign("at+jwt", {})))).size).toBe(1)
   })
 
-  test("goes on for a year with at most four keys published, and every token verifies for a day", async () => {
+  test("continues for a year with at most four published keys, and every token verifies for a day", async () => {
     const { ring, clock } = installation()
     const one = await ring()
     const seen = new Set<string>()
@@ -120,7 +120,7 @@ describe("rotation", () => {
     expect(seen.size).toBe(12)
   })
 
-  test("that fails leaves the ring signing with what it has", async () => {
+  test("that fails leaves the ring signing with its current key", async () => {
     const { signingKeys, clock } = installation()
     let isDown = false
     const flaky = {
@@ -138,7 +138,7 @@ describe("rotation", () => {
 })
 
 describe("a write whose answer was lost", () => {
-  test("is found at the next tick, and the ring goes on", async () => {
+  test("is found at the next tick, and the ring continues", async () => {
     const { signingKeys, clock } = installation()
     let isLost = true
     const lossy: SigningKeys = {
@@ -181,7 +181,7 @@ describe("keys of several purposes", () => {
     }
   })
 
-  test.each(types)("what is signed as %s verifies with the keys of its purpose alone", async (typ) => {
+  test.each(types)("a token of type %s verifies only with the keys of its purpose", async (typ) => {
     const ring = await installation().ring()
     const token = ring.sign(typ, {})
     for (const purpose of keyPurposes) {
@@ -191,7 +191,7 @@ describe("keys of several purposes", () => {
     }
   })
 
-  test("nothing is signed as a type that has no purpose", async () => {
+  test("a type without a purpose is not signed", async () => {
     const ring = await installation().ring()
     for (const typ of ["JWT", "toString", ""]) {
       expect(() => Reflect.apply(ring.sign, ring, [typ, {}])).toThrow(RangeError)

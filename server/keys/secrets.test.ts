@@ -81,7 +81,7 @@ describe("a sealed successor", () => {
   })
 })
 
-describe("what is sealed under the service's key", () => {
+describe("a value that is sealed under the service's key", () => {
   test("opens under its label, and never seals to the same bytes twice", () => {
     const plaintext = new Uint8Array(randomBytes(200))
     const first = secrets.seal(labelOf("a"), plaintext)
@@ -97,7 +97,7 @@ describe("what is sealed under the service's key", () => {
     expect(other.open(labelOf("a"), sealed)).toBeUndefined()
   })
 
-  test("does not open when any bit of it changed or any part is missing", () => {
+  test("does not open if a bit has changed or a part is missing", () => {
     const sealed = secrets.seal(labelOf("label"), key(5))
     fc.assert(
       fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {

@@ -230,7 +230,7 @@ describe("closing", () => {
   test.each([
     ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
     ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
-  ])("tells whoever watches over %s, and ends the stream", async (_, open) => {
+  ])("reports to watchers over %s, and ends the stream", async (_, open) => {
     const server = await start(patient)
     const seen: Status[] = []
     const watching = (async () => {

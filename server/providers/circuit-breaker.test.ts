@@ -76,7 +76,7 @@ test("a try without an answer keeps it open for another ten seconds", async () =
   expect(await call("answers")).toBe("answers")
 })
 
-test("what was under way when it opened does not keep it open longer", async () => {
+test("a call that began before the circuit opened does not prolong it", async () => {
   const late = Promise.withResolvers<never>()
   const underWay = breaker
     .run(
@@ -93,7 +93,7 @@ test("what was under way when it opened does not keep it open longer", async () 
   expect(await call("answers")).toBe("answers")
 })
 
-test("the caller meets what the work threw", async () => {
+test("the caller gets the error of the call", async () => {
   expect(await call("throws")).toBe("Error: no answer")
 })
 

@@ -58,11 +58,11 @@ async function outcome(verifying: Promise<{ subject: string; singleUse: unknown 
 }
 
 describe("a code", () => {
-  test("is traded for an ID token, whose single use the provider sees to", async () => {
+  test("is exchanged for an ID token, whose single use the provider ensures", async () => {
     expect(await signIn()).toBe("ada null")
   })
 
-  test("is traded with the client's secret, which is kept sealed", async () => {
+  test("is exchanged with the client's secret, which is stored encrypted", async () => {
     idp.clientSecret = "s3cret"
     const sealed = (label: SealedLabel) => secrets.seal(label, new TextEncoder().encode("s3cret"))
     expect(await signIn({ client: { clientSecretSealed: sealed(clientSecretLabel(providerClient.id)) } })).toBe(
@@ -74,7 +74,7 @@ describe("a code", () => {
     )
   })
 
-  test("is traded once", async () => {
+  test("is exchanged once", async () => {
     const code = idp.issueCode({ codeVerifier, redirectUri })
     expect(await signIn({ send: { code } })).toBe("ada null")
     expect(await signIn({ send: { code } })).toBe("PROVIDER_TOKEN_INVALID code")
@@ -130,7 +130,7 @@ test.concurrent.each<Behaviour>([
   "garbage",
   "error",
   "hangUp",
-])("a token endpoint that answers badly is unavailable: %s", async (behaviour) => {
+])("a token endpoint with an invalid answer is unavailable: %s", async (behaviour) => {
   const own = await startFakeIdp(clock)
   own.behaviour.token = behaviour
   const code = own.issueCode({ codeVerifier, redirectUri })

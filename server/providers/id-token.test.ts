@@ -95,7 +95,7 @@ describe("an ID token is refused", () => {
     expect(await signIn(await idp.mint(options))).toBe(expected)
   })
 
-  test("that brings its own key", async () => {
+  test("whose header contains its own key", async () => {
     const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
     const jwk = await crypto.subtle.exportKey("jwk", publicKey)
     const token = await new SignJWT({ iss: idp.issuer, aud: "notes-web", sub: "eve", iat: now, exp: now + 60 })
@@ -104,7 +104,7 @@ describe("an ID token is refused", () => {
     expect(await signIn(token)).toBe("PROVIDER_TOKEN_INVALID header")
   })
 
-  test("that says that it is not signed", async () => {
+  test("whose header declares that it is unsigned", async () => {
     const [, payload] = (await idp.mint()).split(".")
     for (const alg of ["none", "None", "NONE", ""]) {
       const header = encode({ alg, kid: "key-1" })
@@ -131,7 +131,7 @@ describe("an ID token is refused", () => {
     expect(await signIn(token)).toBe("PROVIDER_TOKEN_INVALID alg")
   })
 
-  test("that somebody else signed under a kid that is published", async () => {
+  test("that another key signed under a published kid", async () => {
     const { privateKey } = await generateKeyPair("RS256")
     const token = await new SignJWT({ iss: idp.issuer, aud: "notes-web", sub: "eve", iat: now, exp: now + 60 })
       .setProtectedHeader({ alg: "RS256", kid: "key-1" })
@@ -154,7 +154,7 @@ describe("an ID token is refused", () => {
   })
 
   test.each(["", ".", "..", "a.b", "a.b.c.d", "a b.c.d", "é.e.e", "e30.e30.e30=", "W10.e30.AA", "bm90.e30.AA"])(
-    "that is no token: %j",
+    "that is malformed: %j",
     async (text) => {
       expect(await signIn(text)).toMatch(/^PROVIDER_TOKEN_INVALID (form|alg)$/)
     },
@@ -207,7 +207,7 @@ describe("a token that no provider could have made", () => {
   })
 })
 
-describe("the nonce is taken in one form for each client", () => {
+describe("each client accepts one form of the nonce", () => {
   const forms = {
     RAW: "n-1",
     SHA256_HEX: sha256("n-1").digest("hex"),
@@ -227,7 +227,7 @@ describe("the nonce is taken in one form for each client", () => {
   })
 })
 
-test("nothing goes out to an address in the clear, even a configured one", async () => {
+test("no request goes to an address without TLS, even a configured one", async () => {
   const asked: string[] = []
   const fetch = async (url: string) => {
     asked.push(url)

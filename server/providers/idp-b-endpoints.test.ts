@@ -74,7 +74,7 @@ const sealed = (client: ProviderClient, pem: string) =>
 
 describe("a code", () => {
   test.each<[Platform]>([["WEB"], ["ANDROID"], ["IOS"]])(
-    "of %s is traded for an identity token, and for a refresh token that is kept",
+    "of %s is exchanged for an identity token and a refresh token that is stored",
     async (platform) => {
       const vouched = await trade({ platform })
       expect(vouched).toMatchObject({ subject: adaSubject, providerTenant: teamId, singleUse: null, name: null })
@@ -91,7 +91,7 @@ describe("a code", () => {
     expect(lastForm.get("code_verifier")).toBe(codeVerifier)
   })
 
-  test("is traded once", async () => {
+  test("is exchanged once", async () => {
     const code = idp.issueCode()
     expect(await outcome(trade({ send: { code } }))).toBe("ok")
     expect(await outcome(trade({ send: { code } }))).toBe("PROVIDER_TOKEN_INVALID code")
@@ -214,7 +214,7 @@ describe("a refresh token of the provider", () => {
     await idpB.revoke(client(), token)
   })
 
-  test("that nobody gave is no error either", async () => {
+  test("that the provider did not issue is no error", async () => {
     await idpB.revoke(client(), "made-up")
   })
 
@@ -238,7 +238,7 @@ describe("a refresh token of the provider", () => {
     expect(idp.asked["/auth/revoke"]).toBe(asked)
   })
 
-  test("that the provider does not understand is not the caller's", async () => {
+  test("that the provider rejects as malformed is not the caller's error", async () => {
     expect(await outcome(idpB.revoke(client(), ""))).toBe("UPSTREAM_UNAVAILABLE")
   })
 })

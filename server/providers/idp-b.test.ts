@@ -80,7 +80,7 @@ describe("an identity token", () => {
     )
   })
 
-  test("of a client without a team signs nobody in, whatever it says", async () => {
+  test("for a client without a team is refused, whatever its claims", async () => {
     const before = idp.asked["/auth/keys"]
     expect(await signIn(await idp.mint(), idp.clientOf("WEB", { providerTenant: null }))).toBe(
       "PROVIDER_NOT_CONFIGURED",
@@ -144,12 +144,12 @@ describe("an identity token is refused", () => {
     expect(await signIn(await idp.mint(options))).toBe(expected)
   })
 
-  test("that IDP_A signed", async () => {
+  test("with a signature by IDP_A", async () => {
     const claims = { iss: idpBIssuers[0], aud: servicesId, sub: adaSubject }
     expect(await signIn(await idpA.mint({ claims }))).toBe("PROVIDER_TOKEN_INVALID kid")
   })
 
-  test("that somebody signed under a kid that is published", async () => {
+  test("that another key signed under a published kid", async () => {
     const { privateKey } = await generateKeyPair("RS256")
     const kid = idp.state.keys.published[0]?.kid ?? ""
     const token = await new SignJWT({ iss: idpBIssuers[0], aud: servicesId, sub: "eve", iat: now, exp: now + 60 })
@@ -190,7 +190,7 @@ describe("an identity token is refused", () => {
   })
 })
 
-describe("the nonce is taken in one form for each client", () => {
+describe("each client accepts one form of the nonce", () => {
   const hash = createHash("sha256").update("n-1")
   const digest = hash.digest()
   const forms = { RAW: "n-1", SHA256_HEX: digest.toString("hex"), SHA256_B64URL: digest.toString("base64url") }

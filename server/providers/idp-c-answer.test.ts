@@ -166,7 +166,7 @@ test.each<Row>([
   expect(meaning(read)).toBe(expected)
 })
 
-test("the limit on mails is not told where only people whom the project knows would meet it", () => {
+test("the project's mail limit is not revealed where only known addresses reach it", () => {
   const answer = { status: 429, body: { code: "over_email_send_rate_limit", message: limit } }
   expect(meaning(() => readSent(answer, false))).toBe("over_email_send_rate_limit")
   expect(meaning(() => readSent({ status: 429, body: { code: "over_request_rate_limit" } }, false))).toBe(

@@ -40,7 +40,7 @@ function answerWith(accessToken: string, user: Record<string, unknown> = {}): vo
 }
 
 describe("a session of the project", () => {
-  test("tells who it is, and when they showed it", async () => {
+  test("contains the user and the time of the authentication", async () => {
     const amr = [
       { method: "password", timestamp: now() - 5 },
       { method: "otp", timestamp: now() - 90 },
@@ -64,7 +64,7 @@ describe("a session of the project", () => {
     ["has no methods", undefined],
     ["has methods without a time", [{ method: "password" }]],
     ["has methods of the future alone", [{ method: "password", timestamp: now() + 3_600 }]],
-  ])("that %s does not say when the person authenticated", async (_, amr) => {
+  ])("that %s has no authentication time", async (_, amr) => {
     answerWith(await idp.mint(adaId, { amr, iat: now() }))
     expect(await newIdpC().signIn(client, ada)).toMatchObject({ authTimeMs: null })
   })
@@ -147,7 +147,7 @@ describe("a token", () => {
   })
 
   test.each(["e30.e30.", "not a token", "", "a.b.c", `e30.${"e30".repeat(6_000)}.e30`])(
-    "that is none is refused (%#)",
+    "that is malformed is refused (%#)",
     async (token) => {
       const { tokenSecretSealed } = clientOfProject(withSecret)
       answerWith(token)
@@ -176,7 +176,7 @@ describe("a token", () => {
     expect(await reasonWith(`${await longer}xxxxx`)).toBe("PROVIDER_TOKEN_INVALID size")
   })
 
-  test("is verified with no secret that anybody could guess", async () => {
+  test("is not verified with a guessable secret", async () => {
     const short = secrets.seal(tokenSecretLabel(client.id), encode("x".repeat(31)))
     answerWith(await hs256(encode("x".repeat(31))))
     expect(await signIn({ tokenSecretSealed: short })).toBe("PROVIDER_NOT_CONFIGURED")

@@ -78,7 +78,7 @@ describe("a project that misbehaves", () => {
   })
 
   test.each<[Misbehaviour]>([["down"], ["fails"], ["hangUp"], ["redirect"], ["silent"]])(
-    "only when a session should end (%s) does not keep the person out, and is reported",
+    "only at the end of a session (%s) does not prevent the sign-in, and is reported",
     async (how) => {
       limits.timeoutMs = how === "silent" ? 100 : timeoutMs
       idp.misbehaviour.set("/logout", how)
@@ -122,8 +122,8 @@ describe("a project that misbehaves", () => {
   })
 })
 
-describe("a project from before errors had codes", () => {
-  test("means the same", async () => {
+describe("a project whose errors have no codes", () => {
+  test("gets the same reasons from sentences", async () => {
     idp.project.settings.spelling = "sentences"
     await idp.addPerson({ email: "una@example.com", password: ada.password, isConfirmed: false })
     idp.project.people.put({ email: "banned@example.com", password: ada.password, isConfirmed: true, isBanned: true })
@@ -151,7 +151,7 @@ describe("asking for a link", () => {
     expect(JSON.parse(request?.body ?? "")).toEqual({ email: ada.email, create_user: false })
   })
 
-  test("answers alike for people who are known, unknown, banned or no people at all", async () => {
+  test("gets the same answer for known, unknown, banned and malformed addresses", async () => {
     idp.project.people.put({ email: "banned@example.com", isConfirmed: true, isBanned: true })
     for (const email of [ada.email, "nobody@example.com", "banned@example.com", "no address", "a\0b@example.com"]) {
       expect(await send(email, false)).toBe("ok")
@@ -160,7 +160,7 @@ describe("asking for a link", () => {
     expect(await send("another@example.com", true)).toBe("ok")
   })
 
-  test("answers alike when the project sends no more mails: only people it knows would meet the limit", async () => {
+  test("gets the same answer at the project's mail limit, which only known addresses reach", async () => {
     idp.project.settings.mailsLeft = 0
     expect([await send(ada.email, false), await send("nobody@example.com", false)]).toEqual(["ok", "ok"])
     expect(reports).toEqual(["IDP_C sent no magic link: over_email_send_rate_limit"])
@@ -173,7 +173,7 @@ describe("asking for a link", () => {
 
 describe("a link's hash", () => {
   test.each(["", "short", "with space in it", "a/../../admin", "ü".repeat(20), "x".repeat(257)])(
-    "that is none asks nobody: %j",
+    "that is malformed causes no request: %j",
     async (tokenHash) => {
       expect(await reasonOf(newIdpC().confirmMagicLink(client, tokenHash))).toBe("MAGIC_LINK_INVALID")
       expect(idp.requests).toEqual([])
@@ -181,8 +181,8 @@ describe("a link's hash", () => {
   )
 })
 
-describe("what is thrown and reported", () => {
-  test("has no address, password, key or token in it, however deep one looks", async () => {
+describe("a thrown or reported error", () => {
+  test("contains no address, password, key or token at any depth", async () => {
     const seen: unknown[] = []
     const idpC = () => createIdpC({ clock, secrets, isLoopbackAllowed: true, report: (fault) => seen.push(fault) })
     const password = "a-password-of-ada"
@@ -238,7 +238,7 @@ describe("the configuration", () => {
     ["with a password in the address", { projectUrl: "https://user:secret@project.example" }],
     ["with a query in the address", { projectUrl: "https://project.example/?a=" }],
     ["with a fragment in the address", { projectUrl: "https://project.example/#a" }],
-  ])("%s asks nobody", async (_, change) => {
+  ])("%s causes no request", async (_, change) => {
     expect(await signIn(change)).toBe("PROVIDER_NOT_CONFIGURED")
     expect(idp.requests).toEqual([])
   })

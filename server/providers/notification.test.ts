@@ -105,7 +105,7 @@ describe("a notification", () => {
     },
   )
 
-  test("is refused when somebody else signed it", async () => {
+  test("is refused with another signer's signature", async () => {
     const { privateKey } = await generateKeyPair("RS256")
     const events = JSON.stringify({ type: "account-deleted", sub: adaSubject, event_time: now })
     const jws = await new SignJWT({ iss: idpBIssuers[0], aud: servicesId, iat: now, jti: "x", events })

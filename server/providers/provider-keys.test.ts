@@ -26,14 +26,14 @@ describe("a provider's keys", () => {
     expect(idp.asked.jwks).toBe(1)
   })
 
-  test("of one kid are told apart by algorithm", async () => {
+  test("of one kid are distinguished by algorithm", async () => {
     const rsa = await keys.find(idp.jwksUri, "key-1", "RS256")
     const ec = await keys.find(idp.jwksUri, "key-1", "ES256")
     expect(rsa?.algorithm.name).toBe("RSASSA-PKCS1-v1_5")
     expect(ec?.algorithm.name).toBe("ECDSA")
   })
 
-  test("are not asked for again by 10,000 made-up kids, and then once in 30 s", async () => {
+  test("are requested again at most once in 30 s, whatever number of unknown kids is looked up", async () => {
     await keys.find(idp.jwksUri, "key-1", "RS256")
     clock.ms += 31_000
     for (let i = 0; i < 10_000; i++) {
@@ -46,7 +46,7 @@ describe("a provider's keys", () => {
     expect(idp.asked.jwks).toBe(3)
   })
 
-  test("that the provider changed are found after at most 30 s", async () => {
+  test("that the provider has rotated are found after at most 30 s", async () => {
     await keys.find(idp.jwksUri, "key-1", "RS256")
     await idp.rotateKeys()
     expect(await keys.find(idp.jwksUri, "key-2", "RS256")).toBeUndefined()
@@ -55,7 +55,7 @@ describe("a provider's keys", () => {
     expect(await keys.find(idp.jwksUri, "key-1", "RS256")).toBeUndefined()
   })
 
-  test("that the provider withdrew are taken for 10 minutes and no longer", async () => {
+  test("that the provider has withdrawn are accepted for 10 minutes and no longer", async () => {
     await keys.find(idp.jwksUri, "key-1", "RS256")
     await idp.rotateKeys()
     clock.ms += 10 * minute - 1
@@ -64,7 +64,7 @@ describe("a provider's keys", () => {
     expect(await keys.find(idp.jwksUri, "key-1", "RS256")).toBeUndefined()
   })
 
-  test("are taken for an hour while the provider does not answer", async () => {
+  test("are accepted for an hour while the provider does not answer", async () => {
     await keys.find(idp.jwksUri, "key-1", "RS256")
     idp.behaviour.jwks = "error"
     clock.ms += 60 * minute - 1
@@ -73,7 +73,7 @@ describe("a provider's keys", () => {
     await expect(keys.find(idp.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
   })
 
-  test("that are unknown because the provider does not answer are no fault of the caller", async () => {
+  test("that are unknown because the provider does not answer cause UPSTREAM_UNAVAILABLE", async () => {
     await keys.find(idp.jwksUri, "key-1", "RS256")
     idp.behaviour.jwks = "hangUp"
     clock.ms += 30_000
@@ -81,7 +81,7 @@ describe("a provider's keys", () => {
   })
 })
 
-describe("a key set that is not answered well", () => {
+describe("an invalid answer for a key set", () => {
   test.concurrent.each<Behaviour>([
     "redirect",
     "huge",
@@ -104,7 +104,7 @@ describe("a key set that is not answered well", () => {
     await own.stop()
   })
 
-  test("is asked for again after 5 s", async () => {
+  test("is requested again after 5 s", async () => {
     idp.behaviour.jwks = "error"
     await expect(keys.find(idp.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
     idp.behaviour.jwks = "well"
@@ -113,7 +113,7 @@ describe("a key set that is not answered well", () => {
   })
 })
 
-describe("what is in a key set", () => {
+describe("an entry of a key set", () => {
   async function published(...jwks: unknown[]): Promise<ProviderKeys> {
     const body = JSON.stringify({ keys: jwks })
     const type = { "content-type": "application/jwk-set+json; charset=utf-8" }
@@ -125,11 +125,11 @@ describe("what is in a key set", () => {
   }
   const find = (from: ProviderKeys) => from.find("https://idp-a.example/jwks", "key-1", "RS256")
 
-  test("is a key when it is a public RSA key to verify signatures", async () => {
+  test("is a key if it is a public RSA key for verification", async () => {
     expect(await find(await published(null, 1, { kty: "new" }, idp.publishedKey()))).toBeDefined()
   })
 
-  test("is no key of ours when its private half is published too", async () => {
+  test("is ignored if its private half is published", async () => {
     const { privateKey } = await generateKeyPair("ES256", { extractable: true })
     const jwk = { ...(await exportJWK(privateKey)), kid: "key-1" }
     const findEc = async (key: object) => (await published(key)).find("https://idp-a.example/jwks", "key-1", "ES256")
@@ -146,7 +146,7 @@ describe("what is in a key set", () => {
     ["with an empty modulus", { n: "?" }],
     ["with a modulus of 1,024 bits", { n: Buffer.alloc(128, 0xff).toString("base64url") }],
     ["without a modulus", { n: undefined }],
-  ])("is no key of ours %s", async (_, change) => {
+  ])("is ignored %s", async (_, change) => {
     expect(await find(await published({ ...idp.publishedKey(), ...change }))).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createBackground } from "./background.ts"
 
-test("background work runs on, settled() waits for it, and its failures reach the log", async () => {
+test("background work continues after the call, settled() waits for it, and its failures are logged", async () => {
   const faults: unknown[] = []
   const background = createBackground((fault) => faults.push(fault))
   let finish: () => void = () => {}

@@ -34,7 +34,7 @@ test("an unknown reason is none", () => {
   )
 })
 
-test("an OAuth answer about a fault says nothing about it", () => {
+test("an OAuth answer to a fault reveals no detail", () => {
   const { body } = oauthFailure(refusalError(new Refused("INTERNAL", { message: "10.0.0.1" })), "id", undefined)
   expect(JSON.parse(body)).toMatchObject({ error: "server_error", reason: "INTERNAL" })
   expect(body).not.toContain("10.0.0.1")

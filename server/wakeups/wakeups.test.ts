@@ -33,7 +33,7 @@ const fail = (error: unknown) => {
   throw error
 }
 
-test("a stream is told what it listens to, and nothing else", () => {
+test("a stream gets the hints that it subscribes to, and no others", () => {
   const wakeups = createWakeups({ others: null, onError: fail })
   const told: Hint[] = []
   const subscription = wakeups.subscribe(interest, (hint) => told.push(hint))
@@ -47,7 +47,7 @@ test("a stream is told what it listens to, and nothing else", () => {
   expect(told).toHaveLength(5)
 })
 
-test("a head is told once, and never an older one", () => {
+test("each head is sent once, and never an older one", () => {
   const wakeups = createWakeups({ others: null, onError: fail })
   const told: Hint[] = []
   const subscription = wakeups.subscribe(interest, (hint) => told.push(hint))
@@ -57,7 +57,7 @@ test("a head is told once, and never an older one", () => {
   expect(told).toEqual([envelopes(1, 5n), envelopes(1, 6n)])
 })
 
-test("a listener that throws does not keep a hint from the others", () => {
+test("a listener that throws does not prevent the others from getting a hint", () => {
   const errors: unknown[] = []
   const wakeups = createWakeups({ others: null, onError: (error) => errors.push(error) })
   const told: Hint[] = []
@@ -68,7 +68,7 @@ test("a listener that throws does not keep a hint from the others", () => {
   expect(errors).toEqual([new Error("mine")])
 })
 
-test("hints come back from payloads as they were, merged, and each payload is below 8000 bytes", () => {
+test("encoded hints decode unchanged and merged, from payloads below 8000 bytes", () => {
   const all = [
     ...[welcome, directive, member, list, welcome],
     ...Array.from({ length: 500 }, (_, i) => envelopes(i % 250, BigInt(i))),
@@ -95,7 +95,7 @@ test("of two heads of a conversation the higher one stays, in any order", () => 
   }
 })
 
-test("a hint of blocked users and one of any conversation come back from payloads", () => {
+test("hints about blocked users and about any conversation decode unchanged", () => {
   const hints: Hint[] = [
     { is: "blockList", deviceId: device(3), version: 2n },
     { is: "member", deviceId: device(3) },
@@ -103,7 +103,7 @@ test("a hint of blocked users and one of any conversation come back from payload
   expect(encode("me", hints).flatMap((payload) => decode(payload).hints)).toEqual(hints)
 })
 
-test("of streams of one conversation, the poll looks from the one that has read least", () => {
+test("of streams of one conversation, the poll starts at the lowest position", () => {
   const hub = createHub(fail)
   const at = (seq: bigint) => ({ ...interest, conversations: new Map([[conversation(1), seq]]) })
   for (const seq of [6n, 4n, 5n]) hub.add(at(seq), () => undefined)
@@ -126,9 +126,9 @@ test.each([
   `x\ndirective ${conversation(1)} none`,
   "x\nmember none",
   "x\n\n\n",
-])("what cannot be read is left out: %j", (payload) => expect(decode(payload).hints).toEqual([]))
+])("malformed lines are ignored: %j", (payload) => expect(decode(payload).hints).toEqual([]))
 
-test("the poll tells what was lost, once: heads, welcomes, changed lists and memberships", async () => {
+test("the poll reports lost hints once: heads, welcomes, changed lists and memberships", async () => {
   const hub = createHub(fail)
   const told: Hint[] = []
   hub.add(interest, (hint) => told.push(hint))
@@ -186,7 +186,7 @@ describeOnPostgres("wake-ups between processes", () => {
     return { one, told, errors, has, close: async () => void (await Promise.all([one.close(), other.close()])) }
   }
 
-  test("what one publishes the other tells, in one notification, and nobody hears itself", async () => {
+  test("a process delivers the hints of the others, in one notification, and not its own a second time", async () => {
     const database = await createTestDatabase()
     const { one, told, errors, has, close } = await twoOn(database.url)
     const own: Hint[] = []
@@ -213,7 +213,7 @@ describeOnPostgres("wake-ups between processes", () => {
     await database.drop()
   })
 
-  test("that the revocation log has grown reaches the others, and not who said it", async () => {
+  test("an announced revocation reaches the other processes, and not its sender", async () => {
     const database = await createTestDatabase()
     const open = () =>
       createWakeups({
@@ -235,7 +235,7 @@ describeOnPostgres("wake-ups between processes", () => {
     await database.drop()
   })
 
-  test("a connection that is lost comes back, and streams look again", async () => {
+  test("a lost connection is opened again, and streams poll once", async () => {
     const database = await createTestDatabase()
     const { told, errors, has, close } = await twoOn(database.url, {
       ...nothing,

@@ -251,8 +251,8 @@ describe("an administrator cannot grant a scope that they do not hold", () => {
   })
 })
 
-describe("what a request names", () => {
-  test("is one place: a context with its own tenant, or with none", async () => {
+describe("the place and principal of a request", () => {
+  test("are consistent: a context is named with its own tenant or with none", async () => {
     const { app_id: appId, context_id: contextId, tenant_id: own } = inTenant
     const { app } = world
     const { context } = await clients.admin.createContext(
@@ -268,7 +268,7 @@ describe("what a request names", () => {
     expect(await refusal(list(own, context?.id))).toBe(none)
   })
 
-  test("adds only active members of the app, and only the installation adds others to the app itself", async () => {
+  test("must be an active member of the app, unless the installation adds a member to the app", async () => {
     const { admin } = clients
     const appId = world.app.id
     const stranger = await signIn(server, clients, `stranger ${Math.random()}`, { app: world.other })
@@ -286,7 +286,7 @@ describe("what a request names", () => {
     await admin.createMembership({ appId, principalId, tenantId: world.tenant.id }, world.as("admin"))
   })
 
-  test("is no principal that was deleted, not even for the installation", async () => {
+  test("exclude a deleted principal, even for the installation", async () => {
     const { principalId } = await signIn(server, clients, "gone for good", { app: world.app })
     const { deps, store } = server
     const { identityId } = await deps.store.transaction(async (tx) => {

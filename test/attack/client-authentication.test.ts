@@ -130,7 +130,7 @@ describe("a client with a valid secret and key is refused", () => {
   })
 })
 
-describe("clients cannot be told apart", () => {
+describe("clients are indistinguishable to a stranger", () => {
   test("unknown, unauthenticated and disabled clients get the same body after the same statements", async () => {
     const store = await openTestStore(storyStore)
     const calls: string[] = []

@@ -96,7 +96,7 @@ describeOnPostgres("a database that goes", () => {
   const clients = (name: string) => clientsOver(protocols[name]?.(server.url) as never)
   const ready = async () => (await fetch(`${server.url}/readyz`)).status
 
-  test("is answered with UNAVAILABLE over every protocol, and works again once it is back", async () => {
+  test("is answered with UNAVAILABLE over every protocol until the database returns", async () => {
     const { auth } = clients("gRPC")
     const user = await auth.externalLogin(await server.login("survivor"))
     expect(await ready()).toBe(200)

@@ -71,13 +71,13 @@ describe.runIf(isWorthIt)("the Worker", () => {
     ["of another tenant", () => forged(alice, { tenant_id: id("ten") }), "DEVICE_"],
     ["of another app", () => forged(alice, { app_id: id("app") }), "DEVICE_"],
     ["that is none", () => "not.a.token", "MALFORMED_CREDENTIAL"],
-  ])("takes no token %s", async (_, token, reason) => {
+  ])("refuses a token %s", async (_, token, reason) => {
     const answer = await why(list(await as(token())))
     expect(answer).toMatch(reason)
     expect(answer).not.toMatch(/taken|INTERNAL/)
   })
 
-  test("gives a stranger the same answer for a conversation as for a missing one", async () => {
+  test("gives a non-member the same answer for a conversation as for a missing one", async () => {
     const { conversations } = eve.calls
     for (const conversationId of [room.id, id("cnv")]) {
       const calls = {

@@ -16,7 +16,7 @@ test("the envelope is accepted before a test alters it", async () => {
   expect(await said(web)).toBe("taken")
 })
 
-describe("in transit", () => {
+describe("an envelope that is altered in transit is refused", () => {
   const altered = async (change: (posted: ReturnType<typeof parsed>) => void) => {
     const posted = parsed(await sealed())
     change(posted)
@@ -24,14 +24,14 @@ describe("in transit", () => {
   }
   const parsed = (bytes: Uint8Array) => fromBinary(PostedEnvelopeSchema, bytes)
 
-  test("a message is replaced", async () => {
+  test("if a message is replaced", async () => {
     expect(await altered((posted) => posted.message.set([9]))).toBe("ENVELOPE_MESSAGE_ALTERED")
     expect(await altered((posted) => void Object.assign(posted, { message: new Uint8Array() }))).toBe(
       "ENVELOPE_MESSAGE_ALTERED",
     )
   })
 
-  test("a bit of a payload or signature is flipped, or a signature is truncated", async () => {
+  test("if a bit of a payload or signature is flipped, or a signature is truncated", async () => {
     expect(await altered(({ chain }) => chain[0]?.payload.set([1], 5))).toBe("ENVELOPE_SIGNATURE_INVALID")
     expect(await altered(({ chain }) => chain[0]?.sig.set([1, 2], 5))).toBe("ENVELOPE_SIGNATURE_INVALID")
     const cut = altered(({ chain }) => {
@@ -40,7 +40,7 @@ describe("in transit", () => {
     expect(await cut).toBe("ENVELOPE_SIGNATURE_INVALID")
   })
 
-  test("the bytes are overwritten during verification", async () => {
+  test("if the bytes are overwritten during verification", async () => {
     const bytes = await sealed()
     const liveness = async () => {
       // The message is at the end of the envelope.
@@ -52,7 +52,7 @@ describe("in transit", () => {
     expect(handled.map(({ message }) => [...message])).toEqual([[...post().message]])
   })
 
-  test("an envelope is delivered to another mailbox", async () => {
+  test("if it is delivered to another mailbox", async () => {
     const elsewhere = mailboxOf({ mailbox: "svc-notes/other" })
     expect(await reasonOf(elsewhere.receive(await sealed()))).toBe("ENVELOPE_MAILBOX_MISMATCH")
     expect(elsewhere.handled).toEqual([])
@@ -60,7 +60,7 @@ describe("in transit", () => {
     expect(await reasonOf(other.receive(await sealed()))).toBe("ENVELOPE_MAILBOX_MISMATCH")
   })
 
-  test("an envelope is delivered again, concurrently and later", async () => {
+  test("if it is delivered again, concurrently or later", async () => {
     const { receive, handled } = mailboxOf()
     const envelope = await sealed()
     const reasons = await Promise.all([receive(envelope), receive(envelope), receive(envelope)].map(reasonOf))
@@ -69,7 +69,7 @@ describe("in transit", () => {
     expect(handled).toHaveLength(1)
   })
 
-  test("an altered envelope with the id of one that is still to come does not use up that id", async () => {
+  test("without using up the id of an envelope that is still to come", async () => {
     const { receive, handled } = mailboxOf()
     const envelope = await sealed()
     const posted = parsed(envelope)
@@ -85,7 +85,7 @@ describe("in transit", () => {
     ])
   })
 
-  test("an envelope that is refused for missing authority can be delivered again later", async () => {
+  test("and one that is refused for missing authority can be delivered again later", async () => {
     let status = "SUSPENDED"
     const liveness = async () => ({
       facts: Object.assign({}, active, { principal: status }),
@@ -99,7 +99,7 @@ describe("in transit", () => {
     expect(handled).toHaveLength(1)
   })
 
-  test("the bytes are arbitrary", async () => {
+  test("if its bytes are arbitrary", async () => {
     const { receive, handled } = mailboxOf()
     const good = await sealed()
     let seed = 7
@@ -120,7 +120,7 @@ describe("in transit", () => {
     expect(await reasonOf(receive(new Uint8Array(2_000_000)))).toBe("ENVELOPE_MALFORMED")
   })
 
-  test("unknown fields are added", async () => {
+  test("if unknown fields are added", async () => {
     const unknown = [{ no: 99, wireType: 0, data: new Uint8Array([1]) }]
     const inPosted = altered((posted) => void Object.assign(posted, { $unknown: unknown }))
     expect(await inPosted).toBe("ENVELOPE_MALFORMED")
@@ -132,7 +132,7 @@ describe("in transit", () => {
   })
 })
 
-describe("a sender", () => {
+describe("an envelope is refused if its sender", () => {
   test.each<[string, Forged["payload"], string]>([
     ["says that it is somebody else", { issuerPrincipal: ids.service }, "ENVELOPE_CERTIFICATE_INVALID"],
     ["posts where it may not", { mailbox: "svc-notes/admin" }, "ENVELOPE_SENDER_NOT_ALLOWED"],
@@ -150,7 +150,7 @@ describe("a sender", () => {
     expect(await said(web, payload === undefined ? {} : { payload })).toBe(reason)
   })
 
-  test("narrows the scopes of its context, and only those count", async () => {
+  test("narrows the scopes of its context below the requirement", async () => {
     const payload = { scopeSubset: [] }
     expect(await said(web, { payload })).toBe("MISSING_SCOPE")
   })
@@ -161,10 +161,10 @@ describe("a sender", () => {
   })
 })
 
-describe("a certificate", () => {
+describe("an envelope is refused if its certificate", () => {
   const with_ = (certificate: string, change: Forged = {}) => said(web, { ...change, envelope: { certificate } })
 
-  test("is for another key, is signed by a stranger, or is another kind of token", async () => {
+  test("is for another key, has another issuer's signature, or is another kind of token", async () => {
     expect(await with_(mail.certificate())).toBe("ENVELOPE_CERTIFICATE_INVALID")
     const stranger = createActors()
     const theirs = await stranger.actor({ clientId: "svc-web", principalId: web.principalId })

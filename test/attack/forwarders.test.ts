@@ -31,12 +31,12 @@ describe("a forwarder", () => {
     expect(handled[0]?.received.last.exp).toBe(nowSeconds() + 600)
   })
 
-  test("narrows the scopes, and the next receivers cannot widen them", async () => {
+  test("can narrow the scopes, and later receivers cannot widen them", async () => {
     const narrow = await notes.sender.forward(await received(), post("svc-mail/inbox", []))
     expect(await reasonOf(toMail().receive(narrow))).toBe("MISSING_SCOPE")
   })
 
-  test("widens the scopes beyond those received, although the context has them", async () => {
+  test("cannot widen the scopes beyond those received, although the context has them", async () => {
     const contextToken = actors.contextToken(web, { scp: ["notes.read", "mail.send"] })
     const first = mailboxOf()
     await first.receive(await web.sender.seal({ ...post(), contextToken }))
@@ -46,7 +46,7 @@ describe("a forwarder", () => {
     expect(await reasonOf(toMail().receive(wide))).toBe("ENVELOPE_SCOPES_WIDENED")
   })
 
-  test("forwards a service's own authority to an internal mailbox, which accepts only its sender's own", async () => {
+  test("cannot forward a service's own authority to an internal mailbox, which accepts only its sender's", async () => {
     const own = { sub: web.principalId, principal_type: "service", gty: "client_credentials" }
     const contextToken = actors.contextToken(web, { ...own, sid: undefined, identity_id: undefined })
     const first = mailboxOf()
@@ -58,19 +58,19 @@ describe("a forwarder", () => {
     expect(await reasonOf(system.receive(forwarded))).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
   })
 
-  test("extends a chain that it has read but did not receive", async () => {
+  test("cannot extend a chain that it has read but did not receive", async () => {
     const thief = await actors.actor({ clientId: "svc-thief", mailboxes: ["svc-mail/*"] })
     const stolen = await thief.sender.forward(await received(), post("svc-mail/inbox"))
     expect(await reasonOf(toMail().receive(stolen))).toBe("ENVELOPE_NOT_FORWARDERS")
   })
 
-  test("takes the context token from an envelope and starts its own chain", async () => {
+  test("cannot start its own chain with the context token of an envelope", async () => {
     const { last } = await received()
     const own = await notes.sender.seal({ ...post("svc-mail/inbox"), contextToken: last.contextToken })
     expect(await reasonOf(toMail().receive(own))).toBe("AUDIENCE_MISMATCH")
   })
 
-  test("invents the envelope that it forwards", async () => {
+  test("cannot forge the envelope that it forwards", async () => {
     const { chain } = await received()
     const [parent] = chain
     if (parent === undefined) throw new Error("no parent")
@@ -87,7 +87,7 @@ describe("a forwarder", () => {
     expect(await forged({}, inTheName)).toBe("ENVELOPE_SIGNATURE_INVALID")
   })
 
-  test("forwards in a circle", async () => {
+  test("cannot forward in a circle beyond the hop limit", async () => {
     const loop = await actors.actor({ clientId: "svc-loop", mailboxes: ["svc-loop/inbox"] })
     let bytes = await loop.sender.seal({ ...post("svc-loop/inbox"), contextToken: actors.contextToken(loop) })
     for (let hop = 0; hop <= 16; hop++) {
@@ -101,7 +101,7 @@ describe("a forwarder", () => {
     expect(await reasonOf(last.receive(bytes))).toBe("ENVELOPE_HOP_LIMIT")
   })
 
-  test("forwards an envelope of a revoked key", async () => {
+  test("cannot forward an envelope of a revoked key", async () => {
     const world = { isRevoked: ({ key }: { key: string }) => key === web.key.kid }
     const forwarded = await notes.sender.forward(await received(), post("svc-mail/inbox"))
     expect(await reasonOf(toMail(world).receive(forwarded))).toBe("ENVELOPE_KEY_REVOKED")

@@ -83,7 +83,7 @@ describe("the port", () => {
     ["a bad one and a good one", (good: string) => `authorization: Bearer bad\nAuthorization: Bearer ${good}`],
     ["the same twice", (good: string) => `authorization: Bearer ${good}\nauthorization: Bearer ${good}`],
     ["two in one header", (good: string) => `authorization: Bearer ${good}, Bearer ${good}`],
-  ])("takes no two credentials: %s", async (_, lines) => {
+  ])("refuses two credentials: %s", async (_, lines) => {
     const rest = await send(`GET /auth/session/me HTTP/1.1\nhost: a\n${lines(token)}`)
     expect(rest).toMatchObject({ status: 401, reason: "MALFORMED_CREDENTIAL" })
     const type = "content-type: application/json"

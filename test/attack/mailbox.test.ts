@@ -26,7 +26,7 @@ const day = 86_400
 describe("a context", () => {
   const with_ = (contextToken: string, world: MailboxWorld = {}) => said(web, { payload: { contextToken } }, world)
 
-  test("is signed by the sender itself", async () => {
+  test("that the sender itself has signed is refused", async () => {
     const claims = { ...access.claims(), aud: web.principalId }
     const stranger = createIssuer()
     const own = stranger.token(claims, { typ: "ctx+jwt", kid: "context-1" })
@@ -34,12 +34,12 @@ describe("a context", () => {
     expect(await with_(actors.contextToken(web, {}, { alg: "none" }))).toBe("ALG_NOT_ALLOWED")
   })
 
-  test("is an access token, also with the type of a context token", async () => {
+  test("that is an access token is refused, also with the type of a context token", async () => {
     expect(await with_(access.token({ aud: web.principalId }))).toBe("TYP_NOT_ALLOWED")
     expect(await with_(access.token({ aud: web.principalId }, { typ: "ctx+jwt" }))).toBe("KEY_UNKNOWN")
   })
 
-  test("is a certificate", async () => {
+  test("that is a certificate is refused", async () => {
     expect(await with_(web.certificate())).toBe("TYP_NOT_ALLOWED")
   })
 
@@ -52,17 +52,17 @@ describe("a context", () => {
     expect(await guard.authenticate(`Bearer ${renamed}`)).toBe("KEY_UNKNOWN")
   })
 
-  test("was issued to another sender, or is addressed to a service", async () => {
+  test("that was issued to another sender, or is for a service, is refused", async () => {
     expect(await with_(actors.contextToken(mail))).toBe("AUDIENCE_MISMATCH")
     expect(await with_(actors.contextToken(web, { aud: "svc-notes" }))).toBe("AUDIENCE_MISMATCH")
   })
 
-  test("is valid for more than a day, or has expired", async () => {
+  test("that is valid for more than a day, or has expired, is refused", async () => {
     expect(await with_(actors.contextToken(web, { exp: nowSeconds() + 2 * day }))).toBe("TOKEN_EXPIRED")
     expect(await with_(actors.contextToken(web, { iat: 1, nbf: 1, exp: nowSeconds() - 31 }))).toBe("TOKEN_EXPIRED")
   })
 
-  test("is of a service that acts for the user, where delegation is not allowed", async () => {
+  test("of a service that acts for the user is refused where delegation is not allowed", async () => {
     const act = { sub: ids.service, principal_type: "service", client_id: "svc-jobs" }
     const delegated = { gty: "on_behalf_of", sid: undefined, osid: ids.session, job_id: "job", act }
     const contextToken = actors.contextToken(web, delegated)
@@ -79,7 +79,7 @@ describe("a context", () => {
   })
 })
 
-describe("between sending and delivery", () => {
+describe("a message is refused if between sending and delivery", () => {
   const during = async (change: object) => {
     let facts: object = active
     const liveness = async () => ({ facts: Object.assign({}, active, facts), asOfMs: access.clock.nowMs() })
@@ -98,7 +98,7 @@ describe("between sending and delivery", () => {
     expect(await during({ minimum: { principal: 2, policy: 0 } })).toBe("PERMISSIONS_STALE")
   })
 
-  test("the user's state is unknown", async () => {
+  test("the user's state becomes unknown, unless introspection answers", async () => {
     const contextToken = actors.contextToken(web, { iat: nowSeconds() - 1_000, exp: nowSeconds() + 1_000 })
     // Without introspection, a context token is valid for as long as an access token.
     expect(await said(web, { payload: { contextToken } })).toBe("REVOCATION_STATE_STALE")

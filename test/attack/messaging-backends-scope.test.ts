@@ -121,7 +121,7 @@ describe("the installation's backend", () => {
   })
 })
 
-test("a session that nobody has is not found", async () => {
+test("an unknown session is not found", async () => {
   const sessionId = newId("ses", now(), randomBytes(10))
   expect(await why(authority.getSession({ sessionId }, own))).toBe("NOT_FOUND")
 })
@@ -153,7 +153,7 @@ describe("a credential", () => {
     expect(await why(authority.issueCredential(await credentialFor(alice, change()), own))).toBe(reason)
   })
 
-  test("is not signed for a key whose holder asked in another tenant", async () => {
+  test("is not signed for a key whose holder requested it in another tenant", async () => {
     const request = await deviceRequest(newLeafKey(), alice.place, inside.userId)
     const asked = await credentialFor(inside, { place: insidePlace(), deviceRequest: request })
     expect(await why(authority.issueCredential(asked, own))).toBe("CREDENTIAL_INVALID REQUEST_WRONG_TENANT")

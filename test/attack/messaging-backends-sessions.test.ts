@@ -151,7 +151,7 @@ describe("the audit", () => {
     ["what is to come", () => ({ occurredAt: at(600_000) }), "INVALID_FIELD TOO_NEW"],
     ["what was long ago", () => ({ occurredAt: at(-32 * 86_400_000) }), "INVALID_FIELD TOO_OLD"],
     ["a target without an id", () => ({ targetType: "device" }), "INVALID_FIELD target_id"],
-  ])("does not take %s, nor what comes with it", async (_, change, reason) => {
+  ])("refuses %s together with the whole call", async (_, change, reason) => {
     const good = event()
     expect(await why(authority.writeAuditEvents({ events: [good, event(change())] }, own))).toBe(reason)
     const known = await server.deps.store.transaction((tx) => tx.audit.storedIds([good.id]))
@@ -172,7 +172,7 @@ describe("the audit", () => {
   })
 })
 
-describe("too much", () => {
+describe("an excess of calls", () => {
   /** Calls every method once and returns the answers. */
   const everything = async () => [
     await why(authority.getIssuerKeySet({}, own)),

@@ -33,7 +33,7 @@ const { ACTIVE, REVOKED } = ListedDevice_Status
 beforeAll(openScene)
 afterAll(() => server?.close())
 
-describe("only a backend's account gets in", () => {
+describe("only a backend's account is authorized", () => {
   test.each<[string, () => Promise<string> | string, string]>([
     ["nobody", () => "", "MALFORMED_CREDENTIAL"],
     [

@@ -85,7 +85,7 @@ describe("an application message", () => {
     expect(await refusal(alice.append(mixed))).toBe("STALE_EPOCH")
   })
 
-  test("from a stranger is answered as for a missing conversation", async () => {
+  test("from a non-member is answered as for a missing conversation", async () => {
     const staged = await alice.stageText(room, "hello")
     const missing = { ...staged, conversationId: `cnv_${"0".repeat(26)}` }
     const told = await Promise.all([dave.append(staged), dave.append(missing)].map(errorOf))
@@ -150,7 +150,7 @@ describe("an application message", () => {
 })
 
 describe("two appends", () => {
-  test("of concurrent commits: one is accepted, and the other's error has the winner", async () => {
+  test("of concurrent commits: one is accepted, and the other's error contains the accepted one", async () => {
     const [first, second] = [await alice.stageUpdate(elsewhere), await alice.stageUpdate(elsewhere)]
     const taken = await alice.append(first)
     const error = await errorOf(alice.append(second))
@@ -320,7 +320,7 @@ test("each of a user's devices renews only its own credential", async () => {
 })
 
 describe("a quarantined conversation", () => {
-  test("accepts only the appends that let its members back in", async () => {
+  test("accepts only the appends that add its members again", async () => {
     const group = await alice.createGroup([bob.userId])
     await bob.join()
     const { seq } = await alice.update(group)

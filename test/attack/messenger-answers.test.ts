@@ -283,7 +283,7 @@ test("an envelope of an unknown conversation is refused", async () => {
   await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })
 })
 
-test("a conversation with other members is not closed on the service's word", async () => {
+test("a report of the service alone does not close a conversation with other members", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "ListConversations",

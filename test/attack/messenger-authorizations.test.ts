@@ -241,7 +241,7 @@ test("a new group gets its conversation's id, even with a proof for another id",
   expect(await ann.store.spaces()).toEqual(before)
 })
 
-test("a direct conversation is with the requested user, whatever the service calls it", async () => {
+test("a direct conversation is with the requested user, whatever the service returns", async () => {
   const { transport, ann, mallory } = world
   const userIds = [ann.person.userId, mallory.userId]
   transport.bend = {

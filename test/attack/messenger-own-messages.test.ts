@@ -131,7 +131,7 @@ describeStory("an own message", (kind) => {
   })
 
   test.runIf(isLong).each(["", "PLACE_HELD", "RATE_LIMITED"])(
-    "is not encrypted again after %s: nobody knows whether the service accepted it",
+    "is not encrypted again after %s, because the service may have accepted it",
     async (reason) => {
       const { ann, transport } = await newcomer(`ann, who hears ${reason || "nothing"}`)
       const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
@@ -174,7 +174,7 @@ describeStory("an own message", (kind) => {
     expect(await textsIn(ben, id)).toEqual(["first", "unanswered"])
   })
 
-  test("that the service repeats at a new position is passed over", async () => {
+  test("that the service repeats at a new position is skipped", async () => {
     const { ann, transport } = await newcomer("ann, who hears herself")
     const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
     await ann.messenger.send(id, utf8("once"))
@@ -191,7 +191,7 @@ describeStory("an own message", (kind) => {
   })
 
   test.runIf(isLong)(
-    "that the service repeats while another one waits is passed over: they are not of one generation",
+    "that the service repeats while another one is queued is skipped: their generations differ",
     async () => {
       const { ann, transport } = await newcomer("ann, who has more to say")
       const { id } = await ann.messenger.createGroupConversation([ben.person.userId])

@@ -40,7 +40,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test("every call has a deadline: a service that never answers blocks nothing forever", async () => {
+test("every call has a deadline, so a service that never answers blocks no call permanently", async () => {
   const limits = new Map<string, number | undefined>()
   const transport: Transport = {
     ...messengers.transport,
@@ -66,7 +66,7 @@ test.each([
     "CreateAttachment",
     (one: OpenedMessenger, id: string) => one.messenger.sendAttachment(id, new Blob([new Uint8Array(9)])),
   ],
-])("a service that says of %s 'again in a year' holds nobody for a year", async (name, ask) => {
+])("a retry delay of a year for %s delays no call by a year", async (name, ask) => {
   let isLater = false
   const transport: Transport = {
     ...messengers.transport,

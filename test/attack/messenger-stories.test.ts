@@ -247,7 +247,7 @@ test.runIf(isLong).each<[string, (other: Envelope) => Envelope[]]>([
   ["a commit that its receipt is not of", (other) => [{ ...other, message: other.message.slice().fill(1, -8) }]],
   ["no commit at all", () => []],
   ["the same of long before, page after page,", (other) => [{ ...other, seq: 1n, epoch: 0n }]],
-])("a log that has %s in the place of what was followed moves nobody either", async (_, lie) => {
+])("a log that has %s instead of the processed commit causes no rejoin", async (_, lie) => {
   const room = await meet()
   await mallory.update(room)
   await ann.messenger.sync()
@@ -267,7 +267,7 @@ test.runIf(isLong).each<[string, (other: Envelope) => Envelope[]]>([
   expect(await written(room)).toEqual(["still"])
 })
 
-test("a device that no member could let in reports it, and still joins when a member adds it", async () => {
+test("a device that no member could add reports it, and still joins when a member adds it", async () => {
   const { room } = await deceived()
   await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
   await ann.messenger.sync()
@@ -297,7 +297,7 @@ test.runIf(isLong)("a device whose leaf key the service refuses rejoins if it ha
   expect((await eve.messenger.conversation(room.id))?.status).toBe("active")
 })
 
-describe("a log that is shorter than what Ann has processed", () => {
+describe("a log that is shorter than the part that Ann has processed", () => {
   /** Ann has read two messages, and the service announces a third one. */
   async function announced(): Promise<{ readonly room: Room; readonly seq: bigint }> {
     const room = await meet()
@@ -309,7 +309,7 @@ describe("a log that is shorter than what Ann has processed", () => {
     return { room, seq: (await ann.messenger.conversation(room.id))?.processedSeq ?? expect.fail("no conversation") }
   }
 
-  test("makes her ask to rejoin, and no envelope at a number given anew is applied", async () => {
+  test("makes her request to rejoin, and no envelope at a reused sequence number is applied", async () => {
     const { room, seq } = await announced()
     // Ann resubmits what she has read, and the service claims not to have it afterwards either.
     const methods = ["ListMessages", "GetConversation", "ResubmitMessages"]
@@ -346,7 +346,7 @@ describe("a log that is shorter than what Ann has processed", () => {
     expect([rejoins.length > 0, await statusOf(room)]).toEqual([isFinal, isFinal ? "waiting" : "active"])
   })
 
-  test.runIf(isLong)("in a stale page alone changes nothing: the conversation itself is asked for, too", async () => {
+  test.runIf(isLong)("in a stale page alone changes nothing: she requests the conversation itself", async () => {
     const { room, seq } = await announced()
     shown = { of: room.id, headSeq: seq - 1n, methods: ["ListMessages"], log: [] }
     await ann.messenger.sync()

@@ -29,7 +29,7 @@ afterAll(() => world?.close())
 test.each<[string, boolean]>([
   ["with the proof that was asked for", false],
   ["with a proof for it", true],
-])("the service lets nobody in that was not asked for, %s", async (_, hasProof) => {
+])("the service cannot add a device that was not requested, %s", async (_, hasProof) => {
   const { keyPackage, reference } = await newKeyPackage(ghost)
   const { devices } = await mallory.calls.devices.listDevices({ userId: ann.person.userId })
   transport.bend = {
@@ -67,7 +67,7 @@ test.each<[string, boolean]>([
   transport.bend = undefined
 })
 
-test("a used welcome that is replayed lets nobody back in", async () => {
+test("a replayed welcome adds no device again", async () => {
   transport.lie = undefined
   let kept: Welcome[] = []
   transport.bend = {
@@ -122,7 +122,7 @@ test.each<[string, (welcome: Welcome) => void]>([
   ["names another receipt", (welcome) => Object.assign(welcome, { receipt: welcome.receipt.slice().fill(0, 40, 50) })],
   ["names another epoch", (welcome) => Object.assign(welcome, { epoch: welcome.epoch + 1n })],
   ["is for another kind of conversation", (welcome) => Object.assign(welcome, { conversationKind: 1 })],
-])("a welcome that %s is not followed, and its key package is not used up by it", async (_, bend) => {
+])("a welcome that %s is refused, and does not use up its key package", async (_, bend) => {
   transport.bend = {
     method: "ListWelcomes",
     answer: (truth) => (truth as ListWelcomesResponse).welcomes.forEach(bend),
@@ -153,7 +153,7 @@ test("a group whose GroupInfo differs from the receipt's is not joined and is re
 test.each([
   ["is none", "\ud800 ../.."],
   ["is another's", "wel_01kdvdna00edmtevk5ehj6axhg"],
-])("a welcome by a name that %s holds nothing up once its own is told", async (_, id) => {
+])("a welcome under an id that %s blocks nothing once its own id is returned", async (_, id) => {
   transport.bend = {
     method: "ListWelcomes",
     answer: (truth) => {

@@ -98,7 +98,7 @@ test.each<["tenant" | "context", PlaceStatus]>([
   ["tenant", "ARCHIVED"],
   ["context", "SUSPENDED"],
   ["context", "ARCHIVED"],
-])("a %s that is %s gives nothing, and everything again once it is active", async (what, status) => {
+])("a %s that is %s gives no access until it is active again", async (what, status) => {
   await set(what, status)
   const refusedAll = all("TENANT_SUSPENDED")
   // The service belongs to the tenant and not to the context.
@@ -108,7 +108,7 @@ test.each<["tenant" | "context", PlaceStatus]>([
   expect(await tryAll()).toEqual(all("ok"))
 })
 
-test("a context without a tenant gives nothing while it is suspended", async () => {
+test("a context without a tenant gives no access while it is suspended", async () => {
   const loneId: ContextId = newId("ctx", 1, new Uint8Array(10).fill(6))
   const lone = await waysAt("lone", { contextId: loneId })
   const set = (status: PlaceStatus) =>
@@ -203,7 +203,7 @@ const update = (table: "principal" | "app" | "membership", status: string) =>
 const membership = (status: string) => update("membership", status).where("principal_id", "=", person.principalId)
 
 test.each(Object.entries(suspended))(
-  "%s alone suffices when it is suspended",
+  "%s gives no access if it alone is suspended",
   async (what, { reason, signIn = reason, service, set }) => {
     const { store } = world.server.deps
     if (what.endsWith("around it")) {

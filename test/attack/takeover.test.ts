@@ -52,7 +52,7 @@ describeStory("somebody else", (kind) => {
         "said by the client",
         () => world.signInB("e 10", { claims: { email: undefined }, body: { profileHints: { email } } }),
       ],
-    ])("%s, is another person", async (_, attack) => {
+    ])("%s, creates another user", async (_, attack) => {
       await isNobodys(await attack())
     })
 
@@ -276,7 +276,7 @@ describeStory("somebody else", (kind) => {
       ["a script", "javascript:alert(1)//https://notes.example/signed-in"],
       ["data", "data:text/html,x"],
       ["two addresses", `${redirectUri} ${redirectUri}`],
-    ])("%s is not led to", async (_, elsewhere) => {
+    ])("a redirect to %s is refused", async (_, elsewhere) => {
       const asked = world.idpC.requests.length
       expect(await world.startLink(email, { redirectUri: elsewhere })).toMatchObject({
         status: 400,

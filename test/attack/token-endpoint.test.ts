@@ -92,7 +92,7 @@ describe("confused deputy", () => {
     )
   })
 
-  test("introspection tells a service nothing about tokens of another audience (CVE-2026-37979)", async () => {
+  test("introspection reveals nothing to a service about tokens of another audience (CVE-2026-37979)", async () => {
     const user = await world.signIn()
     const asking = await addMachine(world.server, { ownedAudiences: [], scopes: ["auth.introspect"] })
     expect((await world.introspect(user.tokens["svc-notes"] ?? "", asking)).body).toEqual({ active: false })
@@ -110,7 +110,7 @@ describe("with a bearer token", () => {
     })
   const decoded = (token: string) => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
 
-  test("only a service asks about tokens: for this issuer, with the scope, and not with a token that ended", async () => {
+  test("only a service introspects tokens: with an active token for this issuer, with the scope", async () => {
     const user = await world.signIn()
     const asking = await addMachine(world.server, {
       ownedAudiences: ["svc-asked"],
@@ -142,7 +142,7 @@ describe("with a bearer token", () => {
     expect(answer.body).toMatchObject({ active: true, token_type: "Bearer" })
   })
 
-  test("a user ends their own tokens, shown to this issuer, and nobody else's", async () => {
+  test("a user revokes only their own tokens, with a token for this issuer", async () => {
     const [user, other] = [await world.signIn(), await world.signIn()]
     const token = user.tokens["svc-notes"] ?? ""
     const rows: [string, string][] = [
@@ -339,7 +339,7 @@ describe("actor tokens", () => {
     expect(refused(await world.exchange({ subject_token }))).toBe("400 invalid_grant SESSION_REVOKED")
   })
 
-  test("a disabled actor's delegated tokens end with it", async () => {
+  test("disabling an actor ends its delegated tokens", async () => {
     const user = await world.signIn()
     const actor = await addMachine(world.server, { ownedAudiences: ["svc-brief"] })
     await addPolicy(world.server, actor)
@@ -357,7 +357,7 @@ describe("actor tokens", () => {
   })
 })
 
-describe("laundering a personal access token", () => {
+describe("an exchanged personal access token", () => {
   test("its tokens cannot be exchanged to act for the user", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user, { allowedAudiences: ["svc-gateway"], scopes: ["gateway.use"] })

@@ -69,12 +69,12 @@ function has(...command: [string, ...string[]]): boolean {
 const hasPython = has("python3", "-m", "venv", "--help")
 const skipped = (missing: boolean, what: string) => (missing ? ` (skipped: ${what})` : "")
 
-test.runIf(isLong)("buf lints and builds a copy of proto/ by itself", () => {
+test.runIf(isLong)("buf lints and builds a copy of proto/ without the repository", () => {
   const copy = join(makeProject(), "proto")
   expect(run(copy, "buf lint && buf build -o image.binpb && buf format --path signet -d --exit-code")).toBe("")
 })
 
-test("a template whose plugin is missing is refused with the plugin's name, as the guide says", () => {
+test("a template whose plugin is missing is refused with the plugin's name, as the guide states", () => {
   const folder = makeProject()
   const template = join(folder, "proto/templates/typescript/buf.gen.yaml")
   writeFileSync(template, readFileSync(template, "utf8").replace("protoc-gen-es", "protoc-gen-absent"))
@@ -83,7 +83,7 @@ test("a template whose plugin is missing is refused with the plugin's name, as t
   )
 })
 
-test("the templates that nothing runs say so", () => {
+test("templates that no test runs state that", () => {
   for (const language of ["csharp", "swift"]) {
     const text = readFileSync(join(root, `proto/templates/${language}/buf.gen.yaml`), "utf8")
     expect(text).toMatch(/^# NEVER RUN HERE\. /)

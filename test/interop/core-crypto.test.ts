@@ -20,19 +20,19 @@ async function ourGroup(credential: Uint8Array, binding?: Uint8Array) {
   return engine.createGroup({ groupId: openMlsGroupId, identity, ...(binding ? { binding } : {}), ...lifetime })
 }
 
-test("its leaves do not know the extension that binds a group to a conversation, so that none can be added", async () => {
+test("core-crypto's leaves lack the extension that binds a group to a conversation, so the engine adds none", async () => {
   const keyPackage = await (await openMlsSeat(2)).keyPackage()
   expect(parseKeyPackage(keyPackage).leafNode.capabilities.extensions).toEqual([])
   const bound = await ourGroup(utf8("ann"), new Uint8Array(40))
   await expect(engine.add(bound, [keyPackage], inWelcome)).rejects.toMatchObject({ reason: "MLS_BAD_LEAF" })
 })
 
-test("its credential is a name that it makes itself, before there is a key that an issuer could sign for", async () => {
+test("core-crypto's credential is a name that it makes before there is a key that an issuer could sign", async () => {
   const { identity } = parseKeyPackage(await (await openMlsSeat(2)).keyPackage()).leafNode
   expect(new TextDecoder().decode(identity)).toBe(clientName(2))
 })
 
-test("it reads nobody whose credential is not such a name", async () => {
+test("core-crypto rejects members whose credential is not such a name", async () => {
   const core = await openMlsSeat(2)
   const staged = await engine.add(await ourGroup(utf8("a signed credential")), [await core.keyPackage()], inWelcome)
   await expect(core.join(staged.welcome ?? new Uint8Array(), undefined)).rejects.toMatchObject({
@@ -40,7 +40,7 @@ test("it reads nobody whose credential is not such a name", async () => {
   })
 })
 
-test("it joins by no Welcome without its tree, which is how ours travel", async () => {
+test("core-crypto rejects a Welcome without its tree, as our clients send it", async () => {
   const core = await openMlsSeat(2)
   const group = await ourGroup(utf8(clientName(1)))
   const staged = await engine.add(group, [await core.keyPackage()], { aad: utf8("aad") })
@@ -49,7 +49,7 @@ test("it joins by no Welcome without its tree, which is how ours travel", async 
   })
 })
 
-test("it follows what we authenticate beside a message, and authenticates nothing beside its own", async () => {
+test("core-crypto accepts our authenticated data, and sends none", async () => {
   const core = await openMlsSeat(2)
   const group = await ourGroup(utf8(clientName(1)))
   const staged = await engine.add(group, [await core.keyPackage()], inWelcome)

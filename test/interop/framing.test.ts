@@ -15,7 +15,7 @@ beforeAll(loadOpenMls)
 test.each<[string, (n: number) => Promise<Seat>]>([
   ["OpenMLS", openMlsSeat],
   ["ts-mls as published", (n) => bareSeat(`bare ${n}`)],
-])("a server reads what %s sends", async (_, make) => {
+])("the server parses the messages of %s", async (_, make) => {
   const [a, b, c] = [await make(1), await make(2), await make(3)]
   await a.create(openMlsGroupId)
   const keyPackages = [await b.keyPackage(), await c.keyPackage()].map((bytes) => ({

@@ -76,7 +76,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   const set = (at: number, kind: string) =>
     page.evaluate((fault) => Object.assign(window.fault, fault), { count: 0, at, kind })
 
-  test("every change asks for strict durability", async () => {
+  test("every transaction requests strict durability", async () => {
     const id = await open("strict")
     expect(await transact(id, 0)).toBe("ok")
     const begun = await page.evaluate(() => window.begun)

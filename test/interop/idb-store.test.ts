@@ -62,7 +62,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     }
   })
 
-  test("two tabs have one generation, and hear of each other's writes", async () => {
+  test("two tabs have one generation, and detect each other's writes", async () => {
     const database = newName()
     const other = await page.context().newPage()
     await other.goto(served.origin)
@@ -76,7 +76,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await here.close()
   })
 
-  test("a database of a later version is refused, and stays as it is", async () => {
+  test("a database of a later version is refused and unchanged", async () => {
     const database = newName()
     await page.evaluate((name) => window.stores.upgrade(name), database)
     await expect(openIn(page, database)).rejects.toThrow(/STATE_NEWER_VERSION/)
@@ -101,7 +101,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await expect(store.read("a", [])).rejects.toThrow(/CLOSED/)
   })
 
-  test("of a view, nothing is kept that lies around it", async () => {
+  test("of a view, only its own bytes are stored", async () => {
     const store = await openIn(page, newName())
     expect(await page.evaluate((id) => window.stores.keptOfView(id), store.id)).toBe(10)
     await store.close()
@@ -116,7 +116,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     return tab
   }
 
-  test.runIf(isLong)("without room a write is refused by its name, and nothing has changed", async () => {
+  test.runIf(isLong)("a write beyond the quota is refused with a typed error, and nothing has changed", async () => {
     const tab = await elsewhere()
     const control = await tab.context().newCDPSession(tab)
     await control.send("Storage.overrideQuotaForOrigin", { origin: served.origin, quotaSize: 100_000 })
@@ -128,7 +128,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await store.transact("a", 1n, [row(3)])).toBe("ok")
   })
 
-  test("says whether the browser may clear it away", async () => {
+  test("reports whether the browser may evict the store", async () => {
     const tab = await elsewhere()
     expect((await openIn(tab, newName())).durability).toBe("best-effort")
     const { targetInfo } = await (await tab.context().newCDPSession(tab)).send("Target.getTargetInfo")

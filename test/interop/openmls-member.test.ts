@@ -56,13 +56,13 @@ else
       return { ann, rust, id }
     }
 
-    test("joins by Welcome, reads, and is read", async () => {
+    test("joins by Welcome, and both sides read each other's messages", async () => {
       const { ann, rust, id } = await inOneGroup("reads")
       expect(rust.texts).toEqual(["hello"])
       expect(await textsIn(ann, id)).toEqual(["hello", "hello from OpenMLS"])
     })
 
-    test("commits new keys, an addition and a removal, which our messengers follow", async () => {
+    test("commits new keys, an addition and a removal, which our messengers apply", async () => {
       const { ann, rust, id } = await inOneGroup("commits")
       await rust.update()
       const ben = await messengers.newcomer("ben of OpenMLS")
@@ -85,7 +85,7 @@ else
       expect((await ben.messenger.conversation(id))?.status).toBe("removed")
     })
 
-    test("follows our commits, and knows when one removes it", async () => {
+    test("applies our commits, and detects its removal", async () => {
       const { ann, rust, id } = await inOneGroup("follows")
       const ben = await messengers.newcomer("ben comes and goes")
       await ann.messenger.refreshKeys(id)

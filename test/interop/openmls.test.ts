@@ -12,7 +12,7 @@ beforeAll(loadOpenMls)
 const suite = makeNodeSuite()
 const ours = (number: number) => ourSeat(suite, clientName(number), { treeInWelcome: true })
 
-test("OpenMLS and ours follow each other's adds, updates and removals", async () => {
+test("OpenMLS and our engine apply each other's adds, updates and removals", async () => {
   const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
   const room = await openRoom(await ours(1), openMlsGroupId)
   await room.add(a, [await openMlsSeat(2), await ours(3)])
@@ -28,7 +28,7 @@ test("OpenMLS and ours follow each other's adds, updates and removals", async ()
   expect(room.seats.size).toBe(3)
 })
 
-test("a path that leaves out the root leads both engines to the same epoch", async () => {
+test("a path that omits the root brings both engines to the same epoch", async () => {
   const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
   const room = await openRoom(await ours(1), openMlsGroupId)
   await room.add(a, [await ours(2), await ours(3), await openMlsSeat(4)])

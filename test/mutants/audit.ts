@@ -83,7 +83,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "most: who === null ? most.strangers : most.actor",
     to: "most: Number.MAX_SAFE_INTEGER",
     test: "server/rpc/audit/refusals.test.ts",
-    name: "strangers of many networks share one budget, and one row counts what exceeds it",
+    name: "unauthenticated callers of all networks share one budget, and one row counts the excess",
   },
   {
     fault: "a count that could not be written is lost",

@@ -132,7 +132,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "session === undefined || !serves(backend, session)",
     to: "!serves(backend, session as never)",
     test: scope,
-    name: "a session that nobody has is not found",
+    name: "an unknown session is not found",
   },
   {
     fault: "a token counts in every app",
@@ -254,7 +254,7 @@ export const authorityMutants: readonly Mutant[] = [
     from: "openDeviceRequest(deps, { userId, place }, request.deviceRequest)",
     to: "openDeviceRequest(deps, { userId, place: { ...place, tenantId: null } }, request.deviceRequest)",
     test: scope,
-    name: "is not signed for a key whose holder asked in another tenant",
+    name: "is not signed for a key whose holder requested it in another tenant",
   },
   {
     fault: "no credential says that its storage may vanish",

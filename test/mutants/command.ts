@@ -15,7 +15,7 @@ export const commandMutants: readonly Mutant[] = [
     from: ', { linux: { store: "secret-service" } }))',
     to: "))",
     test: "clients/node/secret-box/os-store.test.ts",
-    name: "the store is pinned: the library's own choice would fall back to one that forgets",
+    name: "the store is pinned, because the library's default falls back to a volatile store",
   },
   {
     fault: "sealed bytes open for anybody's scope",

@@ -112,7 +112,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (!sees(conversation, device.userId)) throw unresolved()",
     to: "",
     test: attacks,
-    name: "from a stranger is answered as for a missing conversation",
+    name: "from a non-member is answered as for a missing conversation",
   },
   {
     fault: "a device speaks on after its credential has ended",

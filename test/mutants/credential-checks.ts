@@ -33,8 +33,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: " &&\n      equalBytes(ticket.credentialHash, credentialHash)",
     to: "",
     test: newcomers,
-    name: "a ticket for another credential lets nobody in",
-    row: "a ticket for another %s lets nobody in",
+    name: "a ticket for another credential adds no device",
+    row: "a ticket for another %s adds no device",
   },
   {
     fault: "a ticket is good for another device",
@@ -42,8 +42,8 @@ export const credentialCheckMutants: readonly Mutant[] = [
     from: "equalBytes(ticket.deviceId, idBytes(deviceId)) &&",
     to: "",
     test: newcomers,
-    name: "a ticket for another device lets nobody in",
-    row: "a ticket for another %s lets nobody in",
+    name: "a ticket for another device adds no device",
+    row: "a ticket for another %s adds no device",
   },
   {
     fault: "a Welcome may have parts for others",

@@ -177,6 +177,6 @@ export const deviceMutants: readonly Mutant[] = [
     from: 'if (error instanceof CanonicalError && error.code === "ISSUER_KEYS_EXPIRED") adopted = undefined',
     to: "",
     test: "server/keys/issuer-keys.test.ts",
-    name: "without a set nothing is signed; an older set is not taken, and one that has ended signs nothing",
+    name: "nothing is signed without a set or with an expired set, and an older set is refused",
   },
 ]

@@ -19,7 +19,7 @@ export const idpBMutants: readonly Mutant[] = [
     from: 'if (client.providerTenant === null) throw new Refused("PROVIDER_NOT_CONFIGURED")',
     to: "",
     test: `${providers}/idp-b.test.ts`,
-    name: "of a client without a team signs nobody in, whatever it says",
+    name: "for a client without a team is refused, whatever its claims",
   },
   {
     fault: "a token's name is believed",

@@ -50,7 +50,7 @@ export const idpCMutants: readonly Mutant[] = [
     from: "const minSecretLength = 32",
     to: "const minSecretLength = 1",
     test: sessions,
-    name: "is verified with no secret that anybody could guess",
+    name: "is not verified with a guessable secret",
   },
   {
     fault: "a session of somebody refused lives on",
@@ -93,7 +93,7 @@ export const idpCMutants: readonly Mutant[] = [
     from: 'if (code === "over_email_send_rate_limit" && !mayCreate) return code',
     to: "",
     test,
-    name: "answers alike when the project sends no more mails: only people it knows would meet the limit",
+    name: "gets the same answer at the project's mail limit, which only known addresses reach",
   },
   {
     fault: "a fault of one request opens the circuit",

@@ -95,7 +95,7 @@ export const localStoreMutants: readonly Mutant[] = [
     from: ' && isAlone, "close"',
     to: ', "close"',
     test: answers,
-    name: "a conversation with other members is not closed on the service's word",
+    name: "a report of the service alone does not close a conversation with other members",
   },
   {
     fault: "secrets stay in memory when a messenger is closed",

@@ -12,7 +12,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "fromBinary(PostedEnvelopeSchema, new Uint8Array(bytes))",
     to: "fromBinary(PostedEnvelopeSchema, bytes)",
     test: envelopes,
-    name: "the bytes are overwritten during verification",
+    name: "if the bytes are overwritten during verification",
   },
   {
     fault: "a guard that is patient by default makes its mailboxes take old authority",
@@ -28,7 +28,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'if (found.claims.aud !== first.sender.principalId) return "AUDIENCE_MISMATCH"',
     to: "",
     test: contexts,
-    name: "was issued to another sender, or is addressed to a service",
+    name: "that was issued to another sender, or is for a service, is refused",
   },
   {
     fault: "a message carries whatever scopes its sender says",
@@ -44,7 +44,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "const scopes = chain.at(-1)?.scopes ?? []",
     to: "const scopes = first.scopes",
     test: forwarders,
-    name: "narrows the scopes, and the next receivers cannot widen them",
+    name: "can narrow the scopes, and later receivers cannot widen them",
   },
   {
     fault: "the certificate of any key serves",
@@ -52,7 +52,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'return known.kid === kid ? known : "ENVELOPE_CERTIFICATE_INVALID"',
     to: "return known",
     test: envelopes,
-    name: "is for another key, is signed by a stranger, or is another kind of token",
+    name: "is for another key, has another issuer's signature, or is another kind of token",
   },
   {
     fault: "an envelope says whose it is",
@@ -68,7 +68,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: 'if (hex(await sha256(message)) !== last.messageDigest) refuse("ENVELOPE_MESSAGE_ALTERED")',
     to: "",
     test: envelopes,
-    name: "a message is replaced",
+    name: "if a message is replaced",
   },
   {
     fault: "a sender uses up the ids of another",
@@ -76,7 +76,7 @@ export const mailboxMutants: readonly Mutant[] = [
     from: "{sender.principalId} ",
     to: "{mailbox} ",
     test: envelopes,
-    name: "an altered envelope with the id of one that is still to come does not use up that id",
+    name: "without using up the id of an envelope that is still to come",
   },
   {
     fault: "a service registers a key that it does not have",

@@ -174,7 +174,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "if (received.origin !== origin)",
     to: "",
     test: "server/wakeups/wakeups.test.ts",
-    name: "what one publishes the other tells",
+    name: "a process delivers the hints of the others",
   },
   {
     fault: "a stream is told of an older head",
@@ -182,6 +182,6 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "if (hint.headSeq <= (subscription.sentSeqs.get(hint.conversationId) ?? 0n)) continue",
     to: "",
     test: "server/wakeups/wakeups.test.ts",
-    name: "a head is told once, and never an older one",
+    name: "each head is sent once, and never an older one",
   },
 ]

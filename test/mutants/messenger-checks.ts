@@ -242,8 +242,8 @@ export const messengerCheckMutants: readonly Mutant[] = [
     fault: "a log that goes backwards is read for ever",
     from: "afterSeq = last > afterSeq ? last : upTo",
     to: "afterSeq = last",
-    name: "a log that has the same of long before, page after page, in the place of what was followed moves nobody either",
-    row: "a log that has %s in the place of what was followed moves nobody either",
+    name: "a log that has the same of long before, page after page, instead of the processed commit causes no rejoin",
+    row: "a log that has %s instead of the processed commit causes no rejoin",
   },
   {
     ...verification,

@@ -4,7 +4,7 @@ const history = "clients/core/messaging/history"
 const story = "test/story/messenger-history.test.ts"
 const grants = "a grant opens only as the scanned device made it, for this request"
 const requests = "only a fresh request of an own device in the signed list is shown, and it is granted once"
-const hostile = "a service that swaps, cuts, replays or withholds chunks imports nothing false"
+const hostile = "chunks that the service swaps, truncates, replays or withholds add no false entry"
 
 /** Hand-written mutants of the transfer of history, each with the test that detects it. */
 export const messengerHistoryMutants: readonly Mutant[] = [
@@ -78,7 +78,7 @@ export const messengerHistoryMutants: readonly Mutant[] = [
     from: "if (isActive) continue",
     to: 'if (isActive || id !== "") continue',
     test: story,
-    name: "nothing is sent to a device that was revoked, and a request that is gone is reported",
+    name: "no chunk is sent to a revoked device, and a deleted request is reported",
   },
   {
     fault: "a sender accepts an earlier device list, in which the revoked device is active",

@@ -51,7 +51,7 @@ export const resetMutants: readonly Mutant[] = [
     from: "record?.quarantine !== undefined ||",
     to: "",
     test: "test/story/messenger-stranded.test.ts",
-    name: "the others continue by themselves",
+    name: "the others continue without user action",
   },
   {
     fault: "a reset takes a number that members have read",
@@ -59,7 +59,7 @@ export const resetMutants: readonly Mutant[] = [
     from: "if (isReset === true) return processedSeq > headSeq",
     to: "if (isReset === true) return false",
     test: "test/story/messenger-stranded.test.ts",
-    name: "the service loses two messages, and both wait",
+    name: "a conversation continues after the service has lost two messages that no device can resubmit",
   },
   {
     fault: "a shorter log is not noticed before somebody writes",

@@ -66,7 +66,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (!isWhole || !isAsked(person))",
     to: "if (!isWhole)",
     test: welcomes,
-    name: "the service lets nobody in that was not asked for, with a proof for it",
+    name: "the service cannot add a device that was not requested, with a proof for it",
     row: "with a proof for it",
   },
   {
@@ -175,7 +175,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'return isLastResort ? [used] : [used, { op: "remove", ...placeOf(key) }]',
     to: "return isLastResort ? [used] : [{ ...used, key: welcomeId }]",
     test: welcomes,
-    name: "a used welcome that is replayed lets nobody back in",
+    name: "a replayed welcome adds no device again",
   },
   {
     fault: "the user's other device keeps what waits after a leave",
@@ -183,8 +183,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'isRead ? [{ do: "dropPending" }] : []',
     to: "isRead ? [] : []",
     test: leaving,
-    name: "reports a queued message of the other one, which comes back leaving",
-    row: "reports a queued message of the other one, which comes back %s",
+    name: "reports a queued message of the other device, which returns when it is leaving",
+    row: "reports a queued message of the other device, which returns when it is %s",
   },
   {
     fault: "a message that was accepted before a leave is reported as unsent",
@@ -192,8 +192,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: "(done.includes(key) ? [] : [key])",
     to: "[key]",
     test: leaving,
-    name: "has delivered what the service accepted before, also to the removed",
-    row: "has delivered what the service accepted before, also to the %s",
+    name: "reports a message as delivered that the service accepted before, also on a device that is removed",
+    row: "reports a message as delivered that the service accepted before, also on a device that is %s",
   },
   {
     fault: "a removed device keeps what waits",
@@ -201,8 +201,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: 'status === Status.REMOVED ? [{ do: "dropPending" }] : []',
     to: "status === Status.REMOVED ? [] : []",
     test: leaving,
-    name: "reports a queued message of the other one, which comes back removed",
-    row: "reports a queued message of the other one, which comes back %s",
+    name: "reports a queued message of the other device, which returns when it is removed",
+    row: "reports a queued message of the other device, which returns when it is %s",
   },
   {
     fault: "a refusal after the user's leave is a message that waits",
@@ -210,7 +210,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: '{ is: "reject", steps: ["followLeave"] }',
     to: '{ is: "reject", steps: [] }',
     test: leaving,
-    name: "sends nothing with the other one: the message is rejected at once, and an event says so",
+    name: "rejects a message on the other device at once, and reports it as unsent",
   },
   {
     fault: "a header that does not decode is thrown as it came",
@@ -242,8 +242,8 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (failureOf(error) === undefined || isUnreachable(error) ||",
     to: "if (failureOf(error) === undefined ||",
     test: own,
-    name: "is not encrypted again after PLACE_HELD: nobody knows whether the service accepted it",
-    row: "is not encrypted again after %s: nobody knows whether the service accepted it",
+    name: "is not encrypted again after PLACE_HELD, because the service may have accepted it",
+    row: "is not encrypted again after %s, because the service may have accepted it",
   },
   {
     fault: "an own message is shown where another entry is",
@@ -275,7 +275,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "const isMade = isOwn && generation < nextGeneration(inside.secretTree, ownLeaf)",
     to: "const isMade = isOwn && generation < 0 * nextGeneration(inside.secretTree, ownLeaf)",
     test: own,
-    name: "that the service repeats at a new position is passed over",
+    name: "that the service repeats at a new position is skipped",
   },
   {
     fault: "a copy that has encrypted before it read takes the newer state's message for its own",

@@ -17,6 +17,6 @@ test.each(mutants.map((mutant) => [mutant.fault, mutant] as const))("mutant: %s"
   expect(await read(mutant.table ?? mutant.test)).toContain(words)
 })
 
-test("there are enough mutants", () => {
+test("there are at least twelve mutants", () => {
   expect(mutants.length).toBeGreaterThanOrEqual(12)
 })

@@ -60,7 +60,7 @@ export const permissionMutants: readonly Mutant[] = [
     fault: "an issuer that does not answer lets in by scopes",
     from: 'if (typeof snapshot === "string") return { caller: snapshot, snapshot: null }',
     to: 'if (typeof snapshot === "string") return { caller, snapshot: null }',
-    name: "lets nobody in, and is asked again",
+    name: "grants nothing, and the next call requests it again",
     ...guard,
   },
   {

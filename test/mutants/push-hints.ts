@@ -160,7 +160,7 @@ export const pushMutants: readonly Mutant[] = [
         return now
       },
     },`,
-    name: "a peek shows what waits, and the app then receives it once",
+    name: "a peek shows the unread messages, and the app then receives each once",
   },
   {
     ...peeking,
@@ -184,7 +184,7 @@ export const pushMutants: readonly Mutant[] = [
     fault: "a peek reads as a device that is online",
     from: "limit, readAhead: true }",
     to: "limit }",
-    name: "a peek shows what waits, and the app then receives it once",
+    name: "a peek shows the unread messages, and the app then receives each once",
   },
   {
     test: "server/rpc/messaging/conversation/conversation-service.test.ts",

@@ -55,8 +55,8 @@ export const revocationMutants: readonly Mutant[] = [
     from: "keysOf(purposeOf(typ)).current",
     to: 'keysOf(purposeOf(typ) && "ACCESS").current',
     test: rings,
-    name: "what is signed as rev+jwt verifies with the keys of its purpose alone",
-    row: "verifies with the keys of its purpose alone",
+    name: "what is signed as rev+jwt verifies only with the keys of its purpose",
+    row: "verifies only with the keys of its purpose",
   },
   {
     fault: "a key opens for whatever its row says",

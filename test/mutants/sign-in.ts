@@ -41,7 +41,7 @@ export const signInMutants: readonly Mutant[] = [
     from: "!app.settings.allowedRedirectUris.includes(redirectUri)",
     to: "!app.settings.allowedRedirectUris.some((allowed) => redirectUri.startsWith(allowed))",
     test: takeover,
-    name: "is not led to",
+    name: "a redirect to",
   },
   {
     fault: "a client is looked at before the provider is asked, and not after",
@@ -122,7 +122,7 @@ export const signInMutants: readonly Mutant[] = [
     from: 'new Set(["email", "email_day", "token"])',
     to: "new Set([])",
     test: limits,
-    name: "the remaining attempts for an email are told to nobody",
+    name: "no answer reveals the remaining attempts for an email",
   },
   {
     fault: "a notification counts again",

@@ -5,11 +5,11 @@ const test = "test/simulation/features.test.ts"
 
 const listening = {
   test,
-  name: "whoever listens hears in time, though hints are late and lost, and streams end or go deaf",
+  name: "a listener reads in time although hints are late or lost, and streams end or fall silent",
 }
 const tabs = {
   test,
-  name: "two tabs of one store are one device, whichever of them freezes, and wherever it ends",
+  name: "two tabs of one store act as one device, whichever tab freezes or ends",
 }
 
 const orders = {
@@ -117,7 +117,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
     from: "if (await addOwnDevices(context)) return",
     to: "await addOwnDevices(context)\n    return",
     test,
-    name: "a device that came before its key packages is let in by the user's other one soon",
+    name: "a device that registers before it has key packages is soon added by the user's other device",
   },
   {
     fault: "a tab continues with state that another tab has changed",

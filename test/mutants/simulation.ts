@@ -8,8 +8,8 @@ const stories = "test/attack/messenger-stories.test.ts"
 /** The test that detects a mutant in which the service is hostile for a while and then honest again. */
 const hostile = (hostility: string) => ({
   test: hostileTest,
-  name: `a service that has turned to ${hostility} makes nobody read what is not theirs`,
-  row: "makes nobody read what is not theirs",
+  name: `a service that has turned to ${hostility} no device reads a message of others`,
+  row: "no device reads a message of others",
 })
 
 const heldLeases = {
@@ -25,7 +25,7 @@ const pairing = {
 }
 const restored = {
   test: features,
-  name: "a service that returns to an earlier state gets its end back from devices, and all members hear each other",
+  name: "a service that returns to an earlier state gets the end of its log from devices, and all members read each other",
 }
 const drill = {
   test: features,
@@ -40,7 +40,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "const { local, due, wipe, emit } = await renewed(conversation, stored, before)",
     to: "const { local, due, wipe, emit } = { local: before, due: [], wipe: [], emit: [] }",
     test,
-    name: "messages that were written in two epochs are sent in an order that opens",
+    name: "messages that were encrypted in two epochs are sent in an order that receivers can decrypt",
   },
   {
     fault: "a device that was a member twice reads only the second membership",
@@ -48,7 +48,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "membershipSpan(id, deviceId, asked.afterSeq)",
     to: "membershipSpan(id, deviceId, 1_000_000n)",
     test,
-    name: "who is removed and let in again while it is away, hears of both",
+    name: "a device that is removed and added again while it is offline reports both",
   },
   {
     fault: "a message that is stored counts as refused",
@@ -56,7 +56,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "if (isWaiting) throw new",
     to: "if (!isWaiting) throw new",
     test,
-    name: "what is refused is never sent",
+    name: "a refused message is never sent",
   },
   {
     fault: "a device admits a member that nobody authorized",
@@ -100,7 +100,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "hasHelper(event) ? Status.WAITING : Status.STRANDED",
     to: "hasHelper(event) ? Status.WAITING : Status.WAITING",
     test: stories,
-    name: "a device that no member could let in reports it, and still joins when a member adds it",
+    name: "a device that no member could add reports it, and still joins when a member adds it",
   },
   {
     fault: "a device whose leaf key the service rejects does not rejoin",
@@ -124,7 +124,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: 'await rethrowAs("ANSWER_REFUSED", async () => verifyEvidence(conversation, conversation.id, local.group, envelope))',
     to: "if (verifyEvidence.length === 0) throw rethrowAs",
     test: stories,
-    name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",
+    name: "a log that has a receipt that nobody signed instead of the processed commit causes no rejoin",
     row: "a receipt that nobody signed",
   },
   {
@@ -133,7 +133,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "askForLostWelcomes(context, shown.values())",
     to: "askForLostWelcomes(context, [])",
     test: "test/simulation/renewal.test.ts",
-    name: "who was let in while it was away until its welcome had ended, asks again",
+    name: "a device whose welcome expired while it was offline requests to rejoin",
   },
   {
     fault: "a leaf with a former credential is not renewed",
@@ -149,7 +149,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "setUint32(prefixBytes, index)",
     to: "setUint32(prefixBytes, 0 * index)",
     test: "test/simulation/attachments.test.ts",
-    name: "what was sent in parts, stopped and gone on with is what is read, and no position seals two chunks",
+    name: "a file whose upload was interrupted and continued is read unchanged, and no position seals two chunks",
   },
   {
     fault: "a chunk with a wrong tag is returned",
@@ -164,7 +164,7 @@ export const simulationMutants: readonly Mutant[] = [
     from: "local.group.epoch < shown.epoch",
     to: "local.group.epoch < 0n * shown.epoch",
     test: hostileTest,
-    name: "who was kept from a commit, and is where the service is, asks to be let in again",
+    name: "a device at the service's epoch that did not get a commit requests to rejoin",
   },
   {
     fault: "a device looks for no helper in a conversation that the service shows as not active",

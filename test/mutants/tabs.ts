@@ -22,7 +22,7 @@ export const tabMutants: readonly Mutant[] = [
     from: "(await generationNow()) !== generation,",
     to: "(await generationNow().catch(() => generation)) !== generation,",
     test: "clients/core/messaging/effects/stored-state.test.ts",
-    name: "a store that fails after an overtaken read is the reported failure, and no tampering is",
+    name: "a store failure after an overtaken read is reported as such, and not as tampering",
   },
   {
     fault: "what another tab took in is told nowhere else",

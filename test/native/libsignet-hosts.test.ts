@@ -141,7 +141,7 @@ describe.skipIf(whyNoLibrary !== undefined).for(builds)(
       expect(statSync(join(dataFolder, "signet.db")).mode & 0o777).toBe(0o600)
     })
 
-    test("one process at a time has the lock, and its end releases it", async () => {
+    test("one process at a time has the lock, and the lock is released when the process ends", async () => {
       const dataFolder = library.newFolder()
       const [one, two] = [await library.open({ dataFolder }), await library.open({ dataFolder })]
       const acquire = { case: "lockAcquire", value: {} } as const
@@ -202,7 +202,7 @@ describe.skipIf(whyNoLibrary !== undefined).for(builds)(
       expect(injected.result).toMatchObject({ case: "failure" })
     })
 
-    test("reaches no address in clear text that is not of this machine", async () => {
+    test("sends clear text to loopback addresses only", async () => {
       const driver = await library.open()
       const get = (url: string) => outcome(driver, { case: "http", value: { method: "GET", url } })
       const unreachable = { case: "failure", value: { kind: 1 } }

@@ -84,7 +84,7 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "a program on libsig
     )
   }
 
-  test("it signs in, exchanges messages with a Node client, and continues from its folder", async () => {
+  test("libsignet signs in, exchanges messages with a Node client, and continues from its folder", async () => {
     const ann = await start("ann")
     await ann.signIn("ann in C")
     const device = await ann.openMessenger()

@@ -71,7 +71,7 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
   )
 
   test.runIf(isLong)(
-    "survives bytes of an attacker for a minute",
+    "handles random bytes for a minute without a crash",
     async (context) => {
       if (spawnSync("clang", ["--version"]).error !== undefined)
         context.skip("the fuzz target is not run: clang is missing")
@@ -91,7 +91,7 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     expect(await driver.command("close-beside")).toBe(`0 ${status.HANDLE} ${status.BUSY}`)
   })
 
-  test("keeps time, runs promises, and has no eval", async () => {
+  test("has timers and promises, and no eval", async () => {
     const driver = await library.open()
     expect(await callCore(driver, "later", "50")).toBeLessThan(5_000)
     expect(await callCore(driver, "promises")).toBe(499_500)

@@ -115,7 +115,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     )
   })
 
-  test("is healthy on an empty PostgreSQL, and README's first five minutes work against it", async () => {
+  test("is healthy on an empty PostgreSQL, and runs README's first five minutes", async () => {
     const port = String(await freePort())
     const settings = {
       ...{ HOST: "127.0.0.1", PORT: port, ADMIN_PORT: "0", DATABASE_URL: database.url },
@@ -136,7 +136,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     }
   })
 
-  test("has an executable file that unpacks itself once, and on which README's first five minutes work", async () => {
+  test("has an executable file that unpacks itself once, and that runs README's first five minutes", async () => {
     const archive = join(folder, "first", `signet-server-${version}-linux-${own}.tar.gz`)
     execFileSync("tar", ["-xzf", archive, "-C", folder])
     const port = String(await freePort())

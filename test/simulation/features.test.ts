@@ -7,11 +7,11 @@ import { expectSound, first } from "./sound.ts"
 
 vi.setConfig({ testTimeout: effort(180_000, 300_000, 300_000) })
 
-test.runIf(isLong)("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
+test.runIf(isLong)("a listener reads in time although hints are late or lost, and streams end or fall silent", () =>
   expectSound(5, { features: ["hints"] }),
 )
 
-test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
+test("two tabs of one store act as one device, whichever tab freezes or ends", () =>
   expectSound(7, { features: ["tabs"] }))
 
 test.runIf(isLong)("a message whose answer was lost before a rejoin is in the log once", () =>
@@ -39,17 +39,18 @@ test.runIf(isLong)("a message of a user who has left does not wait, although no 
 
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
-test.runIf(isLong)("a device that came before its key packages is let in by the user's other one soon", () =>
+test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),
 )
 test.skipIf(effort(true, false, false))("messages of a user who has left with another device are unsent", () =>
   expectSound(7081, { features: earlier }),
 )
-test.skipIf(effort(true, false, false))("what another tab has sent meanwhile is not refused here", () =>
-  expectSound(6036, { features: earlier }),
+test.skipIf(effort(true, false, false))(
+  "a message that another tab has sent meanwhile is not refused in this tab",
+  () => expectSound(6036, { features: earlier }),
 )
 test.skipIf(effort(true, false, false))(
-  "who began what somebody else had begun, and was away for its welcome, is let in",
+  "a device that created a conversation concurrently and missed its welcome is added",
   () => expectSound(7153, { features: earlier }),
 )
 test.skipIf(effort(true, false, false))(
@@ -79,25 +80,25 @@ test.runIf(isLong)(
   },
 )
 
-test("a service that returns to an earlier state gets its end back from devices, and all members hear each other", async () => {
+test("a service that returns to an earlier state gets the end of its log from devices, and all members read each other", async () => {
   // Members have read what the service loses in the first one.
   for (const seed of [8, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
     await expectSound(seed, { features: ["restored service"] })
   }
 })
 
-test("a store that takes what a tab has made of old state is noticed", async () => {
+test("a store that accepts a write on an old generation is detected", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)
   expect(noticed).toMatch(/STATE_TAMPERED|of another generation than its store/)
 })
 
-test.runIf(isLong)("with what a run may have, the same seed is the same run", async () => {
+test.runIf(isLong)("with all features the same seed gives the same run", async () => {
   const play = { seed: 7, steps: 10, features: effort<readonly Feature[]>(["tabs"], features, features) }
   expect(await simulate(play)).toEqual(await simulate(play))
 })
 
-test("features are asked for by name, or all at once", () => {
+test("features are selected by name, or all at once", () => {
   expect(parseFeatures("tabs,hints")).toEqual(["tabs", "hints"])
   expect(parseFeatures("all")).toEqual(features)
   expect(parseFeatures("restored service")).toEqual(["restored service"])

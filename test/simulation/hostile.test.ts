@@ -25,7 +25,7 @@ const needed: Partial<Record<Hostility, readonly Feature[]>> = {
 }
 
 test.each(effort<readonly Hostility[]>(["ghost member"], hostilities, hostilities))(
-  "a service that has turned to %s makes nobody read what is not theirs, and all get along again afterwards",
+  "under %s by the service no device reads a message of others, and all devices converge afterwards",
   async (hostility) => {
     await expectSound(lied[hostility], { hostility, features: needed[hostility] ?? [] })
     const count = effort(0, 3, 500)
@@ -34,11 +34,11 @@ test.each(effort<readonly Hostility[]>(["ghost member"], hostilities, hostilitie
   },
 )
 
-test.runIf(isLong)("who was kept from a commit, and is where the service is, asks to be let in again", () =>
+test.runIf(isLong)("a device at the service's epoch that did not get a commit requests to rejoin", () =>
   expectSound(24, { hostility: "replay" }),
 )
 
 test.skipIf(effort(true, false, false))(
-  "who was told another story, and was removed and let in again in the true one, comes into that",
+  "a device on a fork that members removed and added again joins the true group",
   () => expectSound(450, { hostility: "equivocation" }),
 )

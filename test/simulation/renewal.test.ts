@@ -3,10 +3,10 @@ import { isLong } from "../support/effort.ts"
 import { expectSound } from "./sound.ts"
 
 // Each with a seed that found something once, and finds it again with the fault put back.
-test.runIf(isLong)("who was let in while it was away until its welcome had ended, asks again", () =>
+test.runIf(isLong)("a device whose welcome expired while it was offline requests to rejoin", () =>
   expectSound(2, { features: ["renewal"] }),
 )
 
-test.runIf(isLong)("who is in by a former credential gets its leaf renewed, whatever else is refused meanwhile", () =>
+test.runIf(isLong)("a member with a former credential renews its leaf, whatever the service refuses meanwhile", () =>
   expectSound(26, { features: ["renewal"] }),
 )

@@ -6,17 +6,18 @@ import { allOrNone, expectSound, first } from "./sound.ts"
 
 vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
 
-test("whatever the network drops and wherever processes end, nobody loses, doubles, forks or leaks", async () => {
+test("whatever the network drops and wherever processes end, no message is lost, duplicated or leaked, and no group forks", async () => {
   const count = effort(1, 20, 3_000)
   for (let seed = first; seed < first + count; seed++) await expectSound(seed, { features: allOrNone(seed) })
 })
 
 // Seeds that found something once, and find it again with the fault put back.
-test("messages that were written in two epochs are sent in an order that opens", () => expectSound(17))
-test("who is removed and let in again while it is away, hears of both", () => expectSound(43))
-test("what is refused is never sent", () => expectSound(36))
+test("messages that were encrypted in two epochs are sent in an order that receivers can decrypt", () =>
+  expectSound(17))
+test("a device that is removed and added again while it is offline reports both", () => expectSound(43))
+test("a refused message is never sent", () => expectSound(36))
 
-test("the same seed is the same run", async () => {
+test("the same seed gives the same run", async () => {
   const [one, other] = [await simulate({ seed: 7, steps: 15 }), await simulate({ seed: 7, steps: 15 })]
   expect(other).toEqual(one)
 })
@@ -24,7 +25,7 @@ test("the same seed is the same run", async () => {
 test.each<[string, RegExp, (store: MessagingStore) => MessagingStore]>([
   ["loses what waits to be sent", /was stored, and is nowhere$/, without("outbox")],
   ["loses what was read", /misses/, without("timeline")],
-])("a store that %s is noticed", async (_, violation, disk) => {
+])("a store that %s is detected", async (_, violation, disk) => {
   const { violations } = await simulate({ seed: 3, steps: 30, disk })
   expect(violations).toContainEqual(expect.stringMatching(violation))
 })

@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: effort(180_000, 300_000, 3_600_000) })
 const boundMs = 120_000
 const seeds = Array.from({ length: effort(1, 6, 50) }, (_, i) => i + 1)
 
-test("a direct conversation continues by itself after a commit that nobody can process, and shows one reset", async () => {
+test("a direct conversation continues without user action after a commit that no device can process, and shows one reset", async () => {
   for (const seed of seeds) {
     const { tookMs, shown } = await recoveryAfterBadCommit(seed)
     expect(tookMs, `seed ${seed}`).toBeLessThan(boundMs)

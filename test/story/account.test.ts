@@ -98,7 +98,7 @@ describeStory("an account", (kind) => {
     expect(await refusal(linking())).toBe("Unauthenticated MAGIC_LINK_INVALID")
   })
 
-  test("of another user stays theirs, and the attempt is audited", async () => {
+  test("of another user stays linked to that user, and the attempt is audited", async () => {
     const email = { email: "same@example.com", email_verified: true }
     const owner = await world.signInA("owner", { claims: email })
     const thief = await world.signInB("thief", { claims: email })

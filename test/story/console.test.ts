@@ -79,7 +79,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.content()).not.toContain(secret)
   })
 
-  test("filters the audit, and verifies its chain here", async () => {
+  test("filters the audit, and verifies its chain in the browser", async () => {
     await go("/audit")
     await fill("Kinds", "service_account.created")
     await press("Filter")
@@ -111,7 +111,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await tab.getByText("Allowed.").waitFor()
   })
 
-  test.runIf(isLong)("refuses to overwrite what somebody else has changed, and saves only what changed", async () => {
+  test.runIf(isLong)("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
     const person = await browser.newContext({ viewport: { width: 1280, height: 800 } })
     person.setDefaultTimeout(30_000)
     const page = await watched.open(person, `${program.url}/console`)

@@ -156,7 +156,7 @@ describe("limits on emails", () => {
     expect((await guess(email, "198.51.100.1", password)).reason).toBe("RATE_LIMITED")
   })
 
-  test("the remaining attempts for an email are told to nobody", async () => {
+  test("no answer reveals the remaining attempts for an email", async () => {
     const { policy } = await guess(await person(), "203.0.113.6")
     expect(policy).toBe(`"login_email-ip";q=100000;w=60`)
   })

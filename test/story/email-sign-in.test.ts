@@ -225,7 +225,7 @@ describeStory("IDP_C", (kind) => {
     })
   })
 
-  describe("in trouble", () => {
+  describe("during a failure", () => {
     const { timeoutMs } = limits
     beforeAll(() => {
       limits.timeoutMs = 150
@@ -240,7 +240,7 @@ describeStory("IDP_C", (kind) => {
     })
     const troubles: Misbehaviour[] = ["slow", "redirect", "down", "html", "hangUp"]
 
-    test.each(troubles)("(%s) is unavailable for known and unknown addresses alike", async (how) => {
+    test.each(troubles)("(%s) is unavailable for known and unknown addresses", async (how) => {
       const email = await person()
       for (const path of ["/token", "/otp", "/verify"]) world.idpC.misbehaviour.set(path, how)
       expect(await reasonOf(world.signInC(email))).toBe("503 UPSTREAM_UNAVAILABLE")
@@ -249,7 +249,7 @@ describeStory("IDP_C", (kind) => {
       expect(await reasonOf(world.confirmLink("0123456789abcdef"))).toBe("503 UPSTREAM_UNAVAILABLE")
     })
 
-    test("is not called for a while, and then again", async () => {
+    test("is not called while its circuit is open, and is called again afterwards", async () => {
       const email = await person()
       world.idpC.misbehaviour.set("/token", "down")
       for (let i = 0; i < 5; i++) await world.signInC(email)

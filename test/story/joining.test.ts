@@ -168,7 +168,7 @@ describeStory("joining an app", (kind) => {
     ["that was revoked", () => invite({ status: "REVOKED", answeredAtMs: 1 })],
     ["for another principal", () => invite({ principalId: host })],
     ["of another app", () => invite({ appId: world.otherApp.id })],
-  ])("by a code %s is refused, also where everybody may come", async (what, code) => {
+  ])("by a code %s is refused, also where sign-up is open", async (what, code) => {
     const invitationCode = await code()
     expect((await world.signInA(`code ${what}`, { body: { invitationCode } })).reason).toBe("INVITATION_INVALID")
     expect((await world.signInA(`code ${what}`)).created).toBe(true)

@@ -87,7 +87,7 @@ test("a session has one device, and a revoked device's sessions end", async () =
   expect(told).toHaveLength(1)
 })
 
-test("a session's next device replaces the one before", async () => {
+test("a session's next device replaces the previous one", async () => {
   const session = await server.person(crypto.randomUUID())
   const first = await registered(session)
   const second = await newDevice(backend.transport, session)
@@ -130,7 +130,7 @@ test("a repeated event is in the audit once", async () => {
   expect(await keptOf(id)).toEqual([event])
 })
 
-test("an event that is too old is refused for good, and those beside it are kept; one that is too new waits", async () => {
+test("an event that is too old is refused permanently, other events of the call are stored, and one that is too new waits", async () => {
   const { id, userId } = await registered()
   const day = 86_400_000
   const [old, fresh, early] = [-32 * day, 0, day].map((ms) => eventOf(id, userId, ms)) as [Event, Event, Event]
@@ -170,7 +170,7 @@ function eventOf(deviceId: string, userId: string, ms = 0) {
 }
 type Event = ReturnType<typeof eventOf>
 
-test("without the auth service nothing is left half done", async () => {
+test("without the auth service no operation is written in part", async () => {
   const [alice, bob] = [await registered(), await registered()]
   const room = await alice.createGroup([bob.userId])
   const newcomer = await newDevice(backend.transport, await server.person(crypto.randomUUID()))

@@ -296,7 +296,7 @@ test("a device that was removed while it left stays removed", async () => {
   expect((await ann.messenger.conversation(id))?.status).toBe("removed")
 })
 
-test("a service that calls a member no member ends nothing: its message waits for the next sync", async () => {
+test("a false NOT_MEMBER of the service ends no membership: the message waits for the next sync", async () => {
   const id = await group()
   refuseNext("AppendMessage", "NOT_MEMBER")
   await expect(ann.messenger.send(id, utf8("still a member"))).rejects.toMatchObject({ reason: "QUEUED" })

@@ -96,7 +96,7 @@ test.runIf(isLong)("a waiting message is sent once after a restart, and by one o
   expect(await textsIn(bob, id)).toEqual(["before the restart", "of the other tab"])
 })
 
-test("both request the conversation before either has key packages", async () => {
+test("two users who request the conversation before either has key packages get the same one", async () => {
   const [ann, ben] = [await server.person("ann x"), await server.person("ben x")]
   const [ada, bob] = await Promise.all([messengers.open(ann), messengers.open(ben)])
   const [one, other] = await Promise.all([
@@ -112,7 +112,7 @@ test("both request the conversation before either has key packages", async () =>
   }
 })
 
-test.runIf(isLong)("a device that a member can add waits for it, and the group is kept", async () => {
+test.runIf(isLong)("a device that a member can add waits for that member, and does not reset the group", async () => {
   const [first, bob] = [await newcomer("ada h"), await newcomer("bob h")]
   const { id } = await first.messenger.createDirectConversation(bob.person.userId)
   await syncAll(bob)
@@ -189,7 +189,7 @@ test.runIf(isLong)("the app's request resets a stranded conversation at once", a
   expect(await bob.messenger.createDirectConversation(ada.person.userId)).toMatchObject({ id, status: "active" })
 })
 
-test("both reset it at the same time, and one of the groups is used", async () => {
+test("of two concurrent resets one group is used", async () => {
   const { ada, bob, id } = await stranded("r")
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
   await Promise.all([ada.messenger.sync(), bob.messenger.sync()])
@@ -223,7 +223,7 @@ test.runIf(isLong)(
   },
 )
 
-test("a device that resets a conversation with a verified person asks for a new verification, too", async () => {
+test("a device that resets a conversation with a verified person requires a new verification", async () => {
   const { ada, bob, id } = await stranded("own")
   const { safetyNumber } = await ada.messenger.verification.of(bob.person.userId)
   await ada.messenger.verification.markVerified(bob.person.userId, safetyNumber)
@@ -282,7 +282,7 @@ test.each([
   expect(events.filter(({ is }) => is === "failed")).toEqual([])
 })
 
-test.runIf(isLong)("a group waits for its members' devices, too", async () => {
+test.runIf(isLong)("a group waits for its members' devices", async () => {
   const ada = await newcomer("ada g")
   const person = await server.person("bob g")
   const { id, waitsFor } = await ada.messenger.createGroupConversation([person.userId])

@@ -89,31 +89,34 @@ async function expectSameHistory(old: OpenedMessenger, next: OpenedMessenger, id
   expect(own.map(({ seq }) => seq)).toEqual(theirs.map(({ seq }) => seq))
 }
 
-test.runIf(isLong)("an old device that scans the QR code transfers the history, and conversations go on", async () => {
-  const { ann, ben, next, direct, group } = await talk("by QR")
-  expect(await textsIn(next, direct)).toEqual([])
-  const { transferId, qr } = await requestHistoryByQr(next.messenger)
-  expect(await historyRequests(ann.messenger)).toEqual([
-    { transferId, deviceId: next.messenger.deviceId, code: undefined },
-  ])
-  await grantHistoryByQr(ann.messenger, qr)
-  await both(ann, next)
-  await expectSameHistory(ann, next, direct)
-  await expectSameHistory(ann, next, group)
-  expect(await textsIn(next, group)).toEqual(["one", "two", "three"])
-  expect(await next.messenger.verification.status(ben.person.userId)).toBe("verified")
-  const attachment = (await next.messenger.timeline(group)).find(({ is }) => is === "attachment")
-  const opened = await next.messenger.openAttachment(group, attachment?.seq ?? 0n)
-  expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
-  await ben.messenger.send(direct, utf8("and on"))
-  await next.messenger.sync()
-  expect(await textsIn(next, direct)).toEqual(["first", "and on"])
-  // Nothing is left on either device or at the service.
-  for (const { messenger } of [ann, next]) {
-    expect(await readTransfer(contextOf(messenger), transferId)).toBeUndefined()
-    expect((await contextOf(messenger).calls.archives.listArchives({})).archives).toEqual([])
-  }
-})
+test.runIf(isLong)(
+  "an old device that scans the QR code transfers the history, and conversations continue",
+  async () => {
+    const { ann, ben, next, direct, group } = await talk("by QR")
+    expect(await textsIn(next, direct)).toEqual([])
+    const { transferId, qr } = await requestHistoryByQr(next.messenger)
+    expect(await historyRequests(ann.messenger)).toEqual([
+      { transferId, deviceId: next.messenger.deviceId, code: undefined },
+    ])
+    await grantHistoryByQr(ann.messenger, qr)
+    await both(ann, next)
+    await expectSameHistory(ann, next, direct)
+    await expectSameHistory(ann, next, group)
+    expect(await textsIn(next, group)).toEqual(["one", "two", "three"])
+    expect(await next.messenger.verification.status(ben.person.userId)).toBe("verified")
+    const attachment = (await next.messenger.timeline(group)).find(({ is }) => is === "attachment")
+    const opened = await next.messenger.openAttachment(group, attachment?.seq ?? 0n)
+    expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
+    await ben.messenger.send(direct, utf8("and on"))
+    await next.messenger.sync()
+    expect(await textsIn(next, direct)).toEqual(["first", "and on"])
+    // Nothing is left on either device or at the service.
+    for (const { messenger } of [ann, next]) {
+      expect(await readTransfer(contextOf(messenger), transferId)).toBeUndefined()
+      expect((await contextOf(messenger).calls.archives.listArchives({})).archives).toEqual([])
+    }
+  },
+)
 
 test("both devices show the same digits, and nothing is imported before they are confirmed on both", async () => {
   const { ann, next, direct } = await talk("by code")
@@ -351,7 +354,7 @@ test("only a fresh request of an own device in the signed list is shown, and it 
   await runHistory(ann.messenger)
 })
 
-test("a service that swaps, cuts, replays or withholds chunks imports nothing false", async () => {
+test("chunks that the service swaps, truncates, replays or withholds add no false entry", async () => {
   const texts = Array.from({ length: 8 }, (_, i) => bigText(i))
   const { ann, next, group } = await talk("hostile", { texts })
   const { transferId, qr } = await requestHistoryByQr(next.messenger)
@@ -403,7 +406,7 @@ test("a service that swaps, cuts, replays or withholds chunks imports nothing fa
   expect(await textsIn(next, group)).toEqual(texts)
 })
 
-test("nothing is sent to a device that was revoked, and a request that is gone is reported", async () => {
+test("no chunk is sent to a revoked device, and a deleted request is reported", async () => {
   const { ann, next } = await talk("revoked")
   const { transferId, qr } = await requestHistoryByQr(next.messenger)
   await grantHistoryByQr(ann.messenger, qr)

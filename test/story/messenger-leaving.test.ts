@@ -68,7 +68,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
 
   const statusIn = async ({ laptop, id }: Scene) => (await laptop.messenger.conversation(id))?.status
 
-  test("sends nothing with the other one: the message is rejected at once, and an event says so", async () => {
+  test("rejects a message on the other device at once, and reports it as unsent", async () => {
     const all = await scene("ann, who writes on")
     const { phone, laptop, id, fates } = all
     await phone.messenger.leave(id)
@@ -86,7 +86,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
   })
 
   test.runIf(isLong).each(["removed", "leaving"] as const)(
-    "reports a queued message of the other one, which comes back %s",
+    "reports a queued message of the other device, which returns when it is %s",
     async (status) => {
       const all = await scene(`ann, ${status}`)
       const { phone, laptop, id, fates } = all
@@ -107,7 +107,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
   )
 
   test.runIf(isLong).each(["removed", "leaving"] as const)(
-    "has delivered what the service accepted before, also to the %s",
+    "reports a message as delivered that the service accepted before, also on a device that is %s",
     async (status) => {
       const all = await scene(`ann, unanswered and ${status}`)
       const { phone, laptop, transport, id, fates } = all
@@ -127,7 +127,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     },
   )
 
-  test("delivers what waits on the leaving one first", async () => {
+  test("delivers the queued messages of the leaving device first", async () => {
     const all = await scene("ann, who leaves on the laptop")
     const { laptop, id, fates } = all
     await laptop.messenger.encryptMessage(id, utf8("stored"))

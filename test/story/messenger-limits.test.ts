@@ -45,7 +45,7 @@ test("a device whose clock is behind reports its clock as the cause, and continu
   expect((await ben.messenger.timeline(id)).map(({ is }) => is)).toEqual(["message"])
 })
 
-test("a message of 220 KiB is sent, and one of a byte more is refused and blocks nothing", async () => {
+test("a message of 220 KiB is sent, and a larger one is refused without blocking others", async () => {
   const most = 220 * 1_024
   const before = await ann.messenger.timeline(id)
   const tooLarge = ann.messenger.send(id, new Uint8Array(most + 1))
@@ -78,7 +78,7 @@ const aged: Transport = {
   },
 }
 
-test("private keys of key packages are kept as long as a welcome may arrive, and no longer", async () => {
+test("private keys of key packages are stored as long as a welcome may arrive, and no longer", async () => {
   const cid = await messengers.newcomer("cid")
   const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
   const made = await kept()

@@ -106,7 +106,7 @@ const shownIn = (peeked: Peeked): string[] | "newMessages" =>
         entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
       )
 
-test("a peek shows what waits, and the app then receives it once", async () => {
+test("a peek shows the unread messages, and the app then receives each once", async () => {
   const { ann, ben, id } = await pair("first")
   for (const text of ["one", "two"]) await ann.messenger.send(id, utf8(text))
   const before = await imageOf(ben.store)
@@ -145,7 +145,7 @@ test("a peek follows a commit, and shows neither own messages nor those of block
   expect(shownIn(await peekOf(ben))).toEqual([])
 })
 
-test("the app may write at each read of a peek, and nothing is lost or doubled", async () => {
+test("the app may write at each read of a peek, and no message is lost or duplicated", async () => {
   const { ann, ben, id } = await pair("races")
   const sent: string[] = []
   // Without the app: the number of reads of a whole peek.

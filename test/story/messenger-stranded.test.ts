@@ -91,7 +91,7 @@ async function brokenBy(name: string) {
 }
 
 test.runIf(isLong)(
-  "after a commit that nobody can process, and a device that adds nobody, the others continue by themselves",
+  "after a commit that no device can process, and a device that adds none, the others continue without user action",
   async () => {
     const [synced, asked] = [await brokenBy("syncs"), await brokenBy("asks")]
     await syncAll(synced.ada, synced.bob)
@@ -143,21 +143,24 @@ async function restoreCopies(
   await expectContinued(id, ada, bob)
 }
 
-test.runIf(isLong)("both users restore an older copy of a device", async () => {
+test.runIf(isLong)("a conversation continues after both users have restored an older copy of a device", async () => {
   await restoreCopies(await newcomer("ada old"), await newcomer("bob old"), messengers, clock)
 })
 
-test.runIf(isLong)("both users restore an older copy of a device (the edge)", async () => {
-  const edge = await startEdgeServer({ store: storyStore })
-  const ofEdge = messengersOn(edge, { keyPackages: 3 })
-  try {
-    const [ada, bob] = [await ofEdge.newcomer("ada"), await ofEdge.newcomer("bob")]
-    await restoreCopies(ada, bob, ofEdge)
-  } finally {
-    await ofEdge.close()
-    await edge.close()
-  }
-})
+test.runIf(isLong)(
+  "a conversation continues after both users have restored an older copy of a device (the edge)",
+  async () => {
+    const edge = await startEdgeServer({ store: storyStore })
+    const ofEdge = messengersOn(edge, { keyPackages: 3 })
+    try {
+      const [ada, bob] = [await ofEdge.newcomer("ada"), await ofEdge.newcomer("bob")]
+      await restoreCopies(ada, bob, ofEdge)
+    } finally {
+      await ofEdge.close()
+      await edge.close()
+    }
+  },
+)
 
 /** The service forgets the newest envelopes of a conversation. */
 async function lose(id: string, count: number): Promise<void> {
@@ -178,7 +181,7 @@ async function forget({ store }: OpenedMessenger, id: string): Promise<void> {
   expect(await store.transact("device", generation, ops)).toBe("ok")
 }
 
-test("the service loses two messages, and both wait", async () => {
+test("a conversation continues after the service has lost two messages that no device can resubmit", async () => {
   const [ada, bob] = [await newcomer("ada lost"), await newcomer("bob lost")]
   const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
   await syncAll(bob, ada)

@@ -126,7 +126,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test.runIf(isLong)(
-    "two tabs are one device: nothing is sent or reported twice, and both get everything",
+    "two tabs act as one device: no message is sent or reported twice, and both tabs get every entry",
     async () => {
       const ben = await messengers.newcomer("ben with a friend in two Workers")
       const context = await newBrowser()
@@ -158,7 +158,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)("files cross to the Worker and back, and an aborted upload is kept", async () => {
+  test.runIf(isLong)("files are sent through the Worker, and an aborted upload can continue", async () => {
     const ben = await messengers.newcomer("ben gets files")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann sends files") })
     const id = await group(tab, ben)
@@ -175,7 +175,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
-  test.runIf(isLong)("safety numbers are equal, and a comparison is kept", async () => {
+  test.runIf(isLong)("safety numbers are equal, and a comparison is stored", async () => {
     const ben = await messengers.newcomer("ben is compared")
     const { userId } = ben.person
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann compares") })

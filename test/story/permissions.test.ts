@@ -60,7 +60,7 @@ describeStory("a granted permission", (kind) => {
     }
   }
 
-  test("is accepted by another service, and refused after its revocation: here at once", async () => {
+  test("is accepted by another service, and refused at once after its revocation", async () => {
     const { principalId, refreshToken, tokens } = await ofPerson("ada")
     const service = startNotes(server, notes, [note("n1"), note("n2")])
     expect(await service.edit(tokens["svc-notes"] ?? "", "n1")).toEqual([403, "MISSING_PERMISSION"])

@@ -77,7 +77,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   }
   const storedIn = (tab: Page) => tab.evaluate(() => window.messenger.kept())
 
-  test("a push shows what waits and changes no stored row, and the tab then receives it once", async () => {
+  test("a push shows the unread messages and changes no stored row, and the tab then receives each once", async () => {
     const ben = await messengers.newcomer("ben who pushes")
     const { tab, push } = await newTab("ann with a worker", false)
     const id = await tab.evaluate((userIds) => window.messenger.createGroup(userIds), [ben.person.userId])
@@ -96,7 +96,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
   })
 
-  test.runIf(isLong)("pushes while the tab receives and sends lose and double nothing", async () => {
+  test.runIf(isLong)("pushes while the tab receives and sends neither lose nor duplicate a message", async () => {
     const ben = await messengers.newcomer("ben who pushes a lot")
     const { tab, push } = await newTab("ann with a busy worker", true)
     const id = await tab.evaluate((userIds) => window.messenger.createGroup(userIds), [ben.person.userId])

@@ -116,7 +116,7 @@ for (const isolationLevel of levels) {
       }
     })
 
-    test("refreshes against logouts never leave a live token behind", async () => {
+    test("concurrent refreshes and logouts leave no valid token", async () => {
       for (let round = 0; round < 10; round++) {
         const { refreshToken, accessToken, session } = await at(0).auth.externalLogin(await login(`logout ${round}`))
         await Promise.allSettled([

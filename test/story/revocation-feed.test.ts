@@ -70,23 +70,23 @@ describeStory("a service that follows the revocation feed", (kind) => {
   }
 
   describe("sessions", () => {
-    test("logout", async () => {
+    test("a sign-out ends the session's tokens", async () => {
       const { notes, auth } = await signIn()
       await ends([notes], "SESSION_REVOKED", () => clients.auth.logout({}, bearer(auth)))
     })
 
-    test("logout everywhere", async () => {
+    test("a sign-out everywhere ends the tokens of all sessions", async () => {
       const { notes, auth } = await signIn()
       await ends([notes], "SESSION_REVOKED", () => clients.auth.logoutAll({}, bearer(auth)))
     })
 
-    test("a session that is revoked by id", async () => {
+    test("the revocation of a session by id ends its tokens", async () => {
       const { notes, auth, claims } = await signIn()
       const end = () => clients.sessions.revokeSession({ sessionId: String(claims.sid) }, bearer(auth))
       await ends([notes], "SESSION_REVOKED", end)
     })
 
-    test("a reused refresh token", async () => {
+    test("a reused refresh token ends its session's tokens", async () => {
       const { notes, refreshToken } = await signIn()
       await ends([notes], "SESSION_REVOKED", async () => {
         await clients.auth.refresh({ refreshToken })
@@ -94,7 +94,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       })
     })
 
-    test("the session of a user whom a service acts for", async () => {
+    test("a user's sign-out ends the delegated tokens of a service", async () => {
       const login = { ...(await server.login("delegator")), audiences: ["svc-gateway", "auth"] }
       const { accessTokens } = await clients.auth.externalLogin(login)
       const delegated = await actFor(accessTokens["svc-gateway"] ?? "")
@@ -103,7 +103,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
   })
 
   describe("credentials and tokens", () => {
-    test("one access token", async () => {
+    test("the revocation of an access token ends that token", async () => {
       const { notes, auth } = await signIn()
       await ends([notes], "TOKEN_REVOKED", async () => {
         const headers = { authorization: `Bearer ${auth}` }
@@ -111,7 +111,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       })
     })
 
-    test("a personal access token", async () => {
+    test("the revocation of a personal access token ends its access tokens", async () => {
       const { claims } = await signIn()
       const ids = { principalId: parse("prn", claims.sub), identityId: parse("idn", claims.identity_id) }
       const { token } = await addPat(server, ids)
@@ -119,7 +119,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await ends([minted], "CREDENTIAL_REVOKED", () => postForm(`${server.url}/auth/token/revoke`, { token }))
     })
 
-    test("a service's secret, and its key", async () => {
+    test("the revocation of a service's secret or key ends the tokens that it requested", async () => {
       const machine = await addMachine(server)
       const bySecret = await ofService(machine)
       await ends([bySecret], "CREDENTIAL_REVOKED", () =>
@@ -273,7 +273,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       await ends([notes], "SESSION_REVOKED", () => clients.auth.logout({}, bearer(auth)))
     })
 
-    test("an issuer that starts anew: every earlier token is refused, everywhere", async () => {
+    test("after a restart of the log under a new name every earlier token is refused", async () => {
       const { restartRevocationLog } = await import("../../server/store/postgres/token/revocation-log.ts")
       const { notes, auth, refreshToken } = await signIn()
       await follower.feed.refresh()

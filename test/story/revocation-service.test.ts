@@ -40,8 +40,8 @@ const statementOf = (jws: string) =>
 const list = async (after: number, wait = 0) =>
   statementOf((await revocations.listRevocations({ after: BigInt(after), wait }, own)).statement)
 
-describe("only a service with the scope reads it", () => {
-  test("not a user, whatever the token contains", async () => {
+describe("the log is read by a service with the scope only", () => {
+  test("a user is refused, whatever the token contains", async () => {
     const { accessToken } = await clients.auth.externalLogin(await server.login("ada"))
     const scp = ["auth.revocations.read"]
     const forged = server.keys.sign("at+jwt", { ...claimsOf(accessToken), scp })
@@ -51,7 +51,7 @@ describe("only a service with the scope reads it", () => {
     expect(await refusal(first(revocations.watchRevocations({}, bearer(forged))))).toBe(refused)
   })
 
-  test("nor another service, nor the same for another audience or another scope", async () => {
+  test("another service, another audience and another scope are refused", async () => {
     const other = await addMachine(server, { allowedAudiences: ["auth", "svc-notes"], scopes: ["notes.read"] })
     expect(await refusal(revocations.listRevocations({}, {}))).toBe("Unauthenticated NO_CREDENTIAL")
     for (const scope of ["auth.introspect", ""]) {

@@ -68,7 +68,7 @@ test("no line of the log contains personal data or a secret", () => {
   }
 })
 
-test("nor do the audit, the rate limits and the magic links", async () => {
+test("the audit, the rate limits and the magic links contain no personal data and no secret", async () => {
   const { db } = world.server.store
   const rows = [
     ...(await db.selectFrom("audit_event").selectAll().execute()),

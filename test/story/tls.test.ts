@@ -45,7 +45,7 @@ describe.skipIf(tls === undefined)(`TLS${tls ? "" : " (skipped: no openssl)"}`, 
     expect(await agree(protocols ? { ALPNProtocols: protocols } : {})).toBe(agreed)
   })
 
-  test("is refused in broken versions, and required", async () => {
+  test("is required, and insecure versions are refused", async () => {
     await expect(
       agree({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }),
     ).rejects.toMatchObject({ code: "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION" })

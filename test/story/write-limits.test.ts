@@ -98,7 +98,7 @@ test("a limit of one change an hour covers all methods, and reading is not limit
   await pats.createPat(newPat, bearer(other.accessToken))
 })
 
-test("administrative changes are limited, too", async () => {
+test("administrative changes are limited", async () => {
   const { auth, pats } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
   const by = bearer((await auth.externalLogin(await server.login("in a hurry"))).accessToken)
   const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }

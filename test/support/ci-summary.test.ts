@@ -34,7 +34,7 @@ describe("the summary of a run of .ci/run", () => {
     expect([notAllowed, skipped.length]).toEqual([[], 2])
   })
 
-  test("takes a test that another report ran, passed or failed, under a title that no longer says why", () => {
+  test("matches a skipped test with another report's run whose title lacks the reason", () => {
     const short = report("a.test.ts", {
       "the guide (skipped: npm run test:long runs it) Go": "skipped",
       other: "skipped",

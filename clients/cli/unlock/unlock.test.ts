@@ -174,7 +174,7 @@ describe("the agent", () => {
   })
 })
 
-describe("another user", () => {
+describe("another user's access", () => {
   const refused = { reason: "UNLOCK_FOLDER_OPEN", exitCode: 10 }
 
   test.each<[string, () => void]>([
@@ -189,20 +189,23 @@ describe("another user", () => {
         symlinkSync(`${place.folder}-2`, place.folder)
       },
     ],
-  ])("who %s has the key refused", async (_, open) => {
+  ])("another user who %s makes the agent refuse the key", async (_, open) => {
     await start()
     open()
     await expect(findKey(place, "id")).rejects.toMatchObject(refused)
   })
 
-  test.skipIf(process.getuid?.() !== 0)("who owns the folder gets no key, and no agent is started", async () => {
-    mkdirSync(place.folder, { mode: 0o700 })
-    chownSync(place.folder, 65_534, 65_534)
-    await expect(findKey(place, "id")).rejects.toMatchObject(refused)
-    await expect(start()).rejects.toMatchObject(refused)
-  })
+  test.skipIf(process.getuid?.() !== 0)(
+    "another user who owns the folder gets no key, and no agent starts",
+    async () => {
+      mkdirSync(place.folder, { mode: 0o700 })
+      chownSync(place.folder, 65_534, 65_534)
+      await expect(findKey(place, "id")).rejects.toMatchObject(refused)
+      await expect(start()).rejects.toMatchObject(refused)
+    },
+  )
 
-  test("who answers in the agent's place provides no usable key", async () => {
+  test("another user who answers instead of the agent provides no usable key", async () => {
     mkdirSync(place.folder, { mode: 0o700 })
     writeFileSync(place.wrap, new Uint8Array(32), { mode: 0o600 })
     const answers = [Buffer.alloc(60).toString("base64url"), "none", "x".repeat(5_000), ""]

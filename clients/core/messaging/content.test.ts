@@ -25,7 +25,7 @@ test.each(["", "\u0002", "\u0001\u00ff"])("marked content of an unknown kind is 
   expect(parseContent(utf8(mark + rest))).toEqual({ is: "unknown" })
 })
 
-test("content that is sent again names its first number, and has the same content within", () => {
+test("resubmitted content names its first sequence number and contains the same bytes", () => {
   const content = contentOfText(utf8("hello"))
   const again = contentOfResent(2n ** 20n + 5n, content)
   expect(parseContent(again)).toEqual({ is: "resent", originalSeq: 2n ** 20n + 5n, content })

@@ -28,7 +28,7 @@ test("a stream whose signal was aborted before has no events", async () => {
   expect(await all(stream)).toEqual([])
 })
 
-test("a stream that nobody reads keeps 10,000 events, and says that it has missed others", async () => {
+test("an unread stream stores 10,000 events, and reports that it has dropped others", async () => {
   const events = createEvents()
   const stream = events.stream()
   for (let i = 0; i < 10_003; i++) events.emit(blocked(`${i}`))

@@ -166,7 +166,7 @@ test.each<[string, Platform, StorageClass]>([
   ["hardware", { box: { hardware: true }, durability: "best-effort" }, StorageClass.HARDWARE],
   ["a passphrase", { box: { backend: "passphrase" }, durability: "persistent" }, StorageClass.PASSPHRASE],
   ["the platform", { box: { backend: "macos-keychain" }, durability: "persistent" }, StorageClass.PLATFORM],
-])("a device whose keys are in %s says so to the service", async (_, platform, expected) => {
+])("a device whose keys are in %s states it in its request", async (_, platform, expected) => {
   const { asked } = await registering(platform)
   expect(asked.map(({ storageClass }) => storageClass)).toEqual([expected])
 })

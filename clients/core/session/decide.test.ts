@@ -344,7 +344,7 @@ describe.each([
   ["another tab", messages],
   ["a refresh", refreshes],
   ["the program", calls],
-])("what a session does after news from %s", (_, rows) => {
+])("a session after an event from %s", (_, rows) => {
   test.each(rows)("%s", (__, before, event, after, effects) => {
     expect(decide(before, event, moment)).toEqual({ state: { ...before, ...after }, effects })
   })

@@ -36,7 +36,7 @@ test("a core is refused with a configuration that the client does not accept", a
   expect(await failure(startCore({ identity }))).toBe(`${signet} CONFIGURATION_INVALID`)
 })
 
-test("calls fail with their kind and reason, and the core goes on", async () => {
+test("calls fail with their kind and reason, and the core continues", async () => {
   const core = await startCore()
   await core.call("IdentityService/Ready", ready)
   expect(await failure(core.call("IdentityService/Login", login))).toBe(`${signet} UNREACHABLE`)

@@ -99,7 +99,7 @@ test("a platform without a store is refused", async () => {
   await expect(openOsSecretBox({ lock, platform: "aix" })).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
 })
 
-test("the store is pinned: the library's own choice would fall back to one that forgets", async () => {
+test("the store is pinned, because the library's default falls back to a volatile store", async () => {
   const asked: unknown[] = []
   class Entry {
     constructor(...said: unknown[]) {

@@ -65,7 +65,7 @@ test.each<[State, string]>([
   expect(await accounts.findSession(id("ses"))).toEqual({ state: expected, boundDeviceId: device })
 })
 
-test("a session is unknown only if the auth service says so", async () => {
+test("a session is unknown only if the auth service reports it as missing", async () => {
   refusing("NOT_FOUND")
   expect(await accounts.findSession(id("ses"))).toBeUndefined()
   refusing("RATE_LIMITED")

@@ -30,7 +30,7 @@ async function ask(url: string, path: string, headers: Record<string, string> = 
   return { status: answer.status, text }
 }
 
-test("it starts without an auth service, and is not ready", async () => {
+test("the Worker starts without an auth service, and is not ready", async () => {
   expect(await ask(worker.url, "/livez")).toMatchObject({ status: 200 })
   expect(await ask(worker.url, "/readyz")).toMatchObject({ status: 503 })
   expect(await ask(worker.url, "/security/limits")).toMatchObject({ status: 200 })

@@ -68,7 +68,7 @@ describe("the certificate of an envelope key", () => {
     ],
     ["of another type", {}, { typ: "at+jwt" }],
     ["under a key that the service has not", {}, { typ: "ekc+jwt", kid: "key-9" }],
-  ])("is refused %s, and nobody is asked", async (_, change, header) => {
+  ])("is refused %s, without a request", async (_, change, header) => {
     const { certified, sign, state } = setUp()
     expect(await certified("key-a", sign("key-a", change, header))).toBe("ENVELOPE_CERTIFICATE_INVALID")
     expect(state.asked).toEqual([])

@@ -53,7 +53,7 @@ test.each<[string, AuthContext]>([
   ["credential", contextOf({ ...userClaims, cred_id: "pat_1" })],
   ["kind", contextOf(serviceClaims)],
   ["actor", contextOf(delegatedClaims)],
-])("what was kept of a caller is not given for another %s", async (_, other) => {
+])("a cached context is not used for another %s", async (_, other) => {
   const { asked, answers, contexts } = issuer()
   answers.next = () => Response.json(good)
   await contexts.of(user, "token")

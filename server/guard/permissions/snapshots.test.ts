@@ -186,7 +186,7 @@ describe("an issuer that", () => {
     ["answers something else", () => Response.json({ jws: 1 })],
     ["answers no JSON", () => new Response("{")],
     ["answers without end", () => Response.json({ jws: "a".repeat(1_100_000) })],
-  ])("%s lets nobody in, and is asked again", async (_, answer) => {
+  ])("%s grants nothing, and the next call requests it again", async (_, answer) => {
     const { call, answers, issuer, asked } = setUp()
     const { next } = answers
     answers.next = answer
@@ -266,7 +266,7 @@ describe("a cached snapshot", () => {
   test.each([
     ["as many as there may be", { capacity: 2 }, 2],
     ["as much as there may be", { maxHeldLength: 1_000 }, 1],
-  ])("in memory is %s, and what was not asked for goes first", async (_, limits, more) => {
+  ])("in memory is %s, and the least recently used entry is evicted first", async (_, limits, more) => {
     const { call, issuer, asked } = setUp(limits)
     const ask = (perm_ver: number) => call(issuer.token({ perm_ver }))
     await ask(1)

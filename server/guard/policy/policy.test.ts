@@ -40,7 +40,7 @@ test.each([
     /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/how-to/policy-tests.md"), "utf8"))?.[1] ?? "",
     2,
   ],
-])("the %s in docs is decided as it says", (_, text, count) => {
+])("the %s in docs is decided as the page states", (_, text, count) => {
   const results = runPolicyFile(text, methodsOf([]))
   expect(results.filter(({ passed }) => !passed)).toEqual([])
   expect(results).toHaveLength(count)

@@ -27,7 +27,7 @@ function verifierAt(nowMs: () => number, cacheSize: number, crypto = nodeTokenCr
 test.each([
   ["node:crypto", nodeTokenCrypto],
   ["WebCrypto", webTokenCrypto],
-])("each header is taken, or refused for its reason, with %s", async (_, crypto) => {
+])("each header is accepted or refused for its reason, with %s", async (_, crypto) => {
   const seen: [string, unknown][] = []
   for (const { name, authorization } of vectors.cases) {
     const found = await verifierAt(() => vectors.now * 1_000, 0, crypto)(authorization)

@@ -7,7 +7,7 @@ describe("an address that the service asks", () => {
     "https://appleid.example.com/auth/token?x=1",
     "https://idp.example:8443/keys",
     "https://idp.example",
-  ])("%s is taken", (address) => {
+  ])("%s is accepted", (address) => {
     expect(isServerAddress(address, false)).toBe(true)
   })
 

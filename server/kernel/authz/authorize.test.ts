@@ -180,7 +180,7 @@ describe("a resource", () => {
     ["TENANT_MISMATCH", { tenantId: newId("ten", 9, new Uint8Array(10)) }],
     ["TENANT_MISMATCH", { tenantId: null }],
     ["CONTEXT_MISMATCH", { contextId: newId("ctx", 9, new Uint8Array(10)) }],
-  ])("of somebody else is told as one that does not exist; the audit knows %s", (trueReason, change) => {
+  ])("of another owner gets the answer for a missing one, and the audit records %s", (trueReason, change) => {
     const none = decide({ requirement: edit, snapshot })
     const foreign = decide({ requirement: edit, snapshot, request: { resources: resources(change) } })
     expect(none).toMatchObject({ reason: "RESOURCE_UNRESOLVED", trueReason: "RESOURCE_UNRESOLVED" })

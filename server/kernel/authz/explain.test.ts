@@ -95,7 +95,7 @@ describe("an explanation", () => {
     ],
     ["nobody", { context: "NO_CREDENTIAL" }, "nobody who is known"],
     ["a fault", { requirement: JSON.parse(`{"is":"anyOf","of":[]}`) }, "INTERNAL: 500, step 0, internal error"],
-  ])("says %s", (_, change, line) => {
+  ])("states %s", (_, change, line) => {
     expect(textOf(change)).toContain(line)
   })
 })

@@ -106,7 +106,7 @@ describe("an ID token is refused", () => {
   })
 })
 
-describe("what a token vouches for", () => {
+describe("the facts of a verified token", () => {
   function vouched(change: Record<string, unknown>, clientChange: Partial<ProviderClient> = {}) {
     const client = { ...providerClient, ...clientChange }
     const judgment = judgeIdToken({ claims: { ...claims, ...change }, client, expectedNonce: "n-1", nowSeconds: now })

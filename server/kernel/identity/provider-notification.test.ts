@@ -31,7 +31,7 @@ describe("a notification", () => {
     ["account-deleted", "ACCOUNT_DELETED"],
     ["email-disabled", "EMAIL_DISABLED"],
     ["email-enabled", "EMAIL_ENABLED"],
-  ])("of %s says %s", (type, change) => {
+  ])("of %s means %s", (type, change) => {
     expect(judge(eventWith({ type }))).toMatchObject({ is: "ok", notification: { change } })
   })
 
@@ -56,7 +56,7 @@ describe("a notification", () => {
     ["29 s after its expiry", { exp: now - 29 }],
     ["with the event's time in seconds", eventWith({ event_time: now })],
     ["with an email, which nobody reads", eventWith({ email: "eve@example.com", is_private_email: "true" })],
-  ])("is taken %s", (_, change) => {
+  ])("is accepted %s", (_, change) => {
     expect(judge(change).is).toBe("ok")
   })
 

@@ -36,6 +36,6 @@ test.each([
   ],
   [`{"windows": {"pat": {"pat": null}}}`, "windows.pat.pat must be an object."],
   [`{"lockouts": {"client": {"lockSeconds": 90}}}`, "lockouts.client.mostLockSeconds is less than its lockSeconds."],
-])("of %s an operator is told that %s", (text, problem) => {
+])("the setting %s is refused: %s", (text, problem) => {
   expect(parseLimits(text)).toEqual({ problems: [problem] })
 })

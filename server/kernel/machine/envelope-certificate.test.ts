@@ -40,7 +40,7 @@ describe("a certificate of an envelope key", () => {
     ["list of audiences", { own: notTexts }],
     ["begin", { iat: [undefined, "1", null], nbf: [undefined, "1", null] }],
     ["end", { exp: [undefined, String(nowSeconds + 60), null, nowSeconds + certificateSeconds + 1] }],
-  ])("is not taken with a wrong %s", (_, wrong) => {
+  ])("is refused with a wrong %s", (_, wrong) => {
     for (const [name, values] of Object.entries(wrong)) {
       for (const value of values) {
         expect(parseCertificateClaims({ ...claims, [name]: value }), `${name}: ${JSON.stringify(value)}`).toBe(

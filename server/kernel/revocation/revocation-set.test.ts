@@ -24,7 +24,7 @@ const contextId = newId("ctx", 1, new Uint8Array(10))
 const actor = delegated.actor?.id ?? "nobody"
 const origin = delegated.delegation?.originSessionId ?? "nobody"
 
-describe("what is revoked is refused", () => {
+describe("revoked credentials are refused", () => {
   test.each<[string, AuthContext, Parameters<typeof entry>[0], string]>([
     ["a token", user, { kind: "TOKEN", key: user.tokenId ?? "" }, "TOKEN_REVOKED"],
     ["a session", user, { kind: "SESSION", key: user.sessionId ?? "" }, "SESSION_REVOKED"],
@@ -86,7 +86,7 @@ test("a key is revoked until the entry expires", () => {
   expect(set.isKeyRevoked("kid-1", nowMs + 30_000)).toBe(false)
 })
 
-test("a full set says so, keeps its entries, and has room again when entries have expired", () => {
+test("a set at its capacity reports it, keeps its entries, and accepts others once entries have expired", () => {
   const set = createRevocationSet(3)
   const tokens = (from: number, count: number, expiresAtMs: number) =>
     Array.from({ length: count }, (_, i) => entry({ kind: "TOKEN", key: `jti-${from + i}`, expiresAtMs }))

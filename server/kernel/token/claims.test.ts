@@ -109,7 +109,7 @@ describe("parsing claims", () => {
     ["a service's", service],
     ["a personal access token's", pat],
     ["a delegated token's", delegated],
-  ])("takes %s as they are", (_, claims) => {
+  ])("accepts %s unchanged", (_, claims) => {
     expect(parseClaims(JSON.parse(JSON.stringify(claims)))).toEqual(claims)
   })
 

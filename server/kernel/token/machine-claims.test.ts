@@ -43,7 +43,7 @@ describe("the claims of", () => {
     ["a service", service],
     ["a personal access token", personal],
     ["a delegated call", delegated],
-  ])("%s are claims that verifiers take", (_, claims) => {
+  ])("%s are claims that verifiers accept", (_, claims) => {
     expect(parseClaims(JSON.parse(JSON.stringify(claims)))).toEqual(claims)
     expect(claims).toMatchObject({
       iss: issue.issuer,

@@ -119,7 +119,7 @@ test.each([
   ["no file", ["root", "new"]],
   ["an unknown option", ["root", "new", "--out", "/dev/null", "--force", "yes"]],
   ["no days at all", ["root", "sign", "--root", "a", "--keys", "b", "--out", "c", "--days", "0"]],
-])("%s is answered with what there is", async (_, args) => {
+])("%s is answered with the list of commands", async (_, args) => {
   await expect(run(...args)).rejects.toThrow("keys root new")
 })
 

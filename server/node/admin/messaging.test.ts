@@ -27,7 +27,7 @@ test.each([
   [["erase", "--to", "http://b"]],
   [["account"]],
   [["move", "--all"]],
-])("%j is answered with what there is, before anything is opened", async (args) => {
+])("%j is answered with the list of commands, before anything is opened", async (args) => {
   await expect(async () => messaging(args, config())).rejects.toThrow("messaging account --app")
 })
 

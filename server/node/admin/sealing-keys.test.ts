@@ -13,7 +13,7 @@ import { all, idOf, newKey, oldKey, otherKey, rotated, rows, startWorld } from "
 vi.setConfig({ testTimeout: 120_000 })
 
 describeOnPostgres("a rotation of the sealing key", () => {
-  test("works with every configuration of servers during its steps, and the audit log stays valid", async () => {
+  test("succeeds with every configuration of servers during its steps, and the audit log stays valid", async () => {
     const world = await startWorld()
     expect(await world.verify(oldKey)).toEqual([])
 
@@ -126,7 +126,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(Buffer.from(row?.sealed ?? []).toString()).toBe("written meanwhile")
   })
 
-  test.runIf(isLong)("continues after a kill, and a half re-sealed table stays readable", async () => {
+  test.runIf(isLong)("continues after a kill, and a partly re-sealed table stays readable", async () => {
     const world = await startWorld()
     for (let i = 0; i < 5; i++) await world.first.write(`row-${i}`)
     await world.first.close()

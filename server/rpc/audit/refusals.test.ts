@@ -27,7 +27,7 @@ function setUp() {
   return { written, faults, state, refusals, refuse, counts }
 }
 
-test("strangers of many networks share one budget, and one row counts what exceeds it", async () => {
+test("unauthenticated callers of all networks share one budget, and one row counts the excess", async () => {
   const { written, state, refusals, refuse, counts } = setUp()
   for (let i = 0; i < 500; i++) await refuse(`network ${i}`)
   expect(written).toHaveLength(200)
@@ -37,7 +37,7 @@ test("strangers of many networks share one budget, and one row counts what excee
   expect(written).toHaveLength(201)
 })
 
-test("an actor has a budget in each network and one in all, whatever strangers do", async () => {
+test("an actor has a budget per network and one in total, independent of unauthenticated callers", async () => {
   const { written, refuse } = setUp()
   const actorPrincipalId = newId("prn", 1, new Uint8Array(10))
   for (let i = 0; i < 500; i++) await refuse(`network ${i}`)

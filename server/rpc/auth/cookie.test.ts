@@ -29,7 +29,7 @@ test.each<[string, boolean, Record<string, string>, string?]>([
   ["no page", false, { "x-signet-client": "web", "sec-fetch-site": "same-site" }],
   ["a form", false, { origin, "sec-fetch-site": "same-site" }],
   ["another client", false, { ...fromPage, "x-signet-client": "ios" }],
-])("a cookie call of %s is let through: %s", (_, isAllowed, headers, method) => {
+])("a cookie call of %s is accepted: %s", (_, isAllowed, headers, method) => {
   const check = () => checkCookieOrigin(callWith(headers, method), app)
   if (isAllowed) expect(check).not.toThrow()
   else expect(check).toThrow(expect.objectContaining({ reason: "ORIGIN_NOT_ALLOWED" }))

@@ -9,7 +9,7 @@ function countedSigner() {
     sign({ issuer: "https://auth.example", log: "log_1", from: 0, to, head: 1_000, asOfMs, entries: [] })
 }
 
-test("a statement of one second is signed once for all readers, and another one by itself", () => {
+test("a statement is signed once per second for all readers, and a different one separately", () => {
   const sign = countedSigner()
   expect([sign(1), sign(1, 1_999), sign(2), sign(1, 2_000)]).toEqual([
     "signature 1",

@@ -52,7 +52,7 @@ describe("a form", () => {
     expect(reasonOf(() => parse(of(65)))).toBe("MALFORMED_REQUEST")
   })
 
-  test("that any client writes is parsed back", () => {
+  test("of any client parses to its parameters", () => {
     const name = fc.string({ unit: "grapheme" })
     fc.assert(
       fc.property(fc.uniqueArray(fc.tuple(name, name), { selector: ([key]) => key, maxLength: 20 }), (pairs) => {

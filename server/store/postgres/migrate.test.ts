@@ -43,7 +43,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
   })
 })
 
-test("migrations keep to portable SQL", async () => {
+test("migrations use portable SQL only", async () => {
   const forbidden =
     /\b(trigger|function|plpgsql|sequence|serial|generated|partition|truncate|savepoint|listen|notify|advisory|do)\b/i
   for (const { name, text } of await readMigrations()) {

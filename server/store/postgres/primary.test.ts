@@ -39,7 +39,7 @@ describeOnPostgres("several hosts", () => {
   })
   const withHosts = (url: string, hosts: string) => url.replace(new URL(url).host, hosts)
 
-  test("a connection passes over a host that is gone", async () => {
+  test("a connection skips a host that does not answer", async () => {
     const { host } = new URL(database.url)
     const { db, close } = openPostgres(withHosts(database.url, `${dead},${host}`), { maxConnections: 2 })
     const one = () => sql<{ one: number }>`select 1 as one`.execute(db)
@@ -47,7 +47,7 @@ describeOnPostgres("several hosts", () => {
     await close()
   })
 
-  test("a host that accepts no writes is none, and neither is one that is gone", async () => {
+  test("a host that accepts no writes or does not answer is no primary", async () => {
     const { host } = new URL(readOnly.url)
     await expect(primaryOf(withHosts(readOnly.url, `${host},${host}`))()).rejects.toThrow("accepts writes")
     await expect(primaryOf(withHosts(database.url, `${dead},${dead}`))()).rejects.toThrow("ECONNREFUSED")

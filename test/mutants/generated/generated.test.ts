@@ -22,7 +22,7 @@ describe("the generator", () => {
     expect(changes(code).toSorted()).toEqual(expected.toSorted())
   })
 
-  test("writes code that does what it did while no mutant is chosen", () => {
+  test("generates code with unchanged behavior while no mutant is selected", () => {
     const { code } = generate("const f = (a, b) => (a < b && !b) || a + 1 > 2")
     const run = new Function("$mutant", `${code}; return f`)(() => false)
     const cases = [0, 1, 2, -1].flatMap((a) => [0, 1].map((b) => [a, b] as const))
@@ -32,7 +32,7 @@ describe("the generator", () => {
 
 // Starts Vitest five times.
 test.runIf(isLong)(
-  "a hunt kills what tests notice, and says what they do not",
+  "a run kills the mutants that tests detect, and reports the survivors",
   async () => {
     const sample = "test/mutants/generated/sample"
     const question = {
@@ -71,7 +71,7 @@ describe("a draw of conditions", () => {
 })
 
 test.each(reasons.map((reason) => [reason.file, reason] as const))(
-  "reasons for %s are of mutants that are there",
+  "every reason for %s names a mutant that exists",
   (_, reason) => {
     const known = numbered([reason.file]).mutants.map(({ change }) => change)
     expect(reason.changes.filter((change) => !known.includes(change))).toEqual([])

@@ -90,7 +90,7 @@ async function withKeys() {
   return { device, read, keys: [key, former, nextKey].map(({ publicKey }) => publicKey) }
 }
 
-test("forgetting a device wipes its current, former and next keys", async () => {
+test("wipeKeys wipes the current, former and next keys of a device", async () => {
   const { device, keys } = await withKeys()
   const seeds = allKeysOf(device.record).map(({ seed }) => seed)
   expect([seeds.length, seeds.some(isZero)]).toEqual([3, false])

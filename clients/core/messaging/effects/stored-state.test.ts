@@ -69,7 +69,7 @@ test("a read that another process overtakes is repeated", async () => {
   expect(await texts(here)).toEqual(["second"])
 })
 
-test("a store that fails after an overtaken read is the reported failure, and no tampering is", async () => {
+test("a store failure after an overtaken read is reported as such, and not as tampering", async () => {
   const { here, write, overtakeWith, fail } = await openProcesses()
   overtakeWith(async () => {
     await write("second")

@@ -25,7 +25,7 @@ test("the end of the device or the messenger is thrown", async () => {
   expect(told).toEqual([])
 })
 
-test("background work never rejects: the end of the messenger is silent, and that of the device is reported", async () => {
+test("background work never rejects: a closed messenger is ignored, and a revoked device is reported", async () => {
   const { told, context } = listening()
   for (const error of [closed, ended]) inBackground(context, undefined, failing(error))
   await new Promise((resolve) => setTimeout(resolve, 1))

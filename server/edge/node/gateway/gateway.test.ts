@@ -69,7 +69,7 @@ describe.each<[string, (baseUrl: string) => Transport]>([
   ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
   ["gRPC-Web over HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
 ])("a client of %s", (_, open) => {
-  test("works", async () => {
+  test("calls a method and gets its answer", async () => {
     const answer = await createClient(SessionService, open(gateway.url)).listSessions({ pageSize: 7, pageToken: "ü" })
     expect(answer).toMatchObject({ nextPageToken: "7", sessions: [{ id: "ü" }] })
   })
@@ -125,7 +125,7 @@ describe("gRPC's own client", () => {
       )
     })
 
-  test("works", async () => {
+  test("calls a method and gets its answer", async () => {
     expect(await logout("x")).toEqual(Buffer.alloc(0))
   })
 

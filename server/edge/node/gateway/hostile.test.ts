@@ -54,7 +54,7 @@ describe("a gRPC request", () => {
     ["with more than its frame's length", Uint8Array.of(...enveloped(message), 1)],
     ["with two messages", Uint8Array.of(...enveloped(message), ...enveloped(message))],
     ["with flags that do not exist", Uint8Array.of(2, ...enveloped(message).subarray(1))],
-  ])("%s is refused, and never carried out", async (_, body) => {
+  ])("%s is refused, and never executed", async (_, body) => {
     const { gateway, server } = await behind(fine)
     expect((await ask(gateway.url, "gRPC", { ...logout, body, unframed: true })).reason).toBe("MALFORMED_REQUEST")
     expect(server.seen).toEqual([])
@@ -178,7 +178,7 @@ describe("an HTTP/1.1 request", () => {
     ["of two lengths", `POST ${logout.rpc} HTTP/1.1\r\nhost: a\r\n${body}`],
     ["for another host", "GET http://elsewhere.example/ HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"],
     ["for no path", "OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"],
-  ])("%s is refused, and never carried out", async (_, text) => {
+  ])("%s is refused, and never executed", async (_, text) => {
     expect(await answerTo(text)).toEqual({ status: "400", seen: [] })
   })
 

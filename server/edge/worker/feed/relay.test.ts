@@ -56,7 +56,7 @@ test.each([
   "/auth/revocations/snapshot?after=1",
   "/auth/token",
   "/auth/revocations/../token?after=1&wait=0",
-])("asks for nothing else with the service's token: %s", async (path) => {
+])("requests nothing else with the service's token: %s", async (path) => {
   const { state, relay } = setUp()
   await expect(relay(path)).rejects.toThrow("not a question")
   expect(state.asked).toEqual([])

@@ -78,7 +78,7 @@ test.runIf(isLong)("a device that was revoked after its report is removed, and t
   await alice.send(room, "going on")
 })
 
-test("a report that does not stop the conversation brings nobody back", async () => {
+test("a report without a quarantine issues no directive", async () => {
   const [alice, ...others] = await Promise.all(Array.from({ length: 4 }, () => world.newDevice()))
   const [bob] = others
   if (alice === undefined || bob === undefined) return expect.fail("nobody")

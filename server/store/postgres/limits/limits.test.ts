@@ -74,7 +74,7 @@ describeOnEachStore("counts", (kind) => {
     )
   })
 
-  test("of one call are taken from each bucket separately, in order", async () => {
+  test("of one call are counted in each bucket separately, in order", async () => {
     const [a, b] = [freshKey(), freshKey()]
     const [one, two] = [
       { limit: 1, seconds: 60 },

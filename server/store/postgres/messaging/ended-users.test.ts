@@ -69,7 +69,7 @@ describeOnEachStore("users who have devices at a place that they are gone from",
     ["a member of the tenant, but of the app no longer", true, [[tenant], { isAtTenant: true }]],
     ["a member of another tenant", true, [[app, { at: "other tenant" }], { isAtTenant: true }]],
     ["a member of a context of the tenant alone", true, [[app, { at: "context" }], { isAtTenant: true }]],
-  ])("%s is gone: %s", async (_, isGone, person) => {
+  ])("%s counts as ended: %s", async (_, isGone, person) => {
     const { userId } = await userOf(...person)
     expect(await isEnded(userId)).toBe(isGone)
   })

@@ -106,7 +106,7 @@ describeOnPostgres("concurrent messaging calls", () => {
       ).toEqual(messages.map(({ contentHash }) => hex(contentHash)).toSorted())
     })
 
-    test("one key with two contents makes one message, and so does one content with two keys", async () => {
+    test("one key with two contents appends one message, and so does one content with two keys", async () => {
       const device = await newcomer()
       const group = await putGroup(store(), [device])
       const message = newMessage(group, device)

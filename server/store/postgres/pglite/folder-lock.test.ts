@@ -67,7 +67,7 @@ test("a lock of another machine is valid for 30 seconds after its last heartbeat
   expect(fs.readdirSync(root)).toEqual([])
 })
 
-test("releasing keeps a lock that another process has taken", () => {
+test("a release leaves a lock that another process holds", () => {
   const release = lockFolder(folder)
   fs.writeFileSync(lockFile(), JSON.stringify({ ...holder(), token: "another" }))
   release()

@@ -92,7 +92,7 @@ test.each<[string, (one: AddedLeaf) => Partial<Ticketed>]>([
   ["package", () => ({ keyPackageRef: bytes(1) })],
   ["device", () => ({ deviceId: device(99) })],
   ["credential", () => ({ credentialHash: bytes(1) })],
-])("a ticket for another %s lets nobody in", (_, change) => {
+])("a ticket for another %s adds no device", (_, change) => {
   const [first, ...others] = added
   if (first === undefined) return expect.fail("nobody is added")
   const ticket = ticketFor([{ ...first, ...change(first) }, ...others])

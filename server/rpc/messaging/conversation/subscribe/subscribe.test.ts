@@ -165,7 +165,7 @@ test("a stream ends with its token, with its session, and with its device", asyn
   expect(await ends).toEqual(["DEVICE_REVOKED", "SESSION_REVOKED", "TOKEN_EXPIRED"])
 })
 
-test("a stream goes on for an active device and an active session, or for a device without one", async () => {
+test("a stream continues for an active device with an active session or without a session", async () => {
   const device = await world.newDevice({ packages: 0 })
   const deviceId = parseId("dev", device.id) ?? expect.fail("no device")
   const nowMs = Date.now()
