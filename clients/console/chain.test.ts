@@ -77,7 +77,7 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
   return item
 }
 
-test("a whole chain with its checkpoints verifies", async () => {
+test("a complete chain with its checkpoints verifies", async () => {
   const all = links()
   const first = checkpoint(1, null, at(all, 1))
   expect(await flawsOf(all, [first, checkpoint(2, digest(first), at(all, 2))])).toEqual([])

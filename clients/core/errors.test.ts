@@ -46,7 +46,7 @@ test("isFailure and isSignetError check reasons", () => {
   ])
 })
 
-test("a sign-in helps without one, after an end, and for a step-up, but not without a right", () => {
+test("needsSignIn is true without a session, after its end and for a step-up, but not for a missing scope", () => {
   const reasons = ["NOT_SIGNED_IN", "STEP_UP_REQUIRED", "SESSION_EXPIRED", "MISSING_SCOPE", "UNREACHABLE"] as const
   expect(reasons.map((reason) => needsSignIn(new SignetError(reason, "no")))).toEqual([true, true, true, false, false])
 })

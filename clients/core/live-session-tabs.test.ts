@@ -149,7 +149,7 @@ describe("two tabs", () => {
     tab.close()
   })
 
-  test("refresh all the same when the tokens of another tab lack an audience in use", async () => {
+  test("refresh if the tokens of another tab lack an audience in use", async () => {
     const { open, presented, clock } = await worldOf()
     const [channel, lock] = [memoryChannels(), memoryLock()]
     const other = channel()

@@ -92,7 +92,7 @@ test("a cookie whose session could not be ended is ended later, unless a new sig
   expect([world.told.length, await world.isDue()]).toEqual([1, false])
 })
 
-test("a token that could not be ended is deleted, and nothing remains to do", async () => {
+test("a token that could not be revoked is deleted, and no later call is recorded", async () => {
   const world = await worldOf("box")
   world.state.isUp = false
   expect(await world.logout()).toEqual({ endedAtService: false })

@@ -88,7 +88,7 @@ test("the stored record has the expiry of the tokens", async () => {
   expect((await world.sessions.load())?.record.tokensGoodUntilMs).toBe(world.clock.nowMs() + 600_000)
 })
 
-test("each token has a retry key of its own, which nobody can guess", async () => {
+test("each token has a random retry key of its own", async () => {
   const world = await worldOf()
   for (let i = 0; i < 4; i++) await world.refresh()
   const made = world.retryKeys.slice(1)

@@ -85,7 +85,7 @@ test("every method sends the scope, the invitation and the stored identity", asy
   signet.close()
 })
 
-test("a provider's session is sent as one, with what the provider said of the person", async () => {
+test("a provider's session is sent as such, with the provider's profile data", async () => {
   const { signet, seen } = await worldOf()
   const profileHints = { name: "Ada", email: "ada@example.com" }
   await signet.login({ provider: "IDP_C", credential: { providerSession: "s" }, profileHints })
@@ -93,7 +93,7 @@ test("a provider's session is sent as one, with what the provider said of the pe
   signet.close()
 })
 
-test("a magic link needs an address to lead to", async () => {
+test("a magic link requires a redirect address", async () => {
   const { signet } = await worldOf()
   await expect(signet.sendMagicLink("ada@example.com")).rejects.toMatchObject({ reason: "CONFIGURATION_INVALID" })
   signet.close()

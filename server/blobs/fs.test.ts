@@ -108,7 +108,7 @@ describe("stopped", () => {
     return { files, calls }
   }
 
-  test("anywhere in a put, what was there is there, or what is new, and nothing in between", async () => {
+  test("anywhere in a put, leaves the former blob or the new one", async () => {
     const before = await open()
     await before.put(key, bytes)
     const all = recorded(Number.POSITIVE_INFINITY)
@@ -132,7 +132,7 @@ describe("stopped", () => {
     expect(found).toEqual([3, 3, 3, 3, 2, 2])
   })
 
-  test("a first put leaves nothing under the name, and its left-over goes when it is an hour old", async () => {
+  test("in a first put, leaves no blob, and its temporary file is deleted after an hour", async () => {
     const all = recorded(Number.POSITIVE_INFINITY)
     await open(all.files)
     const skipped = all.calls.length
@@ -176,7 +176,7 @@ describe("a failure", () => {
   })
 })
 
-test("a disk that fails is UNAVAILABLE to a read, a look and a deletion, not an empty answer", async () => {
+test("on a failing disk a read, a size query and a deletion are UNAVAILABLE, not empty", async () => {
   await (await open()).put(key, bytes)
   const unlinking = await open({ ...nodeFiles, unlink: failing("EIO") })
   expect(await reasonOf(unlinking.delete(key))).toBe("UNAVAILABLE")
@@ -228,7 +228,7 @@ describe("no way out of the folder:", () => {
     expect(readdirSync(elsewhere())).toEqual([])
   })
 
-  test("a pipe does not keep a reader waiting", async () => {
+  test("a pipe does not block a reader", async () => {
     const blobs = await open()
     mkdirSync(dirname(pathOf(key)), { recursive: true })
     execFileSync("mkfifo", [pathOf(key)])

@@ -73,7 +73,7 @@ describe("a bucket", () => {
   })
 
   test.each(["../secret", "att/../x", "/att/x", "att//x", "ATT/x", "att/x?y", "att/%2e", "", "a".repeat(129)])(
-    "has no key %j",
+    "refuses the key %j",
     async (bad) => {
       expect(await reasonOf(open().put(bad, bytes))).not.toBe("done")
       await expect(open().presign("GET", bad, 1)).rejects.toThrow("invalid blob key")
@@ -93,7 +93,7 @@ describe("an address", () => {
       sent.end(body)
     })
 
-  test("takes exactly the part, and gives it", async () => {
+  test("permits the upload and the download of exactly one part", async () => {
     const blobs = open()
     const url = (await blobs.presign("PUT", key, 3)) ?? ""
     expect(await put(url, Uint8Array.of(1, 2, 3, 4))).toBe(403)
@@ -114,7 +114,7 @@ describe("an address", () => {
       (url) => url.replace(/Signature=./, (one) => (one.endsWith("0") ? "Signature=1" : "Signature=0")),
     ],
     ["no signature", (url) => url.replace(/&X-Amz-Signature=\w+/, "")],
-  ])("is for nothing else: %s", async (_, tamper) => {
+  ])("permits nothing else: %s", async (_, tamper) => {
     const blobs = open()
     await blobs.put(key, bytes)
     const url = (await blobs.presign("GET", key, 3)) ?? ""
@@ -124,7 +124,7 @@ describe("an address", () => {
     expect((await fetch(url)).status).toBe(200)
   })
 
-  test("ends after its time", async () => {
+  test("expires", async () => {
     const blobs = open()
     await blobs.put(key, bytes)
     const url = (await blobs.presign("GET", key, 3)) ?? ""

@@ -10,7 +10,7 @@ const seed = new Uint8Array(32).fill(9)
 const lifeMs = 5 * 365 * 86_400_000
 const nowMs = 2 * lifeMs
 
-test("a key set names the keys whose five years are not over", async () => {
+test("a key set contains the keys that are at most five years old", async () => {
   const keyMadeAt = (createdAtMs: number, fill: number) => ({
     purpose: "CREDENTIAL" as const,
     generation: fill,

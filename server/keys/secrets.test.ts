@@ -21,7 +21,7 @@ describe("a hash", () => {
     expect(other.hash("refresh-token", "token")).toEqual(secrets.hash("refresh-token", "token"))
   })
 
-  test("of before the pepper changed is among the look-up hashes", () => {
+  test("under a former pepper is among the look-up hashes", () => {
     const before = createSecrets({ peppers: [old], sealingKey: key(9) }).hash("refresh-token", "token")
     const hashes = secrets.hashes("refresh-token", "token")
     expect(hashes).toHaveLength(2)
@@ -29,12 +29,12 @@ describe("a hash", () => {
     expect(hashes[1]).toEqual(before)
   })
 
-  test("is found by nobody without the pepper", () => {
+  test("differs without the pepper", () => {
     const stranger = createSecrets({ peppers: [{ version: 2, key: key(3) }], sealingKey: key(9) })
     expect(secrets.hashes("refresh-token", "token")).not.toContainEqual(stranger.hash("refresh-token", "token"))
   })
 
-  test("is another for each purpose, whatever the text", () => {
+  test("differs for each purpose, whatever the text", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(secrets.hash("refresh-token", a)).not.toEqual(secrets.hash("retry-key", b))

@@ -280,7 +280,7 @@ describe("closing", () => {
     await server.app.close()
   })
 
-  test("cuts a client that does not read its response", async () => {
+  test("closes the connection of a client that does not read its response", async () => {
     const server = await start({ listener: { graceMs: 300 } })
     const session = http2.connect(server.url)
     closing.push(() => session.destroy())
@@ -289,7 +289,7 @@ describe("closing", () => {
     await server.app.close()
   })
 
-  test("cuts connections that do not end on their own", async () => {
+  test("closes connections that their clients leave open", async () => {
     const server = await start({ listener: { graceMs: 300 }, drainMs: 60_000 })
     const socket = dial(server)
     socket.write(

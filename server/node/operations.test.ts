@@ -296,7 +296,7 @@ describe("the log", () => {
     expect(out).not.toContain(secret)
   })
 
-  test("keeps known fields", () => {
+  test("contains known fields", () => {
     const out = JSON.parse(
       said((log) => log.error({ err: new TypeError("x"), rpc: "a.B/C", durationMs: 3 }, "a fault")),
     )

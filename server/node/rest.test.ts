@@ -25,11 +25,11 @@ describe("a path", () => {
     expect(await answer.json()).toMatchObject({ expiresIn: 1, session: { appId } })
   })
 
-  test("and a body may agree", async () => {
+  test("may repeat a field of the body", async () => {
     expect((await post("/auth/login/idp-a", { ...login, provider: "IDP_A" })).status).toBe(200)
   })
 
-  test("and a body with another value is refused", async () => {
+  test("with another value than the body is refused", async () => {
     const answer = await post("/auth/login/idp-a", { ...login, provider: "IDP_B" })
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ reason: "FIELD_CONFLICT", metadata: { field: "provider" } })
@@ -55,7 +55,7 @@ describe("an answer", () => {
     expect(await answer.json()).toEqual({ revokedSessions: 2 })
   })
 
-  test("keeps separate Set-Cookie headers", async () => {
+  test("has separate Set-Cookie headers", async () => {
     const answer = await fetch(`${server.url}/auth/session/me`)
     expect(answer.headers.getSetCookie()).toEqual(["a=1; Path=/", "b=2; Path=/"])
   })

@@ -67,7 +67,7 @@ describe.each<[string, () => Promise<Served>, isHttp2: boolean]>([
       expect(answer.keys[0]?.kid).toBe("k1")
     })
 
-    test("streams", async () => {
+    test("carries a stream", async () => {
       const seen: Status[] = []
       const stop = new AbortController()
       const watching = createClient(Health, open(server.url)).watch({ service: "" }, { signal: stop.signal })

@@ -57,7 +57,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "const beside = join(temporary, randomUUID())",
     to: "const beside = path",
     test: "server/blobs/fs.test.ts",
-    name: "anywhere in a put, what was there is there, or what is new, and nothing in between",
+    name: "anywhere in a put, leaves the former blob or the new one",
   },
   {
     fault: "a link is followed",
@@ -73,7 +73,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: '...(verb === "PUT" ? { headers: { "content-length": String(size) }, allHeaders: true } : {}),',
     to: "",
     test: "server/blobs/s3.test.ts",
-    name: "takes exactly the part, and gives it",
+    name: "permits the upload and the download of exactly one part",
   },
   {
     fault: "a part that was lost is read as nothing",

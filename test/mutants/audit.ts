@@ -91,7 +91,7 @@ export const auditMutants: readonly Mutant[] = [
     from: "      budget.owe(due)\n",
     to: "",
     test: "server/rpc/audit/refusals.test.ts",
-    name: "a count that could not be written is written later, and the fault is heard",
+    name: "a count that could not be written is written later, and the fault is reported",
   },
   {
     fault: "a token for another service names nobody",

@@ -200,7 +200,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")',
     to: "",
     test: bounds,
-    name: "a log is read from its first kept message, and a read of pruned messages is refused",
+    name: "a log is read from its first stored message, and a read of pruned messages is refused",
   },
   {
     fault: "a log is told to be pruned where it is not",
@@ -208,7 +208,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "if (afterSeq + 1n < firstSeq)",
     to: "if (afterSeq < firstSeq)",
     test: bounds,
-    name: "a log is read from its first kept message, and a read of pruned messages is refused",
+    name: "a log is read from its first stored message, and a read of pruned messages is refused",
   },
   {
     fault: "a stream ends where a log was pruned",
@@ -216,7 +216,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: 'if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined',
     to: "",
     test: bounds,
-    name: "a log is read from its first kept message, and a read of pruned messages is refused",
+    name: "a log is read from its first stored message, and a read of pruned messages is refused",
   },
   {
     fault: "a hint brings along what is too large",
@@ -224,7 +224,7 @@ export const conversationMutants: readonly Mutant[] = [
     from: "return size <= maxBytes.inlineEnvelope",
     to: "return size > 0",
     test: bounds,
-    name: "a log is read from its first kept message, and a read of pruned messages is refused",
+    name: "a log is read from its first stored message, and a read of pruned messages is refused",
   },
   {
     fault: "a claim is for as many devices as there are",

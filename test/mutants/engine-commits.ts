@@ -26,7 +26,7 @@ export const engineCommitsMutants: readonly Mutant[] = [
     from: "demand(adds.length === 0 || removes.length === 0,",
     to: "demand(true,",
     test: `${engine}/defects-commit.test.ts`,
-    name: "E5: a removed member whose leaf is reused at once learns of its removal; one commit never does both",
+    name: "E5: a removed member whose leaf is reused at once detects its removal; one commit never does both",
   },
   {
     fault: "the epoch is wiped when a commit is staged, before it is accepted",

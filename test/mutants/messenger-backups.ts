@@ -13,7 +13,7 @@ export const messengerBackupMutants: readonly Mutant[] = [
     from: "new Uint8Array(concat(headerHash, previous))",
     to: "new Uint8Array(previous)",
     test: format,
-    name: "a header that was rewritten for another user opens for nobody",
+    name: "a header that was rewritten for another user does not open",
   },
   {
     fault: "the chunks of a backup have one key",
@@ -56,7 +56,7 @@ export const messengerBackupMutants: readonly Mutant[] = [
     from: "if (!equalBytes(checksumOf(key), bytes.subarray(recoveryKeyBytes)))",
     to: "if (key.length === 0)",
     test: key,
-    name: "each mistyped character is noticed, and two that changed places",
+    name: "each mistyped character and each transposition is detected",
   },
   {
     fault: "a device restores an older stored backup than one that it knows",

@@ -234,7 +234,7 @@ export const messengerMutants: readonly Mutant[] = [
     from: "if (header.$unknown !== undefined) throw",
     to: "if (header.storeId === undefined) throw",
     test: `${client}/open.test.ts`,
-    name: "a store with a header field that nobody knows does not open",
+    name: "a store with an unknown header field does not open",
   },
   {
     fault: "an unanswered question about an own message counts as a refusal",

@@ -94,7 +94,7 @@ test.each<[string, MessageInitShape<typeof StoreHeaderSchema>, string]>([
   await expect(openWith(header)).rejects.toMatchObject({ name: "MessagingError", reason })
 })
 
-test("a store with a header field that nobody knows does not open", async () => {
+test("a store with an unknown header field does not open", async () => {
   // Field 99, a varint.
   await expect(openWith({}, [0x98, 0x06, 1])).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })

@@ -10,7 +10,7 @@ const session = {
   renewToken: async () => "",
 }
 
-test("an owner has the tenant of the session, and none without one", () => {
+test("an owner has the tenant of the session, if the session has one", () => {
   const known = { appId: session.appId, userId: session.userId, app: bytes(1), user: bytes(3) }
   const tenantId = idOf("ten", bytes(2))
   expect(ownerOf({ ...session, tenantId })).toEqual({ ...known, tenantId, tenant: bytes(2) })

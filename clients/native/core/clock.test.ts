@@ -13,7 +13,7 @@ Object.assign(globalThis, {
   },
 })
 
-test("timers run in order, by the clock that never goes back, and the host is asked for the earliest", () => {
+test("timers run in order by the monotonic clock, and the host is asked for the earliest", () => {
   const ran: string[] = []
   clock.after(300, () => ran.push("late"))
   clock.after(100, () => ran.push("early"))

@@ -29,7 +29,7 @@ function keeperOf(): Keeper & { reads: number; held: Promise<void> | undefined }
   }
 }
 
-test("concurrent seals and opens read the keys once, sequential ones each time", async () => {
+test("concurrent seals and opens read the keys once, sequential calls each time", async () => {
   const keeper = keeperOf()
   const box = createKeptBox(description, keeper, lock)
   await box.createKey(scope)

@@ -64,7 +64,7 @@ test("refused credentials of a person have a budget of their own, however many t
   expect(await show("home", { actorPrincipalId: subjectPrincipalId })).toBe(100)
 })
 
-test("a count that could not be written is written later, and the fault is heard", async () => {
+test("a count that could not be written is written later, and the fault is reported", async () => {
   const { faults, state, refusals, refuse, counts } = setUp()
   for (let i = 0; i < 23; i++) await refuse("a")
   state.nowMs += budgetWindowMs

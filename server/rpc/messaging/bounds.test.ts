@@ -45,7 +45,7 @@ const reasonOf = (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?
 const limitOf = (error: ConnectError) => error.findDetails(LimitExceededSchema)[0]
 const there = <T>(value: T | undefined): T => value ?? expect.fail("nothing is there")
 
-test("a log is read from its first kept message, and a read of pruned messages is refused", async () => {
+test("a log is read from its first stored message, and a read of pruned messages is refused", async () => {
   const room = await alice.createGroup([bob.userId])
   await bob.join()
   for (const text of ["one", "two"]) await alice.send(room, text)
@@ -118,7 +118,7 @@ async function copiesOf(conversationId: string, count: number): Promise<Conversa
   return ids
 }
 
-test("a device of very many conversations hears of each, and is removed from each after its revocation", async () => {
+test("a device with very many conversations gets hints of each, and is removed from each after its revocation", async () => {
   const erin = await world.newDevice()
   const room = await alice.createGroup([erin.userId])
   const ids = await copiesOf(room.id, 201)

@@ -70,7 +70,7 @@ test.each<[string, string]>([
   expect(parseAssertion(text, expected)).toBeUndefined()
 })
 
-test("an assertion is of the client that the request names", () => {
+test("an assertion must be for the client that the request names", () => {
   const text = `${encode({ ...header, typ: "JWT" })}.${encode(payload)}.${signature}`
   expect(parseAssertion(text, { ...expected, clientId: "c" })).toBeDefined()
   expect(parseAssertion(text, { ...expected, clientId: "d" })).toBeUndefined()
@@ -87,7 +87,7 @@ test("any text parses to an assertion or undefined, and never throws", () => {
   )
 })
 
-test("any change of one claim is noticed or harmless", () => {
+test("any change of one claim is refused or changes nothing", () => {
   const value = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom(1_000, 1_060, "c", "j"))
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(payload)), value, (name, changed) => {

@@ -67,7 +67,7 @@ describe("a Basic header", () => {
   })
 })
 
-describe("a client proves itself", () => {
+describe("a client authenticates", () => {
   const basic = `Basic ${encode("a:b")}`
   test.each([
     ["in no way", nothing, null, { is: "none" }],

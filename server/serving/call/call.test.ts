@@ -24,4 +24,4 @@ test.each<[string, () => unknown]>([
   expect(read).toThrow(expect.objectContaining({ reason: "INTERNAL" }))
 })
 
-test("a user is a user", () => expect(userOf(of(user))).toMatchObject(user))
+test("userOf returns the calling user", () => expect(userOf(of(user))).toMatchObject(user))

@@ -44,7 +44,7 @@ describe("a query", () => {
     expect(ask("app_id=app_1")).toThrow(expect.objectContaining({ reason: "UNKNOWN_FIELD" }))
   })
 
-  test("has true or false for a truth value", () => {
+  test("has true or false for a boolean", () => {
     const [download] = bindingsOf(AttachmentService.method.downloadPart)
     const part = (query: string) => () => {
       if (download === undefined) throw new Error("no binding")

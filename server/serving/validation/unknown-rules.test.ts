@@ -168,7 +168,7 @@ test.each<[string, Field, Rules, unknown[], string[]]>([
   ],
   ["a number without a range", { type: Type.INT32 }, { type: { case: "int32", value: {} } }, [7], [""]],
   ["no URI", text, { type: { case: "string", value: { wellKnown: { case: "uri", value: false } } } }, ["no uri"], [""]],
-])("a value is held to %s", (_, field, rules, values, told) => {
+])("a value is validated by %s", (_, field, rules, values, told) => {
   expect(toldOf(field, rules, ...values)).toEqual(told)
 })
 

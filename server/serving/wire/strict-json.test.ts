@@ -60,7 +60,7 @@ describe("strict JSON", () => {
     ["the same name in neighbours", `[{"a":1},{"a":1}]`],
     ["a name as a value", `{"a":"b","b":"a"}`],
     ["braces in a text", `{"a":"{\\"a\\":1,\\"a\\":2}"}`],
-  ])("takes %s", (_, text) => {
+  ])("accepts %s", (_, text) => {
     expect(reasonOf(text)).toBe("")
   })
 

@@ -73,7 +73,7 @@ test("any range across chunk boundaries decrypts to the same bytes", async () =>
   }
 })
 
-describe("no altered byte is given to the reader", () => {
+describe("no altered byte is returned to the reader", () => {
   const plaintext = plaintextOf(5 * chunk)
   const at = (index: number) => headerBytes + index * sealedChunk
   const cut = (bytes: Uint8Array, index: number) => bytes.slice(at(index), at(index + 1))

@@ -135,7 +135,7 @@ test("the bytes equal an independent implementation of the documented format", (
   }
 })
 
-test("each flipped byte is noticed, and nothing after it is read", async () => {
+test("each flipped byte is detected, and nothing after it is read", async () => {
   for (let at = 0; at < file.length; at++) {
     const flipped = file.slice()
     flipped[at] = (flipped[at] ?? 0) ^ 1
@@ -186,7 +186,7 @@ test("a frame beyond the limit is refused before it is read", async () => {
   expect((await readAll(concat(file.subarray(0, cut), length))).reason).toBe("BACKUP_TAMPERED")
 })
 
-test("a header that was rewritten for another user opens for nobody", async () => {
+test("a header that was rewritten for another user does not open", async () => {
   const thief = ownerNamed(7)
   expect((await readAll(file, 64, thief)).reason).toBe("WRONG_USER")
   const rewritten = withHeader({ ownerHash: ownerHashOf(thief) })

@@ -20,7 +20,7 @@ test("keys at the ends of the range are read as they were written", () => {
   }
 })
 
-test("each mistyped character is noticed, and two that changed places", () => {
+test("each mistyped character and each transposition is detected", () => {
   for (let at = 0; at < text.length; at++) {
     if (text.charAt(at) === "-") continue
     const other = text.charAt(at) === "7" ? "8" : "7"

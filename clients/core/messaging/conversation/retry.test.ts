@@ -47,7 +47,7 @@ test("after COMMIT_REQUIRED a directive carries out no other one; otherwise it i
   }
 })
 
-test.each<SendItemKind>(["message", "commit", "directive"])("a %s whose answer is lost is queued", (kind) => {
+test.each<SendItemKind>(["message", "commit", "directive"])("a %s whose response is lost is queued", (kind) => {
   expect(reactionTo(kind, new ConnectError("gone", Code.Unavailable))).toEqual({ is: "queue" })
 })
 

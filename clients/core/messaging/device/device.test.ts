@@ -140,7 +140,7 @@ test("rows of the device are written after another tab's write, and never over a
   await expect(writeDeviceRows({ store: overtaken(1_000) }, [{ op: "put", ...row }])).rejects.toMatchObject(rejects)
 })
 
-test("a forgotten device signs nothing", async () => {
+test("a device whose keys were wiped signs nothing", async () => {
   const [device] = await tabs(1)
   device?.wipeKeys()
   expect(() => device?.identity()).toThrow(expect.objectContaining({ reason: "DEVICE_ENDED" }))

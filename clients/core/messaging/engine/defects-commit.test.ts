@@ -98,7 +98,7 @@ test("E3: the bare engine's join refuses a valid tree that ours accepts", async 
   await unmergedLeaves(ours, await ours("F"))
 })
 
-test("E4: the bare engine cannot follow extensions with a path; we refuse to change the group's extensions", async () => {
+test("E4: ts-mls cannot apply extensions with a path; our engine refuses to change the group's extensions", async () => {
   const [a, b, c] = [await bareSeat("A"), await bareSeat("B"), await bareSeat("C")]
   const room = await openRoom(a, utf8("E4"))
   await room.add("A", [b, c])
@@ -116,7 +116,7 @@ test("E4: the bare engine cannot follow extensions with a path; we refuse to cha
   expect(ours).toBe("MLS_BAD_PROPOSALS")
 })
 
-test("E5: a removed member whose leaf is reused at once learns of its removal; one commit never does both", async () => {
+test("E5: a removed member whose leaf is reused at once detects its removal; one commit never does both", async () => {
   const [a, b, c] = [await bareSeat("A"), await bareSeat("B"), await bareSeat("C")]
   const room = await openRoom(a, utf8("E5"))
   await room.add("A", [b, c])

@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { scripted } from "../testing/scripted.ts"
 import { openDraft, perform } from "./draft.ts"
 
-test("the end of a membership drops what waits: also what the draft changes, and not what it removes", async () => {
+test("the end of a membership drops queued messages, with those that the draft changes", async () => {
   const { conversation } = await scripted()
   const due = [
     ["outbox", "changed"],

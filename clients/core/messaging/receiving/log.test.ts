@@ -92,7 +92,7 @@ test.each<[string, typeof rejoin, number]>([
   ["of another user", { userId: idOf("prn", world.bob) }, 0],
   ["that is done", { status: Directive_Status.DONE }, 0],
   ["that is a revocation", { kind: DirectiveKind.REVOCATION }, 0],
-])("for a rejoin %s, a helper is looked for %s times", async (_, change, calls) => {
+])("for a rejoin %s, a helper is requested %s times", async (_, change, calls) => {
   const { conversation, write, called } = await showing(undefined)
   await write({ status: Status.WAITING }, { local: undefined })
   await lookForHelp(conversation, create(ConversationSchema, { directives: [{ ...rejoin, ...change }] }))

@@ -119,7 +119,7 @@ async function remote(answers: Partial<Messenger> = {}) {
   return { messenger, opened, core, emit: (event: MessengerEvent) => emit(event) }
 }
 
-test("the options of a messenger cross", async () => {
+test("the options of a messenger reach the other side", async () => {
   const { messenger, opened } = await remote()
   expect(messenger.deviceId).toBe("dev_ann")
   expect(opened.mock.calls[0]?.[0]).toMatchObject({
@@ -169,7 +169,7 @@ const calls: readonly [keyof Messenger, readonly unknown[], ...unknown[]][] = [
   ["sync", [], undefined],
 ]
 
-test.each(calls)("%s crosses with its arguments and answers", async (name, given, ...answers) => {
+test.each(calls)("%s is forwarded with its arguments and its answer", async (name, given, ...answers) => {
   for (const answer of answers) {
     const direct = vi.fn(async () => answer)
     const { messenger } = await remote({ [name]: direct })
@@ -186,7 +186,7 @@ test.each<[keyof Messenger["verification"], readonly string[], ...unknown[]]>([
   ["qrCode", ["prn_ben"], "a code"],
   ["scan", ["prn_ben", "a code"], verified],
   ["groupCode", ["cnv_1"], "123"],
-])("verification.%s crosses", async (name, given, ...answers) => {
+])("verification.%s is forwarded", async (name, given, ...answers) => {
   for (const answer of answers) {
     const direct = vi.fn(async () => answer)
     const { messenger } = await remote({ verification: { [name]: direct } as never })
@@ -196,7 +196,7 @@ test.each<[keyof Messenger["verification"], readonly string[], ...unknown[]]>([
   }
 })
 
-test("every event crosses, to listeners and to readers", async () => {
+test("every event is forwarded to listeners and to readers", async () => {
   const { messenger, emit } = await remote()
   const heard: MessengerEvent[] = []
   messenger.subscribe((event) => heard.push(event))
@@ -224,7 +224,7 @@ test("every event crosses, to listeners and to readers", async () => {
   expect(streamed).toEqual(events)
 })
 
-test.each(errors)("an error %s crosses with its class and reason", async (_, thrown, is, facts) => {
+test.each(errors)("an error %s is forwarded with its class and reason", async (_, thrown, is, facts) => {
   const { messenger } = await remote({ sync: () => Promise.reject(thrown) })
   const error = await messenger.sync().catch((one: unknown) => one)
   expect(is(error)).toBe(true)

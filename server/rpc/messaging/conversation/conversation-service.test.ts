@@ -199,7 +199,7 @@ test("GroupInfo and tree are of the last commit", async () => {
   expect(await refusal(alice.calls.conversations.getGroupInfo(empty))).toBe("NOT_FOUND")
 })
 
-test("the last one to leave closes the conversation", async () => {
+test("the removal of the last member closes the conversation", async () => {
   const carol = await world.newDevice()
   const room = await carol.createGroup([bob.userId])
   const conversationId = room.id

@@ -50,7 +50,7 @@ async function appendNow(device: TestDevice, request: Append): Promise<string> {
   }
 }
 
-test("people talk, add others, and remove them", async () => {
+test("members send messages, add others and remove them", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])

@@ -9,7 +9,7 @@ const grown = (number: number, headSeq: bigint): Notice => ({
   headSeq,
 })
 
-test("hints come in the order in which their objects were first pushed", async () => {
+test("hints are read in the order in which their objects were first pushed", async () => {
   const queue = createHintQueue()
   for (const notice of [grown(1, 1n), { is: "heartbeat" } as const, grown(2, 1n), grown(1, 2n)]) queue.push(notice)
   expect(await queue.next()).toEqual(grown(1, 2n))
