@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
-import { parseAst } from "vitest/node"
+import { importGraph, importsOf, importsOnCycles, leadsTo } from "./support/imports.ts"
+import { longFunctions } from "./support/long-functions.ts"
 
 // Who may import whom. A folder that is not named here fails, and so does an import that its row does not list.
 // Tests may import what they like.
@@ -250,13 +251,6 @@ function targetOf(from: string, specifier: string): { ours: string } | { npm: st
   return { ours: rowOf(`${inside}/`) ?? folder }
 }
 
-const importsOf = (text: string): string[] =>
-  [
-    ...text.matchAll(
-      /^\s*(?:import|export)\b[^"'`]*?\bfrom\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
-    ),
-  ].map((match) => match[1] ?? match[2] ?? match[3] ?? "")
-
 function violation(path: string, specifier: string): string | undefined {
   const folder = rowOf(path)
   const row = folder === undefined ? undefined : layout[folder]
@@ -268,66 +262,6 @@ function violation(path: string, specifier: string): string | undefined {
   return target.ours === folder || row.ours.includes("*") || row.ours.includes(target.ours)
     ? undefined
     : `${path} imports ${target.ours}`
-}
-
-type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>
-
-/** The source files that each source file imports. */
-function importGraph(paths: readonly string[]): ImportGraph {
-  const known = new Set(paths)
-  const fileOf = (from: string, specifier: string): string => {
-    if (specifier.startsWith(".")) return relative(root, resolve(root, dirname(from), specifier))
-    const name = specifier.split("/").slice(0, 2).join("/")
-    return `${packages[name] ?? name}${specifier.slice(name.length)}.ts`
-  }
-  return new Map(
-    paths.map((path) => {
-      const files = importsOf(read(path)).map((specifier) => fileOf(path, specifier))
-      return [path, new Set(files.filter((file) => known.has(file)))]
-    }),
-  )
-}
-
-/** The imports of a graph that are on a cycle, or between two cycles. */
-function importsOnCycles(graph: ImportGraph, without: readonly string[] = []): string[] {
-  let left = [...graph].flatMap(([from, files]) => [...files].map((to) => ({ from, to })))
-  left = left.filter(({ from, to }) => !without.includes(`${from} -> ${to}`))
-  for (;;) {
-    const importers = new Set(left.map(({ from }) => from))
-    const imported = new Set(left.map(({ to }) => to))
-    const next = left.filter(({ from, to }) => importers.has(to) && imported.has(from))
-    if (next.length === left.length) return left.map(({ from, to }) => `${from} -> ${to}`)
-    left = next
-  }
-}
-
-/** True if a chain of imports leads from one file to another. */
-function leadsTo(graph: ImportGraph, from: string, to: string, seen = new Set<string>()): boolean {
-  if (from === to) return true
-  if (seen.has(from)) return false
-  seen.add(from)
-  return [...(graph.get(from) ?? [])].some((next) => leadsTo(graph, next, to, seen))
-}
-
-/** Names of the functions of TypeScript code that have more lines than `mostLines`. A nested function counts twice. */
-function longFunctions(code: string): string[] {
-  const found: string[] = []
-  const lines = (start: number, end: number) => code.slice(start, end).split("\n").length
-  const visit = (value: unknown, name: string): void => {
-    if (typeof value !== "object" || value === null) return
-    if (Array.isArray(value)) {
-      for (const each of value) visit(each, name)
-      return
-    }
-    const { type, start, end, id, key } = Object(value)
-    const own = id?.name ?? key?.name ?? name
-    if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(type)) {
-      if (lines(start, end) > mostLines) found.push(own)
-    }
-    for (const child of Object.values(value)) visit(child, own)
-  }
-  visit(parseAst(code, { lang: "ts" }), "")
-  return found
 }
 
 const isTest = (path: string) => /\.test\.ts$|(^|\/)testing\/|\/vectors\//.test(path)
@@ -356,11 +290,11 @@ describe("the layout", () => {
   })
 
   test("has no import cycle but for those in the list", () => {
-    expect(importsOnCycles(importGraph(sources), closesCycle)).toEqual([])
+    expect(importsOnCycles(importGraph(sources, packages, read), closesCycle)).toEqual([])
   })
 
   test("lists no import that closes no cycle", () => {
-    const graph = importGraph(sources)
+    const graph = importGraph(sources, packages, read)
     const closed = closesCycle.filter((entry) => {
       const [from = "", to = ""] = entry.split(" -> ")
       return !(graph.get(from)?.has(to) && leadsTo(graph, to, from))
@@ -380,15 +314,15 @@ describe("the layout", () => {
 
   test("has no function of more than 80 lines in the server and the client core, but for those in the list", () => {
     const measured = sources.filter((path) => /^(server|clients\/core)\//.test(path) && !isTest(path))
-    const found = measured.flatMap((path) => longFunctions(read(path)).map((name) => `${path} ${name}`))
+    const found = measured.flatMap((path) => longFunctions(read(path), mostLines).map((name) => `${path} ${name}`))
     expect(found.toSorted()).toEqual(tooLong)
   })
 
   test("sees a long function", () => {
     const body = "\n".repeat(mostLines - 1)
-    expect(longFunctions(`const one = () => {${body}}`)).toEqual([])
-    expect(longFunctions(`const one = () => {${body}\n}`)).toEqual(["one"])
-    expect(longFunctions(`const all = { async two() {${body}\n} }`)).toEqual(["two"])
+    expect(longFunctions(`const one = () => {${body}}`, mostLines)).toEqual([])
+    expect(longFunctions(`const one = () => {${body}\n}`, mostLines)).toEqual(["one"])
+    expect(longFunctions(`const all = { async two() {${body}\n} }`, mostLines)).toEqual(["two"])
   })
 
   test("allows one file of the engine to import the MLS library, by named modules of one version", () => {

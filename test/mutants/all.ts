@@ -25,6 +25,8 @@ import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
 import { messengerHistoryMutants } from "./messenger-history.ts"
 import { resetMutants } from "./messenger-resets.ts"
+import { messengerSendingMutants } from "./messenger-sending.ts"
+import { messengerStoredMutants } from "./messenger-stored.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { objectMutants } from "./objects.ts"
@@ -51,6 +53,8 @@ export const mutants: readonly Mutant[] = [
   ...messagingStoreMutants,
   ...blockedUserMutants,
   ...messengerMutants,
+  ...messengerSendingMutants,
+  ...messengerStoredMutants,
   ...resetMutants,
   ...pushMutants,
   ...resubmittingMutants,

@@ -45,7 +45,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     file: `${client}/attachments/source.ts`,
     from: "if (!isTagged(sealed, tags, index)) throw changed()",
     to: "if (tags.length === 0) throw changed()",
-    test: bytes,
+    test: `${client}/attachments/source.test.ts`,
     name: "a changed source is not uploaded: one key and nonce never encrypt two plaintexts",
   },
   {
@@ -53,7 +53,7 @@ export const messengerFileMutants: readonly Mutant[] = [
     file: `${client}/attachments/manifest.ts`,
     from: "equalBytes(manifest.senderCredentialHash, senderCredentialHash)",
     to: "manifest.senderCredentialHash.length === senderCredentialHash.length",
-    test: bytes,
+    test: `${client}/attachments/manifest.test.ts`,
     name: "a manifest of another sender is rejected",
     row: '["of another sender", {',
   },

@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 
 const tables = "server/store/postgres/messaging/moving"
 const tests = `${tables}/moving.test.ts`
+const holds = `${tables}/holds.test.ts`
 
 export const movingMutants: readonly Mutant[] = [
   {
@@ -10,7 +11,7 @@ export const movingMutants: readonly Mutant[] = [
     file: `${tables}/gates.ts`,
     from: " and gate.is_open",
     to: "",
-    test: tests,
+    test: holds,
     name: "waits for a write in progress, and refuses writes that waited",
   },
   {

@@ -1,9 +1,3 @@
-// Two tabs of one device, one step at a time. A step is an operation of the store or a call of the service. An order is played
-// by two numbers: the first tab makes so many steps, then the second so many, then the first ends, then the second.
-import { create, isMessage } from "@bufbuild/protobuf"
-import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
-import { type AppendMessageRequest, AppendMessageRequestSchema } from "@signet/proto/messaging/v1/conversation_service"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
@@ -13,8 +7,16 @@ import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { createSchedule, type Schedule } from "./schedule.ts"
 import { seeded } from "./seeded.ts"
 import { app, openService, type SimulatedService } from "./service/service.ts"
+import {
+  createRefusals,
+  createStepper,
+  type Refusals,
+  type Stepper,
+  steppedStore,
+  steppedTransport,
+} from "./stepping.ts"
 import { verifyOnce } from "./verdicts.ts"
-import { createWitness, hexOf, seededSuite, type Watching, watchedEngine } from "./watched.ts"
+import { createWitness, seededSuite, type Watching, watchedEngine } from "./watched.ts"
 
 /** What both tabs do at once. Every text and every commit is expected once. */
 export interface Scenario {
@@ -57,104 +59,6 @@ export interface Played {
 const startMs = 1_800_000_000_000
 const utf8 = (text: string) => new TextEncoder().encode(text)
 export const send = (messenger: Messenger, id: string, text: string) => messenger.send(id, utf8(text))
-
-/** Lets a tab make so many steps, and stops it before the next one. */
-function createStepper() {
-  let left = Number.POSITIVE_INFINITY
-  let taken = 0
-  let wake = () => {}
-  let stopped = Promise.withResolvers<void>()
-  return {
-    get taken() {
-      return taken
-    },
-    async pass(): Promise<void> {
-      while (left === 0) {
-        stopped.resolve()
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const before = wake
-        wake = () => {
-          before()
-          resolve()
-        }
-        await promise
-      }
-      left--
-      taken++
-    },
-    /** @returns Settles when the tab stops before a further step. */
-    allow(steps: number): Promise<void> {
-      left = steps
-      stopped = Promise.withResolvers<void>()
-      const waiting = wake
-      wake = () => {}
-      waiting()
-      return stopped.promise
-    },
-  }
-}
-type Stepper = ReturnType<typeof createStepper>
-
-const steppedStore = ({ pass }: Stepper, store: MessagingStore): MessagingStore => ({
-  durability: store.durability,
-  read: (...args) => pass().then(() => store.read(...args)),
-  list: (...args) => pass().then(() => store.list(...args)),
-  spaces: () => pass().then(() => store.spaces()),
-  transact: (...args) => pass().then(() => store.transact(...args)),
-  close: () => store.close(),
-})
-
-const refusal = (reason: string) =>
-  new ConnectError(reason, Code.FailedPrecondition, undefined, [
-    { desc: ErrorInfoSchema, value: { domain: "signet", reason } },
-  ])
-
-/**
- * Commits that the service refuses, as a service does: a refused one stays refused, and an accepted one accepted. Also
- * messages that it accepts, and whose answers are lost.
- */
-function createRefusals() {
-  const reasons: string[] = []
-  let lost = 0
-  const refused = new Map<string, string>()
-  const accepted = new Set<string>()
-  return {
-    /** Refuses the next new commit for this reason. */
-    add: (reason: string) => reasons.push(reason),
-    /** Loses the answers to the next so many messages. */
-    lose(count: number) {
-      lost = count
-    },
-    async around<T>({ idempotencyKey, payload }: AppendMessageRequest, call: () => Promise<T>): Promise<T> {
-      const key = hexOf(idempotencyKey)
-      if (payload.case === "commit" && !accepted.has(key) && !refused.has(key)) {
-        const reason = reasons.shift()
-        if (reason !== undefined) refused.set(key, reason)
-      }
-      const reason = refused.get(key)
-      if (reason !== undefined) throw refusal(reason)
-      const answer = await call()
-      if (payload.case === "application" && !accepted.has(key) && lost > 0) {
-        lost--
-        accepted.add(key)
-        throw new ConnectError("the answer is lost", Code.Unavailable)
-      }
-      accepted.add(key)
-      return answer
-    },
-  }
-}
-type Refusals = ReturnType<typeof createRefusals>
-
-const steppedTransport = ({ pass }: Stepper, transport: Transport, refusals: Refusals): Transport => ({
-  async unary(...call) {
-    await pass()
-    const message = create(call[0].input, call[4])
-    if (!isMessage(message, AppendMessageRequestSchema)) return transport.unary(...call)
-    return refusals.around(message, () => transport.unary(...call))
-  },
-  stream: (...call) => transport.stream(...call),
-})
 
 interface Tab {
   readonly messenger: Messenger

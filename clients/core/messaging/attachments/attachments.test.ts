@@ -1,24 +1,15 @@
 import { createCipheriv, createHash, hkdfSync } from "node:crypto"
 import { inspect } from "node:util"
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { createRouterTransport } from "@connectrpc/connect"
+import { create } from "@bufbuild/protobuf"
 import { concat, utf8 } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
-import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
-import { Attachment_Status, type AttachmentSchema } from "@signet/proto/messaging/v1/records"
 import { afterEach, describe, expect, test, vi } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
-import { makeCalls } from "../calls.ts"
-import type { Context } from "../context.ts"
-import { idOf } from "../ids.ts"
 import { plaintextOf, type Sealed, sealedAttachment, somewhere } from "../testing/attachment-bytes.ts"
 import type { AttachmentPlace } from "./chunk-cipher.ts"
-import { chunkCipher } from "./chunk-cipher.ts"
-import { ciphertextIn, remoteCiphertext } from "./ciphertext.ts"
+import { ciphertextIn } from "./ciphertext.ts"
 import { openedAttachment, type ReadOptions } from "./download.ts"
-import { headerBytes, isPartSize, layoutOf, padme, tagBytes } from "./layout.ts"
-import { acceptManifest } from "./manifest.ts"
-import { sealChunk, sealRange } from "./source.ts"
+import { headerBytes, padme, tagBytes } from "./layout.ts"
 
 const chunk = 4_096
 const sealedChunk = chunk + tagBytes
@@ -189,51 +180,6 @@ describe("no altered byte is returned to the reader", () => {
   }
 })
 
-test.each<[string, Record<string, unknown>]>([
-  ["of another conversation", { conversationId: new Uint8Array(16).fill(77) }],
-  ["of another sender", { senderCredentialHash: new Uint8Array(32).fill(77) }],
-  ["of a later version", { version: 2 }],
-  ["with a short id", { attachmentId: new Uint8Array(15) }],
-  ["with a short key", { key: new Uint8Array(16) }],
-  ["with a long salt", { salt: new Uint8Array(17) }],
-  ["with a short hash", { ciphertextSha256: new Uint8Array(31) }],
-  ["with a plaintext size that contradicts the ciphertext size", { plaintextSize: 4_000_000n }],
-  ["with a size beyond every limit", { plaintextSize: 2n ** 63n }],
-  ["with chunks that are too small", { chunkSize: 16 }],
-  ["with chunks that are too large", { chunkSize: 2_097_152 }],
-  ["without a locator", { locator: new Uint8Array() }],
-])("a manifest %s is rejected", async (_, change) => {
-  const { manifest } = await sealedAttachment(plaintextOf(100))
-  const { conversation, senderCredentialHash } = somewhere
-  expect(acceptManifest(manifest, { conversation, senderCredentialHash })).toEqual(manifest)
-  const changed = create(AttachmentManifestSchema, { ...manifest, ...change })
-  expect(acceptManifest(changed, { conversation, senderCredentialHash })).toBeUndefined()
-})
-
-test.each(["../x", "a/b", "c:\\d", ".", "..", "a\u202egpj.exe", "a\nb", "x".repeat(256)])(
-  "a file name that is a path or displays misleadingly is dropped: %j",
-  async (fileName) => {
-    const { manifest } = await sealedAttachment(plaintextOf(1))
-    const { conversation, senderCredentialHash } = somewhere
-    const changed = create(AttachmentManifestSchema, { ...manifest, fileName })
-    expect(acceptManifest(changed, { conversation, senderCredentialHash })?.fileName).toBe("")
-  },
-)
-
-test("a valid name and media type are kept, and an invalid media type is dropped", async () => {
-  const { manifest } = await sealedAttachment(plaintextOf(1))
-  const { conversation, senderCredentialHash } = somewhere
-  const taken = (change: { fileName?: string; mediaType?: string }) =>
-    acceptManifest(create(AttachmentManifestSchema, { ...manifest, ...change }), { conversation, senderCredentialHash })
-  expect(taken({ fileName: "x".repeat(255), mediaType: "text/plain" })).toMatchObject({
-    fileName: "x".repeat(255),
-    mediaType: "text/plain",
-  })
-  for (const mediaType of ["text", "text/html; charset=x", "TEXT/plain", "a/b/c"]) {
-    expect(taken({ mediaType })?.mediaType, mediaType).toBe("")
-  }
-})
-
 test("the ciphertext equals an independent implementation of the documented format", async () => {
   const plaintext = plaintextOf(chunk + 10)
   const { manifest, ciphertext } = await sealedAttachment(plaintext)
@@ -251,54 +197,6 @@ test("the ciphertext equals an independent implementation of the documented form
     return concat(cipher.update(piece), cipher.final(), cipher.getAuthTag())
   })
   expect(ciphertext).toEqual(concat(header, ...pieces))
-})
-
-test("sizes are padded to few buckets, by at most an eighth", () => {
-  expect([0, 1, 2, 3, 9, 100, 1_000, 4_106, 1_000_000].map(padme)).toEqual([
-    0, 1, 2, 3, 10, 104, 1_024, 4_352, 1_015_808,
-  ])
-  const buckets = new Set<number>()
-  for (let size = 1; size <= 100_000; size++) {
-    const bucket = padme(size)
-    buckets.add(bucket)
-    expect(bucket >= size && bucket <= size * 1.125 && padme(bucket) === bucket, `${size}`).toBe(true)
-  }
-  expect(buckets.size).toBeLessThan(250)
-})
-
-test.each<[string, number, boolean]>([
-  ["96 MiB", 96 * 1_048_576, true],
-  ["100 MiB", 100 * 1_048_576, false],
-  ["a negative size", -1, false],
-  ["a fraction of a byte", 0.5, false],
-])("%s, %d bytes, has a layout: %s", (_, size, fits) => {
-  expect(layoutOf(size, 65_536) !== undefined).toBe(fits)
-})
-
-test.each<[number, boolean, boolean]>([
-  [4_095, false, false],
-  [4_096, true, true],
-  [5_000.5, false, true],
-  [1_048_576, true, true],
-  [1_048_577, false, true],
-  [8_388_608, false, true],
-  [8_388_609, false, false],
-])("%d bytes are a valid chunk size: %s, and a valid part size: %s", (size, isChunk, isPart) => {
-  expect([layoutOf(1, size) !== undefined, isPartSize(size)]).toEqual([isChunk, isPart])
-})
-
-test("a chunk index outside the layout is rejected", async () => {
-  const layout = layoutOf(2 * chunk, chunk) ?? expect.fail("a size")
-  const cipher = await chunkCipher(
-    (await sealedAttachment(plaintextOf(1))).manifest,
-    somewhere,
-    layout,
-    new Uint8Array(7),
-  )
-  for (const index of [-1, 2]) {
-    await expect(cipher.seal(index, new Uint8Array(1))).rejects.toThrow(RangeError)
-    await expect(cipher.open(index, new Uint8Array(20))).rejects.toThrow(RangeError)
-  }
 })
 
 describe("a range", () => {
@@ -332,85 +230,6 @@ test("an attachment with contradicting sizes does not open", async () => {
   const other = create(AttachmentManifestSchema, { ...manifest, ciphertextSize: manifest.ciphertextSize + 1n })
   const open = () => openedAttachment(other, somewhere, () => Promise.reject(new Error("asked")))
   expect(open).toThrow(expect.objectContaining({ reason: "ATTACHMENT_TAMPERED" }))
-})
-
-test("a source that returns fewer bytes than its size is not uploaded, although padding is zero, too", async () => {
-  const plaintext = plaintextOf(chunk + 10).with(-1, 0)
-  const { manifest } = await sealedAttachment(plaintext)
-  const layout = layoutOf(plaintext.length, chunk) ?? expect.fail("a size")
-  const cipher = await chunkCipher(manifest, somewhere, layout, new Uint8Array(7).fill(7))
-  const short = { size: plaintext.length, slice: (from: number) => new Blob([plaintext.slice(from, from + 9)]) }
-  await expect(sealChunk(cipher, layout, short, 1)).rejects.toMatchObject({ reason: "ATTACHMENT_SOURCE_CHANGED" })
-})
-
-describe("an attachment that the service describes as", () => {
-  const sealedSize = 1_000
-  const good = { status: Attachment_Status.COMPLETE, size: BigInt(sealedSize), partSize: 4_096 }
-  const part = async () => ({ data: new Uint8Array(sealedSize).fill(7) })
-  function remote(attachment: MessageInitShape<typeof AttachmentSchema> | undefined, downloadPart = part) {
-    const transport = createRouterTransport(({ service }) => {
-      service(AttachmentService, {
-        getAttachment: () => ({ attachment }),
-        downloadPart,
-      })
-    })
-    const clock = { nowMs: () => 0, after: () => () => undefined }
-    const random = { bytes: (length: number) => new Uint8Array(length) }
-    const session = { accessToken: async () => "", renewToken: async () => "" }
-    const calls = makeCalls({ transport, session, device: () => undefined, clock, random })
-    // Only the fields that a download needs.
-    const context = { calls, clock, random } as unknown as Context
-    return remoteCiphertext(context, idOf("att", new Uint8Array(16)), sealedSize)()
-  }
-
-  test("complete is read until the reader stops, also while the service does not answer", async () => {
-    const ending = new AbortController()
-    const parts = await remote(good, () => {
-      ending.abort(new Error("stopped"))
-      return new Promise(() => undefined)
-    })
-    await expect(parts.read(0, 10, ending.signal)).rejects.toThrow("stopped")
-  })
-
-  test("complete and of the sent size is read", async () => {
-    expect(await (await remote(good)).read(998, 1_000)).toEqual(new Uint8Array([7, 7]))
-  })
-
-  test.each<[string, Parameters<typeof remote>[0]]>([
-    ["unknown", undefined],
-    ["incomplete", { ...good, status: Attachment_Status.UPLOADING }],
-    ["of another size", { ...good, size: 1_001n }],
-    ["in parts that are too small", { ...good, partSize: 4_095 }],
-  ])("%s is not read", async (_, attachment) => {
-    await expect(remote(attachment)).rejects.toMatchObject({ reason: "ATTACHMENT_TAMPERED" })
-  })
-})
-
-test("a changed source is not uploaded: one key and nonce never encrypt two plaintexts", async () => {
-  const before = plaintextOf(3 * chunk)
-  const { manifest, ciphertext } = await sealedAttachment(before)
-  const layout = layoutOf(before.length, chunk) ?? expect.fail("a size")
-  const cipher = await chunkCipher(manifest, somewhere, layout, new Uint8Array(7).fill(7))
-  const tags = concat(
-    ...[1, 2, 3].map((i) => ciphertext.slice(headerBytes + i * sealedChunk - tagBytes).slice(0, tagBytes)),
-  )
-  const range = { from: 0, to: ciphertext.length }
-  expect(await sealRange(cipher, layout, new Blob([before]), tags, range)).toEqual(ciphertext)
-  expect(await sealRange(cipher, layout, new Blob([before]), tags, { from: 4_000, to: 9_000 })).toEqual(
-    ciphertext.slice(4_000, 9_000),
-  )
-  const changed = before.slice()
-  changed[2 * chunk] = (changed[2 * chunk] ?? 0) ^ 1
-  const sources = [
-    new Blob([changed]),
-    new Blob([before.slice(1)]),
-    { size: before.length, slice: () => ({ arrayBuffer: () => Promise.reject(new Error("gone")) }) },
-  ]
-  for (const source of sources) {
-    await expect(sealRange(cipher, layout, source, tags, range)).rejects.toMatchObject({
-      reason: "ATTACHMENT_SOURCE_CHANGED",
-    })
-  }
 })
 
 test("onProgress reports the delivered and total bytes, for the whole file and for a range", async () => {

@@ -1,133 +1,38 @@
 // Verification of users, also while another tab of this device stores a newer list.
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { createRouterTransport } from "@connectrpc/connect"
+import { create } from "@bufbuild/protobuf"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
-import { issueDeviceList } from "@signet/canonical/device-list"
-import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
-import { BackupChunkV1_ComparedUserSchema } from "@signet/proto/client/v1/backup"
 import {
-  ConversationRecordSchema,
   VerificationRecord_Status as Status,
   type VerificationRecord,
   VerificationRecordSchema,
 } from "@signet/proto/client/v1/records"
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
-import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
-import { importComparison } from "../backup/import-comparisons.ts"
-import { makeCalls } from "../calls.ts"
 import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
-import type { MessengerEvent } from "../events.ts"
 import { idOf } from "../ids.ts"
-import type { Identity } from "../mls.ts"
-import { type ConversationState, openConversationState } from "../state/conversation-state.ts"
-import { type LocalGroup, treeHashOf } from "../state/stored-conversation.ts"
-import { openMemoryStore } from "../store/memory.ts"
-import { sealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace } from "../store/store.ts"
-import { signedEngine as engine, signedLifetime as lifetime, signedIdentity } from "../testing/signed-group.ts"
-import { testBox } from "../testing/test-box.ts"
+import {
+  conversation,
+  device,
+  fourth,
+  later,
+  listOf,
+  ofStranger,
+  otherFourth,
+  own,
+  set,
+  theirs,
+  third,
+} from "../testing/compared-users.ts"
+import { signedIdentity } from "../testing/signed-group.ts"
 import { changePeer, comparedPeers, putChangedKey, putSeenKey, readPeer } from "./peer-rows.ts"
-import { look, lookAgain, presentKeys, verification } from "./verification.ts"
+import { look, lookAgain, verification } from "./verification.ts"
 
-const { listFields, listKey, alice, bob, appId, tenantId, bytes32, now, credentialBytes } = world
-const [own, theirs] = [idOf("prn", bob), idOf("prn", alice)]
-const listOf = (userId: Uint8Array, change: object = {}) =>
-  issueDeviceList({ ...listFields, userId, ...change }, listKey)
-const third = await listOf(alice)
-const fourth = await listOf(alice, { listVersion: 4n, previousHash: hash("device-list", third) })
-const bobs = await listOf(bob, { entries: listFields.entries.slice(1) })
-
-/** A second list of version 4, with another predecessor. */
-const otherFourth = await listOf(alice, { listVersion: 4n, previousHash: bytes32(9) })
-const ofStranger = await issueDeviceList(
-  { ...listFields, listVersion: 5n, previousHash: hash("device-list", fourth) },
-  world.strangerKey,
-)
-
-interface Happens {
-  /** Runs while the service answers with the other user's list. */
-  readonly whileAsked?: (context: Context) => Promise<void>
-  /** Runs while the conversations are searched for uncompared keys. */
-  readonly whileSearched?: (context: Context) => Promise<void>
-}
-
-async function device(
-  { whileAsked, whileSearched }: Happens = {},
-  lists: readonly Uint8Array[] = [third, fourth],
-  credentials: readonly Uint8Array[] = [credentialBytes],
-) {
-  const [box, scope] = [testBox(), { app: "app", user: "user" }]
-  await box.createKey(scope)
-  const [store, events] = [openMemoryStore(), [] as MessengerEvent[]]
-  const transport = createRouterTransport(({ service }) => {
-    service(DeviceService, {
-      async listDeviceLists({ userId, afterVersion, limit }) {
-        if (userId === theirs) await whileAsked?.(context)
-        const all = userId === theirs ? lists : [bobs]
-        const after = all.filter((_, i) => BigInt(i) + 3n > afterVersion)
-        return { newestVersion: all.length === 0 ? 0n : 2n + BigInt(all.length), deviceLists: after.slice(0, limit) }
-      },
-      listDevices: () => ({ devices: credentials.map((credential) => ({ credential })) }),
-    })
-  })
-  const clock = { nowMs: () => Number(now) * 1_000, after: () => () => undefined }
-  const session = { accessToken: async () => "", renewToken: async () => "" }
-  const random = { bytes: (length: number) => new Uint8Array(length) }
-  const needed = {
-    calls: makeCalls({ transport, session, device: () => undefined, clock, random }),
-    owner: { appId: "", tenantId: "", userId: own, app: appId, tenant: tenantId, user: bob },
-    issuer: { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys },
-    verify: verifyEd25519,
-    clock,
-    random,
-    rows: sealedRows(box, scope),
-    store: {
-      ...store,
-      async spaces() {
-        await whileSearched?.(context)
-        return store.spaces()
-      },
-    },
-    engine,
-    device: { id: idOf("dev", world.id(0x59)), marks: { bindsRecords: true } },
-    emit: (event: MessengerEvent) => events.push(event),
-    conversation: (id: string): ConversationState => openConversationState(context, id),
-  }
-  // Only the fields that a comparison needs.
-  const context = needed as unknown as Context
-  return { context, events, stored: async () => (await readPeer(context, theirs)).record }
-}
-
-/** Creates a conversation of this device with other members. */
-async function conversation(
-  { context }: { readonly context: Context },
-  record: MessageInitShape<typeof ConversationRecordSchema>,
-  ...others: readonly Identity[]
-): Promise<string> {
-  const identity = await signedIdentity({ userId: bob, deviceId: world.id(0x59) })
-  const groupId = bytes32(9)
-  const first = await engine.createGroup({ groupId, identity, ...lifetime })
-  const packages = await Promise.all(others.map((one) => engine.newKeyPackage(one, lifetime)))
-  const added = packages.map(({ keyPackage }) => keyPackage)
-  const group = others.length === 0 ? first : (await engine.add(first, added, { aad: new Uint8Array() })).next
-  const id = idOf("cnv", world.conversationId)
-  const local: LocalGroup = {
-    ...{ group, processedSeq: 4n, receipt: "first", leafRenewedAt: Number(now) },
-    ...{ identityKey: identity.signatureKey, treeHash: treeHashOf({ group }) },
-  }
-  const next = { record: create(ConversationRecordSchema, record), local, staged: undefined }
-  await context.conversation(id).change(async () => ({ next, result: undefined }))
-  return id
-}
-
-const set = (change: Partial<VerificationRecord>) => (context: Context) =>
-  changePeer(context, theirs, (before) => create(VerificationRecordSchema, { ...before, ...change }))
-const later = { listVersion: 9n, listHash: bytes32(0x99) }
+const { listFields, alice, bytes32, now, credentialBytes } = world
 
 test("a stored list version never decreases", async () => {
   const plain = await device()
@@ -367,110 +272,4 @@ test("the members of a group share a group code", async () => {
   expect(await verification(one.context).groupCode(id)).toMatch(/^[0-9 ]+$/)
   const away = (await device()).context
   await expect(verification(away).groupCode(id)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
-})
-
-const phoneKey = world.credentialFields.leafSignatureKey
-const comparison = {
-  status: Status.VERIFIED,
-  method: "number",
-  acceptedKeys: [phoneKey],
-  ...{ listVersion: 4n, listHash: hash("device-list", fourth) },
-}
-const imports = (context: Context, record: MessageInitShape<typeof VerificationRecordSchema> = comparison) =>
-  importComparison(context, create(BackupChunkV1_ComparedUserSchema, { userId: theirs, record }))
-const unseen = { listVersion: 0n, listHash: new Uint8Array() }
-const changed = { is: "keysChanged", userId: theirs, deviceIds: [], listFault: undefined }
-
-test.each<[string, Partial<typeof comparison>, Parameters<typeof device>, object, Status]>([
-  ["of today's keys is taken over", {}, [], {}, Status.VERIFIED],
-  [
-    "of other keys has changed",
-    { acceptedKeys: [bytes32(1)] },
-    [],
-    { deviceIds: [idOf("dev", world.phone)] },
-    Status.CHANGED,
-  ],
-  ["of a user without keys today has changed", unseen, [{}, [], []], {}, Status.CHANGED],
-  [
-    "of a list that the service does not return has changed",
-    {},
-    [{}, [third]],
-    faultOf("LIST_ROLLBACK"),
-    Status.CHANGED,
-  ],
-  [
-    "of a list that another one contradicts has changed",
-    {},
-    [{}, [third, otherFourth]],
-    faultOf("DEVICE_LIST_FORK"),
-    Status.CHANGED,
-  ],
-  ["of devices that the service does not return has changed", {}, [{}, [third, fourth], []], {}, Status.CHANGED],
-])("an imported comparison %s", async (_, change, of, event, status) => {
-  const one = await device(...of)
-  expect(await imports(one.context, { ...comparison, ...change })).toBe(status === Status.CHANGED)
-  expect(one.events).toEqual(status === Status.CHANGED ? [{ ...changed, ...event }] : [])
-  expect(await one.stored()).toMatchObject({ status, acceptedKeys: change.acceptedKeys ?? [phoneKey] })
-})
-
-function faultOf(listFault: string) {
-  return { listFault }
-}
-
-test("an imported comparison is not verified by a member that no list names, nor while one joins", async () => {
-  const unlisted = await device({}, [], [])
-  await conversation(unlisted, {}, await signedIdentity())
-  const { listHash: _, ...seen } = comparison
-  const [own] = await presentKeys(unlisted.context, theirs)
-  expect(await imports(unlisted.context, { ...seen, listVersion: 0n, acceptedKeys: [own?.key ?? bytes32(1)] })).toBe(
-    true,
-  )
-  expect((await unlisted.stored())?.status).toBe(Status.CHANGED)
-  let isIn = false
-  const joined = await device({
-    async whileSearched(context) {
-      const { record } = await readPeer(context, theirs)
-      if (record?.status !== Status.VERIFIED || isIn) return
-      isIn = true
-      await conversation(joined, {}, await signedIdentity({ deviceId: world.id(0x68) }))
-    },
-  })
-  expect(await imports(joined.context)).toBe(false)
-  expect(joined.events).toEqual([{ ...changed, deviceIds: [idOf("dev", world.id(0x68))] }])
-  expect(await verification(joined.context).status(theirs)).toBe("changed")
-})
-
-test("an imported comparison that had changed stays changed, with its fault and without an event", async () => {
-  const one = await device()
-  const found = { ...comparison, status: Status.CHANGED, listFault: "DEVICE_LIST_FORK" }
-  expect(await imports(one.context, found)).toBe(false)
-  expect(one.events).toEqual([])
-  expect(await one.stored()).toMatchObject({ status: Status.CHANGED, listFault: "DEVICE_LIST_FORK" })
-})
-
-test.each<[string, Partial<VerificationRecord>]>([
-  ["has compared the keys", { status: Status.VERIFIED, method: "qr" }],
-  ["has refused a list", { listFault: "LIST_ROLLBACK" }],
-])("an imported comparison replaces nothing if this device %s, before or meanwhile", async (_, own) => {
-  const before = await device()
-  await set(own)(before.context)
-  const meanwhile = await device({ whileAsked: set(own) })
-  for (const one of [before, meanwhile]) {
-    expect(await imports(one.context)).toBe(false)
-    expect(await one.stored()).toMatchObject({ ...own, acceptedKeys: [] })
-  }
-})
-
-test("an import asks for today's keys, and refuses a comparison that names no user", async () => {
-  const failing = await device({
-    whileAsked: async () => {
-      throw new Error("offline")
-    },
-  })
-  await expect(imports(failing.context)).rejects.toMatchObject({ name: "ConnectError" })
-  expect(await failing.stored()).toBeUndefined()
-  for (const unnamed of [{ record: comparison }, { userId: "prn_b", record: comparison }, { userId: theirs }]) {
-    const compared = create(BackupChunkV1_ComparedUserSchema, unnamed)
-    await expect(importComparison(failing.context, compared)).rejects.toMatchObject({ reason: "BACKUP_TAMPERED" })
-  }
 })
