@@ -9,7 +9,7 @@ const writes = "test/attack/administrative-writes.test.ts"
 const removed = {
   file: "server/rpc/admin/membership.ts",
   test: "test/attack/removed-members.test.ts",
-  name: "whoever was removed leaves no personal access token and no delegation there to come back to",
+  name: "a member who was removed loses their personal access token and delegation there, also after a return",
   row: "a member who %s loses their personal access token and delegation there, also after a return",
 }
 const declined = {
@@ -141,7 +141,7 @@ export const administrationMutants: readonly Mutant[] = [
     file: "server/rpc/account/memberships.ts",
     from: "    await removeInside(self, membership)\n",
     to: "",
-    name: "whoever left leaves no personal access token and no delegation there to come back to",
+    name: "a member who left loses their personal access token and delegation there, also after a return",
   },
   {
     fault: "an invitation that was declined waits for an answer",

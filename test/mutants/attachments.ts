@@ -40,7 +40,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "await blobs.delete(blobKey(record, index))",
     to: "",
     test: story,
-    name: "a part that comes when its attachment was swept is not left behind",
+    name: "a part that arrives after its attachment was swept is not left behind",
     row: "a part that arrives after its attachment was %s is not left behind",
   },
   {
@@ -81,7 +81,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "if (part === undefined || part.length !== partBytes(record, index)) throw new Refused",
     to: "if (part === undefined) continue\n    if (part.length !== partBytes(record, index)) throw new Refused",
     test: story,
-    name: "a part that was lost since it came is missing, and is not given out",
+    name: "a part that was lost after its upload is missing, and is not served",
     row: "a part that was %s after its upload is missing, and is not served",
   },
   {
@@ -90,7 +90,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "part === undefined || part.length !== partBytes(record, index)",
     to: "part === undefined",
     test: story,
-    name: "a part that was cut short since it came is missing, and is not given out",
+    name: "a part that was cut short after its upload is missing, and is not served",
     row: "a part that was %s after its upload is missing, and is not served",
   },
   {
@@ -99,7 +99,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: "if (data?.length !== size)",
     to: "if (data === undefined)",
     test: story,
-    name: "a part that was cut short since it came is missing, and is not given out",
+    name: "a part that was cut short after its upload is missing, and is not served",
     row: "a part that was %s after its upload is missing, and is not served",
   },
   {
@@ -108,7 +108,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: 'completed === undefined || completed.status === "DELETED"',
     to: "completed === undefined",
     test: story,
-    name: "an attachment that is deleted while it is completed is gone, with its part put through the service",
+    name: "an attachment that is deleted during its completion is gone, with its part put through the service",
     row: "an attachment that is deleted during its completion is gone, with its part put %s",
   },
   {
@@ -117,7 +117,7 @@ export const attachmentMutants: readonly Mutant[] = [
     from: 'added === undefined || added.status === "DELETED"',
     to: "added === undefined",
     test: story,
-    name: "an attachment that is deleted while it is completed is gone, with its part put straight to the store",
+    name: "an attachment that is deleted during its completion is gone, with its part put straight to the store",
     row: "an attachment that is deleted during its completion is gone, with its part put %s",
   },
 ]

@@ -282,4 +282,28 @@ export const conversationMutants: readonly Mutant[] = [
     test: bounds,
     name: "a stream lives as long as its device and session, and its error names which one ended",
   },
+  {
+    fault: "a newcomer reports a commit of before it came",
+    file: "server/rpc/messaging/conversation/fork.ts",
+    from: " || seq < span.fromSeq",
+    to: "",
+    test: "test/attack/messaging.test.ts",
+    name: "a fork report must name a commit that its device could process",
+  },
+  {
+    fault: "a report names any epoch",
+    file: "server/rpc/messaging/conversation/fork.ts",
+    from: " && envelope.epoch === epoch",
+    to: "",
+    test: "test/attack/messaging.test.ts",
+    name: "a fork report must name a commit that its device could process",
+  },
+  {
+    fault: "a user renews the first device instead of the one that asks",
+    file: "server/rpc/messaging/device/renew.ts",
+    from: "known.devices.find(({ id }) => id === deviceId)",
+    to: "known.devices[0]",
+    test: "test/attack/messaging.test.ts",
+    name: "each of a user's devices renews only its own credential",
+  },
 ]

@@ -6,16 +6,10 @@ const joiners = "test/attack/messenger-joiners.test.ts"
 const enrolling = "test/attack/messenger-enrolling.test.ts"
 const places = "test/attack/messaging-places.test.ts"
 const lists = "clients/core/messaging/verification/device-lists.test.ts"
-const queue = "clients/core/messaging/receiving/queue.test.ts"
 const stored = {
   file: "clients/core/messaging/effects/load.ts",
   test: "test/attack/messenger-copies.test.ts",
   row: "a %s that was restored alone is detected before it is used to encrypt",
-}
-const inObjects = {
-  file: "server/store/durable/device/key-packages.ts",
-  test: "server/store/durable/device-objects.test.ts",
-  table: "test/support/messaging-store/key-packages.ts",
 }
 const groupInfo = {
   file: "server/rpc/messaging/conversation/append/group-info.ts",
@@ -322,55 +316,7 @@ export const credentialCheckMutants: readonly Mutant[] = [
     fault: "a commit of another moment is the one that is staged",
     from: "if (!isWhole || !isStaged)",
     to: "if (!isWhole)",
-    name: "a staged of another moment, put back alone, is found out before anything is written with it",
-  },
-  {
-    fault: "any number of envelopes wait",
-    file: "clients/core/messaging/receiving/incoming.ts",
-    from: "count >= maxWaiting || ",
-    to: "",
-    test: queue,
-    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
-  },
-  {
-    fault: "envelopes of any size wait",
-    file: "clients/core/messaging/receiving/incoming.ts",
-    from: " || bytes + envelope.message.length > maxWaitingBytes",
-    to: "",
-    test: queue,
-    name: "at most 8 MiB are queued",
-  },
-  {
-    fault: "an envelope that waits already takes room again",
-    file: "clients/core/messaging/receiving/incoming.ts",
-    from: "if (of.has(envelope.seq)) return",
-    to: "",
-    test: queue,
-    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
-  },
-  {
-    fault: "a newcomer reports a commit of before it came",
-    file: "server/rpc/messaging/conversation/fork.ts",
-    from: " || seq < span.fromSeq",
-    to: "",
-    test: "test/attack/messaging.test.ts",
-    name: "a fork report must name a commit that its device could process",
-  },
-  {
-    fault: "a report names any epoch",
-    file: "server/rpc/messaging/conversation/fork.ts",
-    from: " && envelope.epoch === epoch",
-    to: "",
-    test: "test/attack/messaging.test.ts",
-    name: "a fork report must name a commit that its device could process",
-  },
-  {
-    fault: "a user renews the first device instead of the one that asks",
-    file: "server/rpc/messaging/device/renew.ts",
-    from: "known.devices.find(({ id }) => id === deviceId)",
-    to: "known.devices[0]",
-    test: "test/attack/messaging.test.ts",
-    name: "each of a user's devices renews only its own credential",
+    name: "a staged that was restored alone is detected before it is used to encrypt",
   },
   {
     fault: "a first commit need not be signed by its creator",
@@ -395,55 +341,5 @@ export const credentialCheckMutants: readonly Mutant[] = [
     to: "",
     test: commits,
     name: "that removes a blank leaf is refused",
-  },
-  {
-    fault: "pruning one conversation removes what others have as well",
-    file: "server/store/postgres/messaging/log.ts",
-    from: '"delete from conversation_log where conversation_id = $1 and seq <= $2"',
-    to: '"delete from conversation_log where $1::text is not null and seq <= $2"',
-    test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "envelopes behind every cursor are deleted after 90 days, except the newest commit",
-    table: "test/support/messaging-store/conversations.ts",
-  },
-  {
-    fault: "a key package that was used elsewhere counts as used here",
-    file: "server/store/postgres/messaging/welcomes.ts",
-    from: "where conversation_id = $1 and key_package_ref = any($2::bytea[]) limit 1",
-    to: "where $1::text is not null and key_package_ref = any($2::bytea[]) limit 1",
-    test: "server/store/postgres/messaging/conversations.test.ts",
-    name: "a key package counts as used only in the conversation that it joined",
-    table: "test/support/messaging-store/conversations.ts",
-  },
-  {
-    fault: "a user's devices are those of every tenant",
-    file: "server/store/postgres/messaging/devices.ts",
-    from: "where user_id = any($1::text[]) and app_id = $2 and tenant_id = $3 and status = 'ACTIVE'",
-    to: "where user_id = any($1::text[]) and app_id = $2 and $3::text is not null and status = 'ACTIVE'",
-    test: "server/store/postgres/messaging/devices.test.ts",
-    name: "belong to one place: the same user has other devices and another list in a tenant or another app",
-    table: "test/support/messaging-store/devices.ts",
-  },
-  {
-    fault: "a last resort counts as one that can be given away",
-    file: "server/store/postgres/messaging/claims.ts",
-    from: "where device_id = device.id and not is_last_resort and status = 'AVAILABLE'",
-    to: "where device_id = device.id and status = 'AVAILABLE'",
-    test: "server/store/postgres/messaging/key-packages.test.ts",
-    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
-    table: "test/support/messaging-store/key-packages.ts",
-  },
-  {
-    ...inObjects,
-    fault: "an object of the Worker gives away key packages that are not good yet",
-    from: "const claimable = \"status = 'AVAILABLE' and not_before <= ? and not_after > ?\"",
-    to: "const claimable = \"status = 'AVAILABLE' and ? is not null and not_after > ?\"",
-    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
-  },
-  {
-    ...inObjects,
-    fault: "an object of the Worker gives a last resort away first",
-    from: "order by is_last_resort, not_after, ref limit 1",
-    to: "order by is_last_resort desc, not_after, ref limit 1",
-    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
   },
 ]

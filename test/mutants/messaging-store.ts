@@ -1,5 +1,10 @@
 import type { Mutant } from "./mutant.ts"
 
+const inObjects = {
+  file: "server/store/durable/device/key-packages.ts",
+  test: "server/store/durable/device-objects.test.ts",
+  table: "test/support/messaging-store/key-packages.ts",
+}
 const store = "server/store/postgres/messaging"
 const races = `${store}/races.test.ts`
 const suites = "test/support/messaging-store"
@@ -183,5 +188,55 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "",
     test: "server/wakeups/wakeups.test.ts",
     name: "each head is sent once, and never an older one",
+  },
+  {
+    fault: "pruning one conversation removes what others have as well",
+    file: "server/store/postgres/messaging/log.ts",
+    from: '"delete from conversation_log where conversation_id = $1 and seq <= $2"',
+    to: '"delete from conversation_log where $1::text is not null and seq <= $2"',
+    test: "server/store/postgres/messaging/conversations.test.ts",
+    name: "envelopes behind every cursor are deleted after 90 days, except the newest commit",
+    table: "test/support/messaging-store/conversations.ts",
+  },
+  {
+    fault: "a key package that was used elsewhere counts as used here",
+    file: "server/store/postgres/messaging/welcomes.ts",
+    from: "where conversation_id = $1 and key_package_ref = any($2::bytea[]) limit 1",
+    to: "where $1::text is not null and key_package_ref = any($2::bytea[]) limit 1",
+    test: "server/store/postgres/messaging/conversations.test.ts",
+    name: "a key package counts as used only in the conversation that it joined",
+    table: "test/support/messaging-store/conversations.ts",
+  },
+  {
+    fault: "a user's devices are those of every tenant",
+    file: "server/store/postgres/messaging/devices.ts",
+    from: "where user_id = any($1::text[]) and app_id = $2 and tenant_id = $3 and status = 'ACTIVE'",
+    to: "where user_id = any($1::text[]) and app_id = $2 and $3::text is not null and status = 'ACTIVE'",
+    test: "server/store/postgres/messaging/devices.test.ts",
+    name: "belong to one place: the same user has other devices and another list in a tenant or another app",
+    table: "test/support/messaging-store/devices.ts",
+  },
+  {
+    fault: "a last resort counts as one that can be given away",
+    file: "server/store/postgres/messaging/claims.ts",
+    from: "where device_id = device.id and not is_last_resort and status = 'AVAILABLE'",
+    to: "where device_id = device.id and status = 'AVAILABLE'",
+    test: "server/store/postgres/messaging/key-packages.test.ts",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
+    table: "test/support/messaging-store/key-packages.ts",
+  },
+  {
+    ...inObjects,
+    fault: "an object of the Worker gives away key packages that are not good yet",
+    from: "const claimable = \"status = 'AVAILABLE' and not_before <= ? and not_after > ?\"",
+    to: "const claimable = \"status = 'AVAILABLE' and ? is not null and not_after > ?\"",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
+  },
+  {
+    ...inObjects,
+    fault: "an object of the Worker gives a last resort away first",
+    from: "order by is_last_resort, not_after, ref limit 1",
+    to: "order by is_last_resort desc, not_after, ref limit 1",
+    name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
   },
 ]

@@ -259,7 +259,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     from: "status: before.status === Status.VERIFIED ? Status.CHANGED : before.status,",
     to: "status: Status.CHANGED,",
     test: "test/story/messenger-verification.test.ts",
-    name: "a service that goes back to an older list of somebody who was not is refused, and that is remembered",
+    name: "an older device list of somebody who was not is refused, and the refusal is stored",
     row: "an older device list of somebody %s is refused, and the refusal is stored",
   },
   {

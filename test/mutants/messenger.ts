@@ -1,5 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
+const queue = "clients/core/messaging/receiving/queue.test.ts"
 const client = "clients/core/messaging"
 const attack = "test/attack/messenger.test.ts"
 const welcomes = "test/attack/messenger-welcomes.test.ts"
@@ -247,5 +248,29 @@ export const messengerMutants: readonly Mutant[] = [
     to: "return false",
     test: resets,
     name: "a reset that the service hides from the log is detected by its welcome",
+  },
+  {
+    fault: "any number of envelopes wait",
+    file: "clients/core/messaging/receiving/incoming.ts",
+    from: "count >= maxWaiting || ",
+    to: "",
+    test: queue,
+    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
+  },
+  {
+    fault: "envelopes of any size wait",
+    file: "clients/core/messaging/receiving/incoming.ts",
+    from: " || bytes + envelope.message.length > maxWaitingBytes",
+    to: "",
+    test: queue,
+    name: "at most 8 MiB are queued",
+  },
+  {
+    fault: "an envelope that waits already takes room again",
+    file: "clients/core/messaging/receiving/incoming.ts",
+    from: "if (of.has(envelope.seq)) return",
+    to: "",
+    test: queue,
+    name: "at most 2,000 envelopes of all conversations are queued, and processing frees capacity",
   },
 ]

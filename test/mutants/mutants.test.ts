@@ -17,6 +17,15 @@ test.each(mutants.map((mutant) => [mutant.fault, mutant] as const))("mutant: %s"
   expect(await read(mutant.table ?? mutant.test)).toContain(words)
 })
 
+test("the name of a mutant fits the title of its table's rows", () => {
+  const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const stale = mutants.filter(({ name, row }) => {
+    const parts = row?.split(/%[sdij]/) ?? []
+    return parts.length > 1 && !new RegExp(parts.map(escaped).join(".*")).test(name)
+  })
+  expect(stale.map(({ name }) => name)).toEqual([])
+})
+
 test("there are at least twelve mutants", () => {
   expect(mutants.length).toBeGreaterThanOrEqual(12)
 })
