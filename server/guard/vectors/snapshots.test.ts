@@ -9,7 +9,8 @@ import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import { createPermissionSnapshots } from "../permissions/snapshots.ts"
-import type { SnapshotStep, snapshotVectors } from "./snapshots.ts"
+import type { SnapshotStep } from "./snapshot-steps.ts"
+import type { snapshotVectors } from "./snapshots.ts"
 
 const vectors: ReturnType<typeof snapshotVectors> = JSON.parse(
   readFileSync(join(import.meta.dirname, "snapshots.json"), "utf8"),
