@@ -153,7 +153,7 @@ export const engineCommitsMutants: readonly Mutant[] = [
     file: `${engine}/process.ts`,
     from: 'demand(content.contentType === "commit",',
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
@@ -161,7 +161,7 @@ export const engineCommitsMutants: readonly Mutant[] = [
     file: `${engine}/commit.ts`,
     from: "demand(keyPackages.length > 0,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {
@@ -169,7 +169,7 @@ export const engineCommitsMutants: readonly Mutant[] = [
     file: `${engine}/commit.ts`,
     from: "demand(leaves.length > 0,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {
@@ -177,7 +177,7 @@ export const engineCommitsMutants: readonly Mutant[] = [
     file: `${engine}/commit.ts`,
     from: " && (welcome?.length ?? 0) <= maxBytes.welcome",
     to: "",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an empty commit, or one that contradicts its Welcome, cannot be staged",
   },
   {

@@ -49,7 +49,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/inspect.ts`,
     from: ' && message.publicMessage.content.contentType === "commit"',
     to: "",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
@@ -57,7 +57,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/inspect.ts`,
     from: ' && message.privateMessage.contentType === "application"',
     to: "",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
@@ -65,7 +65,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/message.ts`,
     from: 'demand(contentType === "application",',
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a bare proposal and an encrypted handshake message are refused, as frames and as commits",
   },
   {
@@ -73,7 +73,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/message.ts`,
     from: "demand(node !== undefined,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a message from a blank leaf, or without sender data, does not open",
   },
   {
@@ -81,7 +81,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/message.ts`,
     from: "demand(!isOwn,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an own message is not decrypted: an older state does not know it, and the state that made it does",
   },
   {
@@ -89,7 +89,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/message.ts`,
     from: "demand(isSized,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a message from a blank leaf, or without sender data, does not open",
   },
   {
@@ -97,7 +97,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/inspect.ts`,
     from: " && equal(groupInfo.confirmationTag, confirmationTag)",
     to: "",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a GroupInfo matches a state by its context and its confirmation tag",
   },
   {
@@ -105,7 +105,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     file: `${engine}/inspect.ts`,
     from: "return isContext && ",
     to: "return ",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "a GroupInfo matches a state by its context and its confirmation tag",
   },
 ]

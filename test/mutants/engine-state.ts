@@ -17,7 +17,7 @@ export const engineStateMutants: readonly Mutant[] = [
     file: `${engine}/codec.ts`,
     from: "demand(key > previous,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an encoded state with repeated or unordered keys or ratchets is refused",
   },
   {
@@ -25,7 +25,7 @@ export const engineStateMutants: readonly Mutant[] = [
     file: `${engine}/codec.ts`,
     from: "demand(leaf > previous,",
     to: "demand(true,",
-    test: `${engine}/forged.test.ts`,
+    test: `${engine}/forged-messages.test.ts`,
     name: "an encoded state with repeated or unordered keys or ratchets is refused",
   },
 ]
