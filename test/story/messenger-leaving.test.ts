@@ -1,6 +1,8 @@
 // A user leaves with one device. Each message of the user's other device, and of the leaving one, is delivered before the
 // leave or reported as unsent.
+import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { type Conversation, Directive_Status, DirectiveKind, DirectiveSchema } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { startEdgeServer } from "../support/edge-server.ts"
@@ -136,6 +138,33 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     expect(await statusIn(all)).toBe("leaving")
     await ben.messenger.sync()
     expect(await textsIn(ben, id)).toEqual(["before", "stored"])
+  })
+
+  test.runIf(isLong)("returns to the group after a leave that the service invented", async () => {
+    const all = await scene("ann, who did not leave")
+    const { laptop, transport, id } = all
+    const { userId } = laptop.person
+    const leave = create(DirectiveSchema, { kind: DirectiveKind.LEAVE, status: Directive_Status.OPEN, userId })
+    let isLying = true
+    const { unary } = transport
+    transport.unary = async (method, ...call) => {
+      const answer = await unary(method, ...call)
+      const { conversation, conversations = [conversation] } = answer.message as {
+        conversation?: Conversation
+        conversations?: Conversation[]
+      }
+      const isOverview = method.name === "GetConversation" || method.name === "ListConversations"
+      if (isOverview && isLying) for (const one of conversations) if (one?.id === id) one.directives.push(leave)
+      return answer
+    }
+    await laptop.messenger.sync()
+    expect(await statusIn(all)).toBe("leaving")
+    isLying = false
+    await laptop.messenger.sync()
+    expect(await statusIn(all)).toBe("active")
+    await laptop.messenger.send(id, utf8("still here"))
+    await ben.messenger.sync()
+    expect(await textsIn(ben, id)).toContain("still here")
   })
 
   test.runIf(isLong)("ends the conversation on a listening device by the hint", async () => {

@@ -149,7 +149,7 @@ async function leave(conversation: Conversation): Promise<void> {
   // Without a directive there was no other member, and the conversation is closed.
   if (directive === undefined) return closeHere(conversation)
   await changeRecord(conversation, (record) =>
-    record.status === before.record?.status ? { status: Status.LEAVING } : undefined,
+    record.status === before.record?.status ? { status: Status.LEAVING, askedToLeave: true } : undefined,
   )
   await trying(conversation, conversationId, async () => void (await followLeave(conversation)))
 }

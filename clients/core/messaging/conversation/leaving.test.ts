@@ -4,7 +4,7 @@ import { ConversationSchema, Directive_Status, DirectiveKind } from "@signet/pro
 import { describe, expect, test } from "vitest"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
 import type { DraftPart } from "./event.ts"
-import { decideClose, decideLeave, isLeaving } from "./leaving.ts"
+import { decideClose, decideLeave, decideStay, isLeaving } from "./leaving.ts"
 
 const stateOf = (status: Status, processedSeq: bigint | undefined = 6n): StoredConversation => ({
   record: create(ConversationRecordSchema, { status }),
@@ -38,6 +38,17 @@ describe("a leave", () => {
     expect(decision.state.record?.status).toBe(after)
     expect(decision.effects).toEqual(effects)
   })
+})
+
+test.each([
+  ["of another device", Status.LEAVING, false, Status.ACTIVE],
+  ["of this device", Status.LEAVING, true, Status.LEAVING],
+  ["that was carried out", Status.REMOVED, false, Status.REMOVED],
+  ["of a device in quarantine", Status.QUARANTINED, false, Status.QUARANTINED],
+])("after a lost leave %s the status %s (asked here: %s) becomes %s", (_, status, askedToLeave, after) => {
+  const before = { ...stateOf(status), record: create(ConversationRecordSchema, { status, askedToLeave }) }
+  const { state, effects } = decideStay(before)
+  expect([state.record?.status, effects]).toEqual([after, []])
 })
 
 type Directive = NonNullable<MessageInitShape<typeof ConversationSchema>["directives"]>[number]

@@ -26,6 +26,15 @@ export function decideLeave(before: StoredConversation, headSeq: bigint): Decisi
   return { state: withRecord(before, { status: Status.LEAVING }), effects: isRead ? [{ do: "dropPending" }] : [] }
 }
 
+/**
+ * Returns to the group after a leave that the service does not know any more, and that another device of the user asked
+ * for: the service was restored, or invented it. Nobody was removed.
+ */
+export const decideStay = (before: StoredConversation): Decision<DraftPart> =>
+  before.record?.status === Status.LEAVING && !before.record.askedToLeave
+    ? { state: withRecord(before, { status: Status.ACTIVE }), effects: [] }
+    : { state: before, effects: [] }
+
 /** Ends membership without a commit: the service has closed the conversation, which has no other user. */
 export const decideClose = (before: StoredConversation): Decision<DraftPart> =>
   isMember(before)

@@ -145,7 +145,19 @@ const rows: readonly Row[] = [
     logRead({ status: ServiceStatus.CLOSED, directives: [directive] }),
     [],
   ],
-  ["a device that is leaving sends nothing", stateOf(Status.LEAVING, {}, { due: [message] }), logRead(), []],
+  [
+    "a device that is leaving sends nothing, and confirms a leave that the service does not show",
+    stateOf(Status.LEAVING, {}, { due: [message] }),
+    logRead(),
+    ["confirmLeave"],
+  ],
+  [
+    "a device that is leaving confirms nothing without a summary",
+    stateOf(Status.LEAVING),
+    event("logRead", undefined),
+    [],
+  ],
+  ["a device without a group confirms no leave", stateOf(Status.LEAVING, { local: undefined }), logRead(), []],
   ["a device whose user has left sends nothing", active, logRead({ directives: [ownLeave] }), ["followLeave"]],
   [
     "a leaving device looks again while messages wait",

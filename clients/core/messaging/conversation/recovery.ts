@@ -24,6 +24,8 @@ export type RecoveryStep =
   | "flushIfActive"
   /** Stops sending, because the user has left. */
   | "followLeave"
+  /** Asks to leave again, or stays, if the service still does not know the leave. */
+  | "confirmLeave"
   /** Marks the conversation as removed. */
   | "close"
   | "carryOutIntents"
@@ -114,6 +116,8 @@ function stepsAfterLog(
     const isPending = isWaiting || hasIntent
     return [...steps, ...when(isActive || (status === Status.LEAVING && isPending), "followLeave")]
   }
+  // The log was read, and removes nobody.
+  if (status === Status.LEAVING) return [...steps, ...when(local && shown, "confirmLeave")]
   if (local === undefined || (!isActive && status !== Status.CREATING)) return steps
   // A quarantined conversation accepts only the commits that directives request: that is how its quarantine ends.
   const isOpen = shown === undefined || shown.status === Conversation_Status.ACTIVE

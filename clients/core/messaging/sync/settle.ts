@@ -7,7 +7,7 @@ import { handleEquivocation, reportAndRejoin } from "../receiving/equivocation.t
 import { catchUp, decideOn, lookForHelp, rejoinIfEpochLost, requestRejoin } from "../receiving/log.ts"
 import { carryOutDirectives } from "../sending/directives.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
-import { closeHere, followLeave } from "../sending/leaving.ts"
+import { closeHere, confirmLeave, followLeave } from "../sending/leaving.ts"
 import { flush } from "../sending/outbox.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
@@ -46,6 +46,7 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),
   flushIfActive,
   followLeave,
+  confirmLeave,
   close: closeHere,
   carryOutIntents: (conversation) => carryOutIntents(conversation),
   carryOutDirectives: (conversation) => carryOutDirectives(conversation),
